@@ -1,0 +1,1 @@
+//! The Kubernetes kinds that stackflux owns.

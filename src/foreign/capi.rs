@@ -1,0 +1,1 @@
+//! Cluster API, as values templates and gates read it.

@@ -1,0 +1,1 @@
+//! What stackflux reads of Flux objects: metadata, conditions and a few status fields.

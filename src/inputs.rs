@@ -1,0 +1,1 @@
+//! The immutable snapshot that a plan is computed from.

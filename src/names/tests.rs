@@ -1,0 +1,74 @@
+//! The grammar of names: what is a release, what is its class, which of two is newer.
+
+use super::*;
+
+fn release(name: &str) -> ReleaseName {
+    name.parse().unwrap()
+}
+
+#[test]
+fn a_stable_release_has_five_parts_and_the_class_the_same_name() {
+    let name = release("openstack-scs2-1-34-v2");
+    assert_eq!((name.provider(), name.stack(), name.kubernetes_minor()), ("openstack", "scs2", (1, 34)));
+    assert_eq!(name.version().channel(), "stable");
+    assert_eq!(name.class_name(), "openstack-scs2-1-34-v2");
+    assert_eq!(ReleaseName::from_class_name(&name.class_name()).unwrap(), name);
+}
+
+#[test]
+fn another_channel_has_seven_parts_and_the_class_a_dot() {
+    let name = release("docker-scs-1-30-v0-sha-rwvgrna");
+    assert_eq!(name.version().channel(), "sha");
+    assert_eq!(name.class_name(), "docker-scs-1-30-v0-sha.rwvgrna");
+    assert_eq!(ReleaseName::from_class_name("docker-scs-1-30-v0-sha.rwvgrna").unwrap(), name);
+    assert!(ReleaseName::from_class_name("docker-scs-1-30-v0-sha-rwvgrna").is_err());
+}
+
+#[test]
+fn malformed_names_of_real_repositories_are_refused() {
+    for name in [
+        "openstack-scs-v5",
+        "openstack-scs-1-29-v2-test",
+        "openstack-scs-1-29-2",
+        "openstack-scs-1-x-v2",
+        "openstack-scs-01-29-v2",
+        "openstack-scs-1-29-v02",
+        "openstack-scs-1-29-v",
+        "openstack-scs-1-29-v+1",
+        "Openstack-scs-1-29-v1",
+        "-scs-1-29-v1",
+        "openstack-scs-1-29-v1-stable-1",
+        "openstack-scs-1-29-v99999999999999999999",
+        "",
+    ] {
+        assert!(name.parse::<ReleaseName>().is_err(), "{name:?} was taken for a release name");
+    }
+}
+
+#[test]
+fn versions_compare_within_their_channel_as_numbers() {
+    let ordered = ["a-b-1-9-v1", "a-b-1-10-v1", "a-b-1-10-v2", "a-b-1-10-v10"];
+    for pair in ordered.windows(2) {
+        assert!(release(pair[0]) < release(pair[1]), "{pair:?}");
+    }
+    assert!(release("a-b-1-10-v0-beta-9") < release("a-b-1-10-v0-beta-10"));
+    assert!(release("a-b-1-10-v0-sha-aaa") < release("a-b-1-10-v0-sha-aab"));
+    assert!(release("a-b-1-10-v0-sha-99") < release("a-b-1-10-v0-sha-1a"));
+}
+
+#[test]
+fn long_names_stay_distinct_and_short_ones_stay_themselves() {
+    let (one, two) = (format!("{}.cni", "c".repeat(60)), format!("{}.csi", "c".repeat(60)));
+    let (one, two) = (ObjectName::bounded(&one).unwrap(), ObjectName::bounded(&two).unwrap());
+    assert_ne!(one, two);
+    assert!(one.as_str().len() <= MAX_OBJECT_NAME);
+    assert_eq!(ObjectName::bounded("c1.cni").unwrap().as_str(), "c1.cni");
+    assert!(ObjectName::bounded("C1.cni").is_err());
+}
+
+#[test]
+fn kubernetes_versions_need_their_v() {
+    assert_eq!("v1.34.2".parse::<KubernetesVersion>().unwrap().minor(), (1, 34));
+    assert!("1.34.2".parse::<KubernetesVersion>().is_err());
+    assert!("v1.34".parse::<KubernetesVersion>().is_err());
+}

@@ -1,0 +1,3 @@
+//! Inputs to ordered Flux objects.
+
+pub mod canonical;

@@ -1,0 +1,1 @@
+//! The one way in which objects are written as YAML.

@@ -1,0 +1,1 @@
+//! A cluster stack release, read from files and checked whole.

@@ -1,0 +1,1 @@
+//! Flux status to a verdict per object, verdicts to conditions.

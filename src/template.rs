@@ -1,0 +1,1 @@
+//! Values templates: parse once, know which fields they read, render.
