@@ -1,1 +1,6 @@
 //! The integration tests: one binary, a module per area.
+
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod yaml;
