@@ -139,14 +139,14 @@ fn structures() -> Vec<Value> {
         -1e21,
         1.5e300,
         5e-324,
-        2.2250738585072014e-308,
+        f64::MIN_POSITIVE,
         f64::MAX,
         f64::MIN,
         f64::EPSILON,
         9_007_199_254_740_993.0,
-        1.8446744073709552e19,
-        123456789.125,
-        3.141592653589793,
+        1.8e19,
+        123_456_789.125,
+        std::f64::consts::PI,
         1.1e-45,
     ];
     structures.extend(integers.map(|number| json!({ "n": number, "list": [number] })));
