@@ -161,7 +161,10 @@ impl Cluster {
             }
         }
         for controller in CONTROLLERS {
-            message += &format!("  {controller}:\n{}", lines_about(name, &log_path(&self.logs, controller)));
+            message += "  ";
+            message += controller;
+            message += ":\n";
+            message += &lines_about(name, &log_path(&self.logs, controller));
         }
         Error::new(message)
     }

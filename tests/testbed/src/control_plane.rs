@@ -30,17 +30,30 @@ const WORKLOAD_CONTROLLERS: &str = "deployment-controller,replicaset-controller,
      serviceaccount-controller,endpointslice-controller,disruption-controller,\
      clusterrole-aggregation-controller";
 
-/// A node on which everything fits and which plays both roles, as one-node clusters do.
-const NODE: &str = r#"
+/// Two nodes on which everything fits: charts for real clusters look for a control plane node, and some
+/// (Cilium's operator) put their replicas on different nodes.
+const NODES: &str = r#"
 apiVersion: v1
 kind: Node
 metadata:
-  name: node
+  name: control-plane
   labels:
     kubernetes.io/arch: amd64
-    kubernetes.io/hostname: node
+    kubernetes.io/hostname: control-plane
     kubernetes.io/os: linux
     node-role.kubernetes.io/control-plane: ""
+status:
+  allocatable: {cpu: "64", memory: 256Gi, pods: "1000"}
+  capacity: {cpu: "64", memory: 256Gi, pods: "1000"}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: worker
+  labels:
+    kubernetes.io/arch: amd64
+    kubernetes.io/hostname: worker
+    kubernetes.io/os: linux
 status:
   allocatable: {cpu: "64", memory: 256Gi, pods: "1000"}
   capacity: {cpu: "64", memory: 256Gi, pods: "1000"}
@@ -55,14 +68,16 @@ pub(crate) fn start_management(site: &Site<'_>) -> Result<Cluster> {
     Ok(cluster)
 }
 
-/// Starts a workload cluster with one ready node.
+/// Starts a workload cluster with two ready nodes.
 pub(crate) fn start_workload(site: &Site<'_>, name: &str) -> Result<Cluster> {
     let cluster = start_api_server(site, name)?;
     start_controllers(site, &cluster, WORKLOAD_CONTROLLERS)?;
     start_scheduler(site, &cluster)?;
     start_kwok(site, &cluster)?;
-    cluster.kubectl_with_input(&["create", "--validate=false", "-f", "-"], NODE)?;
-    cluster.wait_ready(Object { kind: "node", namespace: "", name: "node" }, SOON)?;
+    cluster.kubectl_with_input(&["create", "--validate=false", "-f", "-"], NODES)?;
+    for name in ["control-plane", "worker"] {
+        cluster.wait_ready(Object { kind: "node", namespace: "", name }, SOON)?;
+    }
     for namespace in ["default", "kube-system"] {
         let account = Object { kind: "serviceaccount", namespace, name: "default" };
         cluster.wait(account, "account", SOON, |_| true)?;

@@ -1,10 +1,11 @@
 //! Flux's controllers, outside a cluster.
 
+use std::fs;
 use std::process::Command;
 
 use crate::cluster::Cluster;
 use crate::control_plane::Site;
-use crate::error::Result;
+use crate::error::{Context as _, Result};
 use crate::probe;
 use crate::process::Process;
 
@@ -16,6 +17,7 @@ pub(crate) const NAMESPACE: &str = "flux-system";
 pub(crate) fn start(site: &Site<'_>, management: &Cluster) -> Result<()> {
     let storage = format!("127.0.0.1:{}", site.ports.free()?);
     let artifacts = site.supervisor.data().join("artifacts");
+    fs::create_dir_all(&artifacts).context(|| format!("cannot create {}", artifacts.display()))?;
     let source_flags = [
         format!("--storage-path={}", artifacts.display()),
         format!("--storage-addr={storage}"),

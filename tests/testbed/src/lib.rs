@@ -5,7 +5,7 @@
 //!             source-, kustomize-, helm-controller  ◀──────────────  pushes of tests and people
 //!                 │ Secret <cluster>-kubeconfig
 //!                 ▼
-//! one, two:   etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, one Node
+//! one, two:   etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, two nodes
 //! ```
 //! Tests call [`Testbed::shared`]; people call the binary `testbed` (see `README.md` beside it).
 #![allow(

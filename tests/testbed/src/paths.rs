@@ -52,6 +52,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 }
 
 fn runs() -> PathBuf {
-    let target = variable("CARGO_TARGET_DIR").map_or_else(|| sources().join("../../target"), PathBuf::from);
-    target.join("testbed")
+    let workspace = sources().ancestors().nth(2).unwrap_or_else(sources);
+    // Relative to the workspace, as Cargo takes it when it is called there.
+    workspace.join(variable("CARGO_TARGET_DIR").unwrap_or_else(|| "target".to_owned())).join("testbed")
 }
