@@ -1,5 +1,6 @@
 //! Verdicts to the conditions of `ClusterAddon` and `ClusterStackRelease`.
 
+use crate::api::conditions::Reason;
 use crate::error::Class;
 use crate::names::AddonName;
 
@@ -7,45 +8,75 @@ use super::report::{ConditionStatus, Report, summary};
 use super::verdict::{Silence, Verdict};
 
 impl Verdict {
-    /// What a condition about the object alone says.
-    ///
-    /// An issue is what somebody may have to look at. What is only on its way or cannot be known is unknown.
+    /// The verdict in one word, for the lists in a status.
+    #[must_use]
+    pub fn phase(&self) -> Reason {
+        match self {
+            Self::Terminating => Reason::Terminating,
+            Self::Suspended => Reason::Suspended,
+            Self::Foreign { .. } => Reason::Foreign,
+            Self::RolledBack { .. } => Reason::RolledBack,
+            Self::Failed { .. } => Reason::Failed,
+            Self::Waiting { .. } => Reason::Waiting,
+            Self::Pending => Reason::Pending,
+            Self::Applied { drifted: false } => Reason::Applied,
+            Self::Applied { drifted: true } => Reason::Drifted,
+            Self::Retrying { .. } => Reason::Retrying,
+            Self::Progressing { .. } => Reason::Progressing,
+            Self::Fetched => Reason::Fetched,
+            Self::ApplierUnavailable(_) => Reason::ApplierUnavailable,
+        }
+    }
+
+    /// What a condition about the object alone says: its phase as the reason, or Flux's reason where it has one.
     #[must_use]
     pub fn report(&self) -> Report {
-        use ConditionStatus::{False, True, Unknown};
+        let reason = match self {
+            Self::Failed { reason, .. } | Self::Waiting { reason, .. } => reason,
+            _ => self.phase().as_str(),
+        };
+        Report::new(self.status(), reason, &self.message())
+    }
+
+    /// An issue is what somebody may have to look at. What is only on its way or cannot be known is unknown.
+    fn status(&self) -> ConditionStatus {
         match self {
-            Self::Terminating => Report::new(False, "Terminating", "is being deleted"),
-            Self::Suspended => Report::new(Unknown, "Suspended", "is suspended, its state is not known"),
-            Self::Foreign { manager: Some(manager) } => {
-                Report::new(False, "ForeignEdit", &format!("its spec was changed by {manager}"))
+            Self::Applied { .. } | Self::Fetched => ConditionStatus::True,
+            Self::Suspended
+            | Self::Waiting { .. }
+            | Self::Pending
+            | Self::Progressing { .. }
+            | Self::ApplierUnavailable(_) => ConditionStatus::Unknown,
+            Self::Terminating
+            | Self::Foreign { .. }
+            | Self::RolledBack { .. }
+            | Self::Failed { .. }
+            | Self::Retrying { .. } => ConditionStatus::False,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Terminating => "is being deleted".to_owned(),
+            Self::Suspended => "is suspended, its state is not known".to_owned(),
+            Self::Foreign { manager } => {
+                format!("its spec was changed by {}", manager.as_deref().unwrap_or("somebody else"))
             }
-            Self::Foreign { manager: None } => {
-                Report::new(False, "ForeignEdit", "its spec was changed by somebody else")
+            Self::RolledBack { exhausted: true, message } => format!("{message}; no retries are left"),
+            Self::RolledBack { exhausted: false, message } => format!("{message}; Flux tries again"),
+            Self::Waiting { message, last_good: Some(version), .. } => {
+                format!("{message} ({version} works meanwhile)")
             }
-            Self::RolledBack { exhausted, message } => {
-                let then = if *exhausted { "no retries are left" } else { "Flux tries again" };
-                Report::new(False, "RolledBack", &format!("{message}; {then}"))
-            }
-            Self::Failed { reason, message, .. } => Report::new(False, reason, message),
-            Self::Waiting { reason, message, last_good: None } => Report::new(Unknown, reason, message),
-            Self::Waiting { reason, message, last_good: Some(version) } => {
-                Report::new(Unknown, reason, &format!("{message} ({version} works meanwhile)"))
-            }
-            Self::Pending => Report::new(Unknown, "Pending", "Flux has not looked at it yet"),
-            Self::Applied { drifted: false } => Report::new(True, "Applied", ""),
-            Self::Applied { drifted: true } => {
-                Report::new(True, "Drifted", "somebody changed it, Flux repairs it")
-            }
-            Self::Retrying { attempt, message } => {
-                Report::new(False, "Retrying", &format!("attempt {attempt} failed: {message}"))
-            }
-            Self::Progressing { message, .. } => Report::new(Unknown, "Progressing", message),
-            Self::Fetched => Report::new(True, "Fetched", ""),
-            Self::ApplierUnavailable(Silence::NoAnswer) => {
-                Report::new(Unknown, "ApplierUnavailable", "the Flux controller does not answer")
-            }
+            Self::Failed { message, .. }
+            | Self::Waiting { message, .. }
+            | Self::Progressing { message, .. } => message.clone(),
+            Self::Pending => "Flux has not looked at it yet".to_owned(),
+            Self::Applied { drifted: true } => "somebody changed it, Flux repairs it".to_owned(),
+            Self::Retrying { attempt, message } => format!("attempt {attempt} failed: {message}"),
+            Self::Applied { drifted: false } | Self::Fetched => String::new(),
+            Self::ApplierUnavailable(Silence::NoAnswer) => "the Flux controller does not answer".to_owned(),
             Self::ApplierUnavailable(Silence::LeaseNotRenewed) => {
-                Report::new(Unknown, "ApplierUnavailable", "the Flux controller does not renew its lease")
+                "the Flux controller does not renew its lease".to_owned()
             }
         }
     }
@@ -56,8 +87,8 @@ impl Verdict {
 #[must_use]
 pub fn addons_ready(addons: &[(AddonName, Option<Verdict>)]) -> Report {
     let parts: Vec<_> =
-        addons.iter().map(|(name, verdict)| (name.as_str(), verdict.as_ref().map(Verdict::report))).collect();
-    summary(&parts, ("Applied", &format!("{0} of {0} addons", addons.len())))
+        addons.iter().map(|(name, verdict)| (name, verdict.as_ref().map(Verdict::report))).collect();
+    summary(&parts, (Reason::Applied, &format!("{0} of {0} addons", addons.len())))
 }
 
 /// A condition about a single object: `SourceReady`, `ClusterClassReady`, `NodeImagesReady`. Without a verdict the

@@ -14,7 +14,7 @@ const WAITING: [&str; 6] = [
     "HealthCheckCanceled",
 ];
 
-/// What a `HelmRelease` says. `expected.content` is the version of the chart.
+/// What a `HelmRelease` says. `expected.version` is the version of the chart.
 ///
 /// The rules come from helm-controller 1.6 (`internal/controller`, `internal/reconcile`) and from what was recorded of
 /// a running one (`tests/recorded`).
@@ -62,7 +62,7 @@ fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
         && (object.conditions.with("Reconciling", Status::True).is_none()
             || is_reconciling(object, "Progressing"))
         && deployed.is_some()
-        && deployed == expected.content.as_ref()
+        && deployed == expected.version.as_ref()
 }
 
 fn is_reconciling(object: &HelmRelease, reason: &str) -> bool {

@@ -8,7 +8,7 @@ use super::verdict::{Expected, Moment, Verdict, doing};
 /// Reasons of `Ready=False` that are not the manifests' own doing: somebody else has to act first.
 const WAITING: [&str; 3] = ["DependencyNotReady", "ArtifactFailed", "HealthCheckCanceled"];
 
-/// What a `Kustomization` says. `expected.content` is the commit.
+/// What a `Kustomization` says. `expected.version` is the commit.
 ///
 /// The rules come from kustomize-controller 1.9 (`internal/controller/kustomization_controller.go`).
 #[must_use]

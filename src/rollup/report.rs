@@ -6,9 +6,12 @@
 //! what is true.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::api::conditions::{ConditionType, Reason};
 
 /// The longest message of a condition, in characters: enough for what Helm says, small enough for thousands of objects.
 const MAX_MESSAGE: usize = 1024;
@@ -54,24 +57,31 @@ impl Report {
     /// refuse becomes `Unrecognized`, a message becomes one line of at most 1,024 characters.
     #[must_use]
     pub fn new(status: ConditionStatus, reason: &str, message: &str) -> Self {
-        let reason = if is_reason(reason) { reason } else { "Unrecognized" };
+        let reason = if is_reason(reason) { reason } else { Reason::Unrecognized.as_str() };
         Self { status, reason: reason.to_owned(), message: one_line(message) }
     }
 
     /// Nothing was heard yet: unknown, never true.
     #[must_use]
     pub fn not_yet_reported() -> Self {
-        Self::new(ConditionStatus::Unknown, "NotYetReported", "not yet reported")
+        Self::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), "not yet reported")
     }
 
     /// The condition of type `kind`, made of `generation` of its object. `old` are the conditions that the object has:
     /// the transition time changes only where the status does.
     #[must_use]
-    pub fn condition(self, kind: &str, generation: i64, old: &[Condition], now: Timestamp) -> Condition {
+    pub fn condition(
+        self,
+        kind: ConditionType,
+        generation: i64,
+        old: &[Condition],
+        now: Timestamp,
+    ) -> Condition {
         let status = self.status.as_str();
-        let same = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
+        let same =
+            old.iter().find(|condition| condition.type_ == kind.as_str() && condition.status == status);
         Condition {
-            type_: kind.to_owned(),
+            type_: kind.to_string(),
             status: status.to_owned(),
             reason: self.reason,
             message: self.message,
@@ -102,15 +112,15 @@ pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
 /// The reason is that of the worst parts, `Several` where they have different ones. The message tells every part that is
 /// not good, the worst first, else the order given. `good` is what is said when all are good (and when there are none).
 #[must_use]
-pub fn summary(parts: &[(&str, Option<Report>)], good: (&str, &str)) -> Report {
-    let mut told: Vec<(&str, Report)> = parts
+pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &str)) -> Report {
+    let mut told: Vec<(&Name, Report)> = parts
         .iter()
-        .map(|(name, report)| (*name, report.clone().unwrap_or_else(Report::not_yet_reported)))
+        .map(|(name, report)| (name, report.clone().unwrap_or_else(Report::not_yet_reported)))
         .collect();
     // A stable sort: parts of the same status keep their order.
     told.sort_by_key(|(_, report)| report.status);
     let Some((status, reason)) = worst(told.iter().map(|(_, report)| report)) else {
-        return Report::new(ConditionStatus::True, good.0, good.1);
+        return Report::new(ConditionStatus::True, good.0.as_str(), good.1);
     };
     let messages: Vec<String> = told
         .iter()
@@ -126,12 +136,12 @@ pub fn summary(parts: &[(&str, Option<Report>)], good: (&str, &str)) -> Report {
 /// One report of one condition of many objects (`what`: their name in the plural), each with its name. The message has
 /// counts, the worst and most frequent reasons first, and at most three names for each of three reasons.
 #[must_use]
-pub fn aggregate(what: &str, objects: &[(&str, Option<Report>)], good: &str) -> Report {
+pub fn aggregate(what: &str, objects: &[(&str, Option<Report>)], good: Reason) -> Report {
     let missing = Report::not_yet_reported();
     let reports = || objects.iter().map(|(_, report)| report.as_ref().unwrap_or(&missing));
     let total = objects.len();
     let Some((status, reason)) = worst(reports()) else {
-        return Report::new(ConditionStatus::True, good, &format!("{total} of {total} {what}"));
+        return Report::new(ConditionStatus::True, good.as_str(), &format!("{total} of {total} {what}"));
     };
     let mut names: BTreeMap<(ConditionStatus, &str), Vec<&str>> = BTreeMap::new();
     for ((name, _), report) in objects.iter().zip(reports()) {
@@ -157,7 +167,7 @@ fn worst<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Option<(Condi
         .filter(|status| *status != ConditionStatus::True)?;
     let mut reasons = reports.filter(|report| report.status == status).map(|report| report.reason.as_str());
     let reason = reasons.next()?;
-    let reason = if reasons.all(|other| other == reason) { reason } else { "Several" };
+    let reason = if reasons.all(|other| other == reason) { reason } else { Reason::Several.as_str() };
     Some((status, reason.to_owned()))
 }
 

@@ -4,14 +4,14 @@ use crate::foreign::flux::observed::{GitRepository, HelmChart, Observed, Status}
 
 use super::verdict::{Expected, Moment, Verdict, doing};
 
-/// What a `GitRepository` says. `expected.content` is the commit.
+/// What a `GitRepository` says. `expected.version` is the commit.
 #[must_use]
 pub fn git_repository(object: &GitRepository, expected: &Expected, moment: &Moment) -> Verdict {
     let revision = object.status.artifact.as_ref().map(|artifact| artifact.revision.as_str());
     source(object, revision, expected, moment)
 }
 
-/// What a `HelmChart` says. `expected.content` is the commit that it is packaged from.
+/// What a `HelmChart` says. `expected.version` is the commit that it is packaged from.
 ///
 /// The version of a chart holds twelve digits of the commit, or nothing of it where `reconcileStrategy` is
 /// `ChartVersion`; the whole commit is in the revision of the source.
@@ -50,5 +50,5 @@ fn source<KindStatus>(
 /// Whether a revision (`<branch>@sha1:<commit>` or `sha1:<commit>`, Flux RFC 5) is of the commit that is expected.
 pub(super) fn holds_commit(revision: Option<&str>, expected: &Expected) -> bool {
     let commit = revision.and_then(|revision| revision.rsplit(':').next());
-    commit.is_some() && commit == expected.content.as_deref()
+    commit.is_some() && commit == expected.version.as_deref()
 }

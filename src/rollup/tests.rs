@@ -2,14 +2,16 @@
 //! wrote them.
 
 mod conditions;
-mod handmade;
+mod helm_release;
+mod kustomization;
 mod moments;
+mod source;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::foreign::flux::observed::SpecHash;
+use crate::foreign::flux::observed::SpecDigest;
 
 const CHART: &str = "1.0.0+0123456789ab";
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -28,43 +30,44 @@ fn soon() -> Moment {
     Moment::at(time("2026-11-20T10:00:30Z"))
 }
 
-/// An object of generation 2 with this status.
-fn object(status: Value) -> Value {
-    json!({
+/// An object of generation 2 with this status, and these [conditions](conditions).
+fn object(status: Value, said: &[&str]) -> Value {
+    let mut object = json!({
         "metadata": {"name": "c1.cni", "namespace": "tenant", "generation": 2},
         "spec": {"interval": "10m"},
-        "status": status,
-    })
+    });
+    object["status"] = status;
+    object["status"]["conditions"] = said.iter().map(|said| condition(said)).collect();
+    object
 }
 
-/// A condition of the present generation.
-fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
-    stale(kind, status, reason, message, 2)
-}
-
-fn stale(kind: &str, status: &str, reason: &str, message: &str, generation: i64) -> Value {
+/// A condition in short: `Type=Status Reason: message`, with `@<generation>` after the reason where it is not of the
+/// present generation.
+fn condition(said: &str) -> Value {
+    let (head, message) = said.split_once(": ").unwrap_or((said, ""));
+    let (kind, rest) = head.split_once('=').unwrap();
+    let (status, reason) = rest.split_once(' ').unwrap();
+    let (reason, generation) = reason.split_once('@').unwrap_or((reason, "2"));
+    let generation: i64 = generation.parse().unwrap();
     json!({
         "type": kind, "status": status, "reason": reason, "message": message,
         "observedGeneration": generation, "lastTransitionTime": "2026-11-20T10:00:01Z",
     })
 }
 
-fn expected(object: &Value, content: &str) -> Expected {
-    Expected {
-        spec: SpecHash::of(object["spec"].clone()),
-        content: Some(content.to_owned()),
-        since: written(),
-    }
+fn expected(object: &Value, version: &str) -> Expected {
+    let spec_digest = SpecDigest::of(object["spec"].clone());
+    Expected { spec_digest, version: Some(version.to_owned()), since: written() }
 }
 
 fn judge_helm_release(object: &Value, moment: &Moment) -> Verdict {
     let expected = expected(object, CHART);
-    helm_release(&serde_json::from_value(object.clone()).unwrap(), &expected, moment)
+    super::helm_release(&serde_json::from_value(object.clone()).unwrap(), &expected, moment)
 }
 
 fn judge_kustomization(object: &Value, moment: &Moment) -> Verdict {
     let expected = expected(object, COMMIT);
-    kustomization(&serde_json::from_value(object.clone()).unwrap(), &expected, moment)
+    super::kustomization(&serde_json::from_value(object.clone()).unwrap(), &expected, moment)
 }
 
 fn progressing(message: &str) -> Verdict {

@@ -2,8 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::api::cluster_addon::AddonState;
+use crate::api::conditions::Reason;
 use crate::error::Class;
-use crate::foreign::flux::observed::{Condition, Observed, SpecHash, Status};
+use crate::foreign::flux::observed::{Condition, Observed, SpecDigest, Status};
 
 /// How long an object may be on its way before that is a failure: Flux retries for ever and never says so itself.
 pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
@@ -15,13 +17,23 @@ pub const LEASE_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 /// What stackflux wrote, and so waits to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The hash of the spec that our own write returned.
-    pub spec: SpecHash,
+    /// The digest of the spec that our own write returned.
+    pub spec_digest: SpecDigest,
     /// What the object is to deliver: for a `HelmRelease` the version of the chart that our `HelmChart` says it
     /// packaged, for every other kind the full commit. Nothing counts as applied while it is not known.
-    pub content: Option<String>,
+    pub version: Option<String>,
     /// When it was written, or was last [settled](Verdict::is_settled), whichever is later.
     pub since: Timestamp,
+}
+
+impl Expected {
+    /// What the status of a `ClusterAddon` keeps. None where it keeps no digest (first start, lost status): then the
+    /// object is applied once more, which changes nothing where nothing differs, and its digest is learnt.
+    #[must_use]
+    pub fn kept(state: &AddonState, since: Timestamp) -> Option<Self> {
+        let spec_digest = SpecDigest::kept(state.spec_digest.as_ref()?);
+        Some(Self { spec_digest, version: state.version.clone(), since })
+    }
 }
 
 /// What a verdict needs to know that is in no object.
@@ -118,7 +130,7 @@ impl Verdict {
             Some(Self::Terminating)
         } else if object.suspended {
             Some(Self::Suspended)
-        } else if object.spec_hash != expected.spec {
+        } else if object.spec_digest != expected.spec_digest {
             Some(Self::Foreign { manager: object.metadata.foreign_manager().map(str::to_owned) })
         } else {
             None
@@ -216,7 +228,7 @@ impl Moment {
             other => return other,
         };
         let message = format!("not done after {:#}: {message}", self.deadline);
-        Verdict::Failed { class: Class::Transient, reason: "DeadlineExceeded".to_owned(), message }
+        Verdict::Failed { class: Class::Transient, reason: Reason::DeadlineExceeded.to_string(), message }
     }
 }
 

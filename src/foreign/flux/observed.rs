@@ -1,7 +1,7 @@
 //! What is read of Flux objects: metadata, conditions and the few status fields that the truth table of
 //! [`crate::rollup`] needs.
 //!
-//! Everything else of an object is dropped when it is read, so that a cache of these is small. The hash of the spec is
+//! Everything else of an object is dropped when it is read, so that a cache of these is small. The digest of the spec is
 //! taken at the same moment: it is all that is ever asked of a spec that came back. Status fields are those of Flux
 //! 2.9: helm-controller 1.6 (`helm.toolkit.fluxcd.io/v2`), kustomize-controller 1.9, source-controller 1.9.
 
@@ -10,11 +10,11 @@ mod status;
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-pub use self::metadata::{FIELD_MANAGER, Metadata, REQUESTED_AT, SUSPEND_FIELD_MANAGER, SpecManager};
+pub use self::metadata::{Metadata, SpecManager};
 pub use self::status::{
     Artifact, Attempt, Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus,
     KustomizationStatus, Snapshot, Status,
@@ -31,13 +31,13 @@ pub struct Observed<KindStatus> {
     pub metadata: Metadata,
     /// `spec.suspend`.
     pub suspended: bool,
-    /// The hash of the spec without `suspend`.
-    pub spec_hash: SpecHash,
+    /// The digest of the spec without `suspend`.
+    pub spec_digest: SpecDigest,
     /// `status.observedGeneration`; -1 (as Flux's CRDs default it) where Flux has not answered yet.
     pub observed_generation: i64,
     /// `status.conditions`.
     pub conditions: Conditions,
-    /// `status.lastHandledReconcileAt`: the last value of the annotation [`REQUESTED_AT`] that was acted upon.
+    /// `status.lastHandledReconcileAt`: the last value of the annotation [`REQUESTED_AT`](crate::api::labels::REQUESTED_AT) that was acted upon.
     pub last_handled_reconcile_at: Option<String>,
     /// The status fields of the kind.
     pub status: KindStatus,
@@ -77,12 +77,17 @@ impl<KindStatus> Observed<KindStatus> {
 /// SHA-256 over a spec without its `suspend`, with sorted keys: what tells our own spec from an edited one.
 ///
 /// `suspend` is left out because a person's suspend is none of our business and must not look like a foreign edit.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct SpecHash(String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecDigest(String);
 
-impl SpecHash {
-    /// The hash of `spec` as the API server returned it.
+impl SpecDigest {
+    /// A digest that was kept in a status.
+    #[must_use]
+    pub fn kept(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The digest of `spec` as the API server returned it.
     #[must_use]
     pub fn of(mut spec: Value) -> Self {
         if let Value::Object(fields) = &mut spec {
@@ -94,7 +99,7 @@ impl SpecHash {
     }
 }
 
-impl fmt::Display for SpecHash {
+impl fmt::Display for SpecDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -141,7 +146,7 @@ impl<KindStatus> From<Object<KindStatus>> for Observed<KindStatus> {
         Self {
             metadata,
             suspended: spec.get("suspend").and_then(Value::as_bool).unwrap_or_default(),
-            spec_hash: SpecHash::of(spec),
+            spec_digest: SpecDigest::of(spec),
             observed_generation: status.observed_generation.unwrap_or(-1),
             conditions: status.conditions,
             last_handled_reconcile_at: status.last_handled_reconcile_at,

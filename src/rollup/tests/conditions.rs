@@ -3,6 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::*;
+use crate::api::conditions::{ConditionType, Reason};
 use crate::error::Class::{Terminal, Transient};
 
 fn report(status: ConditionStatus, reason: &str, message: &str) -> Report {
@@ -31,7 +32,7 @@ fn the_transition_time_changes_only_with_the_status() {
     let rows = [("False", then), ("True", now), ("Unknown", now)];
     for (status, transition) in rows {
         let new = report(ConditionStatus::False, "InstallFailed", "cni: no luck").condition(
-            "AddonsReady",
+            ConditionType::AddonsReady,
             7,
             &old(status),
             now,
@@ -43,7 +44,8 @@ fn the_transition_time_changes_only_with_the_status() {
         );
         assert_eq!((new.type_.as_str(), new.observed_generation), ("AddonsReady", Some(7)));
     }
-    let of_another_type = report(ConditionStatus::False, "A", "").condition("Ready", 7, &old("False"), now);
+    let of_another_type =
+        report(ConditionStatus::False, "A", "").condition(ConditionType::Ready, 7, &old("False"), now);
     assert_eq!(of_another_type.last_transition_time, Time(now));
 }
 
@@ -80,7 +82,7 @@ fn missing_is_never_true() {
     let of_three = aggregate(
         "clusters",
         &[("a", Some(report(ConditionStatus::True, "Applied", ""))), ("b", None)],
-        "Applied",
+        Reason::Applied,
     );
     assert_eq!(
         of_three,
@@ -97,7 +99,7 @@ fn a_release_without_addons_has_nothing_to_wait_for() {
 fn a_mirror_shows_the_condition_but_not_of_an_older_generation() {
     let source = |generation| {
         report(ConditionStatus::False, "ImageMissing", "no image").condition(
-            "Ready",
+            ConditionType::Ready,
             generation,
             &[],
             written(),
@@ -130,14 +132,18 @@ fn an_aggregate_counts_and_names_only_a_few() {
     let message = "990 of 1000 clusters: 5 InstallFailed (c995, c996, c997 and 2 others), 1 RolledBack (c994), \
                    4 Progressing (c990, c991, c992 and 1 others)";
     assert_eq!(
-        aggregate("clusters", &objects, "Applied"),
+        aggregate("clusters", &objects, Reason::Applied),
         report(ConditionStatus::False, "Several", message)
     );
 
     let mut other_order = objects.clone();
     other_order.reverse();
-    assert_eq!(aggregate("clusters", &other_order, "Applied"), aggregate("clusters", &objects, "Applied"));
-    let good = aggregate("clusters", &[("a", Some(report(ConditionStatus::True, "Drifted", "")))], "Applied");
+    assert_eq!(
+        aggregate("clusters", &other_order, Reason::Applied),
+        aggregate("clusters", &objects, Reason::Applied)
+    );
+    let good =
+        aggregate("clusters", &[("a", Some(report(ConditionStatus::True, "Drifted", "")))], Reason::Applied);
     assert_eq!(good, report(ConditionStatus::True, "Applied", "1 of 1 clusters"));
 }
 
@@ -186,7 +192,7 @@ fn reports_of_verdicts() {
         (Verdict::Suspended, "Unknown Suspended: is suspended, its state is not known"),
         (
             Verdict::Foreign { manager: Some("kubectl-edit".to_owned()) },
-            "False ForeignEdit: its spec was changed by kubectl-edit",
+            "False Foreign: its spec was changed by kubectl-edit",
         ),
         (
             Verdict::RolledBack { exhausted: true, message: "back".to_owned() },

@@ -7,13 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::null_as_default;
-
-/// The field manager of everything that stackflux applies.
-pub const FIELD_MANAGER: &str = "stackflux";
-/// The field manager of `spec.suspend`, which is never in the apply set.
-pub const SUSPEND_FIELD_MANAGER: &str = "stackflux-suspend";
-/// The annotation that asks a Flux controller to reconcile now (Flux's `meta.ReconcileRequestAnnotation`).
-pub const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
+use crate::api::labels::{FIELD_MANAGER, REQUESTED_AT, SUSPEND_FIELD_MANAGER};
 
 /// What is read of `metadata`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::api::labels::REQUESTED_AT;
 
 fn read(object: Value) -> HelmRelease {
     serde_json::from_value(object).unwrap()
@@ -58,12 +59,14 @@ fn absent_null_and_empty_are_the_same() {
 }
 
 #[test]
-fn the_hash_is_of_content_without_suspend() {
-    let hash = |spec| SpecHash::of(spec);
+fn the_digest_is_of_content_without_suspend() {
+    let digest = |spec| SpecDigest::of(spec);
     let spec = json!({"interval": "1m", "values": {"b": [1, {"y": 1, "x": null}], "a": "1"}});
     assert_eq!(
-        hash(spec.clone()),
-        hash(json!({"suspend": true, "values": {"a": "1", "b": [1, {"x": null, "y": 1}]}, "interval": "1m"}))
+        digest(spec.clone()),
+        digest(
+            json!({"suspend": true, "values": {"a": "1", "b": [1, {"x": null, "y": 1}]}, "interval": "1m"})
+        )
     );
     for other in [
         json!({"interval": "1m", "values": {"b": [{"y": 1, "x": null}, 1], "a": "1"}}),
@@ -72,10 +75,10 @@ fn the_hash_is_of_content_without_suspend() {
         json!({"interval": "1m", "values": {"b": [1, {"y": 1, "x": null}], "a": "1", "suspend": true}}),
         Value::Null,
     ] {
-        assert_ne!(hash(spec.clone()), hash(other));
+        assert_ne!(digest(spec.clone()), digest(other));
     }
     assert_eq!(
-        hash(json!({})).to_string(),
+        digest(json!({})).to_string(),
         "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
     );
 }
@@ -146,8 +149,8 @@ proptest! {
     fn odd_objects_never_panic(object in any_json()) {
         use crate::rollup::{self, Expected, Moment};
         let moment = Moment::at(jiff::Timestamp::UNIX_EPOCH);
-        let spec = SpecHash::of(object.get("spec").cloned().unwrap_or_default());
-        let expected = Expected { spec, content: Some("1".to_owned()), since: jiff::Timestamp::UNIX_EPOCH };
+        let spec_digest = SpecDigest::of(object.get("spec").cloned().unwrap_or_default());
+        let expected = Expected { spec_digest, version: Some("1".to_owned()), since: jiff::Timestamp::UNIX_EPOCH };
         let verdicts = [
             HelmRelease::deserialize(&object).map(|release| rollup::helm_release(&release, &expected, &moment)),
             Kustomization::deserialize(&object).map(|manifests| rollup::kustomization(&manifests, &expected, &moment)),
