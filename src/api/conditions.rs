@@ -126,6 +126,51 @@ reasons! {
     ApplierUnavailable:
         "The Flux controller that has to act does not answer.",
         "Look at that controller's Deployment and Lease in Flux's namespace.";
+    Applied:
+        "It is in the cluster as it was planned, and was ready.",
+        "Nothing.";
+    Drifted:
+        "Somebody changed in the cluster what the addon consists of, and Flux changes it back.",
+        "Find out who it was; declare the field as ignored if it has to be theirs.";
+    Fetched:
+        "Flux has fetched exactly the commit that is expected.",
+        "Nothing.";
+    Pending:
+        "Flux has not looked at the object yet since it was last written.",
+        "Wait.";
+    Progressing:
+        "Flux is at it.",
+        "Wait; after 20 minutes it counts as failed.";
+    Waiting:
+        "Something else has to happen first, and Flux looks again by itself.",
+        "Look at what the message names.";
+    Retrying:
+        "The last attempt failed, and Flux tries again.",
+        "Read the message; most of what fails right after a cluster's creation heals by itself.";
+    Failed:
+        "It does not work.",
+        "Read the reason and the message, which are Flux's.";
+    DeadlineExceeded:
+        "It was on its way for longer than it may be; Flux goes on trying.",
+        "Read the message: it is what Flux said last.";
+    RolledBack:
+        "An upgrade failed, and Helm went back to the release before.",
+        "Read the message, and fix the addon or its values in a new release.";
+    Foreign:
+        "Somebody else changed the spec of an object that stackflux wrote; it is written again.",
+        "Find out who it was; the event names the field manager.";
+    Suspended:
+        "The object is suspended, so Flux does nothing and its status says nothing.",
+        "Resume it when the reason for it is gone.";
+    Terminating:
+        "The object is being deleted.",
+        "Wait; if it takes long, look whether the Flux controller of that kind runs.";
+    Several:
+        "Several objects have different reasons.",
+        "Read the message, which names them.";
+    Unrecognized:
+        "An object gave a reason that is not a word, so it is not repeated.",
+        "Read the message.";
     NotImplemented:
         "Addons are not held back during a Kubernetes upgrade yet: they move as soon as the class does.",
         "Watch the upgrade of a cluster that matters.";

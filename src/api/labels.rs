@@ -29,3 +29,6 @@ pub const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 
 /// The field manager of everything that is applied, and the value of [`MANAGED_BY`].
 pub const FIELD_MANAGER: &str = "stackflux";
+
+/// The field manager of `spec.suspend` of Flux objects, which is never among what is applied.
+pub const SUSPEND_FIELD_MANAGER: &str = "stackflux-suspend";
