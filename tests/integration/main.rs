@@ -4,3 +4,5 @@
 mod oracle;
 #[cfg(test)]
 mod yaml;
+
+mod crds;
