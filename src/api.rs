@@ -15,6 +15,7 @@ pub mod duration;
 pub mod flux_settings;
 pub mod git_source;
 pub mod labels;
+pub mod read;
 pub mod rules;
 mod schema;
 

@@ -32,7 +32,9 @@ fn finish(schema: &mut JSONSchemaProps) {
     // Kubernetes knows int32 and int64 only and warns of others.
     if schema.format.as_deref().is_some_and(|format| format.starts_with("uint")) {
         schema.format = Some("int32".to_owned());
+        schema.minimum = None;
     }
+    schema.description = schema.description.take().map(|text| unwrapped(&text));
     for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
         finish(property);
     }
@@ -44,12 +46,17 @@ fn finish(schema: &mut JSONSchemaProps) {
     }
 }
 
+/// A docstring with the line breaks taken out that only the width of the source file asked for.
+fn unwrapped(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
 /// A list of `metav1.Condition`, merged by type; the limits are those of the markers on the Go type.
 pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
     let mut condition = Condition::json_schema(generator);
     for (field, limits) in [
         ("message", serde_json::json!({"maxLength": 32768})),
-        ("observedGeneration", serde_json::json!({"minimum": 0})),
         (
             "reason",
             serde_json::json!({
