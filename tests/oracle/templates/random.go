@@ -1,0 +1,2 @@
+package main
+func randomQuestion(seed, n uint64) question { return question{} }
