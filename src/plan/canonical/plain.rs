@@ -4,8 +4,6 @@
 //! (<https://yaml.org/type/>), and what the readers in use add to them: Go's `yaml` takes `0o7` and `1_000`, Ruby's
 //! takes commas between digits.
 
-use super::scalar::is_invisible;
-
 /// Words that some reader takes for a boolean or null, in any case; `=` and `<<` have types of their own in YAML 1.1.
 const WORDS: [&str; 12] = ["y", "n", "yes", "no", "true", "false", "on", "off", "null", "~", "=", "<<"];
 
@@ -93,4 +91,23 @@ fn is_timestamp(text: &str) -> bool {
     let after_day = rest.trim_start_matches(|character: char| character.is_ascii_digit());
     matches!(rest.len() - after_day.len(), 1 | 2)
         && (after_day.is_empty() || after_day.starts_with(['T', 't', ' ']))
+}
+
+/// Whether a character is not shown, changes how others are shown, or may not stand in YAML unescaped: controls, line
+/// and paragraph separators, byte order marks, marks that change the direction of text (a reviewer would read
+/// something else than Flux does: CVE-2021-42574), tags, non-characters.
+pub(super) fn is_invisible(character: char) -> bool {
+    match character {
+        ' '..='~' => false,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{feff}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => true,
+        other => other.is_control() || u32::from(other) & 0xfffe == 0xfffe,
+    }
 }

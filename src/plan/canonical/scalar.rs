@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-use super::{INDENT, plain};
+use super::INDENT;
+use super::plain::{self, is_invisible};
 
 /// Writes a value that is a whole document.
 ///
@@ -146,25 +147,6 @@ fn write_escaped(out: &mut String, character: char) {
             };
         }
         other => out.push(other),
-    }
-}
-
-/// Whether a character is not shown, changes how others are shown, or may not stand in YAML unescaped: controls, line
-/// and paragraph separators, byte order marks, marks that change the direction of text (a reviewer would read
-/// something else than Flux does: CVE-2021-42574), tags, non-characters.
-pub(super) fn is_invisible(character: char) -> bool {
-    match character {
-        ' '..='~' => false,
-        '\u{ad}'
-        | '\u{61c}'
-        | '\u{180e}'
-        | '\u{feff}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}' => true,
-        other => other.is_control() || u32::from(other) & 0xfffe == 0xfffe,
     }
 }
 

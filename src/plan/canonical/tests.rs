@@ -216,7 +216,8 @@ fn what_cannot_be_seen_is_escaped() {
         ("\u{0}\u{7}\u{1b}\u{7f}", r#""\x00\x07\x1b\x7f""#),
         ("a\u{85}b", r#""a\x85b""#),
         ("a\u{a0}", r#""a\xa0""#),
-        ("a\u{2028}b\u{2029}", r#""a\u2028b\u2029""#),
+        ("a\u{2028}b", r#""a\u2028b""#),
+        ("a\u{2029}b", r#""a\u2029b""#),
         ("\u{feff}a", r#""\ufeffa""#),
         ("\u{202e}a\u{200b}", r#""\u202ea\u200b""#),
         ("\u{ffff}\u{1fffe}\u{e0041}", r#""\uffff\U0001fffe\U000e0041""#),
@@ -271,6 +272,8 @@ fn lines_that_a_block_would_lose_are_quoted_line_by_line() {
     let expected =
         lines(&["a:", "  b:", r#"  - "x \n\n\"#, r"    \  y\r\n\", r#"    z""#, r#"  - "\tx\t\n""#]);
     assert_eq!(to_yaml(&object), expected);
+    assert_eq!(written("a\r\nb"), "\"a\\r\\n\\\n  b\"");
+    assert_eq!(written("a\nb "), "\"a\\n\\\n  b \"");
 }
 
 #[test]
