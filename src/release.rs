@@ -9,9 +9,11 @@ pub mod digest;
 pub mod files;
 pub mod finding;
 pub mod ignore;
+pub mod values;
 
 mod addons;
 mod chart;
+mod class;
 mod content;
 mod document;
 mod metadata;
@@ -24,7 +26,7 @@ use crate::names::{AddonName, KubernetesVersion, ReleaseName};
 
 pub use chart::{Chart, Dependency};
 pub use digest::Digest;
-pub use files::{File, Files, Limits};
+pub use files::{File, Files, Limits, PathError};
 pub use finding::{Finding, Findings, Reason, Severity};
 pub use metadata::Components;
 pub use stages::{Action, Hook, Stage, Wait, WaitObject};
@@ -144,9 +146,12 @@ impl Release {
 
     /// Reads an unpacked release; `None`, with findings, where a part is unusable.
     fn read(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) -> Option<Self> {
+        let mut left = limits.clone();
+        let limits = &mut left;
         content::check(files, limits, findings);
         let metadata = metadata::read(name, files, limits, findings);
         let cluster_class = Chart::read(files, CLUSTER_CLASS, limits, findings);
+        class::check(name, files, limits, findings);
         let stages = stages::read(files, limits, findings);
         let form = if stages.is_some() { Form::MultiStage } else { Form::SingleChart };
         let addons = match &stages {

@@ -20,7 +20,7 @@ const OWN_TEMPLATE: &str = "overwrite.yaml";
 pub(super) fn read_staged(
     files: &Files,
     stages: &BTreeMap<Hook, Vec<Stage>>,
-    limits: &Limits,
+    limits: &mut Limits,
     findings: &mut Findings,
 ) -> Vec<Addon> {
     let mut names: Vec<&AddonName> = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn read_staged(
 }
 
 /// The one addon of the single-chart form.
-pub(super) fn read_single(files: &Files, limits: &Limits, findings: &mut Findings) -> Option<Addon> {
+pub(super) fn read_single(files: &Files, limits: &mut Limits, findings: &mut Findings) -> Option<Addon> {
     if files.get(&format!("{CLUSTER_ADDON}/Chart.yaml")).is_none() {
         let message = "the release has neither clusteraddon.yaml nor a chart in cluster-addon/";
         let hint = "clusteraddon.yaml selects the multi-stage form, one directory per addon";
@@ -61,7 +61,7 @@ fn read_addon(
     files: &Files,
     name: AddonName,
     path: String,
-    limits: &Limits,
+    limits: &mut Limits,
     findings: &mut Findings,
 ) -> Option<Addon> {
     let digest = Digest::of(files, &path);
@@ -83,7 +83,7 @@ fn read_addon(
 fn read_template(
     files: &Files,
     path: &str,
-    limits: &Limits,
+    limits: &mut Limits,
     findings: &mut Findings,
 ) -> Option<ValuesTemplate> {
     let own = format!("{path}/{OWN_TEMPLATE}");

@@ -13,17 +13,21 @@ use super::finding::{Finding, Findings, Reason};
 /// The files in a gzipped tar archive. `name` is what findings call it. Directories are no files and only have their
 /// path checked; everything wrong with entries is told at once, what exceeds a limit ends the reading.
 pub fn unpack(bytes: &[u8], name: &str, limits: &Limits) -> Result<Files, Findings> {
+    unpack_within(bytes, name, &mut limits.clone())
+}
+
+/// The same, where what was read is taken off the limits: for several archives that share them.
+pub(super) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Result<Files, Findings> {
+    // Headers and padding are bytes too: 1 KiB for each allowed entry, and as much for long names.
+    let overhead = (left.entries as u64).saturating_mul(2048).saturating_add(1 << 20);
+    let stream = MultiGzDecoder::new(bytes).take(left.unpacked.saturating_add(overhead));
     let mut reading = Reading {
         name,
-        limits,
+        left,
         files: Files::default(),
         directories: BTreeSet::new(),
-        left: limits.unpacked,
         findings: Findings::default(),
     };
-    // Headers and padding are bytes too: 1 KiB for each allowed entry, and those of long names.
-    let overhead = (limits.entries as u64).saturating_mul(2048).saturating_add(1 << 20);
-    let stream = MultiGzDecoder::new(bytes).take(limits.unpacked.saturating_add(overhead));
     if let Err(finding) = reading.read(Archive::new(stream)) {
         reading.findings.push(*finding);
     }
@@ -40,22 +44,20 @@ pub(super) fn inside(mut finding: Finding, archive: &str) -> Finding {
 
 struct Reading<'a> {
     name: &'a str,
-    limits: &'a Limits,
+    left: &'a mut Limits,
     files: Files,
     directories: BTreeSet<String>,
-    left: u64,
     findings: Findings,
 }
 
 impl Reading<'_> {
     fn read<R: Read>(&mut self, mut archive: Archive<R>) -> Result<(), Box<Finding>> {
         let entries = archive.entries().map_err(|error| self.broken(&error))?;
-        for (count, entry) in entries.enumerate() {
-            if count >= self.limits.entries {
-                let message =
-                    format!("the archive has more than the {} allowed entries", self.limits.entries);
-                return Err(self.limit(message));
-            }
+        for entry in entries {
+            let Some(left) = self.left.entries.checked_sub(1) else {
+                return Err(self.limit("with this archive there are more entries than a release may have"));
+            };
+            self.left.entries = left;
             let mut entry = entry.map_err(|error| self.broken(&error))?;
             self.read_entry(&mut entry)?;
         }
@@ -102,18 +104,13 @@ impl Reading<'_> {
     }
 
     fn regular<R: Read>(&mut self, path: &str, entry: &mut Entry<'_, R>) -> Result<(), Box<Finding>> {
-        if entry.size() > self.left {
-            let message =
-                format!("the archive has more than the {} allowed bytes unpacked", self.limits.unpacked);
-            return Err(self.limit(message));
+        if entry.size() > self.left.unpacked {
+            return Err(self.limit("unpacked, this archive makes the release larger than it may be"));
         }
         let executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
         let mut content = Vec::new();
-        entry
-            .take(self.left.saturating_add(1))
-            .read_to_end(&mut content)
-            .map_err(|error| self.broken(&error))?;
-        self.left = self.left.saturating_sub(content.len() as u64);
+        entry.read_to_end(&mut content).map_err(|error| self.broken(&error))?;
+        self.left.unpacked = self.left.unpacked.saturating_sub(content.len() as u64);
         let taken = self.directories.contains(path).then_some(PathError::Taken);
         let added =
             taken.map_or(Ok(()), Err).and_then(|()| self.files.insert(path, File { content, executable }));
@@ -135,7 +132,7 @@ impl Reading<'_> {
         self.findings.push(finding);
     }
 
-    fn limit(&self, message: String) -> Box<Finding> {
+    fn limit(&self, message: &str) -> Box<Finding> {
         Box::new(Finding::error(Reason::LimitExceeded, self.name, message))
     }
 

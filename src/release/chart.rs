@@ -13,7 +13,7 @@ use super::finding::{Finding, Findings, Reason};
 pub struct Chart {
     /// `name`.
     pub name: String,
-    /// `version`, byte for byte. Real charts of stacks say `v1`, which is not SemVer.
+    /// `version`, byte for byte. Real charts of stacks say `v1`, which is not a semantic version.
     pub version: String,
     /// `appVersion`.
     pub app_version: Option<String>,
@@ -44,8 +44,14 @@ pub struct Dependency {
 }
 
 impl Chart {
-    /// Reads the chart in this directory; `None`, with findings, where it has no usable `Chart.yaml`.
-    pub(super) fn read(files: &Files, path: &str, limits: &Limits, findings: &mut Findings) -> Option<Self> {
+    /// Reads the chart in this directory; `None`, with findings, where it has no usable `Chart.yaml`. What is read of
+    /// vendored archives is taken off the limits.
+    pub(super) fn read(
+        files: &Files,
+        path: &str,
+        limits: &mut Limits,
+        findings: &mut Findings,
+    ) -> Option<Self> {
         let file = format!("{path}/Chart.yaml");
         let Some(document) = Document::read(files, &file, false, limits, findings) else {
             if files.get(&file).is_none() {
@@ -74,7 +80,7 @@ struct Vendored {
 }
 
 /// The charts below `charts/`, as directories and as archives.
-fn vendored_charts(files: &Files, path: &str, limits: &Limits, findings: &mut Findings) -> Vec<Vendored> {
+fn vendored_charts(files: &Files, path: &str, limits: &mut Limits, findings: &mut Findings) -> Vec<Vendored> {
     let directory = format!("{path}/charts");
     let mut charts = Vec::new();
     for name in files.directories(&directory) {
@@ -87,11 +93,11 @@ fn vendored_charts(files: &Files, path: &str, limits: &Limits, findings: &mut Fi
         ));
     }
     for (name, file) in files.below(&directory) {
-        if name.contains('/') || !name.ends_with(".tgz") {
+        if name.contains('/') || name.rsplit_once('.').is_none_or(|(_, ending)| ending != "tgz") {
             continue;
         }
         let archive_path = format!("{directory}/{name}");
-        match archive::unpack(&file.content, &archive_path, limits) {
+        match archive::unpack_within(&file.content, &archive_path, limits) {
             Ok(inner) => {
                 let chart = inner.directories("").into_iter().map(|top| format!("{top}/Chart.yaml"));
                 for file in chart.filter(|file| inner.get(file).is_some()) {

@@ -34,8 +34,10 @@ impl Digest {
     }
 }
 
+/// Two lower-case hex digits for each byte.
 fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 impl fmt::Display for Digest {

@@ -124,7 +124,7 @@ impl<'de> Deserialize<'de> for Node {
 /// file needs few aliases and little nesting.
 pub(super) fn options(strict_booleans: bool) -> serde_yaml::Options {
     serde_yaml::options! {
-        budget: serde_yaml::budget! { max_depth: 64, max_nodes: 100_000, max_aliases: 1_000 },
+        budget: serde_yaml::budget! { max_depth: 64, max_aliases: 1_000 },
         legacy_octal_numbers: true,
         strict_booleans: strict_booleans,
         with_snippet: false,
@@ -180,8 +180,11 @@ pub(super) fn read_text<'a>(
     match std::str::from_utf8(content) {
         Ok(text) => Some(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
-            let before = content.get(..error.valid_up_to()).unwrap_or_default();
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            let line = content.split(|byte| *byte == b'\n').scan(0, |end, line| {
+                *end += line.len() + 1;
+                (*end <= error.valid_up_to()).then_some(())
+            });
+            let line = 1 + line.count();
             let message = format!("the file is not UTF-8: a wrong byte in line {line}");
             findings.push(Finding::error(Reason::InvalidYaml, path, message));
             None

@@ -54,7 +54,7 @@ pub enum PathError {
 /// The files of a release: relative paths with `/` to content, and what is there but is no part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    files: BTreeMap<String, File>,
+    regular: BTreeMap<String, File>,
     ignored: BTreeSet<String>,
     links: BTreeMap<String, String>,
 }
@@ -63,7 +63,7 @@ impl Files {
     /// Adds a regular file.
     pub fn insert(&mut self, path: &str, file: File) -> Result<(), PathError> {
         self.check(path)?;
-        self.files.insert(path.to_owned(), file);
+        self.regular.insert(path.to_owned(), file);
         Ok(())
     }
 
@@ -84,18 +84,18 @@ impl Files {
     /// The file of that path.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&File> {
-        self.files.get(path)
+        self.regular.get(path)
     }
 
     /// All files in the order of their paths' bytes.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &File)> {
-        self.files.iter().map(|(path, file)| (path.as_str(), file))
+        self.regular.iter().map(|(path, file)| (path.as_str(), file))
     }
 
     /// The files below a directory (the empty string is the root), their paths relative to it, in order.
     pub fn below<'a>(&'a self, directory: &str) -> impl Iterator<Item = (&'a str, &'a File)> + use<'a> {
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
-        self.files
+        self.regular
             .range(prefix.clone()..)
             .map_while(move |(path, file)| Some((path.strip_prefix(prefix.as_str())?, file)))
     }
@@ -125,7 +125,7 @@ impl Files {
     /// The number of files, ignored files and links.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.files.len() + self.ignored.len() + self.links.len()
+        self.regular.len() + self.ignored.len() + self.links.len()
     }
 
     /// Whether nothing is there.
@@ -137,15 +137,33 @@ impl Files {
     /// All bytes of all files.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.files.values().map(|file| file.content.len() as u64).sum()
+        self.regular.values().map(|file| file.content.len() as u64).sum()
+    }
+
+    /// The paths of the files and links that are not the same on both sides, in order. Ignored files do not count.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let mut paths: BTreeSet<&String> = self.regular.keys().chain(other.regular.keys()).collect();
+        paths.retain(|path| self.regular.get(*path) != other.regular.get(*path));
+        let links = self.links.keys().chain(other.links.keys());
+        paths.extend(links.filter(|path| self.links.get(*path) != other.links.get(*path)));
+        paths.into_iter().cloned().collect()
+    }
+
+    /// The same files without the directory of this name, where everything lies below it.
+    #[must_use]
+    pub fn without_directory(self, directory: &str) -> Self {
+        let prefix = format!("{directory}/");
+        let mut paths = self.regular.keys().chain(self.links.keys()).chain(&self.ignored);
+        if paths.all(|path| path.starts_with(&prefix)) { self.moved_up(directory) } else { self }
     }
 
     /// What lies below a directory, as if the directory were the root.
-    pub(super) fn moved_up(self, directory: &str) -> Self {
+    fn moved_up(self, directory: &str) -> Self {
         let prefix = format!("{directory}/");
         let up = |path: String| path.strip_prefix(&prefix).map(str::to_owned);
         Self {
-            files: self.files.into_iter().filter_map(|(path, file)| Some((up(path)?, file))).collect(),
+            regular: self.regular.into_iter().filter_map(|(path, file)| Some((up(path)?, file))).collect(),
             ignored: self.ignored.into_iter().filter_map(up).collect(),
             links: self.links.into_iter().filter_map(|(path, target)| Some((up(path)?, target))).collect(),
         }
@@ -153,21 +171,21 @@ impl Files {
 
     /// The same, where the files that `leave_out` picks are ignored.
     pub(super) fn ignoring(mut self, leave_out: impl Fn(&str) -> bool) -> Self {
-        let (ignored, files) = self.files.into_iter().partition(|(path, _)| leave_out(path));
+        let (ignored, regular) = self.regular.into_iter().partition(|(path, _)| leave_out(path));
         let ignored: BTreeMap<String, File> = ignored;
         self.ignored.extend(ignored.into_keys());
-        Self { files, ..self }
+        Self { regular, ..self }
     }
 
     /// Takes out the file of that path.
     pub(super) fn remove(&mut self, path: &str) -> Option<File> {
-        self.files.remove(path)
+        self.regular.remove(path)
     }
 
     /// Takes every entry of `other`, its path moved below `directory`.
     pub(super) fn absorb(&mut self, other: Self, directory: &str) -> Result<(), (String, PathError)> {
         let at = |path: &str| format!("{directory}/{path}");
-        for (path, file) in other.files {
+        for (path, file) in other.regular {
             self.insert(&at(&path), file).map_err(|error| (at(&path), error))?;
         }
         for (path, target) in other.links {
@@ -179,14 +197,14 @@ impl Files {
     fn check(&self, path: &str) -> Result<(), PathError> {
         check_path(path)?;
         let taken = |path: &str| {
-            self.files.contains_key(path) || self.links.contains_key(path) || self.ignored.contains(path)
+            self.regular.contains_key(path) || self.links.contains_key(path) || self.ignored.contains(path)
         };
         let parents = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
         let below = format!("{path}/");
         let has_below = |next: Option<&String>| next.is_some_and(|next| next.starts_with(&below));
         if taken(path)
             || parents.into_iter().any(taken)
-            || has_below(self.files.range(below.clone()..).next().map(|(path, _)| path))
+            || has_below(self.regular.range(below.clone()..).next().map(|(path, _)| path))
             || has_below(self.links.range(below.clone()..).next().map(|(path, _)| path))
             || has_below(self.ignored.range(below.clone()..).next())
         {

@@ -100,6 +100,8 @@ reasons! {
     InvalidTemplate,
     /// An object of the class chart whose name lacks the chart's version.
     UnversionedObject,
+    /// The `ClusterClass` does not get the name by which Clusters find it.
+    UnexpectedClassName,
 }
 
 /// One thing that is wrong, with its place.

@@ -6,7 +6,7 @@ use crate::names::ReleaseName;
 use super::archive;
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
-use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES};
+use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, stages};
 
 /// The part of an archive's name that says what is in it, and the directory that it is unpacked to.
 const ARCHIVES: [(&str, &str); 3] =
@@ -25,15 +25,16 @@ pub(super) fn unpack(
         return None;
     }
     let mut unpacked = files.clone();
+    let mut left = limits.clone();
     for (path, directory) in archives {
         let Some(file) = unpacked.remove(path) else { continue };
-        let limits = Limits {
-            unpacked: limits.unpacked.saturating_sub(unpacked.size()),
-            entries: limits.entries.saturating_sub(unpacked.len()),
-            ..limits.clone()
-        };
-        match archive::unpack(&file.content, path, &limits) {
-            Ok(content) => absorb(&mut unpacked, without_top(content), directory, path, findings),
+        // In the multi-stage form what is at the top of the addons' archive is the addons.
+        let keeps_top = directory == CLUSTER_ADDON && files.get(stages::FILE).is_some();
+        match archive::unpack_within(&file.content, path, &mut left) {
+            Ok(content) => {
+                let content = if keeps_top { content } else { without_top(content) };
+                absorb(&mut unpacked, content, directory, path, findings);
+            }
             Err(errors) => findings.extend(errors),
         }
     }
@@ -49,13 +50,10 @@ fn directory_of(name: &ReleaseName, path: &str) -> Option<&'static str> {
 /// Helm packs a chart below one directory of the chart's name, which is no part of the chart.
 fn without_top(content: Files) -> Files {
     let top = content.directories("").into_iter().next().map(str::to_owned);
-    let Some(top) = top.filter(|top| content.get(&format!("{top}/Chart.yaml")).is_some()) else {
-        return content;
-    };
-    if content.below(&top).count() != content.iter().count() {
-        return content;
+    match top.filter(|top| content.get(&format!("{top}/Chart.yaml")).is_some()) {
+        Some(top) => content.without_directory(&top),
+        None => content,
     }
-    content.moved_up(&top)
 }
 
 fn absorb(unpacked: &mut Files, content: Files, directory: &str, archive: &str, findings: &mut Findings) {

@@ -10,7 +10,7 @@ use super::files::{Files, Limits};
 use super::finding::{Findings, Reason};
 
 /// The file whose presence selects the multi-stage form.
-const FILE: &str = "clusteraddon.yaml";
+pub(super) const FILE: &str = "clusteraddon.yaml";
 
 /// A moment of a cluster's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
