@@ -90,6 +90,14 @@ pub struct Addon {
     pub template: Option<ValuesTemplate>,
 }
 
+impl Addon {
+    /// Whether it is a Helm chart, and not plain manifests.
+    #[must_use]
+    pub fn is_chart(&self) -> bool {
+        matches!(self.kind, AddonKind::Chart(_))
+    }
+}
+
 /// What an addon consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddonKind {

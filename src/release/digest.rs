@@ -27,6 +27,12 @@ impl Digest {
         Self(hash.finalize().into())
     }
 
+    /// The SHA-256 of bytes.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
     /// The first 12 hex digits, as they stand in the name of a chart's object.
     #[must_use]
     pub fn short(&self) -> String {
