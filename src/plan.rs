@@ -9,6 +9,7 @@ mod presets;
 mod sources;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::gate::{self, Hold};
 use crate::inputs::stack::Stack;
@@ -16,6 +17,7 @@ use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, Namespace, ObjectName};
 use crate::release::Digest;
 
+use object::Rank;
 pub use object::{ObjectId, PlannedObject, Step};
 
 /// Why there is no plan.
@@ -45,10 +47,13 @@ pub struct Held {
     pub hold: Hold,
 }
 
+/// Where an object stands in a plan: by step, within one what others need first, then by identity.
+type Order = (Step, Rank, ObjectId);
+
 /// Flux objects in the order of delivery, each identity once, and what is held back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    objects: BTreeMap<(Step, ObjectId), PlannedObject>,
+    objects: BTreeMap<Order, PlannedObject>,
     held: Vec<Held>,
 }
 
@@ -78,12 +83,11 @@ impl Plan {
     }
 
     fn insert(&mut self, object: PlannedObject) -> Result<(), PlanError> {
-        let key = (object.step, object.id.clone());
-        match self.objects.get(&key) {
-            Some(same) if *same == object => Ok(()),
-            Some(_) => Err(PlanError::Conflict(key.1)),
-            None => {
-                self.objects.insert(key, object);
+        match self.objects.entry((object.step, Rank::of(&object.id), object.id.clone())) {
+            Entry::Occupied(same) if *same.get() == object => Ok(()),
+            Entry::Occupied(_) => Err(PlanError::Conflict(object.id)),
+            Entry::Vacant(place) => {
+                place.insert(object);
                 Ok(())
             }
         }

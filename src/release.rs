@@ -23,6 +23,7 @@ mod stages;
 use std::collections::BTreeMap;
 
 use crate::names::{AddonName, KubernetesVersion, ReleaseName};
+use crate::template::Template;
 
 pub use chart::{Chart, Dependency};
 pub use digest::Digest;
@@ -113,8 +114,8 @@ pub enum AddonKind {
 pub struct ValuesTemplate {
     /// The file in the release: `cluster-addon/cni/overwrite.yaml` or `cluster-addon-values.yaml`.
     pub file: String,
-    /// The text.
-    pub source: String,
+    /// The template.
+    pub template: Template,
 }
 
 /// The manifests that bring a release's node images.

@@ -77,10 +77,12 @@ impl ClusterInputs {
         &self,
         mut fields: impl Iterator<Item = &'a FieldPath>,
     ) -> Option<&ObjectReference> {
-        fields.find_map(|field| match (field.root()?, &self.control_plane, &self.infrastructure) {
-            ("ControlPlane", Related::NotFound(reference), _)
-            | ("InfraCluster", _, Related::NotFound(reference)) => Some(reference),
-            _ => None,
+        fields.find_map(|field| {
+            match (field.segments().first()?.as_str(), &self.control_plane, &self.infrastructure) {
+                ("ControlPlane", Related::NotFound(reference), _)
+                | ("InfraCluster", _, Related::NotFound(reference)) => Some(reference),
+                _ => None,
+            }
         })
     }
 }

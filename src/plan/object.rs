@@ -44,6 +44,26 @@ pub enum Step {
     Addons,
 }
 
+/// What comes first within a step: an object after those that it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    Namespace,
+    Source,
+    Chart,
+    Applied,
+}
+
+impl Rank {
+    pub(super) fn of(id: &ObjectId) -> Self {
+        match id.kind.as_str() {
+            "Namespace" => Self::Namespace,
+            "GitRepository" => Self::Source,
+            "HelmChart" => Self::Chart,
+            _ => Self::Applied,
+        }
+    }
+}
+
 /// An object as it is to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedObject {

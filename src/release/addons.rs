@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::names::AddonName;
+use crate::template::{Position, Template};
 
 use super::digest::Digest;
 use super::document::read_text;
@@ -88,6 +89,18 @@ fn read_template(
 ) -> Option<ValuesTemplate> {
     let own = format!("{path}/{OWN_TEMPLATE}");
     let file = if files.get(&own).is_some() { own } else { COMMON_TEMPLATE.to_owned() };
-    let source = read_text(files, &file, limits.yaml_file, findings)?.to_owned();
-    Some(ValuesTemplate { file, source })
+    let source = read_text(files, &file, limits.yaml_file, findings)?;
+    match Template::parse(&file, source) {
+        Ok(template) => Some(ValuesTemplate { file, template }),
+        Err(error) => {
+            let Position { line, column } = error.place.position;
+            let finding = Finding::error(Reason::InvalidTemplate, &file, error.message);
+            let finding = finding.at(line as u64, column as u64, source);
+            findings.push(match error.suggestion {
+                Some(meant) => finding.hint(format!("did you mean {meant}?")),
+                None => finding,
+            });
+            None
+        }
+    }
 }
