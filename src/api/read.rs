@@ -71,9 +71,9 @@ impl ClusterStack {
             return Err(ReadError::Kind { found: format!("{kind} of {version}") });
         }
         let mut problems = Vec::new();
-        for version in Self::crd().spec.versions {
-            let schema = version.schema.and_then(|schema| schema.open_api_v3_schema);
-            schema.iter().for_each(|schema| compare(&tree, schema, "", &mut problems));
+        let versions = Self::crd().spec.versions.into_iter();
+        for schema in versions.filter_map(|version| version.schema?.open_api_v3_schema) {
+            compare(&tree, &schema, "", &mut problems);
         }
         if !problems.is_empty() {
             return Err(ReadError::Refused(problems));
