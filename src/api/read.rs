@@ -11,6 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt as _;
+use serde::de::DeserializeOwned;
 use serde_yaml::Location;
 
 use super::{ClusterStack, GROUP, VERSION};
@@ -73,8 +74,8 @@ impl ClusterStack {
     pub fn from_yaml(text: &str) -> Result<Self, ReadError> {
         let mut stacks = Vec::new();
         for document in documents(text).filter(|document| document.text.contains("ClusterStack")) {
-            let Ok(tree) = serde_yaml::from_str::<Tree>(document.text) else {
-                serde_yaml::from_str::<Tree>(&document.at_its_lines())?;
+            let Ok(tree) = parse::<Tree>(document.text) else {
+                parse::<Tree>(&document.at_its_lines())?;
                 continue;
             };
             if tree.text("kind") == Some("ClusterStack") {
@@ -86,7 +87,7 @@ impl ClusterStack {
     }
 
     fn from_document(text: &str) -> Result<Self, ReadError> {
-        let tree: Tree = serde_yaml::from_str(text)?;
+        let tree: Tree = parse(text)?;
         let version = tree.text("apiVersion").unwrap_or("nothing");
         if version != format!("{GROUP}/{VERSION}") {
             return Err(ReadError::Version { found: version.to_owned() });
@@ -99,7 +100,7 @@ impl ClusterStack {
         if !problems.is_empty() {
             return Err(ReadError::Refused(problems));
         }
-        let stack: Self = serde_yaml::from_str(text)?;
+        let stack: Self = parse(text)?;
         let violations = stack.validate().into_iter();
         let mut problems: Vec<Problem> = violations
             .map(|violation| {
@@ -109,6 +110,15 @@ impl ClusterStack {
         problems.sort_by_key(|problem| (problem.line, problem.column));
         if problems.is_empty() { Ok(stack) } else { Err(ReadError::Refused(problems)) }
     }
+}
+
+/// A value from one document, within limits that no `ClusterStack` comes near.
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_yaml::Error> {
+    let options = serde_yaml::options! {
+        budget: serde_yaml::budget! { max_depth: 32, max_nodes: 50_000 },
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
+    };
+    serde_yaml::from_str_with_options(text, options)
 }
 
 /// One document of a YAML stream.

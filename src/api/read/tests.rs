@@ -1,5 +1,7 @@
 //! Strict reading: what is wrong is named with its line.
 
+use proptest::prelude::*;
+
 use super::*;
 
 const GOOD: &str = "\
@@ -137,5 +139,16 @@ fn hostile_files_are_errors() {
         "kind: ClusterStack\n? {a: b}\n: c\n",
     ] {
         assert!(ClusterStack::from_yaml(text).is_err(), "{}", &text[..80.min(text.len())]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_change_of_a_file_panics(at in 0..GOOD.len(), length in 0_usize..9, with in "[ -~\\n\\t\u{e9}]{0,6}") {
+        let mut text = GOOD.to_owned();
+        text.replace_range(at..(at + length).min(GOOD.len()), &with);
+        let _ = ClusterStack::from_yaml(&text);
     }
 }
