@@ -1,4 +1,4 @@
-//! ClusterStacks that are admitted, and ones that are refused with the reason: what the offline rules and a real API
+//! Every `ClusterStack` that is admitted, or refused with a reason: what the offline rules and a real API
 //! server have to agree on.
 
 use serde_json::{Value, json};

@@ -20,7 +20,7 @@ pub struct FluxSettings {
     /// named by the source must then exist in each of these namespaces.
     #[serde(default)]
     pub sources: SourcePlacement,
-    /// The ServiceAccount that Flux applies the cluster class and the node images as; Flux's own when absent.
+    /// The `ServiceAccount` that Flux applies the cluster class and the node images as; Flux's own when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::OBJECT_NAME)]

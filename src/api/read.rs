@@ -11,6 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt as _;
+use serde::de::DeserializeOwned;
 use serde_yaml::Location;
 
 use super::{ClusterStack, GROUP, VERSION};
@@ -37,16 +38,22 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a file is no `ClusterStack` that the API server would admit.
+/// Why a file gives no `ClusterStack` that the API server would admit.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not one YAML document, or a value that no type holds; the text names line and column.
+    /// Not YAML, or a value that no type holds; the text names line and column.
     #[error("{0}")]
     Yaml(Box<serde_yaml::Error>),
-    /// Something else.
-    #[error("expected kind ClusterStack of {GROUP}/{VERSION}, found {found}")]
-    Kind {
-        /// Its kind and version, as far as it has any.
+    /// None, or more than one.
+    #[error("expected one ClusterStack, found {found}")]
+    Count {
+        /// How many there are.
+        found: usize,
+    },
+    /// A version that this program does not know.
+    #[error("expected a ClusterStack of {GROUP}/{VERSION}, found one of {found}")]
+    Version {
+        /// Its `apiVersion`, where it has one.
         found: String,
     },
     /// A `ClusterStack` with mistakes: all of them, in the order of their lines.
@@ -61,24 +68,39 @@ impl From<serde_yaml::Error> for ReadError {
 }
 
 impl ClusterStack {
-    /// The `ClusterStack` in a file of one YAML document. Everything that the API server would refuse, or drop
-    /// because it does not know it, is an error.
+    /// The one `ClusterStack` in a file of YAML documents; other kinds beside it are passed over.
+    ///
+    /// Everything that `kubectl apply` would refuse is an error, and so is a null, which the API server drops.
     pub fn from_yaml(text: &str) -> Result<Self, ReadError> {
-        let tree: Tree = serde_yaml::from_str(text)?;
-        let found = [tree.text("kind"), tree.text("apiVersion")];
-        if found != [Some("ClusterStack"), Some(&format!("{GROUP}/{VERSION}"))] {
-            let [kind, version] = found.map(|word| word.unwrap_or("nothing"));
-            return Err(ReadError::Kind { found: format!("{kind} of {version}") });
+        let mut stacks = Vec::new();
+        for document in documents(text).filter(|document| document.text.contains("ClusterStack")) {
+            let Ok(tree) = parse::<Tree>(document.text) else {
+                parse::<Tree>(&document.at_its_lines())?;
+                continue;
+            };
+            if tree.text("kind") == Some("ClusterStack") {
+                stacks.push(document);
+            }
+        }
+        let [stack] = stacks.as_slice() else { return Err(ReadError::Count { found: stacks.len() }) };
+        Self::from_document(&stack.at_its_lines())
+    }
+
+    fn from_document(text: &str) -> Result<Self, ReadError> {
+        let tree: Tree = parse(text)?;
+        let version = tree.text("apiVersion").unwrap_or("nothing");
+        if version != format!("{GROUP}/{VERSION}") {
+            return Err(ReadError::Version { found: version.to_owned() });
         }
         let mut problems = Vec::new();
-        for version in Self::crd().spec.versions {
-            let schema = version.schema.and_then(|schema| schema.open_api_v3_schema);
-            schema.iter().for_each(|schema| compare(&tree, schema, "", &mut problems));
+        let versions = Self::crd().spec.versions.into_iter();
+        for schema in versions.filter_map(|version| version.schema?.open_api_v3_schema) {
+            compare(&tree, &schema, "", &mut problems);
         }
         if !problems.is_empty() {
             return Err(ReadError::Refused(problems));
         }
-        let stack: Self = serde_yaml::from_str(text)?;
+        let stack: Self = parse(text)?;
         let violations = stack.validate().into_iter();
         let mut problems: Vec<Problem> = violations
             .map(|violation| {
@@ -88,6 +110,52 @@ impl ClusterStack {
         problems.sort_by_key(|problem| (problem.line, problem.column));
         if problems.is_empty() { Ok(stack) } else { Err(ReadError::Refused(problems)) }
     }
+}
+
+/// A value from one document, within limits that no `ClusterStack` comes near.
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_yaml::Error> {
+    let options = serde_yaml::options! {
+        budget: serde_yaml::budget! { max_depth: 32, max_nodes: 50_000 },
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
+    };
+    serde_yaml::from_str_with_options(text, options)
+}
+
+/// One document of a YAML stream.
+struct Document<'a> {
+    /// How many lines are before it.
+    lines_before: usize,
+    /// From its `---`, where it has one, to the next.
+    text: &'a str,
+}
+
+impl Document<'_> {
+    /// The text behind as many empty lines as are before it in the file, for messages with the file's line numbers.
+    fn at_its_lines(&self) -> String {
+        "\n".repeat(self.lines_before) + self.text
+    }
+}
+
+/// The documents of a stream. A line that begins with `---` begins one, whatever is around it (YAML 1.2, 9.1.2).
+fn documents(text: &str) -> impl Iterator<Item = Document<'_>> {
+    let mut rest = Some(text);
+    let mut lines_before = 0;
+    std::iter::from_fn(move || {
+        let remaining = rest?;
+        let end = remaining.match_indices("\n---").map(|(index, _)| index + 1).find(|end| {
+            remaining
+                .get(end + 3..)
+                .is_some_and(|after| after.is_empty() || after.starts_with(char::is_whitespace))
+        });
+        let (document, after) = end.map_or((remaining, None), |end| {
+            let (document, after) = remaining.split_at(end);
+            (document, Some(after))
+        });
+        rest = after;
+        let found = Document { lines_before, text: document };
+        lines_before += document.matches('\n').count();
+        Some(found)
+    })
 }
 
 fn problem(location: Location, field: &str, message: String) -> Problem {

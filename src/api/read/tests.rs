@@ -1,5 +1,7 @@
 //! Strict reading: what is wrong is named with its line.
 
+use proptest::prelude::*;
+
 use super::*;
 
 const GOOD: &str = "\
@@ -98,14 +100,55 @@ fn values_that_no_type_holds_are_named_with_their_lines() {
 }
 
 #[test]
-fn something_else_is_no_cluster_stack() {
-    let other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
+fn the_one_cluster_stack_of_a_file_is_found_and_its_lines_are_those_of_the_file() {
+    let other = "# The ClusterStack of the team\n---\n# none here\n--- # ClusterStack\n\
+                 {kind: ConfigMap, data: {a: ClusterStack}}\n---\nkind: [broken\n---\n";
+    ClusterStack::from_yaml(&format!("{other}{GOOD}")).unwrap();
+    let refused = refusal(&format!("{other}{}---\nkind: Namespace\n", with("interval:", "intervals:")));
+    assert!(refused.starts_with("line 20, column 5: spec.flux.intervals: unknown field"), "{refused}");
+    assert_eq!(refusal(&format!("{GOOD}---\n{GOOD}")), "expected one ClusterStack, found 2");
+    for text in ["", "[]", "kind: ConfigMap\n", "---\n---\n", "# ClusterStack\n"] {
+        assert_eq!(refusal(text), "expected one ClusterStack, found 0", "{text}");
+    }
+    let refused = refusal(&format!("a: b\n---\n{}", with("spec:", "spec: [")));
+    assert!(refused.contains("line 10 column 7"), "{refused}");
+}
+
+#[test]
+fn another_version_is_not_guessed() {
     assert_eq!(
-        refusal(other),
-        "expected kind ClusterStack of clusterstack.x-k8s.io/v1alpha1, found ConfigMap of v1"
+        refusal(&with("x-k8s.io/v1alpha1", "x-k8s.io/v1")),
+        "expected a ClusterStack of clusterstack.x-k8s.io/v1alpha1, found one of clusterstack.x-k8s.io/v1"
     );
-    assert!(refusal("[]").contains("found nothing of nothing"));
-    for text in ["", "a: [", "a: 1\na: 2\n", &format!("{GOOD}---\n{GOOD}"), "a: &a [*a, *a]\n"] {
-        assert!(ClusterStack::from_yaml(text).is_err(), "{text}");
+    assert!(refusal(&with("apiVersion", "version")).ends_with("found one of nothing"));
+}
+
+#[test]
+fn hostile_files_are_errors() {
+    let deep = format!("kind: ClusterStack\na: {}", "[".repeat(100_000));
+    let bomb = "kind: ClusterStack\na: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\n\
+                c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\n\
+                e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e]\n\
+                g: [*f, *f, *f, *f, *f, *f, *f, *f, *f]\n";
+    let twice = with("kind: ClusterStack", "kind: ClusterStack\nkind: ClusterStack");
+    for text in [
+        deep.as_str(),
+        bomb,
+        &twice,
+        "kind: ClusterStack\na: &a [*a]\n",
+        "kind: ClusterStack\n? {a: b}\n: c\n",
+    ] {
+        assert!(ClusterStack::from_yaml(text).is_err(), "{}", &text[..80.min(text.len())]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_change_of_a_file_panics(at in 0..GOOD.len(), length in 0_usize..9, with in "[ -~\\n\\t\u{e9}]{0,6}") {
+        let mut text = GOOD.to_owned();
+        text.replace_range(at..(at + length).min(GOOD.len()), &with);
+        let _ = ClusterStack::from_yaml(&text);
     }
 }
