@@ -2,7 +2,7 @@
 
 use crate::foreign::flux::observed::{HelmRelease, Snapshot, Status};
 
-use super::verdict::{Expected, Moment, Verdict, doing};
+use super::verdict::{Expected, Moment, Verdict, doing, said};
 
 /// Reasons of `Ready=False` that are not the release's own doing: somebody else has to act first.
 const WAITING: [&str; 6] = [
@@ -29,9 +29,10 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
     } else if let Some(remediated) = object.current_with("Remediated", Status::True)
         && remediated.reason == "RollbackSucceeded"
     {
-        Verdict::RolledBack { exhausted: stalled.is_some(), message: remediated.message.clone() }
+        let why = object.current_with("Released", Status::False);
+        Verdict::RolledBack { exhausted: stalled.is_some(), message: said([Some(remediated), why]) }
     } else if let Some(stalled) = stalled {
-        Verdict::stalled(stalled)
+        Verdict::stalled(object, stalled)
     } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
         waiting(object, &ready.reason, &ready.message)
     } else if status.last_attempted_generation != Some(object.metadata.generation) {

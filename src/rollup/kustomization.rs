@@ -20,7 +20,7 @@ pub fn kustomization(object: &Kustomization, expected: &Expected, moment: &Momen
     let verdict = if let Some(verdict) = Verdict::before_status(object, expected) {
         verdict
     } else if let Some(stalled) = object.current_with("Stalled", Status::True) {
-        Verdict::stalled(stalled)
+        Verdict::stalled(object, stalled)
     } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
         Verdict::Waiting { reason: ready.reason.clone(), message: ready.message.clone(), last_good: None }
     } else if object.current("Ready").is_none() {

@@ -22,22 +22,28 @@ pub fn helm_chart(object: &HelmChart, expected: &Expected, moment: &Moment) -> V
     source(object, revision, expected, moment)
 }
 
+/// Reasons of `Ready=False` of a chart whose source is not there yet.
+const WAITING: [&str; 2] = ["SourceUnavailable", "NoSourceArtifact"];
+
 fn source<KindStatus>(
     object: &Observed<KindStatus>,
     revision: Option<&str>,
     expected: &Expected,
     moment: &Moment,
 ) -> Verdict {
+    let not_ready = object.current_with("Ready", Status::False);
     let verdict = if let Some(verdict) = Verdict::before_status(object, expected) {
         verdict
     } else if let Some(stalled) = object.current_with("Stalled", Status::True) {
-        Verdict::stalled(stalled)
+        Verdict::stalled(object, stalled)
     } else if object.conditions.with("Ready", Status::True).is_some()
         && object.is_observed()
         && holds_commit(revision, expected)
     {
         Verdict::Fetched
-    } else if let Some(ready) = object.current_with("Ready", Status::False) {
+    } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
+        Verdict::Waiting { reason: ready.reason.clone(), message: ready.message.clone(), last_good: None }
+    } else if let Some(ready) = not_ready {
         Verdict::failing(ready)
     } else if object.current("Ready").is_none() {
         Verdict::Pending

@@ -137,18 +137,17 @@ impl Verdict {
         }
     }
 
-    /// A failure that Flux gave up on, in the words of `condition`.
-    pub(super) fn stalled(condition: &Condition) -> Self {
-        Self::failed(Class::Terminal, condition)
+    /// A failure that Flux gave up on: in the words of `Stalled`, and of `Ready`, which says what it was.
+    pub(super) fn stalled<KindStatus>(object: &Observed<KindStatus>, stalled: &Condition) -> Self {
+        let ready =
+            object.current_with("Ready", Status::False).filter(|ready| ready.message != stalled.message);
+        let message = said([Some(stalled), ready]);
+        Self::Failed { class: Class::Terminal, reason: stalled.reason.clone(), message }
     }
 
-    /// A failure that Flux tries again, in the words of `condition`.
-    pub(super) fn failing(condition: &Condition) -> Self {
-        Self::failed(Class::Transient, condition)
-    }
-
-    fn failed(class: Class, condition: &Condition) -> Self {
-        Self::Failed { class, reason: condition.reason.clone(), message: condition.message.clone() }
+    /// A failure that Flux tries again, in the words of `Ready`.
+    pub(super) fn failing(ready: &Condition) -> Self {
+        Self::Failed { class: Class::Transient, reason: ready.reason.clone(), message: ready.message.clone() }
     }
 
     /// Whether it stays like this without anybody doing anything: our deadlines do not run meanwhile.
@@ -230,6 +229,16 @@ impl Moment {
         let message = format!("not done after {:#}: {message}", self.deadline);
         Verdict::Failed { class: Class::Transient, reason: Reason::DeadlineExceeded.to_string(), message }
     }
+}
+
+/// The messages of the conditions that are there.
+pub(super) fn said<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) -> String {
+    conditions
+        .into_iter()
+        .flatten()
+        .map(|condition| condition.message.as_str())
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// What Flux says it is doing.
