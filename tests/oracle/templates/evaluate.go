@@ -30,13 +30,13 @@ type answer struct {
 	Missing      missing `json:"missing,omitempty"`
 }
 
-// evaluate answers one case. It never fails: what goes wrong is an answer too.
-func evaluate(asked question) answer {
+// evaluate answers one case within a number of steps. It never fails: what goes wrong is an answer too.
+func evaluate(asked question, steps int) answer {
 	result := answer{question: asked}
-	output, err := execute(asked, nil)
+	output, err := execute(asked, steps, nil)
 	result.Error, result.Message = class(err)
 	if result.Error != "parse" {
-		result.Missing = lookForMissing(asked)
+		result.Missing = lookForMissing(asked, steps)
 	}
 	if err != nil {
 		return result
@@ -51,9 +51,9 @@ func evaluate(asked question) answer {
 }
 
 // lookForMissing evaluates the case a second time, with a look at every value that is needed.
-func lookForMissing(asked question) missing {
+func lookForMissing(asked question, steps int) missing {
 	looking := &watch{}
-	_, err := execute(asked, looking)
+	_, err := execute(asked, steps, looking)
 	if looking.seen == nothingMissing && err != nil && strings.Contains(err.Error(), "nil pointer evaluating") {
 		return mayBeMissing
 	}
@@ -63,13 +63,13 @@ func lookForMissing(asked question) missing {
 // parseError marks what Go says before anything is evaluated.
 type parseError struct{ error }
 
-func execute(asked question, looking *watch) (string, error) {
+func execute(asked question, steps int, looking *watch) (string, error) {
 	data, err := decode(asked.Data)
 	if err != nil {
 		return "", err
 	}
-	limits := newGuard()
-	parsed := template.New(templateName).Funcs(allFunctions).Funcs(limits.functions())
+	limits := newGuard(steps)
+	parsed := template.New(templateName).Funcs(functionsIn(asked.Template)).Funcs(limits.functions())
 	if looking != nil {
 		parsed.Funcs(looking.functions())
 	}
