@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -20,14 +20,14 @@ type question struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// answer is what Go says. Either Output (or OutputBase64 where it is not UTF-8) or Error is there.
+// answer is what Go says. Either Output (or OutputHex where it is not UTF-8) or Error is there.
 type answer struct {
 	question
-	Output       *string `json:"output,omitempty"`
-	OutputBase64 *string `json:"output_base64,omitempty"`
-	Error        string  `json:"error,omitempty"`
-	Message      string  `json:"message,omitempty"`
-	Missing      missing `json:"missing,omitempty"`
+	Output    *string `json:"output,omitempty"`
+	OutputHex *string `json:"output_hex,omitempty"`
+	Error     string  `json:"error,omitempty"`
+	Message   string  `json:"message,omitempty"`
+	Missing   missing `json:"missing,omitempty"`
 }
 
 // evaluate answers one case within a number of steps. It never fails: what goes wrong is an answer too.
@@ -45,8 +45,8 @@ func evaluate(asked question, steps int) answer {
 		result.Output = &output
 		return result
 	}
-	encoded := base64.StdEncoding.EncodeToString([]byte(output))
-	result.OutputBase64 = &encoded
+	encoded := hex.EncodeToString([]byte(output))
+	result.OutputHex = &encoded
 	return result
 }
 
