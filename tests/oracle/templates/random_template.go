@@ -57,6 +57,9 @@ func (g *grower) list(depth int) string {
 		}
 		text.WriteString(g.node(depth))
 	}
+	if len(g.variables) > scope && g.one(2) {
+		text.WriteString(g.action(pick(g.random, g.variables)))
+	}
 	g.variables = g.variables[:scope]
 	return text.String()
 }
@@ -64,22 +67,22 @@ func (g *grower) list(depth int) string {
 func (g *grower) node(depth int) string {
 	choice := g.random.IntN(20)
 	if depth > 3 {
-		choice = g.random.IntN(13)
+		choice = g.random.IntN(15)
 	}
 	switch {
 	case choice < 3:
 		return pick(g.random, []string{"\n", " ", "  a: ", "text", "\n\n- ", "é", "} ", "{ ", "\t\r\n ", "values: |\n  "})
-	case choice < 10:
-		return g.action(g.pipeline(0))
 	case choice < 12:
+		return g.action(g.pipeline(0))
+	case choice < 14:
 		return g.assignment()
-	case choice == 12:
+	case choice == 14:
 		return g.special()
-	case choice < 15:
+	case choice == 15:
 		return g.branch("if", depth)
-	case choice < 17:
+	case choice == 16:
 		return g.branch("with", depth)
-	case choice == 19 && len(g.defined) > 0:
+	case choice == 17 && len(g.defined) > 0:
 		return g.action(fmt.Sprintf("template %q %s", pick(g.random, g.defined), g.operand(1)))
 	}
 	return g.rangeOver(depth)
