@@ -261,6 +261,10 @@ func (g *grower) alike(usual string, depth int) string {
 
 // operand is one argument.
 func (g *grower) operand(depth int) string {
+	if g.one(60) {
+		// A character cut in two.
+		return pick(g.random, []string{`(trunc 1 "é")`, `(trunc -2 "a€")`, `(b64dec "/w==")`, `(substr 1 3 "é€")`})
+	}
 	switch choice := g.random.IntN(16); {
 	case choice < 4 && len(g.paths) > 0:
 		path := pick(g.random, g.paths)
