@@ -130,7 +130,7 @@ func writeConformance(directory string) error {
 	for name, examples := range areas() {
 		var text bytes.Buffer
 		for _, asked := range questions(name, examples) {
-			result := evaluate(asked)
+			result := evaluate(asked, maximumSteps)
 			result.Message = "" // The wording is Go's own and changes with its versions.
 			text.Write(line(result))
 		}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -20,23 +20,23 @@ type question struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// answer is what Go says. Either Output (or OutputBase64 where it is not UTF-8) or Error is there.
+// answer is what Go says. Either Output (or OutputHex where it is not UTF-8) or Error is there.
 type answer struct {
 	question
-	Output       *string `json:"output,omitempty"`
-	OutputBase64 *string `json:"output_base64,omitempty"`
-	Error        string  `json:"error,omitempty"`
-	Message      string  `json:"message,omitempty"`
-	Missing      missing `json:"missing,omitempty"`
+	Output    *string `json:"output,omitempty"`
+	OutputHex *string `json:"output_hex,omitempty"`
+	Error     string  `json:"error,omitempty"`
+	Message   string  `json:"message,omitempty"`
+	Missing   missing `json:"missing,omitempty"`
 }
 
-// evaluate answers one case. It never fails: what goes wrong is an answer too.
-func evaluate(asked question) answer {
+// evaluate answers one case within a number of steps. It never fails: what goes wrong is an answer too.
+func evaluate(asked question, steps int) answer {
 	result := answer{question: asked}
-	output, err := execute(asked, nil)
+	output, err := execute(asked, steps, nil)
 	result.Error, result.Message = class(err)
 	if result.Error != "parse" {
-		result.Missing = lookForMissing(asked)
+		result.Missing = lookForMissing(asked, steps)
 	}
 	if err != nil {
 		return result
@@ -45,15 +45,15 @@ func evaluate(asked question) answer {
 		result.Output = &output
 		return result
 	}
-	encoded := base64.StdEncoding.EncodeToString([]byte(output))
-	result.OutputBase64 = &encoded
+	encoded := hex.EncodeToString([]byte(output))
+	result.OutputHex = &encoded
 	return result
 }
 
 // lookForMissing evaluates the case a second time, with a look at every value that is needed.
-func lookForMissing(asked question) missing {
+func lookForMissing(asked question, steps int) missing {
 	looking := &watch{}
-	_, err := execute(asked, looking)
+	_, err := execute(asked, steps, looking)
 	if looking.seen == nothingMissing && err != nil && strings.Contains(err.Error(), "nil pointer evaluating") {
 		return mayBeMissing
 	}
@@ -63,13 +63,13 @@ func lookForMissing(asked question) missing {
 // parseError marks what Go says before anything is evaluated.
 type parseError struct{ error }
 
-func execute(asked question, looking *watch) (string, error) {
+func execute(asked question, steps int, looking *watch) (string, error) {
 	data, err := decode(asked.Data)
 	if err != nil {
 		return "", err
 	}
-	limits := newGuard()
-	parsed := template.New(templateName).Funcs(allFunctions).Funcs(limits.functions())
+	limits := newGuard(steps)
+	parsed := template.New(templateName).Funcs(functionsIn(asked.Template)).Funcs(limits.functions())
 	if looking != nil {
 		parsed.Funcs(looking.functions())
 	}

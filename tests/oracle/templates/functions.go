@@ -93,6 +93,20 @@ var allFunctions = func() template.FuncMap {
 	return functions
 }()
 
+var word = regexp.MustCompile(`[a-zA-Z0-9_]+`)
+
+// functionsIn are the functions whose names are in a text. Giving each of 100,000 templates the whole map would take
+// most of the time.
+func functionsIn(text string) template.FuncMap {
+	functions := template.FuncMap{}
+	for _, name := range word.FindAllString(text, -1) {
+		if function, found := allFunctions[name]; found {
+			functions[name] = function
+		}
+	}
+	return functions
+}
+
 // functionNames are all functions that a values template can call.
 func functionNames() []string {
 	names := append([]string{}, plainBuiltins...)

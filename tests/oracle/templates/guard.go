@@ -13,6 +13,7 @@ import (
 const (
 	maximumOutput    = 1 << 20
 	maximumSteps     = 1_000_000
+	randomSteps      = 1_000
 	maximumCallDepth = 100
 	maximumValue     = 1 << 20
 	maximumNesting   = 500
@@ -28,13 +29,16 @@ func (e limitError) Error() string { return "oracle limit: " + e.what }
 // guard counts what one evaluation uses.
 type guard struct {
 	steps    int
+	allowed  int
 	depth    int
 	written  int
 	deadline time.Time
 	output   strings.Builder
 }
 
-func newGuard() *guard { return &guard{deadline: time.Now().Add(maximumTime)} }
+func newGuard(steps int) *guard {
+	return &guard{allowed: steps, deadline: time.Now().Add(maximumTime)}
+}
 
 // Write is where the template prints to.
 func (g *guard) Write(bytes []byte) (int, error) {
@@ -61,7 +65,7 @@ func (g *guard) functions() map[string]any {
 
 func (g *guard) step() error {
 	switch g.steps++; {
-	case g.steps > maximumSteps:
+	case g.steps > g.allowed:
 		return limitError{"steps"}
 	case g.depth > maximumCallDepth:
 		return limitError{"call depth"}

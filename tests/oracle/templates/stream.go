@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"runtime"
 	"sync"
@@ -16,67 +17,64 @@ const batch = 512
 func answerStream(input io.Reader, output io.Writer) error {
 	lines := bufio.NewScanner(input)
 	lines.Buffer(nil, 1<<26)
-	return answerAll(output, func() (question, bool, error) {
-		if !lines.Scan() {
-			return question{}, false, lines.Err()
-		}
-		var asked question
-		err := json.Unmarshal(lines.Bytes(), &asked)
-		return asked, err == nil, err
-	})
-}
-
-// answerRandom answers made-up cases.
-func answerRandom(output io.Writer, seed, first, count uint64) error {
-	next := first
-	return answerAll(output, func() (question, bool, error) {
-		if next == first+count {
-			return question{}, false, nil
-		}
-		next++
-		return randomQuestion(seed, next-1), true, nil
-	})
-}
-
-// answerAll answers what next gives, in that order, on all processors.
-func answerAll(output io.Writer, next func() (question, bool, error)) error {
 	writer := bufio.NewWriterSize(output, 1<<20)
 	for {
 		var asked []question
-		more, err := true, error(nil)
-		for more && len(asked) < batch {
+		for len(asked) < batch && lines.Scan() {
 			var one question
-			if one, more, err = next(); err != nil {
-				return err
-			} else if more {
-				asked = append(asked, one)
-			}
-		}
-		for _, line := range answerBatch(asked) {
-			if _, err := writer.Write(line); err != nil {
+			if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
 				return err
 			}
+			asked = append(asked, one)
 		}
-		if !more {
-			return writer.Flush()
+		if len(asked) == 0 {
+			return errors.Join(lines.Err(), writer.Flush())
+		}
+		for _, result := range answerBatch(asked, maximumSteps) {
+			if _, err := writer.Write(line(result)); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-func answerBatch(asked []question) [][]byte {
-	lines := make([][]byte, len(asked))
+// answerRandom answers made-up cases, one after the other from the first number until there are enough. Those that end in a limit of the
+// oracle are left out: there is nothing to compare.
+func answerRandom(output io.Writer, seed, first, count uint64) error {
+	writer := bufio.NewWriterSize(output, 1<<20)
+	for number := first; count > 0; number += batch {
+		asked := make([]question, batch)
+		for i := range asked {
+			asked[i] = randomQuestion(seed, number+uint64(i))
+		}
+		for _, result := range answerBatch(asked, randomSteps) {
+			if result.Error == "limit" || count == 0 {
+				continue
+			}
+			count--
+			if _, err := writer.Write(line(result)); err != nil {
+				return err
+			}
+		}
+	}
+	return writer.Flush()
+}
+
+// answerBatch answers on all processors, in the order of the questions.
+func answerBatch(asked []question, steps int) []answer {
+	answers := make([]answer, len(asked))
 	var workers sync.WaitGroup
 	for worker := range runtime.GOMAXPROCS(0) {
 		workers.Add(1)
 		go func() {
 			defer workers.Done()
 			for i := worker; i < len(asked); i += runtime.GOMAXPROCS(0) {
-				lines[i] = line(evaluate(asked[i]))
+				answers[i] = evaluate(asked[i], steps)
 			}
 		}()
 	}
 	workers.Wait()
-	return lines
+	return answers
 }
 
 // line is one answer as JSON, without the escapes that HTML needs.
