@@ -123,14 +123,19 @@ impl<'de> Deserialize<'de> for Node {
 /// The deepest nesting of a file of a release: the format needs seven levels, and each takes a good piece of stack.
 const DEPTH: usize = 24;
 
+/// The most values that aliases may stand for in one file.
+const ALIASED: usize = 20_000;
+
 /// How YAML of releases is read: with legacy octal numbers, as Go does, and a limit on nesting.
 pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Options {
-    serde_yaml::options! {
+    let mut options = serde_yaml::options! {
         budget: serde_yaml::budget! { max_depth: depth, max_aliases: 1_000 },
         legacy_octal_numbers: true,
         strict_booleans: strict_booleans,
         with_snippet: false,
-    }
+    };
+    options.alias_limits.max_total_replayed_events = ALIASED;
+    options
 }
 
 /// A YAML file of a release, read.

@@ -2,7 +2,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::git::{Checkout, GitError};
 use super::*;
-use crate::release::{Digest, File, Reason};
+use crate::release::{Digest, Reason};
 
 const NAME: &str = "openstack-demo-1-34-v2";
 
@@ -327,15 +327,4 @@ fn no_work_tree_no_pin() {
     let release = scratch.release(NAME);
     let Err(error) = Checkout::of(&release) else { panic!("it has a work tree") };
     assert_eq!((error.reason(), error.class()), ("NoWorkTree", Class::Terminal));
-}
-
-#[test]
-fn files_read_twice_are_the_same() {
-    let scratch = Scratch::new("same");
-    let release = scratch.release(NAME);
-    let read = || directory::read(&release, &Limits::default()).unwrap();
-    assert_eq!(read(), read());
-    let mut other = read();
-    other.insert("x", File { content: Vec::new(), executable: false }).unwrap();
-    assert_ne!(Digest::of(&read(), ""), Digest::of(&other, ""));
 }
