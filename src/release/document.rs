@@ -120,15 +120,22 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
-/// How YAML of releases is read. `clusteraddon.yaml` is read with strict booleans, as the Go operator does; a release
-/// file needs few aliases and little nesting.
-pub(super) fn options(strict_booleans: bool) -> serde_yaml::Options {
-    serde_yaml::options! {
-        budget: serde_yaml::budget! { max_depth: 64, max_aliases: 1_000 },
+/// The deepest nesting of a file of a release: the format needs seven levels, and each takes a good piece of stack.
+const DEPTH: usize = 24;
+
+/// The most values that aliases may stand for in one file.
+const ALIASED: usize = 20_000;
+
+/// How YAML of releases is read: with legacy octal numbers, as Go does, and a limit on nesting.
+pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Options {
+    let mut options = serde_yaml::options! {
+        budget: serde_yaml::budget! { max_depth: depth, max_aliases: 1_000 },
         legacy_octal_numbers: true,
         strict_booleans: strict_booleans,
         with_snippet: false,
-    }
+    };
+    options.alias_limits.max_total_replayed_events = ALIASED;
+    options
 }
 
 /// A YAML file of a release, read.
@@ -139,7 +146,7 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Reads the file; `None` with a finding where it cannot be read, and without one where it does not exist.
+    /// Reads the file, with strict booleans where the Go operator's reader has them; `None` with a finding where it cannot be read, and without one where it does not exist.
     pub(super) fn read(
         files: &'a Files,
         path: &'a str,
@@ -148,7 +155,7 @@ impl<'a> Document<'a> {
         findings: &mut Findings,
     ) -> Option<Self> {
         let source = read_text(files, path, limits.yaml_file, findings)?;
-        match serde_yaml::from_str_with_options(source, options(strict_booleans)) {
+        match serde_yaml::from_str_with_options(source, options(strict_booleans, DEPTH)) {
             Ok(root) => Some(Self { path, source, root }),
             Err(error) => {
                 findings.push(yaml_finding(&error, path, source));

@@ -1,6 +1,6 @@
 //! A small good release, and every way to break it.
 
-mod builder;
+pub(super) mod builder;
 mod forms;
 mod properties;
 mod refusals;

@@ -8,6 +8,9 @@ use super::finding::Finding;
 /// The key under which authors may wrap the values: `values: |`.
 const WRAPPER: &str = "values";
 
+/// The deepest nesting of values.
+const DEPTH: usize = 64;
+
 /// Why rendered text is no values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValuesError {
@@ -39,7 +42,7 @@ pub fn read_values(rendered: &str) -> Result<Map<String, Value>, ValuesError> {
 }
 
 fn read_mapping(source: &str) -> Result<Map<String, Value>, ValuesError> {
-    let read = serde_yaml::from_str_with_options(source, options(false));
+    let read = serde_yaml::from_str_with_options(source, options(false, DEPTH));
     match read.map_err(|error| ValuesError::from(yaml_finding(&error, "", source)))? {
         Value::Object(mut values) => {
             values.values_mut().for_each(whole_numbers);

@@ -186,7 +186,7 @@ pub(super) fn chart_archive(name: &str, version: &str) -> Vec<u8> {
 }
 
 /// An archive of whatever entries: path, type, link target, content. The path is written as it is.
-pub(crate) fn raw_archive<'a>(
+pub(in crate::release) fn raw_archive<'a>(
     entries: impl IntoIterator<Item = (&'a str, EntryType, &'a str, &'a [u8])>,
 ) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
