@@ -53,7 +53,8 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, CliError> {
     Ok(found)
 }
 
-fn read_file(path: &Path) -> Result<String, CliError> {
+/// The text of a file, or of standard input for `-`.
+pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
     let failed = |source| CliError::io(path, source);
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::error::CliError;
 use super::objects;
 use crate::api::ClusterStack;
-use crate::foreign::capi::text;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 
@@ -77,11 +76,6 @@ impl StackArguments {
 }
 
 fn from_file(file: &Path) -> Result<ClusterStack, CliError> {
-    let found = objects::read(&[file.to_owned()])?;
-    let mut stacks = found.into_iter().filter(|sourced| text(&sourced.object, &["kind"]) == "ClusterStack");
-    let (Some(stack), None) = (stacks.next(), stacks.next()) else {
-        return Err(CliError::usage(format!("{}: expected one ClusterStack", file.display())));
-    };
-    serde_json::from_value(stack.object)
-        .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))
+    let text = objects::read_file(file)?;
+    ClusterStack::from_yaml(&text).map_err(|error| CliError::io(file, error))
 }

@@ -5,3 +5,10 @@
 mod cluster_stack_cases;
 #[cfg(test)]
 mod crds;
+#[cfg(test)]
+mod delivery;
+#[cfg(test)]
+mod digests;
+#[cfg(test)]
+#[path = "../support.rs"]
+mod support;
