@@ -78,7 +78,7 @@ fn while_all_is_well() {
 #[test]
 fn when_it_fails() {
     let rolled_back = |exhausted| Verdict::RolledBack { exhausted, message: "rolled back".to_owned() };
-    let given_up = || failed(Terminal, "RetriesExceeded", "Failed to upgrade after 3 attempt(s)");
+    let given_up = |message| failed(Terminal, "RetriesExceeded", message);
     let retrying = Verdict::Retrying { attempt: 3, message: "no luck".to_owned() };
     let running =
         ["Ready=Unknown Progressing: Running", NOT_RELEASED, "Reconciling=True Progressing: Running"];
@@ -114,10 +114,20 @@ fn when_it_fails() {
             "uninstalled for good",
             done(),
             &["Ready=False UninstallSucceeded", "Remediated=True UninstallSucceeded", STALLED],
-            given_up(),
+            given_up("Failed to upgrade after 3 attempt(s)"),
         ),
-        ("given up", done(), &[NOT_READY, STALLED], given_up()),
-        ("given up, whatever else", done(), &["Ready=False DependencyNotReady@1", STALLED], given_up()),
+        (
+            "given up",
+            done(),
+            &[NOT_READY, STALLED],
+            given_up("Failed to upgrade after 3 attempt(s): no luck"),
+        ),
+        (
+            "given up, whatever else",
+            done(),
+            &["Ready=False DependencyNotReady@1: x", STALLED],
+            given_up("Failed to upgrade after 3 attempt(s)"),
+        ),
         (
             "before the change",
             before(),
