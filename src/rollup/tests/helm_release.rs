@@ -77,7 +77,8 @@ fn while_all_is_well() {
 
 #[test]
 fn when_it_fails() {
-    let rolled_back = |exhausted| Verdict::RolledBack { exhausted, message: "rolled back".to_owned() };
+    let rolled_back =
+        |exhausted| Verdict::RolledBack { exhausted, message: "rolled back: no luck".to_owned() };
     let given_up = |message| failed(Terminal, "RetriesExceeded", message);
     let retrying = Verdict::Retrying { attempt: 3, message: "no luck".to_owned() };
     let running =
@@ -95,13 +96,13 @@ fn when_it_fails() {
         (
             "rolled BACK, tries again",
             done(),
-            &["Ready=False RollbackSucceeded", BACK, RETRY],
+            &["Ready=False RollbackSucceeded", BACK, NOT_RELEASED, RETRY],
             rolled_back(false),
         ),
         (
             "rolled back for good",
             done(),
-            &["Ready=False RollbackSucceeded", BACK, STALLED],
+            &["Ready=False RollbackSucceeded", BACK, NOT_RELEASED, STALLED],
             rolled_back(true),
         ),
         (
