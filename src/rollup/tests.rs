@@ -5,6 +5,7 @@ mod conditions;
 mod helm_release;
 mod kustomization;
 mod moments;
+mod recorded;
 mod source;
 
 use jiff::Timestamp;
@@ -21,7 +22,7 @@ fn time(text: &str) -> Timestamp {
 }
 
 /// When the objects of the tests were written.
-fn written() -> Timestamp {
+fn written_at() -> Timestamp {
     time("2026-11-20T10:00:00Z")
 }
 
@@ -57,7 +58,7 @@ fn condition(said: &str) -> Value {
 
 fn expected(object: &Value, version: &str) -> Expected {
     let spec_digest = SpecDigest::of(object["spec"].clone());
-    Expected { spec_digest, version: Some(version.to_owned()), since: written() }
+    Expected { spec_digest, version: Some(version.to_owned()), since: written_at() }
 }
 
 fn judge_helm_release(object: &Value, moment: &Moment) -> Verdict {

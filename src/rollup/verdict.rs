@@ -233,12 +233,8 @@ impl Moment {
 
 /// The messages of the conditions that are there.
 pub(super) fn said<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) -> String {
-    conditions
-        .into_iter()
-        .flatten()
-        .map(|condition| condition.message.as_str())
-        .collect::<Vec<_>>()
-        .join(": ")
+    let messages = conditions.into_iter().flatten().map(|condition| condition.message.as_str());
+    messages.filter(|message| !message.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
 /// What Flux says it is doing.

@@ -102,7 +102,7 @@ fn a_mirror_shows_the_condition_but_not_of_an_older_generation() {
             ConditionType::Ready,
             generation,
             &[],
-            written(),
+            written_at(),
         )
     };
     assert_eq!(mirror(&[source(3)], 3, "Ready"), report(ConditionStatus::False, "ImageMissing", "no image"));

@@ -77,8 +77,9 @@ fn while_all_is_well() {
 
 #[test]
 fn when_it_fails() {
-    let rolled_back = |exhausted| Verdict::RolledBack { exhausted, message: "rolled back".to_owned() };
-    let given_up = || failed(Terminal, "RetriesExceeded", "Failed to upgrade after 3 attempt(s)");
+    let rolled_back =
+        |exhausted| Verdict::RolledBack { exhausted, message: "rolled back: no luck".to_owned() };
+    let given_up = |message| failed(Terminal, "RetriesExceeded", message);
     let retrying = Verdict::Retrying { attempt: 3, message: "no luck".to_owned() };
     let running =
         ["Ready=Unknown Progressing: Running", NOT_RELEASED, "Reconciling=True Progressing: Running"];
@@ -95,13 +96,13 @@ fn when_it_fails() {
         (
             "rolled BACK, tries again",
             done(),
-            &["Ready=False RollbackSucceeded", BACK, RETRY],
+            &["Ready=False RollbackSucceeded", BACK, NOT_RELEASED, RETRY],
             rolled_back(false),
         ),
         (
             "rolled back for good",
             done(),
-            &["Ready=False RollbackSucceeded", BACK, STALLED],
+            &["Ready=False RollbackSucceeded", BACK, NOT_RELEASED, STALLED],
             rolled_back(true),
         ),
         (
@@ -114,10 +115,20 @@ fn when_it_fails() {
             "uninstalled for good",
             done(),
             &["Ready=False UninstallSucceeded", "Remediated=True UninstallSucceeded", STALLED],
-            given_up(),
+            given_up("Failed to upgrade after 3 attempt(s)"),
         ),
-        ("given up", done(), &[NOT_READY, STALLED], given_up()),
-        ("given up, whatever else", done(), &["Ready=False DependencyNotReady@1", STALLED], given_up()),
+        (
+            "given up",
+            done(),
+            &[NOT_READY, STALLED],
+            given_up("Failed to upgrade after 3 attempt(s): no luck"),
+        ),
+        (
+            "given up, whatever else",
+            done(),
+            &["Ready=False DependencyNotReady@1: x", STALLED],
+            given_up("Failed to upgrade after 3 attempt(s)"),
+        ),
         (
             "before the change",
             before(),

@@ -138,6 +138,6 @@ fn odd_times_do_not_overflow() {
 fn what_a_status_keeps_is_what_is_expected() {
     let digest = SpecDigest::of(json!({"interval": "10m"}));
     let kept = AddonState { spec_digest: Some(digest.to_string()), version: Some(CHART.to_owned()) };
-    assert_eq!(Expected::kept(&kept, written()), Some(expected(&new(), CHART)));
-    assert_eq!(Expected::kept(&AddonState { spec_digest: None, ..kept }, written()), None);
+    assert_eq!(Expected::kept(&kept, written_at()), Some(expected(&new(), CHART)));
+    assert_eq!(Expected::kept(&AddonState { spec_digest: None, ..kept }, written_at()), None);
 }

@@ -36,7 +36,7 @@ impl Releases<'_> {
             "kubeConfig": {"secretRef": {"name": "c1-kubeconfig", "key": "value"}},
             "releaseName": name, "targetNamespace": "kube-system", "storageNamespace": "kube-system",
             "interval": "10m", "timeout": "1m", "maxHistory": 3,
-            "install": {"strategy": {"name": "RetryOnFailure", "retryInterval": "5s"}, "timeout": "5s"},
+            "install": {"strategy": {"name": "RetryOnFailure", "retryInterval": "5s"}},
             "upgrade": {"timeout": "5s", "cleanupOnFail": true, "remediation": {"retries": 1, "strategy": "rollback", "remediateLastFailure": true}},
             "driftDetection": {"mode": "enabled"},
             "values": {"colour": "blue"},
@@ -54,10 +54,11 @@ impl Releases<'_> {
 
     fn apply_all(&self) -> Result<()> {
         let stuck = || ("values", json!({"stuck": true}));
+        let install = json!({"timeout": "5s", "strategy": {"name": "RetryOnFailure", "retryInterval": "5s"}});
         let chart = |name: &str| ("chartRef", json!({"kind": "HelmChart", "name": name}));
         self.apply("good", &[])?;
         self.apply("reported", &[("driftDetection", json!({"mode": "warn"}))])?;
-        self.apply("stuck", &[stuck()])?;
+        self.apply("stuck", &[stuck(), ("install", install)])?;
         self.apply(
             "given-up",
             &[stuck(), ("install", json!({"timeout": "5s", "remediation": {"retries": 0}}))],
@@ -72,9 +73,18 @@ impl Releases<'_> {
     }
 
     fn installing_and_waiting(&self) -> Result<()> {
-        let rows: [(&str, &str, &[&str]); 13] = [
+        let rows: [(&str, &str, &[&str]); 14] = [
             ("helm-release-pending", "good", &["!Ready"]),
-            ("helm-release-installing", "good", &["Ready=Unknown Progressing: Running 'install'"]),
+            (
+                "helm-release-install-half-told",
+                "good",
+                &["Ready=Unknown Progressing: Running 'install'", "!Attempted"],
+            ),
+            (
+                "helm-release-installing",
+                "good",
+                &["Ready=Unknown Progressing: Running 'install'", "Attempted"],
+            ),
             ("helm-release-ready", "good", &["Ready=True", "!Reconciling", "Observed"]),
             ("helm-release-waits-for-dependency", "dependent", &["Ready=False"]),
             ("helm-release-without-chart", "chartless", &["Ready=False"]),
@@ -104,7 +114,7 @@ impl Releases<'_> {
         let rows: [(&str, &[&str]); 5] = [
             // The first change is ours: Flux has not looked yet, and what it said before still stands there.
             ("helm-release-changed", &["Ready=True"]),
-            ("helm-release-upgrading", &["Ready=Unknown Progressing: Running 'upgrade'"]),
+            ("helm-release-upgrading", &["Ready=Unknown Progressing: Running 'upgrade'", "Attempted"]),
             ("helm-release-upgrade-failed", &["Ready=False UpgradeFailed", "Reconciling=True"]),
             (
                 "helm-release-rolled-back",
@@ -155,7 +165,7 @@ impl Releases<'_> {
     fn touched_by_people(&self) -> Result<()> {
         let mark = self.session.mark();
         let written = Self::spec("good", &[("values", json!({"colour": "green"}))]);
-        let foreign = json!({"spec": {"values": {"added": "by somebody"}}, "metadata": {"finalizers": ["example.org/hold", "finalizers.fluxcd.io"]}});
+        let foreign = json!({"spec": {"values": {"added": "by somebody"}}});
         self.session.patch("helmrelease", "good", &foreign)?;
         let row = Row {
             file: "helm-release-edited",
@@ -166,12 +176,7 @@ impl Releases<'_> {
         self.session.record_foreign(&row, mark, self.version, &written)?;
         self.session.patch("helmrelease", "good", &json!({"spec": {"suspend": true}}))?;
         self.row("helm-release-suspended", "good", &["Suspended"], mark)?;
-        self.session.delete("helmrelease", "good")?;
-        self.row("helm-release-terminating", "good", &["Terminating"], mark)?;
-        self.session.patch(
-            "helmrelease",
-            "good",
-            &json!({"metadata": {"finalizers": ["finalizers.fluxcd.io"]}}),
-        )
+        self.session.delete("helmrelease", "reported")?;
+        self.row("helm-release-terminating", "reported", &["Terminating"], mark)
     }
 }

@@ -56,5 +56,10 @@ pub(crate) fn record(session: &Session) -> Result<()> {
         mark,
         version,
     )?;
-    Ok(())
+    session.delete("kustomization", "stuck")?;
+    session.record(
+        &Row { file: "kustomization-terminating", kind: KIND, name: "stuck", shows: &["Terminating"] },
+        mark,
+        version,
+    )
 }

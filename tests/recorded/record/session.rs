@@ -209,9 +209,10 @@ impl Row<'_> {
     }
 }
 
-/// The conditions of an object, each as `Type=Status Reason: message`; also `Observed`, `Terminating` and `Suspended`.
+/// The conditions of an object, each as `Type=Status Reason: message`; also `Observed`, `Attempted`, `Terminating` and `Suspended`.
 ///
-/// Flux writes conditions first and the rest of a status after them, so that a final state is `Observed`, too.
+/// Flux writes conditions first and the rest of a status after them, so that what a row is
+/// to show often has to say `Observed` or `Attempted`, too.
 fn said(state: &Value) -> Vec<String> {
     let text = |condition: &Value, field: &str| {
         condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -226,8 +227,10 @@ fn said(state: &Value) -> Vec<String> {
             format!("{kind}={status} {reason}: {message}")
         })
         .collect();
-    if state.pointer("/status/observedGeneration") == state.pointer("/metadata/generation") {
-        said.push("Observed".to_owned());
+    for (word, field) in [("Observed", "observedGeneration"), ("Attempted", "lastAttemptedGeneration")] {
+        if state.pointer(&format!("/status/{field}")) == state.pointer("/metadata/generation") {
+            said.push(word.to_owned());
+        }
     }
     if state.pointer("/metadata/deletionTimestamp").is_some() {
         said.push("Terminating".to_owned());
