@@ -34,7 +34,7 @@ test: ## all tests of the repository
 test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
 test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)
 	@test -d "$$STACKFLUX_SHARED" || { echo "$$STACKFLUX_SHARED is not a directory: set STACKFLUX_SHARED" >&2; exit 1; }
-	$(CARGO) test --locked --test integration shared_content
+	$(CARGO) test --locked --test shared_content
 
 clean: ## stop the testbed and remove what was built (not the testbed's cache of components)
 	@test ! -e $(or $(CARGO_TARGET_DIR),target)/testbed/up/state.json || $(MAKE) testbed-down

@@ -1,12 +1,8 @@
 //! What the tests on the testbed share: the program itself, a Git work tree, and what Flux made.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use serde_json::Value;
 
 /// What a run of the program gave.
 pub(crate) struct Run {
@@ -61,21 +57,4 @@ pub(crate) fn commit_and_push(work_tree: &Path, url: &str, message: &str) -> Str
     git(work_tree, &["commit", "--quiet", "--message", message]);
     git(work_tree, &["push", "--quiet", url, "HEAD:main"]);
     git(work_tree, &["rev-parse", "HEAD"])
-}
-
-/// The text at a JSON pointer.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no text at {pointer}: {object:#}"))
-}
-
-/// The body of an answer to GET, from a server on loopback.
-pub(crate) fn http_get(url: &str) -> Vec<u8> {
-    let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
-    assert!(answer.starts_with(b"HTTP/1.0 200") || answer.starts_with(b"HTTP/1.1 200"), "{url}");
-    answer.split_off(end + 4)
 }

@@ -1,6 +1,8 @@
 //! The digest of a work tree is the digest of what Flux made of it.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::time::Duration;
 
@@ -8,7 +10,8 @@ use stackflux::release::{Digest, Limits, archive};
 use stackflux::source::directory;
 use stackflux_testbed::{Object, Testbed};
 
-use crate::support::{commit_and_push, git, http_get, scratch, text};
+use crate::support::{commit_and_push, git, scratch};
+use crate::text;
 
 #[test]
 fn a_work_tree_has_the_digest_of_its_artifact() {
@@ -56,4 +59,16 @@ fn a_work_tree_has_the_digest_of_its_artifact() {
     };
     assert_eq!(paths(&of_flux), paths(&of_tree));
     assert_eq!(Digest::of(&of_flux, "release"), Digest::of(&of_tree, "release"));
+}
+
+/// The body of an answer to GET, from a server on loopback.
+fn http_get(url: &str) -> Vec<u8> {
+    let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    assert!(answer.starts_with(b"HTTP/1.0 200") || answer.starts_with(b"HTTP/1.1 200"), "{url}");
+    answer.split_off(end + 4)
 }

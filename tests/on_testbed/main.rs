@@ -12,3 +12,12 @@ mod digests;
 #[cfg(test)]
 #[path = "../support.rs"]
 mod support;
+
+/// The text at a JSON pointer.
+#[cfg(test)]
+fn text<'a>(object: &'a serde_json::Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_else(|| panic!("no text at {pointer}: {object:#}"))
+}

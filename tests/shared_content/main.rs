@@ -1,14 +1,25 @@
 //! The real stacks, read from the directory that `STACKFLUX_SHARED` names (`make test-shared`).
 
+#[cfg(test)]
+mod openstack;
+#[cfg(test)]
+#[path = "../support.rs"]
+mod support;
+
 use std::path::PathBuf;
 
-use stackflux::release::{Findings, Form, Limits, Loaded, Reason, Release};
+use stackflux::release::{Findings, Form, Limits, Loaded, Release};
 use stackflux::source::directory;
 
-fn load(name: &str) -> Result<Loaded, Findings> {
+/// A directory of the shared content.
+fn shared(below: &str) -> PathBuf {
     let shared =
         std::env::var_os("STACKFLUX_SHARED").expect("STACKFLUX_SHARED must name the shared directory");
-    let path = PathBuf::from(shared).join("stacks").join(name);
+    PathBuf::from(shared).join(below)
+}
+
+fn load(name: &str) -> Result<Loaded, Findings> {
+    let path = shared("stacks").join(name);
     let files = directory::read(&path, &Limits::default()).unwrap();
     Release::load(&name.parse().unwrap(), &files, &Limits::default())
 }
