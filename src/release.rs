@@ -114,7 +114,7 @@ pub enum AddonKind {
 pub struct ValuesTemplate {
     /// The file in the release: `cluster-addon/cni/overwrite.yaml` or `cluster-addon-values.yaml`.
     pub file: String,
-    /// The template.
+    /// The template, parsed.
     pub template: Template,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::names::AddonName;
-use crate::template::{Position, Template};
+use crate::template::{ParseError, Template};
 
 use super::digest::Digest;
 use super::document::read_text;
@@ -81,10 +81,12 @@ fn read_addon(
     Some(Addon { name, kind, path, digest, template })
 }
 
+/// The values template of the chart in this directory. The common one is parsed for each chart that it is for; what is
+/// wrong with it is told once, because equal findings are.
 fn read_template(
     files: &Files,
     path: &str,
-    limits: &mut Limits,
+    limits: &Limits,
     findings: &mut Findings,
 ) -> Option<ValuesTemplate> {
     let own = format!("{path}/{OWN_TEMPLATE}");
@@ -93,14 +95,18 @@ fn read_template(
     match Template::parse(&file, source) {
         Ok(template) => Some(ValuesTemplate { file, template }),
         Err(error) => {
-            let Position { line, column } = error.place.position;
-            let finding = Finding::error(Reason::InvalidTemplate, &file, error.message);
-            let finding = finding.at(line as u64, column as u64, source);
-            findings.push(match error.suggestion {
-                Some(meant) => finding.hint(format!("did you mean {meant}?")),
-                None => finding,
-            });
+            findings.push(template_finding(&file, source, &error));
             None
         }
+    }
+}
+
+fn template_finding(file: &str, source: &str, error: &ParseError) -> Finding {
+    let position = error.place.position;
+    let finding = Finding::error(Reason::InvalidTemplate, file, &error.message);
+    let finding = finding.at(position.line as u64, position.column as u64, source);
+    match &error.suggestion {
+        Some(name) => finding.hint(format!("did you mean {name}?")),
+        None => finding,
     }
 }

@@ -219,10 +219,11 @@ impl fmt::Display for Printable<'_> {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Adds one.
+    /// Adds one, unless it is there.
     pub fn push(&mut self, finding: Finding) {
-        let at = self.0.partition_point(|other| other.place() <= finding.place());
-        self.0.insert(at, finding);
+        if let Err(at) = self.0.binary_search_by(|other| other.place().cmp(&finding.place())) {
+            self.0.insert(at, finding);
+        }
     }
 
     /// All of them in order.

@@ -54,7 +54,9 @@ impl Rules {
     pub fn new<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut own = Vec::new();
         for (directory, text) in ignore_files {
-            let lines = text.lines().take_while(|line| line.len() < LONGEST_LINE);
+            // Unlike Rust's lines: the last one may lack its line feed and have its carriage return all the same.
+            let lines = text.split('\n').take_while(|line| line.len() < LONGEST_LINE);
+            let lines = lines.map(|line| line.strip_suffix('\r').unwrap_or(line));
             let patterns = lines.filter(|line| !line.starts_with('#') && !line.trim().is_empty());
             own.extend(patterns.map(|line| Pattern::new(line, directory)));
         }

@@ -96,6 +96,7 @@ fn a_file_below_reaches_its_directory_only() {
 #[test]
 fn blanks_and_line_ends() {
     assert!(left_out("a.md   \r\n", "a.md"));
+    assert!(left_out("a.md\r", "a.md"));
     assert!(left_out("a\\ ", "a "));
     assert!(left_out("\\#a", "#a"));
     assert!(!left_out("#a", "#a"));

@@ -259,6 +259,28 @@ fn values_for_plain_manifests() {
 }
 
 #[test]
+fn templates_that_cannot_be_parsed() {
+    let path = "cluster-addon/ccm/overwrite.yaml";
+    let finding = Stack::good().with(path, "values: |\n  a: {{ .Cluster.metadata.name | quot }}\n").refused();
+    expect(&finding, Reason::InvalidTemplate, path, 2, "function \"quot\" not defined");
+    assert_eq!((finding.column, finding.hint.as_deref()), (Some(34), Some("did you mean quote?")));
+    let finding = Stack::good().with(path, "a: 1\n{{ if .Cluster }}\n").refused();
+    assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidTemplate, path));
+    assert!(finding.line.is_some(), "{finding}");
+}
+
+#[test]
+fn a_bad_template_of_several_addons_is_told_once() {
+    let finding = Stack::good()
+        .without("cluster-addon/ccm/overwrite.yaml")
+        .with("cluster-addon-values.yaml", "a: {{ env \"HOME\" }}\n")
+        .refused();
+    let place = (finding.reason, finding.file.as_str(), finding.line);
+    assert_eq!(place, (Reason::InvalidTemplate, "cluster-addon-values.yaml", Some(1)));
+    assert!(finding.message.contains("\"env\""), "{finding}");
+}
+
+#[test]
 fn placeholders() {
     let finding =
         Stack::good().replacing(CNI, "version: v1\n", "version: << .ClusterAddonVersion >>\n").refused();
