@@ -5,7 +5,11 @@
 //! generated from these types ([`custom_resource_definitions`]); their CEL rules and the offline check of the same
 //! rules stand side by side in [`rules`].
 
-#![allow(unreachable_pub, reason = "KubeSchema's derive copies each struct, `pub` and all, into a function")]
+#![allow(
+    unreachable_pub,
+    clippy::duplicated_attributes,
+    reason = "KubeSchema's derive copies each struct, `pub` and all, into a function; a second print column is no duplicate"
+)]
 
 pub mod cluster_addon;
 pub mod cluster_stack;
@@ -15,6 +19,7 @@ pub mod duration;
 pub mod flux_settings;
 pub mod git_source;
 pub mod labels;
+pub mod read;
 pub mod rules;
 mod schema;
 

@@ -28,30 +28,7 @@ use super::{FluxSettings, StackSource, rules, schema};
     printcolumn(name = "Channel", type_ = "string", json_path = ".spec.channel"),
     printcolumn(name = "Autosubscribe", type_ = "string", json_path = ".spec.autoSubscribe"),
     printcolumn(name = "Usable", type_ = "string", json_path = ".status.usableVersions"),
-    printcolumn(name = "Latest", type_ = "string", json_path = ".status.latestRelease"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].status"
-    ),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].message"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].reason",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].message",
-        priority = 1
-    )
+    printcolumn(name = "Latest", type_ = "string", json_path = ".status.latestRelease")
 )]
 #[x_kube(validation = rules::PROVIDER_REFERENCE, validation = rules::VERSIONS_OF_CHANNEL)]
 #[serde(rename_all = "camelCase")]
@@ -170,3 +147,6 @@ fn stable() -> String {
 fn two() -> u32 {
     2
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,30 +22,7 @@ use super::schema;
     shortname = "cskr",
     category = "stackflux",
     category = "all",
-    printcolumn(name = "K8s Version", type_ = "string", json_path = ".status.kubernetesVersion"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].status"
-    ),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].message"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].reason",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].message",
-        priority = 1
-    )
+    printcolumn(name = "K8s Version", type_ = "string", json_path = ".status.kubernetesVersion")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterStackReleaseSpec {

@@ -114,6 +114,18 @@ reasons! {
     WaitingForField:
         "A values template reads a field that the cluster's objects do not have yet.",
         "Wait; if it takes long, look at the object that the message names, or at the template for a misspelt field.";
+    WaitingForObject:
+        "A values template reads an object that the Cluster refers to and that is not there.",
+        "Wait for the infrastructure provider to create it; for files, give its file as well.";
+    ValuesInvalid:
+        "A values template failed, or what it gave is no mapping in YAML.",
+        "Mend the template in a new release; `stackflux template` tries it against a Cluster's file.";
+    DependencyNotFound:
+        "The settings let an addon depend on one that is no chart of the release.",
+        "Correct spec.flux.addons.<name>.dependsOn of the ClusterStack.";
+    KubernetesVersionMismatch:
+        "The Cluster's Kubernetes version is not the one that its class's release is for.",
+        "Change spec.topology.version and the class together, to a release and its Kubernetes version.";
     ChartNameCollision:
         "A HelmChart of the name that is needed exists with another content.",
         "Delete that HelmChart if nothing uses it; two contents with the same first twelve digits are next to impossible.";

@@ -20,7 +20,7 @@ pub struct FluxSettings {
     /// named by the source must then exist in each of these namespaces.
     #[serde(default)]
     pub sources: SourcePlacement,
-    /// The ServiceAccount that Flux applies the cluster class and the node images as; Flux's own when absent.
+    /// The `ServiceAccount` that Flux applies the cluster class and the node images as; Flux's own when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::OBJECT_NAME)]
@@ -32,7 +32,7 @@ pub struct FluxSettings {
     /// that one that waits for another does not hold Flux's workers.
     #[serde(default = "default_timeout")]
     pub timeout: Duration,
-    /// How failures are handled, unless an addon says otherwise.
+    /// How failures are handled, unless an addon says otherwise: `infrastructure` never uninstalls, `stateless` may.
     #[serde(default)]
     pub preset: Preset,
     /// Settings of single addons, by the addon's name (its directory in the release).
@@ -95,7 +95,8 @@ impl Default for KubeConfig {
     }
 }
 
-/// Where the sources of addons are.
+/// Where the sources of addons are: once beside the ClusterStack's own source (`Shared`), or copied into every
+/// namespace with Clusters (`PerNamespace`).
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 pub enum SourcePlacement {
@@ -106,20 +107,21 @@ pub enum SourcePlacement {
     PerNamespace,
 }
 
-/// How the installation and upgrade of an addon handle failures.
+/// How failures are handled: with `infrastructure`, a failed installation is retried and never uninstalled, and a
+/// failed upgrade is rolled back; with `stateless`, a failed installation is uninstalled before it is retried.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
-    /// For what a cluster cannot live without: a failed installation is retried and never uninstalled, a failed
-    /// upgrade is rolled back.
+    /// For what a cluster cannot live without: nothing is ever uninstalled.
     #[default]
     Infrastructure,
-    /// For what may be removed and installed anew: a failed installation is uninstalled before it is retried.
+    /// For what may be removed and installed anew.
     Stateless,
 }
 
-/// What Flux does when an object in the workload cluster differs from the chart.
+/// What Flux does when an object in the workload cluster differs from the chart: `enabled` corrects it, `warn`
+/// reports it, `disabled` ignores it. It is corrected when nothing is said.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]

@@ -59,7 +59,7 @@ pub struct GitSource {
     /// Makes Flux refuse commits or tags that are not signed by a known key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<GitVerification>,
-    /// How Flux authenticates: `generic` is the Secret, the others are the cloud's workload identity.
+    /// How Flux authenticates; with the Secret when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<GitProvider>,
     /// The Secret with Flux's proxy settings, in the namespace of the ClusterStack. Only Flux reads it.
@@ -139,7 +139,8 @@ pub enum GitVerificationMode {
     TagAndHead,
 }
 
-/// How Flux authenticates to a Git server.
+/// How Flux authenticates to a Git server: `generic` with the Secret, `github` as a GitHub App with the Secret, `aws`
+/// and `azure` with the cloud's workload identity.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]

@@ -81,3 +81,6 @@ rules! {
     NO_SELF_DEPENDENCY: "self.all(name, !has(self[name].dependsOn) || !(name in self[name].dependsOn))",
         "an addon does not depend on itself";
 }
+
+#[cfg(test)]
+mod tests;

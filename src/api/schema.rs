@@ -1,7 +1,8 @@
 //! The custom resource definitions, made from the types.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+    JSONSchemaPropsOrBool,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResourceExt as _;
@@ -15,14 +16,34 @@ pub fn custom_resource_definitions() -> Vec<CustomResourceDefinition> {
     [ClusterAddon::crd(), ClusterStackRelease::crd(), ClusterStack::crd()].map(finished).into()
 }
 
-/// The definition with what the derived schema says more, or less, than Kubernetes wants taken out.
+/// The definition with the columns that all kinds have, and with what the derived schema says more, or less, than Kubernetes wants taken out.
 fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut definition.spec.versions {
+        version.additional_printer_columns.get_or_insert_default().extend(columns());
         if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
             finish(schema);
         }
     }
     definition
+}
+
+/// The last columns of `kubectl get`: Age, Ready and Status as Flux has them; with `-o wide` also Reason and Message
+/// of the cluster-stack-operator.
+fn columns() -> [CustomResourceColumnDefinition; 5] {
+    let column = |name: &str, type_: &str, json_path: &str, priority| CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: type_.to_owned(),
+        json_path: json_path.to_owned(),
+        priority,
+        ..CustomResourceColumnDefinition::default()
+    };
+    [
+        column("Age", "date", ".metadata.creationTimestamp", None),
+        column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status", None),
+        column("Status", "string", ".status.conditions[?(@.type=='Ready')].message", None),
+        column("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason", Some(1)),
+        column("Message", "string", ".status.conditions[?(@.type=='Ready')].message", Some(1)),
+    ]
 }
 
 fn finish(schema: &mut JSONSchemaProps) {
@@ -32,7 +53,9 @@ fn finish(schema: &mut JSONSchemaProps) {
     // Kubernetes knows int32 and int64 only and warns of others.
     if schema.format.as_deref().is_some_and(|format| format.starts_with("uint")) {
         schema.format = Some("int32".to_owned());
+        schema.minimum = None;
     }
+    schema.description = schema.description.take().map(|text| unwrapped(&text));
     for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
         finish(property);
     }
@@ -44,12 +67,17 @@ fn finish(schema: &mut JSONSchemaProps) {
     }
 }
 
+/// A docstring with the line breaks taken out that only the width of the source file asked for.
+fn unwrapped(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
 /// A list of `metav1.Condition`, merged by type; the limits are those of the markers on the Go type.
 pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
     let mut condition = Condition::json_schema(generator);
     for (field, limits) in [
         ("message", serde_json::json!({"maxLength": 32768})),
-        ("observedGeneration", serde_json::json!({"minimum": 0})),
         (
             "reason",
             serde_json::json!({

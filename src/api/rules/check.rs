@@ -124,7 +124,7 @@ impl Violations {
     }
 }
 
-fn is_word(text: &str) -> bool {
+pub(super) fn is_word(text: &str) -> bool {
     (1..=MAX_LABEL).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
@@ -136,11 +136,11 @@ fn is_number(text: &str, digits: usize) -> bool {
         && (text == "0" || !text.starts_with('0'))
 }
 
-fn is_minor_version(text: &str) -> bool {
+pub(super) fn is_minor_version(text: &str) -> bool {
     text.split_once('.').is_some_and(|(major, minor)| is_number(major, 6) && is_number(minor, 6))
 }
 
-fn is_version(text: &str) -> bool {
+pub(super) fn is_version(text: &str) -> bool {
     let Some(version) = text.strip_prefix('v').filter(|_| text.len() <= MAX_LABEL) else { return false };
     match version.split_once('-') {
         None => is_number(version, 18),
@@ -167,13 +167,13 @@ fn is_inside(path: &str) -> bool {
         && path.split('/').all(|part| part != "..")
 }
 
-fn is_url(text: &str) -> bool {
+pub(super) fn is_url(text: &str) -> bool {
     let schemes = ["http://", "https://", "ssh://"];
     let rest = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('\n')) && text.chars().count() <= 2048
 }
 
-fn is_secret_name(template: &str) -> bool {
+pub(super) fn is_secret_name(template: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     template.len() <= 253
         && template
@@ -181,7 +181,7 @@ fn is_secret_name(template: &str) -> bool {
             .is_some_and(|(before, after)| before.bytes().chain(after.bytes()).all(allowed))
 }
 
-fn is_secret_key(key: &str) -> bool {
+pub(super) fn is_secret_key(key: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     (1..=253).contains(&key.len()) && key.bytes().all(allowed)
 }

@@ -1,6 +1,6 @@
 //! The testbed as tests and people see it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -54,6 +54,7 @@ impl Testbed {
     /// where it is whole, is returned as it is.
     pub fn up() -> Result<Self> {
         let run = paths::run_of_person();
+        let _lock = lock(&run)?;
         if state_file(&run).exists() {
             let existing = read(&state_file(&run))?;
             if existing.processes.iter().all(Process::is_running) {
@@ -71,7 +72,9 @@ impl Testbed {
 
     /// Stops the testbed that a person started: exactly its processes. `false` when there is none.
     pub fn down() -> Result<bool> {
-        let path = Self::state_path();
+        let run = paths::run_of_person();
+        let _lock = lock(&run)?;
+        let path = state_file(&run);
         if !path.exists() {
             return Ok(false);
         }
@@ -162,6 +165,15 @@ fn start_shared() -> Result<Shared> {
     let (testbed, supervisor) = start::start(&paths::run_of_tests()?)?;
     say(&format!("testbed: up after {:.1} s, logs in {}\n", testbed.seconds, testbed.logs().display()))?;
     Ok(Shared { testbed, _supervisor: Some(supervisor) })
+}
+
+/// Waits until nobody else starts or stops the testbed in this directory.
+fn lock(run: &Path) -> Result<File> {
+    let path = run.with_added_extension("lock");
+    fs::create_dir_all(run).context(|| format!("cannot create {}", run.display()))?;
+    let file = File::create(&path).context(|| format!("cannot create {}", path.display()))?;
+    file.lock().context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
 }
 
 fn state_file(run: &Path) -> PathBuf {

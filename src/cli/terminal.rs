@@ -1,0 +1,44 @@
+//! What is said to the person at the terminal: one line each, a glyph in front, on standard error.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::error::CliError;
+
+const GREEN: Style = AnsiColor::Green.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+const RED: Style = AnsiColor::Red.on_default();
+
+/// Something was done.
+pub(super) fn success(message: impl std::fmt::Display) {
+    say(GREEN, '✔', message);
+}
+
+/// Something should be known.
+pub(super) fn warning(message: impl std::fmt::Display) {
+    say(YELLOW, '!', message);
+}
+
+/// Something is held back.
+pub(super) fn waiting(message: impl std::fmt::Display) {
+    say(YELLOW, '◎', message);
+}
+
+/// A command failed.
+pub(super) fn failure(error: &CliError) {
+    say(RED, '✗', &error.message);
+    if let Some(hint) = &error.hint {
+        say(Style::new(), '→', hint);
+    }
+}
+
+fn say(style: Style, glyph: char, message: impl std::fmt::Display) {
+    anstream::eprintln!("{style}{glyph}{style:#} {message}");
+}
+
+/// Writes data to standard output. A reader that has gone away (`| head`) is no error.
+pub(super) fn data(text: &str) -> io::Result<()> {
+    let written = io::stdout().lock().write_all(text.as_bytes());
+    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+}

@@ -1,0 +1,200 @@
+//! The addons of a release in one cluster: a `HelmRelease` per chart, a Kustomization per directory of manifests.
+
+use serde_json::{Map, Value};
+
+use super::object::{PlannedObject, Step, metadata};
+use super::{PlanError, ReleaseInputs, presets};
+use crate::api::{Reason, labels};
+use crate::foreign::flux::helm::{Dependency, HelmReleaseSpec};
+use crate::foreign::flux::kustomize::KustomizationSpec;
+use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
+use crate::gate::Hold;
+use crate::inputs::ClusterInputs;
+use crate::inputs::content::Content;
+use crate::names::{AddonName, NameError, ObjectName};
+use crate::release::Addon;
+use crate::release::values::read_values;
+use crate::template::{RenderError, Template};
+
+/// Where addons and Helm's record of them go.
+const NAMESPACE: &str = "kube-system";
+/// The Helm release name that the Go operator gave to every addon.
+const ADOPTED_RELEASE: &str = "cluster-addon";
+
+/// What becomes of an addon: its object, or the reason why there is none now.
+pub(super) type Outcome = Result<PlannedObject, Hold>;
+
+/// The object of one addon in one cluster.
+pub(super) fn addon(
+    inputs: &ReleaseInputs,
+    cluster: &ClusterInputs,
+    addon: &Addon,
+    content: &Content,
+) -> Result<Outcome, PlanError> {
+    if !addon.is_chart() {
+        return manifests(inputs, cluster, addon, content).map(Ok);
+    }
+    let held = values(addon, cluster).and_then(|values| Ok((values, dependencies(inputs, cluster, addon)?)));
+    match held {
+        Ok((values, depends_on)) => {
+            helm_release(inputs, cluster, addon, content, values, depends_on?).map(Ok)
+        }
+        Err(hold) => Ok(Err(hold)),
+    }
+}
+
+/// The rendered values of an addon; empty where it has no values template.
+fn values(addon: &Addon, cluster: &ClusterInputs) -> Result<Map<String, Value>, Hold> {
+    let Some(source) = &addon.template else { return Ok(Map::new()) };
+    let template: &Template = &source.template;
+    if let Some(missing) = cluster.missing_object(template.fields().iter()) {
+        let message = format!(
+            "{} reads {} {}, which the Cluster refers to and which is not there",
+            source.file, missing.kind, missing.name
+        );
+        return Err(Hold { reason: Reason::WaitingForObject, message });
+    }
+    let text = template.render(cluster.data()).map_err(|error| Hold {
+        reason: match error {
+            RenderError::Missing { .. } => Reason::WaitingForField,
+            _ => Reason::ValuesInvalid,
+        },
+        message: error.to_string(),
+    })?;
+    read_values(&text)
+        .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
+}
+
+/// The `dependsOn` of an addon: what its settings declare. An expression replaces Flux's own check, so it is complete:
+/// the dependency has this release's chart, and Flux has seen and finished it.
+fn dependencies(
+    inputs: &ReleaseInputs,
+    cluster: &ClusterInputs,
+    addon: &Addon,
+) -> Result<Result<Vec<Dependency>, NameError>, Hold> {
+    let declared = inputs.stack.flux.addons.get(addon.name.as_str());
+    let names = declared.map(|settings| settings.depends_on.as_slice()).unwrap_or_default();
+    let mut dependencies = Vec::with_capacity(names.len());
+    for name in names {
+        let found =
+            inputs.release.addons.iter().find(|other| other.name.as_str() == name && other.is_chart());
+        let content = found.and_then(|other| inputs.contents.addons.get(&other.name));
+        let Some(content) = content else {
+            let message = format!(
+                "spec.flux.addons.{}.dependsOn names {name:?}, which is no chart of release {}",
+                addon.name, inputs.release.name
+            );
+            return Err(Hold { reason: Reason::DependencyNotFound, message });
+        };
+        let object = ObjectName::bounded(&format!("{}.{name}", cluster.cluster.name()));
+        match object {
+            Ok(object) => {
+                dependencies.push(Dependency { name: object.to_string(), ready_expr: ready(content) })
+            }
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(dependencies))
+}
+
+fn ready(content: &Content) -> String {
+    format!(
+        "dep.spec.chartRef.name == '{}' && dep.status.observedGeneration == dep.metadata.generation && dep.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
+        content.chart
+    )
+}
+
+fn helm_release(
+    inputs: &ReleaseInputs,
+    cluster: &ClusterInputs,
+    addon: &Addon,
+    content: &Content,
+    values: Map<String, Value>,
+    depends_on: Vec<Dependency>,
+) -> Result<PlannedObject, PlanError> {
+    let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
+    let effective = presets::addon(&stack.flux, &addon.name);
+    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist.
+    let adopted = format!("{}-helm", addon.name);
+    let (release_name, storage_namespace) = match stack.flux.adopt {
+        true if inputs.release.addons.len() > 1 => (ADOPTED_RELEASE, adopted.as_str()),
+        true => (ADOPTED_RELEASE, NAMESPACE),
+        false => (addon.name.as_str(), NAMESPACE),
+    };
+    let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
+    let spec = HelmReleaseSpec {
+        chart_ref: Reference {
+            kind: "HelmChart",
+            name: content.chart.as_str(),
+            namespace: stack.reference_namespace(namespace),
+        },
+        release_name,
+        target_namespace: NAMESPACE,
+        storage_namespace,
+        kube_config: Some(kube_config(inputs, &secret)),
+        service_account_name: None,
+        interval: &effective.interval,
+        timeout: &effective.timeout,
+        max_history: presets::MAX_HISTORY,
+        depends_on,
+        install: effective.install(),
+        upgrade: effective.upgrade(),
+        drift_detection: effective.drift_detection(),
+        values,
+    };
+    PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
+}
+
+fn manifests(
+    inputs: &ReleaseInputs,
+    cluster: &ClusterInputs,
+    addon: &Addon,
+    content: &Content,
+) -> Result<PlannedObject, PlanError> {
+    let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
+    let effective = presets::addon(&stack.flux, &addon.name);
+    let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
+    let source = content.release.to_string();
+    let spec = KustomizationSpec {
+        source_ref: Reference {
+            kind: "GitRepository",
+            name: &source,
+            namespace: stack.reference_namespace(namespace),
+        },
+        path: &content.path,
+        prune: true,
+        wait: effective.wait,
+        kube_config: Some(kube_config(inputs, &secret)),
+        service_account_name: None,
+        target_namespace: None,
+        interval: &effective.interval,
+        retry_interval: presets::RETRY_INTERVAL,
+        timeout: &effective.timeout,
+    };
+    PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
+}
+
+fn kube_config<'a>(inputs: &'a ReleaseInputs, secret: &'a str) -> KubeConfig<'a> {
+    KubeConfig { secret_ref: SecretKeyReference { name: secret, key: &inputs.stack.flux.kube_config.key } }
+}
+
+/// Labels and annotations of an addon's object. The release is the one that the content comes from: an addon that a
+/// new release leaves as it is keeps its object byte for byte.
+fn addon_metadata(
+    cluster: &ClusterInputs,
+    addon: &AddonName,
+    content: &Content,
+) -> Result<Metadata, NameError> {
+    let (cluster, release) = (&cluster.cluster, content.release.to_string());
+    let label = ObjectName::bounded(cluster.name().as_str())?.to_string();
+    Ok(metadata(
+        cluster.namespace(),
+        ObjectName::bounded(&format!("{}.{addon}", cluster.name()))?,
+        [
+            (labels::CLUSTER_NAME, label.clone()),
+            (labels::ADDON, addon.to_string()),
+            (labels::RELEASE, release.clone()),
+        ],
+        [(labels::EVENT_CLUSTER, label), (labels::EVENT_RELEASE, release)],
+    ))
+}

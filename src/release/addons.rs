@@ -1,0 +1,106 @@
+//! The addons of a release: charts or plain manifests, and the template of their values.
+
+use std::collections::BTreeMap;
+
+use crate::names::AddonName;
+use crate::template::{Position, Template};
+
+use super::digest::Digest;
+use super::document::read_text;
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+use super::stages::{Action, Hook, Stage};
+use super::{Addon, AddonKind, CLUSTER_ADDON, Chart, ValuesTemplate};
+
+/// The values template of all addons that have none of their own.
+const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
+/// The values template of one addon, in its directory.
+const OWN_TEMPLATE: &str = "overwrite.yaml";
+
+/// The addons that a stage applies, in the order in which stages name them first.
+pub(super) fn read_staged(
+    files: &Files,
+    stages: &BTreeMap<Hook, Vec<Stage>>,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> Vec<Addon> {
+    let mut names: Vec<&AddonName> = Vec::new();
+    for stage in stages.values().flatten().filter(|stage| stage.action == Action::Apply) {
+        if !names.contains(&&stage.addon) {
+            names.push(&stage.addon);
+        }
+    }
+    for directory in files.directories(CLUSTER_ADDON) {
+        if !stages.values().flatten().any(|stage| stage.addon.as_str() == directory) {
+            let path = format!("{CLUSTER_ADDON}/{directory}");
+            let message = "no stage of clusteraddon.yaml names this addon: it is not installed";
+            let hint = format!("add it to a hook of clusteraddon.yaml, or remove {path}");
+            findings.push(Finding::warning(Reason::AddonWithoutStage, &path, message).hint(hint));
+        }
+    }
+    names
+        .into_iter()
+        .filter_map(|name| {
+            read_addon(files, name.clone(), format!("{CLUSTER_ADDON}/{name}"), limits, findings)
+        })
+        .collect()
+}
+
+/// The one addon of the single-chart form.
+pub(super) fn read_single(files: &Files, limits: &mut Limits, findings: &mut Findings) -> Option<Addon> {
+    if files.get(&format!("{CLUSTER_ADDON}/Chart.yaml")).is_none() {
+        let message = "the release has neither clusteraddon.yaml nor a chart in cluster-addon/";
+        let hint = "clusteraddon.yaml selects the multi-stage form, one directory per addon";
+        findings.push(Finding::error(Reason::MissingFile, "clusteraddon.yaml", message).hint(hint));
+        return None;
+    }
+    let name = CLUSTER_ADDON.parse().ok()?;
+    read_addon(files, name, CLUSTER_ADDON.to_owned(), limits, findings)
+}
+
+fn read_addon(
+    files: &Files,
+    name: AddonName,
+    path: String,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> Option<Addon> {
+    let digest = Digest::of(files, &path);
+    if files.get(&format!("{path}/Chart.yaml")).is_none() {
+        let own = format!("{path}/{OWN_TEMPLATE}");
+        if files.get(&own).is_some() {
+            let message =
+                "an addon of plain manifests takes no values: Flux would apply this file as a manifest";
+            let hint = format!("add a Chart.yaml to make {path} a chart, or remove the file");
+            findings.push(Finding::error(Reason::InvalidTemplate, &own, message).hint(hint));
+        }
+        return Some(Addon { name, kind: AddonKind::Manifests, path, digest, template: None });
+    }
+    let template = read_template(files, &path, limits, findings);
+    let kind = AddonKind::Chart(Box::new(Chart::read(files, &path, limits, findings)?));
+    Some(Addon { name, kind, path, digest, template })
+}
+
+fn read_template(
+    files: &Files,
+    path: &str,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> Option<ValuesTemplate> {
+    let own = format!("{path}/{OWN_TEMPLATE}");
+    let file = if files.get(&own).is_some() { own } else { COMMON_TEMPLATE.to_owned() };
+    let source = read_text(files, &file, limits.yaml_file, findings)?;
+    match Template::parse(&file, source) {
+        Ok(template) => Some(ValuesTemplate { file, template }),
+        Err(error) => {
+            let Position { line, column } = error.place.position;
+            let finding = Finding::error(Reason::InvalidTemplate, &file, error.message);
+            let finding = finding.at(line as u64, column as u64, source);
+            findings.push(match error.suggestion {
+                Some(meant) => finding.hint(format!("did you mean {meant}?")),
+                None => finding,
+            });
+            None
+        }
+    }
+}

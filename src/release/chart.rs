@@ -1,0 +1,172 @@
+//! A Helm chart of a release, as far as a plan needs to know it.
+
+use super::archive;
+use super::digest::Digest;
+use super::document::Document;
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+
+/// A Helm chart with a name and a version, all of whose dependencies are there or can be fetched.
+/// Fields are those of Helm's `Chart.yaml`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Chart {
+    /// `name`.
+    pub name: String,
+    /// `version`, byte for byte. Real charts of stacks say `v1`, which is not a semantic version.
+    pub version: String,
+    /// `appVersion`.
+    pub app_version: Option<String>,
+    /// `description`, without white space around it.
+    pub description: Option<String>,
+    /// `dependencies` in the chart's order.
+    pub dependencies: Vec<Dependency>,
+    /// The chart's directory in the release, such as `cluster-addon/cni`.
+    pub path: String,
+    /// The digest of the chart's directory.
+    pub digest: Digest,
+}
+
+/// A dependency of a chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dependency {
+    /// `name`.
+    pub name: String,
+    /// `alias`: the key of its values, where it is not the name.
+    pub alias: Option<String>,
+    /// `version`: a version or a range of versions.
+    pub version: String,
+    /// `repository`, empty or missing where the chart must be vendored.
+    pub repository: Option<String>,
+    /// The version that lies in the chart's `charts/` directory; `None` where source-controller has to fetch it.
+    pub vendored: Option<String>,
+}
+
+impl Chart {
+    /// Reads the chart in this directory; `None`, with findings, where it has no usable `Chart.yaml`. What is read of
+    /// vendored archives is taken off the limits.
+    pub(super) fn read(
+        files: &Files,
+        path: &str,
+        limits: &mut Limits,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let file = format!("{path}/Chart.yaml");
+        let Some(document) = Document::read(files, &file, false, limits, findings) else {
+            if files.get(&file).is_none() {
+                let message = format!("{path} is no chart: it has no Chart.yaml");
+                findings.push(Finding::error(Reason::MissingFile, &file, message));
+            }
+            return None;
+        };
+        let root = document.root();
+        let name = root.required("name", Reason::InvalidChart, findings);
+        let version = root.required("version", Reason::InvalidChart, findings);
+        let app_version = root.optional("appVersion", findings);
+        let description = root.optional("description", findings).map(|text| text.trim().to_owned());
+        let vendored = vendored_charts(files, path, limits, findings);
+        let dependencies = read_dependencies(&document, &vendored, findings);
+        let digest = Digest::of(files, path);
+        let path = path.to_owned();
+        Some(Self { name: name?, version: version?, app_version, description, dependencies, path, digest })
+    }
+}
+
+/// A chart in the `charts/` directory of another.
+struct Vendored {
+    name: String,
+    version: String,
+}
+
+/// The charts below `charts/`, as directories and as archives.
+fn vendored_charts(files: &Files, path: &str, limits: &mut Limits, findings: &mut Findings) -> Vec<Vendored> {
+    let directory = format!("{path}/charts");
+    let mut charts = Vec::new();
+    for name in files.directories(&directory) {
+        charts.extend(name_and_version(
+            files,
+            &format!("{directory}/{name}/Chart.yaml"),
+            "",
+            limits,
+            findings,
+        ));
+    }
+    for (name, file) in files.below(&directory) {
+        if name.contains('/') || name.rsplit_once('.').is_none_or(|(_, ending)| ending != "tgz") {
+            continue;
+        }
+        let archive_path = format!("{directory}/{name}");
+        match archive::unpack_within(&file.content, &archive_path, limits) {
+            Ok(inner) => {
+                let chart = inner.directories("").into_iter().map(|top| format!("{top}/Chart.yaml"));
+                for file in chart.filter(|file| inner.get(file).is_some()) {
+                    charts.extend(name_and_version(&inner, &file, &archive_path, limits, findings));
+                }
+            }
+            Err(errors) => findings.extend(errors),
+        }
+    }
+    charts
+}
+
+/// Name and version out of a `Chart.yaml`, which may lie inside the archive of that path.
+fn name_and_version(
+    files: &Files,
+    file: &str,
+    archive: &str,
+    limits: &Limits,
+    findings: &mut Findings,
+) -> Option<Vendored> {
+    let mut own = Findings::default();
+    let vendored = Document::read(files, file, false, limits, &mut own).and_then(|document| {
+        let root = document.root();
+        let name = root.required("name", Reason::InvalidChart, &mut own);
+        let version = root.required("version", Reason::InvalidChart, &mut own);
+        Some(Vendored { name: name?, version: version? })
+    });
+    findings.extend(own.into_iter().map(|finding| archive::inside(finding, archive)));
+    vendored
+}
+
+fn read_dependencies(
+    document: &Document<'_>,
+    vendored: &[Vendored],
+    findings: &mut Findings,
+) -> Vec<Dependency> {
+    let list = document.root().get("dependencies").map(|list| list.items(findings)).unwrap_or_default();
+    let mut dependencies = Vec::new();
+    for item in list {
+        let name = item.required("name", Reason::InvalidChart, findings);
+        let version = item.optional("version", findings).unwrap_or_default();
+        let repository = item.optional("repository", findings).filter(|repository| !repository.is_empty());
+        let alias = item.optional("alias", findings).filter(|alias| !alias.is_empty());
+        let Some(name) = name else { continue };
+        let vendored = vendored.iter().find(|chart| chart.name == name).map(|chart| chart.version.clone());
+        match (&vendored, &repository) {
+            (Some(_), _) => {}
+            (None, Some(repository)) => findings.push(not_vendored(&item, &name, &version, repository)),
+            (None, None) => findings.push(unresolved(&item, &name)),
+        }
+        dependencies.push(Dependency { name, alias, version, repository, vendored });
+    }
+    dependencies
+}
+
+fn not_vendored(item: &super::document::Value<'_>, name: &str, version: &str, repository: &str) -> Finding {
+    let message = format!(
+        "dependency {name} {version} is not vendored: source-controller fetches it from {repository} when it \
+         packages the chart, and needs network access to it then"
+    );
+    item.warning(Reason::DependencyNotVendored, message)
+        .hint("run `helm dependency build` in the chart's directory and commit charts/*.tgz to be independent of it")
+}
+
+fn unresolved(item: &super::document::Value<'_>, name: &str) -> Finding {
+    let message = format!(
+        "dependency {name} is neither in charts/ nor has it a repository to come from: Helm would install the \
+         chart without it, and call it ready"
+    );
+    item.error(Reason::DependencyUnresolved, message)
+        .hint("name its repository, or put its archive into charts/")
+}

@@ -1,0 +1,7 @@
+//! A small good release, and every way to break it.
+
+pub(super) mod builder;
+mod forms;
+mod properties;
+mod refusals;
+mod warnings;

@@ -1,0 +1,23 @@
+//! Why a value cannot be computed, before it is known where in the source.
+
+use std::rc::Rc;
+
+use super::limits::Limit;
+use super::value::Text;
+
+/// Why a value cannot be computed.
+#[derive(Clone, Debug)]
+pub(super) enum Fault<'a> {
+    /// Go fails as well, with these words or some like them.
+    Failed(String),
+    /// A field of the data is absent or null, and its value is needed.
+    Missing(Rc<Vec<Text<'a>>>),
+    /// Too much of something.
+    Limit(Limit),
+}
+
+impl Fault<'_> {
+    pub(super) fn failed(message: impl Into<String>) -> Self {
+        Fault::Failed(message.into())
+    }
+}

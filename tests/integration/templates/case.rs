@@ -1,0 +1,149 @@
+//! One case: a template, its data, what Go said, and whether the engine says the same.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Deserialize;
+use serde_json::Value;
+use stackflux::template::{RenderError, Template};
+
+/// The name under which the oracle parses every template; a template can call itself by it.
+pub(crate) const NAME: &str = "template";
+
+/// A line that the oracle wrote.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) template: String,
+    pub(crate) data: Value,
+    output: Option<String>,
+    output_hex: Option<String>,
+    error: Option<GoError>,
+    message: Option<String>,
+    missing: Option<Missing>,
+}
+
+/// What kind of error Go gave.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum GoError {
+    Parse,
+    Exec,
+    Limit,
+}
+
+/// Whether Go needed a value that was not there.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Missing {
+    Must,
+    May,
+}
+
+/// What the engine gave.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Output(String),
+    Refused(String),
+    Failed(String),
+    Missing(String),
+    Limit(String),
+    Panicked,
+}
+
+impl Answer {
+    /// Parses and renders.
+    pub(crate) fn of(template: &str, data: &Value) -> Self {
+        catch_unwind(AssertUnwindSafe(|| Self::uncaught(template, data))).unwrap_or(Self::Panicked)
+    }
+
+    fn uncaught(template: &str, data: &Value) -> Self {
+        let parsed = match Template::parse(NAME, template) {
+            Ok(parsed) => parsed,
+            Err(error) => return Self::Refused(error.to_string()),
+        };
+        match parsed.render(data) {
+            Ok(output) => Self::Output(output),
+            Err(error @ RenderError::Missing { .. }) => Self::Missing(error.to_string()),
+            Err(error @ RenderError::Failed { .. }) => Self::Failed(error.to_string()),
+            Err(error @ RenderError::Limit { .. }) => Self::Limit(error.to_string()),
+        }
+    }
+}
+
+/// How the engine's answer compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// The same output.
+    SameOutput,
+    /// An error of the same class.
+    SameError,
+    /// The engine waits for a value, and may.
+    Holds,
+    /// The oracle has no answer.
+    Unknown,
+    /// Another answer.
+    Differs,
+}
+
+impl Case {
+    /// Reads a line.
+    pub(crate) fn read(line: &str) -> Self {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"))
+    }
+
+    /// Compares by the table of `tests/oracle/README.md`.
+    pub(crate) fn judge(&self, answer: &Answer) -> Verdict {
+        match (self.missing, answer) {
+            (_, Answer::Panicked) => Verdict::Differs,
+            (Some(_), Answer::Missing(_)) => Verdict::Holds,
+            (Some(Missing::Must), _) => Verdict::Differs,
+            _ => self.judge_against_go(answer),
+        }
+    }
+
+    fn judge_against_go(&self, answer: &Answer) -> Verdict {
+        match (self.error, answer) {
+            (Some(GoError::Limit), _) => Verdict::Unknown,
+            (Some(GoError::Parse), Answer::Refused(_)) | (Some(GoError::Exec), Answer::Failed(_)) => {
+                Verdict::SameError
+            }
+            (None, Answer::Output(output)) if *output == self.expected_output() => Verdict::SameOutput,
+            (None, Answer::Failed(_)) if self.output_hex.is_some() => Verdict::SameError,
+            _ => Verdict::Differs,
+        }
+    }
+
+    /// Go's output; what is not UTF-8 in it is replaced.
+    fn expected_output(&self) -> String {
+        match (&self.output, &self.output_hex) {
+            (Some(text), None) => text.clone(),
+            (None, Some(hex)) => String::from_utf8_lossy(&bytes(hex)).into_owned(),
+            _ => panic!("{}: one output is needed", self.id),
+        }
+    }
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|value| u8::try_from(value).ok());
+    hex.as_bytes()
+        .chunks(2)
+        .map(|pair| digit(pair[0]).expect("a hex digit") * 16 + digit(pair[1]).expect("a hex digit"))
+        .collect()
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "{}", self.id)?;
+        writeln!(formatter, "  template {:?}", self.template)?;
+        writeln!(formatter, "  data     {}", self.data)?;
+        let missing = self.missing.map_or_else(String::new, |missing| format!(" (missing: {missing:?})"));
+        match self.error {
+            Some(error) => {
+                write!(formatter, "  Go       {error:?} {}{missing}", self.message.as_deref().unwrap_or(""))
+            }
+            None => write!(formatter, "  Go       {:?}{missing}", self.expected_output()),
+        }
+    }
+}
