@@ -106,6 +106,18 @@ fn when_it_fails() {
             rolled_back(true),
         ),
         (
+            "ready, but it retries",
+            but("failures", json!(3)),
+            &[READY, RETRY],
+            Verdict::Retrying { attempt: 3, message: "retrying after 1m0s".to_owned() },
+        ),
+        (
+            "an older failure is not why",
+            done(),
+            &["Ready=Unknown Progressing", "Released=False InstallFailed@1: old", LOOK],
+            progressing("Fulfilling prerequisites"),
+        ),
+        (
             "the rollback failed",
             done(),
             &["Ready=False RollbackFailed: x", "Remediated=False RollbackFailed: x"],

@@ -92,6 +92,7 @@ fn rows() {
             &["Ready=False ArtifactFailed: not found"],
             waiting("ArtifactFailed", "not found", None),
         ),
+        ("no source before the change", json!({}), &["Ready=False ArtifactFailed@1"], Verdict::Pending),
         (
             "a dependency",
             json!({}),

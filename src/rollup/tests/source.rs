@@ -24,6 +24,12 @@ fn git_repository_rows() {
         ),
         ("not observed", fetched(&commit, 1), &[READY], progressing("stored artifact")),
         ("before the change", fetched(&commit, 1), &["Ready=True Succeeded@1"], Verdict::Pending),
+        (
+            "failed before the change",
+            fetched(&commit, 1),
+            &["Ready=False GitOperationFailed@1"],
+            Verdict::Pending,
+        ),
         ("no artifact", json!({"observedGeneration": 2}), &[READY], progressing("stored artifact")),
         (
             "the pin is gone",
