@@ -25,9 +25,14 @@ pub(super) fn waiting(message: impl std::fmt::Display) {
     say(YELLOW, '◎', message);
 }
 
+/// Something is wrong.
+pub(super) fn problem(message: impl std::fmt::Display) {
+    say(RED, '✗', message);
+}
+
 /// A command failed.
 pub(super) fn failure(error: &CliError) {
-    say(RED, '✗', &error.message);
+    problem(&error.message);
     if let Some(hint) = &error.hint {
         say(Style::new(), '→', hint);
     }
@@ -39,6 +44,14 @@ fn say(style: Style, glyph: char, message: impl std::fmt::Display) {
 
 /// Writes data to standard output. A reader that has gone away (`| head`) is no error.
 pub(super) fn data(text: &str) -> io::Result<()> {
-    let written = io::stdout().lock().write_all(text.as_bytes());
+    until_closed(io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Writes data with colours to standard output. They are left out where it is no terminal, and with `NO_COLOR`.
+pub(super) fn coloured(text: &str) -> io::Result<()> {
+    until_closed(anstream::stdout().lock().write_all(text.as_bytes()))
+}
+
+fn until_closed(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
