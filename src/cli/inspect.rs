@@ -11,7 +11,6 @@ use super::output::{Format, count, print};
 use super::releases::Releases;
 use super::{CommandResult, Outcome, terminal};
 use crate::names::ReleaseName;
-use crate::release::Release;
 use crate::source::SourceError;
 use release::Contents;
 use repository::Overview;
@@ -86,10 +85,8 @@ fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
 }
 
 fn read(releases: &Releases, name: &ReleaseName) -> Result<Contents, SourceError> {
-    let files = releases.read(name)?;
-    let loaded = files.load(releases.limits())?;
-    let unpacked = Release::unpacked(name, &files.files, releases.limits())?;
-    Ok(Contents::of(&loaded, &unpacked, releases.limits()))
+    let loaded = releases.load(name)?;
+    Ok(Contents::of(&loaded, &releases.unpacked(name)?, releases.limits()))
 }
 
 /// Shows one line per release of a stack repository.

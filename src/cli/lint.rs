@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let report = Report::of(&all);
     match arguments.output {
         Some(format) => print(&report, format, Report::table)?,
-        None => terminal::coloured(&report.text())?,
+        None => terminal::styled(&report.text())?,
     }
     let releases = count(all.iter().filter(|linted| linted.release.is_some()).count(), "release");
     let failed = report.errors() > 0 || (arguments.strict && report.warnings() > 0);

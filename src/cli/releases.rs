@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::terminal;
 use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::names::{ReleaseName, Revision};
-use crate::release::{Limits, Loaded, Release};
+use crate::release::{Files, Limits, Loaded, Release};
 use crate::source::git::{Checkout, GitError};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
@@ -80,6 +80,12 @@ impl Releases {
     /// One release, checked.
     pub(super) fn load(&self, name: &ReleaseName) -> Result<Loaded, SourceError> {
         Ok(self.read(name)?.load(&self.limits)?)
+    }
+
+    /// The files of one release, unpacked.
+    pub(super) fn unpacked(&self, name: &ReleaseName) -> Result<Files, SourceError> {
+        let files = self.read(name)?.files;
+        Ok(Release::unpacked(name, &files, &self.limits)?.into_owned())
     }
 
     /// The releases of the same stack and channel as `wanted`, which contents may come from, and those of `wanted`

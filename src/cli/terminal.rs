@@ -44,14 +44,15 @@ fn say(style: Style, glyph: char, message: impl std::fmt::Display) {
 
 /// Writes data to standard output. A reader that has gone away (`| head`) is no error.
 pub(super) fn data(text: &str) -> io::Result<()> {
-    until_closed(io::stdout().lock().write_all(text.as_bytes()))
+    write_to(io::stdout().lock(), text)
 }
 
-/// Writes data with colours to standard output. They are left out where it is no terminal, and with `NO_COLOR`.
-pub(super) fn coloured(text: &str) -> io::Result<()> {
-    until_closed(anstream::stdout().lock().write_all(text.as_bytes()))
+/// Writes data with colours to standard output; without them where that is no terminal, or colours are not wanted.
+pub(super) fn styled(text: &str) -> io::Result<()> {
+    write_to(anstream::stdout().lock(), text)
 }
 
-fn until_closed(written: io::Result<()>) -> io::Result<()> {
+fn write_to(mut out: impl Write, text: &str) -> io::Result<()> {
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }

@@ -204,7 +204,6 @@ impl fmt::Display for Finding {
 }
 
 /// Text of somebody else's, with control characters (a terminal obeys some) replaced one by one.
-#[derive(Clone, Copy, Debug)]
 pub struct Printable<'a>(pub &'a str);
 
 impl fmt::Display for Printable<'_> {
