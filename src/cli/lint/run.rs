@@ -80,8 +80,7 @@ fn beside(releases: &Releases, directory: &Path) -> Linted {
     for name in releases.malformed() {
         if let Err(error) = name.parse::<ReleaseName>() {
             let message = format!("the directory is passed over: {error}");
-            let hint = "a release is named <provider>-<stack>-<major>-<minor>-<version>, such as openstack-scs-1-34-v2";
-            findings.push(Finding::warning(Reason::InvalidName, name, message).hint(hint));
+            findings.push(Finding::warning(Reason::InvalidName, name, message));
         }
     }
     Linted { release: None, place: directory.to_owned(), findings }
