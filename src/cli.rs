@@ -11,9 +11,13 @@
 )]
 
 mod completion;
+mod crds;
 mod error;
 mod generate;
+mod inspect;
+mod lint;
 mod objects;
+mod output;
 mod releases;
 mod stack_settings;
 mod terminal;
@@ -36,6 +40,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Generate(generate::Arguments),
+    Inspect(inspect::Arguments),
+    Lint(lint::Arguments),
+    Crds(crds::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
 }
@@ -56,6 +63,9 @@ type CommandResult = Result<Outcome, CliError>;
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Lint(arguments) => lint::run(&arguments),
+        Command::Crds(arguments) => crds::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
     };

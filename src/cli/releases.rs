@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::terminal;
 use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::names::{ReleaseName, Revision};
-use crate::release::{Limits, Loaded, Release};
+use crate::release::{Files, Limits, Loaded, Release};
 use crate::source::git::{Checkout, GitError};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
@@ -19,9 +19,14 @@ pub(super) struct Releases {
 
 impl Releases {
     /// Opens a directory or an archive.
-    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+    pub(super) fn open(path: &Path) -> Result<Self, SourceError> {
         let limits = Limits::default();
         Ok(Self { opened: source::open(path, &limits)?, limits })
+    }
+
+    /// How much of a release is read.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Whether one release was named, and not a stack repository.
@@ -45,6 +50,22 @@ impl Releases {
         }
     }
 
+    /// The entries of a stack repository's directory that are links: Flux leaves them out.
+    pub(super) fn links(&self) -> &[String] {
+        match &self.opened {
+            Opened::Release(_) => &[],
+            Opened::Repository(repository) => repository.links(),
+        }
+    }
+
+    /// Where the releases' directories are; the release's own path where one was named.
+    pub(super) fn path(&self) -> &Path {
+        match &self.opened {
+            Opened::Release(release) => &release.path,
+            Opened::Repository(repository) => repository.path(),
+        }
+    }
+
     /// The files of one release.
     pub(super) fn read(&self, name: &ReleaseName) -> Result<ReleaseFiles, SourceError> {
         match &self.opened {
@@ -59,6 +80,12 @@ impl Releases {
     /// One release, checked.
     pub(super) fn load(&self, name: &ReleaseName) -> Result<Loaded, SourceError> {
         Ok(self.read(name)?.load(&self.limits)?)
+    }
+
+    /// The files of one release, unpacked.
+    pub(super) fn unpacked(&self, name: &ReleaseName) -> Result<Files, SourceError> {
+        let files = self.read(name)?.files;
+        Ok(Release::unpacked(name, &files, &self.limits)?.into_owned())
     }
 
     /// The releases of the same stack and channel as `wanted`, which contents may come from, and those of `wanted`

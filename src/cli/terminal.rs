@@ -25,9 +25,14 @@ pub(super) fn waiting(message: impl std::fmt::Display) {
     say(YELLOW, '◎', message);
 }
 
+/// Something is wrong.
+pub(super) fn problem(message: impl std::fmt::Display) {
+    say(RED, '✗', message);
+}
+
 /// A command failed.
 pub(super) fn failure(error: &CliError) {
-    say(RED, '✗', &error.message);
+    problem(&error.message);
     if let Some(hint) = &error.hint {
         say(Style::new(), '→', hint);
     }
@@ -39,6 +44,15 @@ fn say(style: Style, glyph: char, message: impl std::fmt::Display) {
 
 /// Writes data to standard output. A reader that has gone away (`| head`) is no error.
 pub(super) fn data(text: &str) -> io::Result<()> {
-    let written = io::stdout().lock().write_all(text.as_bytes());
+    write_to(io::stdout().lock(), text)
+}
+
+/// Writes data with colours to standard output; without them where that is no terminal, or colours are not wanted.
+pub(super) fn styled(text: &str) -> io::Result<()> {
+    write_to(anstream::stdout().lock(), text)
+}
+
+fn write_to(mut out: impl Write, text: &str) -> io::Result<()> {
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }

@@ -101,6 +101,8 @@ reasons! {
     InvalidTemplate,
     /// An object of the class chart whose name lacks the chart's version.
     UnversionedObject,
+    /// A stack repository has a release in archives, which Flux does not open.
+    PackedInRepository,
     /// The `ClusterClass` does not get the name by which Clusters find it.
     UnexpectedClassName,
 }
@@ -213,7 +215,7 @@ impl fmt::Display for Finding {
 }
 
 /// Text of somebody else's, with control characters (a terminal obeys some) replaced one by one.
-struct Printable<'a>(&'a str);
+pub struct Printable<'a>(pub &'a str);
 
 impl fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
