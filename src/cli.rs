@@ -10,12 +10,15 @@
     reason = "the command line reads what it is given and prints"
 )]
 
+mod clusters;
 mod completion;
+mod diff;
 mod error;
 mod generate;
 mod objects;
 mod releases;
 mod stack_settings;
+mod template;
 mod terminal;
 mod version;
 
@@ -36,6 +39,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Generate(generate::Arguments),
+    Diff(diff::Arguments),
+    Template(template::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
 }
@@ -56,6 +61,8 @@ type CommandResult = Result<Outcome, CliError>;
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Template(arguments) => template::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
     };

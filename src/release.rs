@@ -20,6 +20,7 @@ mod metadata;
 mod packed;
 mod stages;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::names::{AddonName, KubernetesVersion, ReleaseName};
@@ -151,6 +152,20 @@ impl Release {
             }
             _ => Err(findings),
         }
+    }
+
+    /// The files of a release unpacked, whichever form they have.
+    pub fn unpacked<'a>(
+        name: &ReleaseName,
+        files: &'a Files,
+        limits: &Limits,
+    ) -> Result<Cow<'a, Files>, Findings> {
+        let mut findings = Findings::default();
+        let unpacked = packed::unpack(name, files, limits, &mut findings);
+        if findings.has_errors() {
+            return Err(findings);
+        }
+        Ok(unpacked.map_or(Cow::Borrowed(files), Cow::Owned))
     }
 
     /// Reads an unpacked release; `None`, with findings, where a part is unusable.

@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::terminal;
 use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::names::{ReleaseName, Revision};
-use crate::release::{Limits, Loaded, Release};
+use crate::release::{Files, Limits, Loaded, Release};
 use crate::source::git::{Checkout, GitError};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
@@ -27,6 +27,17 @@ impl Releases {
     /// Whether one release was named, and not a stack repository.
     pub(super) fn is_single(&self) -> bool {
         matches!(self.opened, Opened::Release(_))
+    }
+
+    /// The name of the one release that was named.
+    pub(super) fn single(&self) -> Result<ReleaseName, CliError> {
+        match &self.opened {
+            Opened::Release(release) => Ok(release.name.clone()),
+            Opened::Repository(_) => {
+                Err(CliError::usage("a stack repository was named, and one release is needed")
+                    .hint("name the directory of one of its releases"))
+            }
+        }
     }
 
     /// The names of all releases.
@@ -59,6 +70,12 @@ impl Releases {
     /// One release, checked.
     pub(super) fn load(&self, name: &ReleaseName) -> Result<Loaded, SourceError> {
         Ok(self.read(name)?.load(&self.limits)?)
+    }
+
+    /// The files of one release, unpacked.
+    pub(super) fn unpacked(&self, name: &ReleaseName) -> Result<Files, SourceError> {
+        let files = self.read(name)?.files;
+        Ok(Release::unpacked(name, &files, &self.limits)?.into_owned())
     }
 
     /// The releases of the same stack and channel as `wanted`, which contents may come from, and those of `wanted`

@@ -15,6 +15,16 @@ pub(super) fn success(message: impl std::fmt::Display) {
     say(GREEN, '✔', message);
 }
 
+/// Something is about to be told in detail.
+pub(super) fn note(message: impl std::fmt::Display) {
+    say(Style::new(), '►', message);
+}
+
+/// A detail of what was told before.
+pub(super) fn detail(message: impl std::fmt::Display) {
+    anstream::eprintln!("    {message}");
+}
+
 /// Something should be known.
 pub(super) fn warning(message: impl std::fmt::Display) {
     say(YELLOW, '!', message);
@@ -39,6 +49,15 @@ fn say(style: Style, glyph: char, message: impl std::fmt::Display) {
 
 /// Writes data to standard output. A reader that has gone away (`| head`) is no error.
 pub(super) fn data(text: &str) -> io::Result<()> {
-    let written = io::stdout().lock().write_all(text.as_bytes());
+    write_to(io::stdout().lock(), text)
+}
+
+/// Writes data with colours to standard output; without them where that is no terminal, or colours are not wanted.
+pub(super) fn styled(text: &str) -> io::Result<()> {
+    write_to(anstream::stdout().lock(), text)
+}
+
+fn write_to(mut out: impl Write, text: &str) -> io::Result<()> {
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }

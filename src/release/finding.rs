@@ -202,7 +202,7 @@ impl fmt::Display for Finding {
 }
 
 /// Text of somebody else's, with control characters (a terminal obeys some) replaced one by one.
-struct Printable<'a>(&'a str);
+pub struct Printable<'a>(pub &'a str);
 
 impl fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
