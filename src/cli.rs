@@ -12,10 +12,14 @@
 
 mod clusters;
 mod completion;
+mod crds;
 mod diff;
 mod error;
 mod generate;
+mod inspect;
+mod lint;
 mod objects;
+mod output;
 mod releases;
 mod stack_settings;
 mod template;
@@ -39,8 +43,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Generate(generate::Arguments),
+    Inspect(inspect::Arguments),
+    Lint(lint::Arguments),
     Diff(diff::Arguments),
     Template(template::Arguments),
+    Crds(crds::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
 }
@@ -61,8 +68,11 @@ type CommandResult = Result<Outcome, CliError>;
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Lint(arguments) => lint::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
+        Command::Crds(arguments) => crds::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
     };

@@ -19,9 +19,14 @@ pub(super) struct Releases {
 
 impl Releases {
     /// Opens a directory or an archive.
-    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+    pub(super) fn open(path: &Path) -> Result<Self, SourceError> {
         let limits = Limits::default();
         Ok(Self { opened: source::open(path, &limits)?, limits })
+    }
+
+    /// How much of a release is read.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Whether one release was named, and not a stack repository.
@@ -53,6 +58,22 @@ impl Releases {
         match &self.opened {
             Opened::Release(_) => &[],
             Opened::Repository(repository) => repository.malformed(),
+        }
+    }
+
+    /// The entries of a stack repository's directory that are links: Flux leaves them out.
+    pub(super) fn links(&self) -> &[String] {
+        match &self.opened {
+            Opened::Release(_) => &[],
+            Opened::Repository(repository) => repository.links(),
+        }
+    }
+
+    /// Where the releases' directories are; the release's own path where one was named.
+    pub(super) fn path(&self) -> &Path {
+        match &self.opened {
+            Opened::Release(release) => &release.path,
+            Opened::Repository(repository) => repository.path(),
         }
     }
 

@@ -35,9 +35,14 @@ pub(super) fn waiting(message: impl std::fmt::Display) {
     say(YELLOW, '◎', message);
 }
 
+/// Something is wrong.
+pub(super) fn problem(message: impl std::fmt::Display) {
+    say(RED, '✗', message);
+}
+
 /// A command failed.
 pub(super) fn failure(error: &CliError) {
-    say(RED, '✗', &error.message);
+    problem(&error.message);
     if let Some(hint) = &error.hint {
         say(Style::new(), '→', hint);
     }

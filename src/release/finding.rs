@@ -100,6 +100,8 @@ reasons! {
     InvalidTemplate,
     /// An object of the class chart whose name lacks the chart's version.
     UnversionedObject,
+    /// A stack repository has a release in archives, which Flux does not open.
+    PackedInRepository,
     /// The `ClusterClass` does not get the name by which Clusters find it.
     UnexpectedClassName,
 }

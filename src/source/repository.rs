@@ -17,6 +17,7 @@ pub struct StackRepository {
     path: PathBuf,
     releases: BTreeMap<ReleaseName, PathBuf>,
     malformed: Vec<String>,
+    links: Vec<String>,
 }
 
 impl StackRepository {
@@ -24,14 +25,20 @@ impl StackRepository {
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let below = path.join(RELEASES);
         let path = if below.is_dir() { below } else { path.to_owned() };
-        let mut repository = Self { path, releases: BTreeMap::new(), malformed: Vec::new() };
+        let mut repository =
+            Self { path, releases: BTreeMap::new(), malformed: Vec::new(), links: Vec::new() };
         for entry in fs::read_dir(&repository.path).map_err(SourceError::io(&repository.path))? {
             let entry = entry.map_err(SourceError::io(&repository.path))?;
-            if entry.file_type().map_err(SourceError::io(entry.path()))?.is_dir() {
-                repository.add(&entry.file_name().to_string_lossy(), entry.path());
+            let kind = entry.file_type().map_err(SourceError::io(entry.path()))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if kind.is_dir() {
+                repository.add(&name, entry.path());
+            } else if kind.is_symlink() {
+                repository.links.push(name);
             }
         }
         repository.malformed.sort_unstable();
+        repository.links.sort_unstable();
         if repository.releases.is_empty() {
             Err(SourceError::Nothing(repository.path))
         } else {
@@ -62,6 +69,12 @@ impl StackRepository {
     #[must_use]
     pub fn malformed(&self) -> &[String] {
         &self.malformed
+    }
+
+    /// Links beside the releases' directories, which Flux leaves out of an artifact.
+    #[must_use]
+    pub fn links(&self) -> &[String] {
+        &self.links
     }
 
     /// Reads the files of one release.
