@@ -10,8 +10,10 @@
     reason = "the command line reads what it is given and prints"
 )]
 
+mod clusters;
 mod completion;
 mod crds;
+mod diff;
 mod error;
 mod generate;
 mod inspect;
@@ -20,6 +22,7 @@ mod objects;
 mod output;
 mod releases;
 mod stack_settings;
+mod template;
 mod terminal;
 mod version;
 
@@ -42,6 +45,8 @@ enum Command {
     Generate(generate::Arguments),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
+    Diff(diff::Arguments),
+    Template(template::Arguments),
     Crds(crds::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
@@ -65,6 +70,8 @@ pub fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Template(arguments) => template::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),

@@ -17,6 +17,7 @@ use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, Namespace, ObjectName};
 use crate::release::Digest;
 
+pub use addons::values;
 use object::Rank;
 pub use object::{ObjectId, PlannedObject, Step};
 

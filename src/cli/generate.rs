@@ -1,16 +1,12 @@
 //! `stackflux generate`.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::error::CliError;
-use super::objects::{self, Sourced};
 use super::releases::{Found, Pins, Releases};
 use super::stack_settings::StackArguments;
 use super::{CommandResult, Outcome, terminal};
-use crate::foreign::capi::{self, Cluster, text};
+use super::{clusters, objects};
 use crate::inputs::content::{self, Existing};
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
@@ -61,7 +57,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let objects = objects::read(&arguments.filename)?;
-    let clusters = clusters(&objects)?;
+    let clusters = clusters::among(&objects)?;
     let releases = Releases::open(&arguments.source)?;
     let wanted = wanted(arguments, &releases, &clusters)?;
     let Some(first) = wanted.first() else { return Err(nothing_wanted()) };
@@ -72,35 +68,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     deliver(arguments, &plan)?;
     report(&plan, &stack, &found, &clusters);
     Ok(if plan.held().is_empty() { Outcome::Done } else { Outcome::Differs })
-}
-
-fn clusters(objects: &[Sourced]) -> Result<Vec<ClusterInputs>, CliError> {
-    let index: BTreeMap<_, &Value> =
-        objects.iter().map(|sourced| (identity(&sourced.object), &sourced.object)).collect();
-    let is_cluster = |sourced: &&Sourced| {
-        let (group, kind, ..) = identity(&sourced.object);
-        (group, kind) == (capi::GROUP, "Cluster")
-    };
-    let clusters = objects.iter().filter(is_cluster).map(|sourced| {
-        let cluster = Cluster::new(sourced.object.clone())
-            .map_err(|error| CliError::usage(format!("{}: {error}", sourced.file.display())))?;
-        let namespace = cluster.namespace().clone();
-        Ok(ClusterInputs::new(cluster, |to| {
-            index.get(&(&*to.group, &*to.kind, namespace.as_str(), &*to.name)).copied()
-        }))
-    });
-    clusters.collect()
-}
-
-/// Group, kind, namespace and name of an object.
-fn identity(object: &Value) -> (&str, &str, &str, &str) {
-    let version = text(object, &["apiVersion"]);
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    let namespace = match text(object, &["metadata", "namespace"]) {
-        "" => "default",
-        namespace => namespace,
-    };
-    (group, text(object, &["kind"]), namespace, text(object, &["metadata", "name"]))
 }
 
 /// The releases to plan: the one that was named by its directory, or of a stack repository those that Clusters use

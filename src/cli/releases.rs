@@ -34,6 +34,17 @@ impl Releases {
         matches!(self.opened, Opened::Release(_))
     }
 
+    /// The name of the one release that was named.
+    pub(super) fn single(&self) -> Result<ReleaseName, CliError> {
+        match &self.opened {
+            Opened::Release(release) => Ok(release.name.clone()),
+            Opened::Repository(_) => {
+                Err(CliError::usage("a stack repository was named, and one release is needed")
+                    .hint("name the directory of one of its releases"))
+            }
+        }
+    }
+
     /// The names of all releases.
     pub(super) fn names(&self) -> Vec<ReleaseName> {
         match &self.opened {

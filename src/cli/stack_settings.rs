@@ -17,7 +17,7 @@ pub(super) struct StackArguments {
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["url", "namespace"])]
     settings: Option<PathBuf>,
     /// Without --settings: the URL of the stack repository, as Flux will reach it
-    #[arg(long, value_name = "URL", required_unless_present = "settings")]
+    #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Without --settings: the namespace of the ClusterStack
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
@@ -57,6 +57,10 @@ impl StackArguments {
     }
 
     fn made_up(&self, release: &ReleaseName) -> Result<ClusterStack, CliError> {
+        let Some(url) = &self.url else {
+            return Err(CliError::usage("which ClusterStack it is for is not known")
+                .hint("name its file with --settings, or the URL of its stack repository with --url"));
+        };
         let (major, minor) = release.kubernetes_minor();
         let object = serde_json::json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
@@ -68,7 +72,7 @@ impl StackArguments {
                 "kubernetesVersion": format!("{major}.{minor}"),
                 "channel": release.version().channel(),
                 "noProvider": true,
-                "source": {"git": {"url": self.url, "ref": {"branch": "main"}}},
+                "source": {"git": {"url": url, "ref": {"branch": "main"}}},
             },
         });
         Ok(serde_json::from_value(object)?)

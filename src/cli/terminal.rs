@@ -15,6 +15,16 @@ pub(super) fn success(message: impl std::fmt::Display) {
     say(GREEN, '✔', message);
 }
 
+/// Something is about to be told in detail.
+pub(super) fn note(message: impl std::fmt::Display) {
+    say(Style::new(), '►', message);
+}
+
+/// A detail of what was told before.
+pub(super) fn detail(message: impl std::fmt::Display) {
+    anstream::eprintln!("    {message}");
+}
+
 /// Something should be known.
 pub(super) fn warning(message: impl std::fmt::Display) {
     say(YELLOW, '!', message);

@@ -102,6 +102,21 @@ impl Cluster {
         (!name.is_empty()).then_some(ClassReference { name, namespace })
     }
 
+    /// The same Cluster with another class of the same namespace and that class's Kubernetes version, in the spelling
+    /// that it has. A Cluster without a class stays without one.
+    #[must_use]
+    pub fn with_class(&self, class: &str, version: &KubernetesVersion) -> Self {
+        let mut cluster = self.clone();
+        let topology = cluster.object.pointer_mut("/spec/topology").and_then(Value::as_object_mut);
+        let Some(topology) = topology.filter(|_| self.class().is_some()) else { return cluster };
+        match topology.get_mut("classRef").and_then(Value::as_object_mut) {
+            Some(reference) => reference.insert("name".to_owned(), json!(class)),
+            None => topology.insert("class".to_owned(), json!(class)),
+        };
+        topology.insert("version".to_owned(), json!(version.to_string()));
+        cluster
+    }
+
     /// `spec.topology.version`; `None` when absent or not a version.
     #[must_use]
     pub fn kubernetes_version(&self) -> Option<KubernetesVersion> {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::foreign::capi::{Cluster, ObjectReference};
+use crate::names::KubernetesVersion;
 use crate::template::FieldPath;
 
 /// What a Cluster's reference leads to.
@@ -54,6 +55,18 @@ impl ClusterInputs {
     pub fn new<'a>(cluster: Cluster, find: impl Fn(&ObjectReference) -> Option<&'a Value>) -> Self {
         let control_plane = Related::find(cluster.control_plane_ref(), &find);
         let infrastructure = Related::find(cluster.infrastructure_ref(), &find);
+        Self::assemble(cluster, control_plane, infrastructure)
+    }
+
+    /// The same as if the Cluster used another class at that class's Kubernetes version: what an upgrade would give.
+    /// The objects that it refers to stay as they are.
+    #[must_use]
+    pub fn with_class(&self, class: &str, version: &KubernetesVersion) -> Self {
+        let cluster = self.cluster.with_class(class, version);
+        Self::assemble(cluster, self.control_plane.clone(), self.infrastructure.clone())
+    }
+
+    fn assemble(cluster: Cluster, control_plane: Related, infrastructure: Related) -> Self {
         let mut data = Map::new();
         let seen = cluster.for_templates(control_plane.object(), infrastructure.object());
         data.insert("Cluster".to_owned(), seen);

@@ -12,9 +12,9 @@ use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
 use crate::names::{AddonName, NameError, ObjectName};
-use crate::release::Addon;
 use crate::release::values::read_values;
-use crate::template::{RenderError, Template};
+use crate::release::{Addon, ValuesTemplate};
+use crate::template::RenderError;
 
 /// Where addons and Helm's record of them go.
 const NAMESPACE: &str = "kube-system";
@@ -34,7 +34,8 @@ pub(super) fn addon(
     if !addon.is_chart() {
         return manifests(inputs, cluster, addon, content).map(Ok);
     }
-    let held = values(addon, cluster).and_then(|values| Ok((values, dependencies(inputs, cluster, addon)?)));
+    let values = addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster));
+    let held = values.and_then(|values| Ok((values, dependencies(inputs, cluster, addon)?)));
     match held {
         Ok((values, depends_on)) => {
             helm_release(inputs, cluster, addon, content, values, depends_on?).map(Ok)
@@ -43,18 +44,16 @@ pub(super) fn addon(
     }
 }
 
-/// The rendered values of an addon; empty where it has no values template.
-fn values(addon: &Addon, cluster: &ClusterInputs) -> Result<Map<String, Value>, Hold> {
-    let Some(source) = &addon.template else { return Ok(Map::new()) };
-    let template: &Template = &source.template;
-    if let Some(missing) = cluster.missing_object(template.fields().iter()) {
+/// The values that a template gives for a Cluster, or what keeps it from giving any.
+pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<String, Value>, Hold> {
+    if let Some(missing) = cluster.missing_object(source.template.fields().iter()) {
         let message = format!(
             "{} reads {} {}, which the Cluster refers to and which is not there",
             source.file, missing.kind, missing.name
         );
         return Err(Hold { reason: Reason::WaitingForObject, message });
     }
-    let text = template.render(cluster.data()).map_err(|error| Hold {
+    let text = source.template.render(cluster.data()).map_err(|error| Hold {
         reason: match error {
             RenderError::Missing { .. } => Reason::WaitingForField,
             _ => Reason::ValuesInvalid,
