@@ -65,7 +65,10 @@ pub(crate) fn commit_and_push(work_tree: &Path, url: &str, message: &str) -> Str
 
 /// The text at a JSON pointer.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no text at {pointer}: {object:#}"))
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("no text at {pointer}: {object:#}"))
 }
 
 /// The body of an answer to GET, from a server on loopback.

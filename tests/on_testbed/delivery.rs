@@ -70,8 +70,7 @@ impl Example {
         let (stack, settings) = (self.path("stack"), self.path("clusterstack.yaml"));
         let (stack, settings) = (stack.to_str().unwrap(), settings.to_str().unwrap());
         let clusters = self.path("clusters");
-        let arguments =
-            ["generate", stack, "--settings", settings, "--filename", clusters.to_str().unwrap()];
+        let arguments = ["generate", stack, "--settings", settings, "--filename", clusters.to_str().unwrap()];
         let run = stackflux(&[&arguments, more].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
         run.stdout
@@ -131,7 +130,8 @@ fn the_example_gets_ready_and_a_new_release_upgrades_one_addon() {
         let values = &example.release_of(cluster, "ccm")["spec"]["values"];
         assert!(values.to_string().contains(host), "{values:#}");
         let workload = example.testbed.workload(cluster).unwrap();
-        let seen = workload.kubectl(&["get", "configmaps", "--namespace=kube-system", "--output=yaml"]).unwrap();
+        let seen =
+            workload.kubectl(&["get", "configmaps", "--namespace=kube-system", "--output=yaml"]).unwrap();
         assert!(seen.contains(host) && seen.contains(cluster), "{seen}");
     }
     let class = Object { kind: "clusterclass", namespace: &example.namespace, name: "docker-demo-1-34-v1" };
@@ -156,10 +156,14 @@ fn the_example_gets_ready_and_a_new_release_upgrades_one_addon() {
     let after = example.all_ready();
     for (before, after) in before.iter().zip(&after) {
         let (name, generation, revision) = state(before);
-        let expected = if name.ends_with(".monitoring") { (generation + 1, 2) } else { (generation, revision) };
+        let expected =
+            if name.ends_with(".monitoring") { (generation + 1, 2) } else { (generation, revision) };
         assert_eq!((name, expected.0, expected.1), state(after));
         if !state(after).0.ends_with(".monitoring") {
-            assert_eq!(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"], "written");
+            assert_eq!(
+                before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"],
+                "written"
+            );
         }
     }
 

@@ -129,7 +129,10 @@ fn scheme(text: &[u8]) -> Decoded<(&[u8], &[u8])> {
             b'0'..=b'9' | b'+' | b'-' | b'.' if index > 0 => {}
             b':' if index == 0 => return Err("missing protocol scheme"),
             b':' => {
-                return Ok((text.get(..index).unwrap_or_default(), text.get(index + 1..).unwrap_or_default()));
+                return Ok((
+                    text.get(..index).unwrap_or_default(),
+                    text.get(index + 1..).unwrap_or_default(),
+                ));
             }
             _ => break,
         }
