@@ -200,7 +200,11 @@ impl FromStr for ReleaseName {
         let version = ReleaseVersion::parse(version).map_err(refuse)?;
         let parsed =
             Self { provider: (*provider).to_owned(), stack: (*stack).to_owned(), major, minor, version };
-        if parsed.to_string() == name { Ok(parsed) } else { Err(refuse("the version's number has leading zeros")) }
+        if parsed.to_string() == name {
+            Ok(parsed)
+        } else {
+            Err(refuse("the version's number has leading zeros"))
+        }
     }
 }
 
@@ -308,7 +312,8 @@ fn bounded(text: &str) -> String {
     if text.len() <= MAX_OBJECT_NAME {
         return text.to_owned();
     }
-    let hash: String = Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String =
+        Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let head: String = text.chars().take(MAX_OBJECT_NAME - 9).collect();
     format!("{}-{hash}", head.trim_end_matches(['-', '.']))
 }

@@ -1,0 +1,21 @@
+//! Why a value cannot be computed, before it is known where in the source.
+
+use super::limits::Limit;
+use super::value::FieldNames;
+
+/// Why a value cannot be computed.
+#[derive(Clone, Debug)]
+pub(super) enum Fault<'a> {
+    /// Go fails as well, with these words or some like them.
+    Failed(String),
+    /// A field of the data is absent or null, and its value is needed.
+    Missing(FieldNames<'a>),
+    /// Too much of something.
+    Limit(Limit),
+}
+
+impl Fault<'_> {
+    pub(super) fn failed(message: impl Into<String>) -> Self {
+        Fault::Failed(message.into())
+    }
+}

@@ -1,0 +1,149 @@
+//! Conversions between texts and numbers (slim-sprig's `numeric.go` and `strings.go`).
+
+use super::super::fault::Fault;
+use super::super::format::sprint;
+use super::super::value::{Heap, ListType, Text, Value};
+use super::Parameter::{Any, Text as TextParameter};
+use super::{Arguments, Context, Function, Outcome};
+
+const GROUP: &str = "conversion";
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("toString", GROUP, "The argument as text.", &[Any], to_string),
+    Function::new(
+        "toStrings",
+        GROUP,
+        "The elements of a list as texts, without those that are nil.",
+        &[Any],
+        to_strings,
+    ),
+    Function::new("atoi", GROUP, "The int that a text says; 0 if it says none.", &[TextParameter], atoi),
+    Function::new("int", GROUP, "The argument as int; 0 if it is no number.", &[Any], int),
+    Function::new("int64", GROUP, "The argument as int64; 0 if it is no number.", &[Any], int64),
+    Function::new("float64", GROUP, "The argument as float64; 0 if it is no number.", &[Any], float64),
+    Function::new(
+        "toDecimal",
+        GROUP,
+        "The int64 that an octal number says; 0 if it says none.",
+        &[Any],
+        to_decimal,
+    ),
+];
+
+/// Any value as text: texts as they are, others as `%v`.
+pub(super) fn text_of<'a>(heap: &mut Heap<'a>, value: &Value<'a>) -> Result<Text<'a>, Fault<'a>> {
+    match value {
+        Value::Text(text) => Ok(text.clone()),
+        other => Ok(Text::from(sprint(heap, std::slice::from_ref(other))?)),
+    }
+}
+
+/// The elements of a list as texts; another value is a list of one.
+pub(super) fn texts_of<'a>(heap: &mut Heap<'a>, value: &Value<'a>) -> Result<Vec<Text<'a>>, Fault<'a>> {
+    match value {
+        Value::Nil(_) => Ok(Vec::new()),
+        Value::List(list) => {
+            let items = heap.items(*list);
+            items.iter().filter(|item| !item.is_nil()).map(|item| text_of(heap, item)).collect()
+        }
+        other => Ok(vec![text_of(heap, other)?]),
+    }
+}
+
+/// Go's conversion of a float64 to an int64 on common processors.
+pub(super) fn truncated(number: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if !(-LIMIT..LIMIT).contains(&number) {
+        return i64::MIN;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "within the bounds of i64")]
+    let whole = number as i64;
+    whole
+}
+
+/// `strconv.ParseInt` with a base up to 10.
+pub(super) fn parse_integer(text: &[u8], radix: u32) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?;
+    i64::from_str_radix(text, radix).ok()
+}
+
+/// `strconv.ParseFloat`
+fn parse_float(text: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let lower = unsigned.to_ascii_lowercase();
+    if matches!(lower.as_str(), "inf" | "infinity" | "nan") {
+        // A sign before nan is no number in Go.
+        return if lower == "nan" && unsigned != text { None } else { text.parse().ok() };
+    }
+    super::super::parse::parse_float(text)
+}
+
+/// The int64 that a value is (slim-sprig's `toInt64`).
+pub(super) fn int64_of(value: &Value<'_>) -> i64 {
+    match value {
+        Value::Text(text) => parse_integer(text.bytes(), 10).unwrap_or(0),
+        Value::Bool(value) => i64::from(*value),
+        Value::Float(number) => truncated(*number),
+        other => other.integer().unwrap_or(0),
+    }
+}
+
+/// The float64 that a value is (slim-sprig's `toFloat64`).
+pub(super) fn float_of(value: &Value<'_>) -> f64 {
+    match value {
+        Value::Text(text) => parse_float(text.bytes()).unwrap_or(0.0),
+        Value::Bool(value) => f64::from(u8::from(*value)),
+        Value::Float(number) => *number,
+        #[expect(clippy::cast_precision_loss, reason = "Go converts the same way")]
+        other => other.integer().unwrap_or(0) as f64,
+    }
+}
+
+fn to_string<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
+    let text = text_of(&mut context.heap, arguments.any(0)?)?;
+    context.heap.text(text)
+}
+
+fn to_strings<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
+    let value = arguments.any(0)?;
+    if let Value::List(list) = value
+        && context.heap.list_type(*list) == ListType::Text
+    {
+        return Ok(value.clone());
+    }
+    let texts = texts_of(&mut context.heap, value)?;
+    context.heap.texts(texts)
+}
+
+fn atoi<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
+    let text = arguments.bytes(0)?;
+    let number = parse_integer(text, 10).unwrap_or_else(|| beyond_range(text));
+    Ok(Value::Int(number))
+}
+
+/// `strconv.Atoi` gives the nearest int for a number out of range, and `atoi` ignores its error.
+pub(super) fn beyond_range(text: &[u8]) -> i64 {
+    let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return 0;
+    }
+    if text.starts_with(b"-") { i64::MIN } else { i64::MAX }
+}
+
+fn int<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
+    Ok(Value::Int(int64_of(arguments.any(0)?)))
+}
+
+fn int64<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
+    Ok(Value::Int64(int64_of(arguments.any(0)?)))
+}
+
+fn float64<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
+    Ok(Value::Float(float_of(arguments.any(0)?)))
+}
+
+fn to_decimal<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
+    let text = text_of(&mut context.heap, arguments.any(0)?)?;
+    Ok(Value::Int64(parse_integer(text.bytes(), 8).unwrap_or(0)))
+}

@@ -1,0 +1,360 @@
+//! Go's syntax of regular expressions (`regexp/syntax`) in the words of the `regex` crate.
+//!
+//! Both agree on most of it. Classes like `\d` are ASCII in Go; `\Q…\E`, octal escapes and braces that are no
+//! repetition exist in Go only; set operations, further escapes and the flags `x` and `R` in the crate only.
+
+use std::fmt::Write;
+
+/// Go repeats nothing more often than this.
+const MOST_REPETITIONS: u32 = 1000;
+
+/// Go's classes in brackets.
+const NAMED_CLASSES: &[&str] = &[
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit",
+];
+
+/// An expression in the words of the crate.
+pub(super) struct Translation {
+    pub expression: String,
+    /// The names of the groups, from the first one on. Go lets several have the same.
+    pub groups: Vec<String>,
+}
+
+/// The expression for the crate, or what Go finds wrong with it.
+pub(super) fn translate(pattern: &str) -> Result<Translation, &'static str> {
+    let mut translator = Translator { rest: pattern, result: String::new(), groups: Vec::new() };
+    while let Some(character) = translator.next() {
+        translator.item(character)?;
+    }
+    Ok(Translation { expression: translator.result, groups: translator.groups })
+}
+
+struct Translator<'p> {
+    rest: &'p str,
+    result: String,
+    groups: Vec<String>,
+}
+
+type Translated<T = ()> = Result<T, &'static str>;
+
+/// The ASCII classes of Go's escapes, as the inside of a class.
+fn ascii_class(name: char) -> Option<&'static str> {
+    match name {
+        'd' | 'D' => Some("0-9"),
+        's' | 'S' => Some(r"\t\n\x0C\r\x20"),
+        'w' | 'W' => Some("0-9A-Za-z_"),
+        _ => None,
+    }
+}
+
+impl<'p> Translator<'p> {
+    fn next(&mut self) -> Option<char> {
+        let mut characters = self.rest.chars();
+        let next = characters.next();
+        self.rest = characters.as_str();
+        next
+    }
+
+    fn accept(&mut self, word: &str) -> bool {
+        match self.rest.strip_prefix(word) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take_until(&mut self, end: &str) -> Option<&'p str> {
+        let (inside, rest) = self.rest.split_once(end)?;
+        self.rest = rest;
+        Some(inside)
+    }
+
+    fn literal(&mut self, character: char) {
+        if character.is_ascii_alphanumeric() || !character.is_ascii() {
+            self.result.push(character);
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(self.result, "\\x{{{:x}}}", u32::from(character));
+        }
+    }
+
+    fn item(&mut self, character: char) -> Translated {
+        match character {
+            '\\' => self.escape(),
+            '[' => self.class(),
+            '(' => self.group(),
+            '{' => match counts(self.rest) {
+                Some((least, most, rest)) => {
+                    if least > MOST_REPETITIONS
+                        || most.is_some_and(|most| most > MOST_REPETITIONS || most < least)
+                    {
+                        return Err("invalid repeat count");
+                    }
+                    let length = self.rest.len() - rest.len();
+                    self.result.push('{');
+                    self.result.push_str(self.rest.get(..length).unwrap_or_default());
+                    self.rest = rest;
+                    self.after_repetition()
+                }
+                None => {
+                    self.literal('{');
+                    Ok(())
+                }
+            },
+            '*' | '+' | '?' => {
+                self.result.push(character);
+                self.after_repetition()
+            }
+            '.' | '^' | '$' | '|' | ')' => {
+                self.result.push(character);
+                Ok(())
+            }
+            other => {
+                self.literal(other);
+                Ok(())
+            }
+        }
+    }
+
+    /// The `?` that may follow a repetition. Another repetition right after one is wrong in Go.
+    fn after_repetition(&mut self) -> Translated {
+        if self.accept("?") {
+            self.result.push('?');
+        }
+        let is_counted = self.rest.strip_prefix('{').is_some_and(|rest| counts(rest).is_some());
+        if self.rest.starts_with(['*', '+', '?']) || is_counted {
+            return Err("invalid nested repetition operator");
+        }
+        Ok(())
+    }
+
+    fn group(&mut self) -> Translated {
+        self.result.push('(');
+        if !self.accept("?") {
+            self.groups.push(String::new());
+            return Ok(());
+        }
+        if self.accept("P<") || self.accept("<") {
+            let name = self.take_until(">").ok_or("invalid named capture")?;
+            if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+                return Err("invalid named capture");
+            }
+            self.groups.push(name.to_owned());
+            return Ok(());
+        }
+        self.result.push('?');
+        let mut negative = false;
+        let mut any = false;
+        loop {
+            let flag = self.next().ok_or("missing closing )")?;
+            match flag {
+                'i' | 'm' | 's' | 'U' => any = true,
+                '-' if !negative => {
+                    negative = true;
+                    any = false;
+                }
+                ':' | ')' if !negative || any => {
+                    // The crate knows no group that changes no flag.
+                    if flag == ')' && !any && !negative {
+                        self.result.push(':');
+                    }
+                    self.result.push(flag);
+                    return Ok(());
+                }
+                _ => return Err("invalid or unsupported Perl syntax"),
+            }
+            self.result.push(flag);
+        }
+    }
+
+    fn escape(&mut self) -> Translated {
+        let character = self.next().ok_or("trailing backslash at end of expression")?;
+        match character {
+            'A' | 'z' => {
+                self.result.push('\\');
+                self.result.push(character);
+            }
+            'b' => self.result.push_str(r"(?-u:\b)"),
+            'B' => self.result.push_str(r"(?-u:\B)"),
+            'Q' => {
+                let quoted = match self.rest.split_once("\\E") {
+                    Some((quoted, rest)) => {
+                        self.rest = rest;
+                        quoted
+                    }
+                    None => std::mem::take(&mut self.rest),
+                };
+                for character in quoted.chars() {
+                    self.literal(character);
+                }
+            }
+            'p' | 'P' => self.property(character)?,
+            other => match ascii_class(other) {
+                Some(class) => {
+                    self.result.push_str(if other.is_ascii_uppercase() { "[^" } else { "[" });
+                    self.result.push_str(class);
+                    self.result.push(']');
+                }
+                None => {
+                    let literal = self.escaped(other)?;
+                    self.literal(literal);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// `\pL`, `\p{Greek}`, `\p{^Greek}`
+    fn property(&mut self, letter: char) -> Translated {
+        let name = if self.accept("{") {
+            self.take_until("}").ok_or("invalid character class range")?
+        } else {
+            let length = self.rest.chars().next().map_or(0, char::len_utf8);
+            let (name, rest) = self.rest.split_at(length);
+            self.rest = rest;
+            name
+        };
+        let (negated, name) = match name.strip_prefix('^') {
+            Some(name) => (true, name),
+            None => (false, name),
+        };
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return Err("invalid character class range");
+        }
+        let letter = if negated == (letter == 'p') { 'P' } else { 'p' };
+        // Writing to a String cannot fail.
+        let _ = write!(self.result, "\\{letter}{{{name}}}");
+        Ok(())
+    }
+
+    /// The character that an escape stands for.
+    fn escaped(&mut self, first: char) -> Translated<char> {
+        const INVALID: &str = "invalid escape sequence";
+        match first {
+            'a' => Ok('\u{7}'),
+            'f' => Ok('\u{c}'),
+            'n' => Ok('\n'),
+            'r' => Ok('\r'),
+            't' => Ok('\t'),
+            'v' => Ok('\u{b}'),
+            '0'..='7' => {
+                // A single digit other than zero would be a reference to a group.
+                if first != '0' && !self.rest.starts_with(|next: char| next.is_digit(8)) {
+                    return Err(INVALID);
+                }
+                let mut code = first.to_digit(8).unwrap_or(0);
+                for _ in 0..2 {
+                    let Some(digit) = self.rest.chars().next().and_then(|next| next.to_digit(8)) else {
+                        break;
+                    };
+                    self.next();
+                    code = code * 8 + digit;
+                }
+                char::from_u32(code).ok_or(INVALID)
+            }
+            'x' => {
+                let digits = if self.accept("{") {
+                    self.take_until("}").ok_or(INVALID)?
+                } else {
+                    let (digits, rest) = self.rest.split_at_checked(2).ok_or(INVALID)?;
+                    self.rest = rest;
+                    digits
+                };
+                if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                    return Err(INVALID);
+                }
+                u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).ok_or(INVALID)
+            }
+            other if other.is_ascii() && !other.is_ascii_alphanumeric() => Ok(other),
+            _ => Err(INVALID),
+        }
+    }
+
+    fn class(&mut self) -> Translated {
+        self.result.push('[');
+        if self.accept("^") {
+            self.result.push('^');
+        }
+        let mut first = true;
+        while first || !self.rest.starts_with(']') {
+            first = false;
+            if self.rest.is_empty() {
+                return Err("missing closing ]");
+            }
+            self.class_item()?;
+        }
+        self.accept("]");
+        self.result.push(']');
+        Ok(())
+    }
+
+    fn class_item(&mut self) -> Translated {
+        if self.rest.starts_with("[:")
+            && let Some((name, rest)) = self.rest.get(2..).and_then(|inside| inside.split_once(":]"))
+        {
+            if !NAMED_CLASSES.contains(&name.strip_prefix('^').unwrap_or(name)) {
+                return Err("invalid character class range");
+            }
+            // Writing to a String cannot fail.
+            let _ = write!(self.result, "[:{name}:]");
+            self.rest = rest;
+            return Ok(());
+        }
+        if let Some(letter) = self.rest.strip_prefix('\\').and_then(|rest| rest.chars().next()) {
+            if matches!(letter, 'p' | 'P') {
+                self.rest = self.rest.get(2..).unwrap_or_default();
+                return self.property(letter);
+            }
+            if let Some(class) = ascii_class(letter) {
+                self.rest = self.rest.get(2..).unwrap_or_default();
+                self.result.push_str(if letter.is_ascii_uppercase() { "[^" } else { "[" });
+                self.result.push_str(class);
+                self.result.push(']');
+                return Ok(());
+            }
+        }
+        let low = self.class_character()?;
+        let mut high = low;
+        if self.rest.len() > 1 && self.rest.starts_with('-') && !self.rest.starts_with("-]") {
+            self.next();
+            high = self.class_character()?;
+        }
+        if high < low {
+            return Err("invalid character class range");
+        }
+        self.literal(low);
+        if high != low {
+            self.result.push('-');
+            self.literal(high);
+        }
+        Ok(())
+    }
+
+    fn class_character(&mut self) -> Translated<char> {
+        match self.next().ok_or("missing closing ]")? {
+            '\\' => {
+                let escape = self.next().ok_or("trailing backslash at end of expression")?;
+                self.escaped(escape)
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+/// The counts of a repetition whose brace was read, and what follows its end.
+fn counts(text: &str) -> Option<(u32, Option<u32>, &str)> {
+    let (inside, rest) = text.split_once('}')?;
+    let number = |text: &str| {
+        let is_number =
+            text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+        (is_number && !text.is_empty()).then(|| text.parse().unwrap_or(u32::MAX))
+    };
+    match inside.split_once(',') {
+        None => number(inside).map(|count| (count, Some(count), rest)),
+        Some((least, "")) => number(least).map(|least| (least, None, rest)),
+        Some((least, most)) => Some((number(least)?, Some(number(most)?), rest)),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a template may use. Any stack author can write one that would otherwise run for ever or eat all memory.
+
+/// The largest template source, in bytes.
+pub const SOURCE_BYTES: usize = 256 * 1024;
+/// The largest output of one render, in bytes.
+pub const OUTPUT_BYTES: usize = 1024 * 1024;
+/// How deep parentheses and blocks may be nested in a source, and containers in a value that is walked.
+pub const NESTING: usize = 100;
+/// How many calls by `template` may be open at the same time.
+pub const CALLS: usize = 100;
+/// How many blocks, pipelines and calls may be open at the same time in one render.
+pub const OPEN: usize = 400;
+/// How much one render may do: one step is an action, a command, an iteration or 256 bytes read or made.
+pub const STEPS: usize = 1_000_000;
+/// The longest text that a function may make, in bytes.
+pub const TEXT_BYTES: usize = 1024 * 1024;
+/// The longest list or map that a function may make.
+pub const ELEMENTS: usize = 100_000;
+/// What all values made in one render may need together, in bytes.
+pub const MEMORY_BYTES: usize = 64 * 1024 * 1024;
+/// The longest regular expression, in bytes.
+pub const REGEX_BYTES: usize = 1024;
+/// The largest compiled regular expression, in bytes.
+pub const REGEX_PROGRAM_BYTES: usize = 256 * 1024;
+
+/// The limit that a render ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Limit {
+    /// More output than [`OUTPUT_BYTES`].
+    #[error("the output is longer than {OUTPUT_BYTES} bytes")]
+    Output,
+    /// More work than [`STEPS`].
+    #[error("the template takes more than {STEPS} steps")]
+    Steps,
+    /// More than [`CALLS`] templates or [`OPEN`] blocks open at the same time.
+    #[error("templates call each other more than {CALLS} deep, or blocks are open more than {OPEN} deep")]
+    Depth,
+    /// A value that is nested deeper than [`NESTING`], or holds itself.
+    #[error("a value is nested more than {NESTING} deep, or holds itself")]
+    ValueDepth,
+    /// A text longer than [`TEXT_BYTES`] or a container longer than [`ELEMENTS`].
+    #[error("a value is longer than {TEXT_BYTES} bytes or {ELEMENTS} elements")]
+    ValueSize,
+    /// More than [`MEMORY_BYTES`] for all values together.
+    #[error("the values need more than {MEMORY_BYTES} bytes")]
+    Memory,
+    /// A regular expression longer than [`REGEX_BYTES`] or larger than [`REGEX_PROGRAM_BYTES`] when compiled.
+    #[error(
+        "the regular expression is longer than {REGEX_BYTES} bytes or needs more than {REGEX_PROGRAM_BYTES} bytes"
+    )]
+    Regex,
+}
