@@ -1,6 +1,9 @@
 //! The real stacks, read from the directory that `STACKFLUX_SHARED` names (`make test-shared`).
 
 #[cfg(test)]
+#[path = "../support/git.rs"]
+mod git;
+#[cfg(test)]
 mod openstack;
 #[cfg(test)]
 #[path = "../support.rs"]
