@@ -72,7 +72,7 @@ fn vendored(files: &Files, path: &str, limits: &mut Limits) -> Vec<(String, File
         .map(|name| (name.to_owned(), files.clone(), format!("{directory}/{name}")))
         .collect();
     for (name, file) in files.below(&directory) {
-        if name.contains('/') || !name.ends_with(".tgz") {
+        if name.contains('/') || name.rsplit_once('.').is_none_or(|(_, ending)| ending != "tgz") {
             continue;
         }
         // A release that was loaded has no archive that cannot be read.
