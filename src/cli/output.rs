@@ -26,7 +26,7 @@ pub(super) enum Format {
 const GAP: u16 = 3;
 
 /// The least width in which a text is broken into lines.
-const LEAST_TEXT: u16 = 30;
+const LEAST_TEXT: usize = 30;
 
 /// What a table has where there is nothing to say.
 pub(super) const NOTHING: &str = "-";
@@ -63,19 +63,26 @@ pub(super) fn table<const N: usize>(
     table.trim_fmt() + "\n"
 }
 
-/// Breaks the texts of the last column so that the table is no wider than the terminal. What stands before it is names,
-/// which must stay whole; where they leave no room the terminal breaks the lines.
+/// Breaks the texts of the last column between words so that the table is no wider than the terminal. Names must stay
+/// whole: where there is no room for that the terminal breaks the lines.
 fn wrap_last(table: &mut Table, width: u16) {
     let widths = table.column_max_content_widths();
     let Some((_, before)) = widths.split_last() else { return };
     let taken: u16 = before.iter().map(|width| width.saturating_add(GAP)).fold(0, u16::saturating_add);
-    if width.saturating_sub(taken) < LEAST_TEXT {
+    let cells = table.column_cells_iter(before.len()).flatten();
+    let longest = cells.flat_map(|cell| longest_word(&cell.content())).max().unwrap_or_default();
+    if usize::from(width.saturating_sub(taken)) < longest.max(LEAST_TEXT) {
         return;
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     for column in table.column_iter_mut().take(before.len()) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
+}
+
+/// The characters of the longest word; `None` where there is no word.
+fn longest_word(text: &str) -> Option<usize> {
+    text.split_whitespace().map(|word| word.chars().count()).max()
 }
 
 /// The columns of the terminal that standard output is; `None` where it is a file or a pipe.
