@@ -146,6 +146,13 @@ pub(super) fn compare(
     let new = contents(to, &[from, to], &existing)?;
     let new = Planned::new(&ReleaseInputs { stack: &stack, release: to, contents: &new }, &clusters)?;
 
+    terminal::note(format!(
+        "each Cluster is planned as if spec.topology had class {} and version {}, and then {} and {}",
+        from.name.class_name(),
+        from.kubernetes,
+        to.name.class_name(),
+        to.kubernetes
+    ));
     let pairs = old.clusters.iter().zip(&new.clusters).zip(&clusters);
     Ok(Plans {
         objects: object_changes(&old.release, &new.release),
