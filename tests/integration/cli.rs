@@ -3,6 +3,9 @@
 //! Each case is a golden transcript in `cli/`, made over the stack repository `cli/stack`. Its release v1 and v2 have
 //! one object in common; v3 is broken wherever it can be, and one of its lines has an escape sequence for terminals.
 
+mod diff;
+mod template;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::symlink;

@@ -139,7 +139,7 @@ pub(super) fn compare(
         content::resolve(release, &stack.source.path, &catalog, existing).map_err(CliError::from)
     };
 
-    let old = contents(from, &[from], &Existing::default())?;
+    let old = contents(from, &[from, to], &Existing::default())?;
     let old = Planned::new(&ReleaseInputs { stack: &stack, release: from, contents: &old }, &clusters)?;
     let mut existing = Existing::default();
     old.objects().for_each(|object| existing.insert(&object.value));
