@@ -138,3 +138,6 @@ pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, 
     }
     Ok(plan)
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,8 +13,8 @@ use crate::plan::canonical;
 
 /// Print the custom resource definitions of the kinds that stackflux owns
 ///
-/// ClusterStack, ClusterStackRelease and ClusterAddon, group clusterstack.x-k8s.io, with their validation rules. They
-/// are the same on every machine for one version of stackflux.
+/// These are the kinds of the group clusterstack.x-k8s.io, with their validation rules. One version of stackflux prints
+/// the same on every machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Apply them to the current cluster

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// A failed command: what is wrong, and a hint where there is something to do.
 #[derive(Debug)]
-pub struct CliError {
+pub(super) struct CliError {
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }

@@ -115,7 +115,7 @@ fn plan(
 ) -> Result<Plan, CliError> {
     let mut plan = plan::stack(stack)?;
     for release in found.releases.values() {
-        let contents = content::resolve(release, &stack.source.path, &found.catalog, existing)?;
+        let contents = content::resolve(stack, release, &found.catalog, existing)?;
         let inputs = ReleaseInputs { stack, release, contents: &contents };
         plan.merge(plan::release(&inputs)?)?;
         let class = release.name.class_name();

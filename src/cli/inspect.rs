@@ -4,6 +4,7 @@ mod images;
 mod release;
 mod repository;
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::error::CliError;
@@ -37,7 +38,8 @@ use repository::Overview;
   # The releases of a stack repository
   stackflux inspect stacks
   # Which fields of a Cluster do the addons of a release wait for?
-  stackflux inspect stacks openstack-scs-1-32-v1 -o json | jq -r '.addons[].valuesTemplate.fields[]?'")]
+  stackflux inspect stacks openstack-scs-1-32-v1 -o json |
+    jq -r '.addons[].valuesTemplate.fields[]?'")]
 pub(super) struct Arguments {
     /// A release (its directory or archive) or a stack repository
     #[arg(value_name = "RELEASE|REPOSITORY")]
@@ -54,7 +56,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
-    let releases = Releases::open(&arguments.source).map_err(|error| unusable(error, arguments))?;
+    let releases = Releases::open(&arguments.source)
+        .map_err(|error| unusable(error, &arguments.source.display(), arguments))?;
     if releases.is_single() || !arguments.names.is_empty() {
         contents(arguments, &releases)?;
     } else {
@@ -65,10 +68,14 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
 
 /// Shows the releases that were named, or the one that was opened.
 fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> {
-    let names = if arguments.names.is_empty() { releases.names() } else { arguments.names.clone() };
+    let known = releases.names();
+    let names = if arguments.names.is_empty() { &known } else { &arguments.names };
     let mut found = Vec::new();
-    for name in &names {
-        found.push(read(releases, name).map_err(|error| unusable(error, arguments))?);
+    for name in names {
+        if !known.contains(name) {
+            return Err(unknown(name, arguments));
+        }
+        found.push(read(releases, name).map_err(|error| unusable(error, name, arguments))?);
     }
     match found.as_slice() {
         [one] => print(one, arguments.output, Contents::describe)?,
@@ -111,10 +118,16 @@ fn lint_hint(arguments: &Arguments) -> String {
     format!("stackflux lint {}", arguments.source.display())
 }
 
+fn unknown(name: &ReleaseName, arguments: &Arguments) -> CliError {
+    let source = arguments.source.display();
+    CliError::usage(format!("{source}: there is no release {name}"))
+        .hint(format!("stackflux inspect {source} shows what is there"))
+}
+
 /// The error of a release that cannot be read: how many things are wrong, and how to see them all.
-fn unusable(error: SourceError, arguments: &Arguments) -> CliError {
+fn unusable(error: SourceError, release: &dyn Display, arguments: &Arguments) -> CliError {
     let SourceError::Unusable(findings) = &error else { return CliError::from(error) };
     let errors = count(findings.errors().count(), "error");
-    let message = format!("{}: the release cannot be used: {errors}", arguments.source.display());
-    CliError::usage(message).hint(format!("{} shows all of them", lint_hint(arguments)))
+    CliError::usage(format!("{release}: the release cannot be used: {errors}"))
+        .hint(format!("{} shows all of them", lint_hint(arguments)))
 }

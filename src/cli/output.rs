@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use clap::ValueEnum;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use super::error::CliError;
@@ -25,6 +25,9 @@ pub(super) enum Format {
 /// Spaces between two columns.
 const GAP: u16 = 3;
 
+/// The least width in which a text is broken into lines.
+const LEAST_TEXT: usize = 30;
+
 /// What a table has where there is nothing to say.
 pub(super) const NOTHING: &str = "-";
 
@@ -42,7 +45,8 @@ pub(super) fn print<T: Serialize>(
     Ok(terminal::data(&text)?)
 }
 
-/// A table as `kubectl` prints it, without lines. On a terminal it is no wider than that; elsewhere each row is a line.
+/// A table as `kubectl` prints it, without lines. On a terminal long texts of the last column are broken; elsewhere
+/// each row is a line.
 pub(super) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -54,9 +58,31 @@ pub(super) fn table<const N: usize>(
         column.set_padding((0, GAP));
     }
     if let Some(width) = terminal_width() {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        wrap_last(&mut table, width);
     }
     table.trim_fmt() + "\n"
+}
+
+/// Breaks the texts of the last column between words so that the table is no wider than the terminal. Names must stay
+/// whole: where there is no room for that the terminal breaks the lines.
+fn wrap_last(table: &mut Table, width: u16) {
+    let widths = table.column_max_content_widths();
+    let Some((_, before)) = widths.split_last() else { return };
+    let taken: u16 = before.iter().map(|width| width.saturating_add(GAP)).fold(0, u16::saturating_add);
+    let cells = table.column_cells_iter(before.len()).flatten();
+    let longest = cells.flat_map(|cell| longest_word(&cell.content())).max().unwrap_or_default();
+    if usize::from(width.saturating_sub(taken)) < longest.max(LEAST_TEXT) {
+        return;
+    }
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    for column in table.column_iter_mut().take(before.len()) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+}
+
+/// The characters of the longest word; `None` where there is no word.
+fn longest_word(text: &str) -> Option<usize> {
+    text.split_whitespace().map(|word| word.chars().count()).max()
 }
 
 /// The columns of the terminal that standard output is; `None` where it is a file or a pipe.

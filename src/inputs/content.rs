@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::api::labels;
+use crate::api::{SourcePlacement, labels};
 use crate::foreign::capi::{field, text};
+use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName, ReleaseName, Revision};
-use crate::release::{Digest, Release};
+use crate::release::{Addon, Digest, Release};
 
 /// A release of the stack repository: what it holds and where it is pinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +56,12 @@ struct ExistingChart {
 /// The sources and charts of an earlier plan: in the cluster, in the output directory, or in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Existing {
-    sources: BTreeMap<String, ExistingSource>,
-    charts: BTreeMap<String, ExistingChart>,
+    sources: Namespaced<ExistingSource>,
+    charts: Namespaced<ExistingChart>,
 }
+
+/// Objects by name, and by namespace within a name.
+type Namespaced<T> = BTreeMap<String, BTreeMap<String, T>>;
 
 impl Existing {
     /// Takes an object in: a `GitRepository` or `HelmChart` of stackflux that is not being deleted counts, all else
@@ -67,21 +71,42 @@ impl Existing {
         if digest.is_empty() || field(object, &["metadata", "deletionTimestamp"]).is_some() {
             return;
         }
-        let (name, digest) = (text(object, &["metadata", "name"]).to_owned(), digest.to_owned());
+        let metadata = |name| text(object, &["metadata", name]).to_owned();
+        let (name, namespace, digest) = (metadata("name"), metadata("namespace"), digest.to_owned());
         match text(object, &["kind"]) {
             "GitRepository" => {
                 if let Ok(revision) = text(object, &["spec", "ref", "commit"]).parse() {
-                    self.sources.insert(name, ExistingSource { revision, digest });
+                    let source = ExistingSource { revision, digest };
+                    self.sources.entry(name).or_default().insert(namespace, source);
                 }
             }
             "HelmChart" => {
                 let source = text(object, &["spec", "sourceRef", "name"]).to_owned();
                 let path = text(object, &["spec", "chart"]).to_owned();
-                self.charts.insert(name, ExistingChart { source, path, digest });
+                let chart = ExistingChart { source, path, digest };
+                self.charts.entry(name).or_default().insert(namespace, chart);
             }
             _ => {}
         }
     }
+
+    fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
+        of_stack(self.sources.get(&release.to_string())?, stack)
+    }
+
+    fn chart(&self, stack: &Stack, chart: &ObjectName) -> Option<&ExistingChart> {
+        of_stack(self.charts.get(chart.as_str())?, stack)
+    }
+}
+
+/// The object beside the stack's source. Other stacks may have one of the same name in other namespaces; where sources
+/// are copied to their users, a copy is as good.
+fn of_stack<'a, T>(found: &'a BTreeMap<String, T>, stack: &Stack) -> Option<&'a T> {
+    let copy = || match stack.flux.sources {
+        SourcePlacement::Shared => None,
+        SourcePlacement::PerNamespace => found.values().next(),
+    };
+    found.get(stack.source.namespace.as_str()).or_else(copy)
 }
 
 /// Why the source of a content cannot be told.
@@ -113,6 +138,11 @@ pub enum ContentError {
         /// The digest that the stack repository has now.
         found: String,
     },
+    /// Nothing says at which commit the release is.
+    #[error(
+        "release {0} is neither in the stack repository nor pinned: there is no commit that Flux could fetch"
+    )]
+    Unpinned(ReleaseName),
     /// A name that Kubernetes would refuse.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -149,41 +179,56 @@ pub struct Contents {
     pub pins: BTreeMap<ReleaseName, Pin>,
 }
 
-/// Finds the source of everything in `release`, whose stack repository has the releases of `catalog` below `root`.
+/// Finds the source of everything in `release`. `catalog` is what the stack repository has.
 pub fn resolve(
+    stack: &Stack,
     release: &Release,
-    root: &str,
     catalog: &Catalog,
     existing: &Existing,
 ) -> Result<Contents, ContentError> {
     let mut contents = Contents { addons: BTreeMap::new(), pins: BTreeMap::new() };
-    pin(&release.name, catalog, existing, &mut contents.pins)?;
+    let mut pin = |release: &ReleaseName| -> Result<(), ContentError> {
+        let pin = pin(release, catalog.get(release), existing.source(stack, release))?;
+        contents.pins.insert(release.clone(), pin);
+        Ok(())
+    };
+    pin(&release.name)?;
     for addon in &release.addons {
         let chart = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
-        let kept = match existing.charts.get(chart.as_str()) {
-            Some(found) if found.digest != addon.digest.to_string() => {
-                return Err(ContentError::ChartNameCollision {
-                    chart: chart.to_string(),
-                    existing: found.digest.clone(),
-                    wanted: addon.digest.to_string(),
-                });
-            }
-            found => found.and_then(|found| Some((found.source.parse().ok()?, found.path.clone()))),
-        };
-        let kept = kept.filter(|(source, _)| {
-            catalog.contains_key(source) || existing.sources.contains_key(&source.to_string())
+        let kept = kept(addon, &chart, existing.chart(stack, &chart))?;
+        let is_there =
+            |source: &ReleaseName| catalog.contains_key(source) || existing.source(stack, source).is_some();
+        let (source, path) = kept.filter(|(source, _)| is_there(source)).unwrap_or_else(|| {
+            let lowest = lowest(release, addon, catalog);
+            (lowest.clone(), release_path(&stack.source.path, lowest, &addon.path))
         });
-        let (source, path) = kept.unwrap_or_else(|| {
-            let has = |entry: &CatalogEntry| entry.addons.get(&addon.name) == Some(&addon.digest);
-            let mut lines = catalog.iter().filter(|(name, _)| release.name.same_line(name));
-            let lowest = lines.find(|(_, entry)| has(entry)).map_or(&release.name, |(name, _)| name);
-            (lowest.clone(), release_path(root, lowest, &addon.path))
-        });
-        pin(&source, catalog, existing, &mut contents.pins)?;
+        pin(&source)?;
         let content = Content { release: source, path, chart, digest: addon.digest };
         contents.addons.insert(addon.name.clone(), content);
     }
     Ok(contents)
+}
+
+/// The source of the chart that exists under the name of an addon's content: release and directory.
+fn kept(
+    addon: &Addon,
+    chart: &ObjectName,
+    existing: Option<&ExistingChart>,
+) -> Result<Option<(ReleaseName, String)>, ContentError> {
+    let Some(existing) = existing else { return Ok(None) };
+    let wanted = addon.digest.to_string();
+    if existing.digest != wanted {
+        let (chart, existing) = (chart.to_string(), existing.digest.clone());
+        return Err(ContentError::ChartNameCollision { chart, existing, wanted });
+    }
+    Ok(existing.source.parse().ok().map(|source| (source, existing.path.clone())))
+}
+
+/// The lowest release of the same line that has the addon's content.
+fn lowest<'a>(release: &'a Release, addon: &Addon, catalog: &'a Catalog) -> &'a ReleaseName {
+    let mut line = catalog.iter().filter(|(name, _)| release.name.same_line(name));
+    let found = line.find(|(_, entry)| entry.addons.get(&addon.name) == Some(&addon.digest));
+    found.map_or(&release.name, |(name, _)| name)
 }
 
 /// The directory `below` of a release within the stack repository, as Flux takes it.
@@ -195,26 +240,28 @@ pub fn release_path(root: &str, release: &ReleaseName, below: &str) -> String {
     format!("./{}", parts.join("/"))
 }
 
+/// The pin of a release: the one that it has, else that of the stack repository.
 fn pin(
     release: &ReleaseName,
-    catalog: &Catalog,
-    existing: &Existing,
-    pins: &mut BTreeMap<ReleaseName, Pin>,
-) -> Result<(), ContentError> {
-    let (found, kept) = (catalog.get(release), existing.sources.get(&release.to_string()));
-    let pin = match (found, kept) {
-        (Some(found), Some(kept)) if found.digest.to_string() != kept.digest => {
-            return Err(ContentError::ReleaseMutated {
+    found: Option<&CatalogEntry>,
+    existing: Option<&ExistingSource>,
+) -> Result<Pin, ContentError> {
+    match (found, existing) {
+        (Some(found), Some(existing)) if found.digest.to_string() != existing.digest => {
+            Err(ContentError::ReleaseMutated {
                 release: release.clone(),
-                revision: kept.revision.clone(),
-                pinned: kept.digest.clone(),
+                revision: existing.revision.clone(),
+                pinned: existing.digest.clone(),
                 found: found.digest.to_string(),
-            });
+            })
         }
-        (_, Some(kept)) => Pin { revision: kept.revision.clone(), digest: kept.digest.clone() },
-        (Some(found), None) => Pin { revision: found.revision.clone(), digest: found.digest.to_string() },
-        (None, None) => return Ok(()),
-    };
-    pins.insert(release.clone(), pin);
-    Ok(())
+        (_, Some(existing)) => {
+            Ok(Pin { revision: existing.revision.clone(), digest: existing.digest.clone() })
+        }
+        (Some(found), None) => Ok(Pin { revision: found.revision.clone(), digest: found.digest.to_string() }),
+        (None, None) => Err(ContentError::Unpinned(release.clone())),
+    }
 }
+
+#[cfg(test)]
+mod tests;

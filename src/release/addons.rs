@@ -1,6 +1,6 @@
 //! The addons of a release: charts or plain manifests, and the template of their values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::AddonName;
 use crate::template::{ParseError, Template};
@@ -24,14 +24,13 @@ pub(super) fn read_staged(
     limits: &mut Limits,
     findings: &mut Findings,
 ) -> Vec<Addon> {
-    let mut names: Vec<&AddonName> = Vec::new();
-    for stage in stages.values().flatten().filter(|stage| stage.action == Action::Apply) {
-        if !names.contains(&&stage.addon) {
-            names.push(&stage.addon);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let applies = stages.values().flatten().filter(|stage| stage.action == Action::Apply);
+    let names: Vec<&AddonName> =
+        applies.map(|stage| &stage.addon).filter(|name| seen.insert(name.as_str())).collect();
+    let with_stage: BTreeSet<&str> = stages.values().flatten().map(|stage| stage.addon.as_str()).collect();
     for directory in files.directories(CLUSTER_ADDON) {
-        if !stages.values().flatten().any(|stage| stage.addon.as_str() == directory) {
+        if !with_stage.contains(directory) {
             let path = format!("{CLUSTER_ADDON}/{directory}");
             let message = "no stage of clusteraddon.yaml names this addon: it is not installed";
             let hint = format!("add it to a hook of clusteraddon.yaml, or remove {path}");

@@ -1,5 +1,7 @@
 //! A Helm chart of a release, as far as a plan needs to know it.
 
+use std::collections::BTreeMap;
+
 use super::archive;
 use super::digest::Digest;
 use super::document::Document;
@@ -73,35 +75,29 @@ impl Chart {
     }
 }
 
-/// A chart in the `charts/` directory of another.
-struct Vendored {
-    name: String,
-    version: String,
-}
-
-/// The charts below `charts/`, as directories and as archives.
-fn vendored_charts(files: &Files, path: &str, limits: &mut Limits, findings: &mut Findings) -> Vec<Vendored> {
+/// The charts below `charts/`, as directories and as archives: name and version.
+fn vendored_charts(
+    files: &Files,
+    path: &str,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> BTreeMap<String, String> {
     let directory = format!("{path}/charts");
-    let mut charts = Vec::new();
+    let mut charts = BTreeMap::new();
     for name in files.directories(&directory) {
-        charts.extend(name_and_version(
-            files,
-            &format!("{directory}/{name}/Chart.yaml"),
-            "",
-            limits,
-            findings,
-        ));
+        let file = format!("{directory}/{name}/Chart.yaml");
+        charts.extend(name_and_version(files, &file, "", limits, findings));
     }
     for (name, file) in files.below(&directory) {
         if name.contains('/') || name.rsplit_once('.').is_none_or(|(_, ending)| ending != "tgz") {
             continue;
         }
-        let archive_path = format!("{directory}/{name}");
-        match archive::unpack_within(&file.content, &archive_path, limits) {
+        let archive = format!("{directory}/{name}");
+        match archive::unpack_within(&file.content, &archive, limits) {
             Ok(inner) => {
-                let chart = inner.directories("").into_iter().map(|top| format!("{top}/Chart.yaml"));
-                for file in chart.filter(|file| inner.get(file).is_some()) {
-                    charts.extend(name_and_version(&inner, &file, &archive_path, limits, findings));
+                for top in inner.directories("") {
+                    let file = format!("{top}/Chart.yaml");
+                    charts.extend(name_and_version(&inner, &file, &archive, limits, findings));
                 }
             }
             Err(errors) => findings.extend(errors),
@@ -110,28 +106,28 @@ fn vendored_charts(files: &Files, path: &str, limits: &mut Limits, findings: &mu
     charts
 }
 
-/// Name and version out of a `Chart.yaml`, which may lie inside the archive of that path.
+/// Name and version out of a `Chart.yaml`, which may lie inside the archive of that path; `None` where there is none.
 fn name_and_version(
     files: &Files,
     file: &str,
     archive: &str,
     limits: &Limits,
     findings: &mut Findings,
-) -> Option<Vendored> {
+) -> Option<(String, String)> {
     let mut own = Findings::default();
-    let vendored = Document::read(files, file, false, limits, &mut own).and_then(|document| {
+    let chart = Document::read(files, file, false, limits, &mut own).and_then(|document| {
         let root = document.root();
         let name = root.required("name", Reason::InvalidChart, &mut own);
         let version = root.required("version", Reason::InvalidChart, &mut own);
-        Some(Vendored { name: name?, version: version? })
+        name.zip(version)
     });
     findings.extend(own.into_iter().map(|finding| archive::inside(finding, archive)));
-    vendored
+    chart
 }
 
 fn read_dependencies(
     document: &Document<'_>,
-    vendored: &[Vendored],
+    vendored: &BTreeMap<String, String>,
     findings: &mut Findings,
 ) -> Vec<Dependency> {
     let list = document.root().get("dependencies").map(|list| list.items(findings)).unwrap_or_default();
@@ -142,7 +138,7 @@ fn read_dependencies(
         let repository = item.optional("repository", findings).filter(|repository| !repository.is_empty());
         let alias = item.optional("alias", findings).filter(|alias| !alias.is_empty());
         let Some(name) = name else { continue };
-        let vendored = vendored.iter().find(|chart| chart.name == name).map(|chart| chart.version.clone());
+        let vendored = vendored.get(&name).cloned();
         match (&vendored, &repository) {
             (Some(_), _) => {}
             (None, Some(repository)) => findings.push(not_vendored(&item, &name, &version, repository)),

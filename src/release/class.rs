@@ -3,6 +3,9 @@
 //! Which names Helm would render is not known here. The templates' text is looked at, line by line, so these are hints:
 //! a name that gets its version in a way that the text does not show is told of without need.
 
+use std::collections::BTreeMap;
+use std::ops::BitOr;
+
 use crate::names::ReleaseName;
 
 use super::CLUSTER_CLASS;
@@ -15,25 +18,33 @@ const VERSION: &str = ".Chart.Version";
 /// What a name must contain to begin with the class's prefix.
 const RELEASE: &str = ".Release.Name";
 
-/// Warns of a chart version that is not the release's, and of names without a version.
+/// The most objects of one file that are told of.
+const MOST_OBJECTS: usize = 20;
+
+/// Warns of a chart version that is not the release's, and of names without a version. Templates beyond the size of one
+/// YAML file are not looked at: no class is as large.
 pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
     check_version(name, files, limits, findings);
-    let templates: Vec<(String, &str)> = files
+    let mut left = limits.yaml_file;
+    let templates: Vec<(&str, &str)> = files
         .below(&format!("{CLUSTER_CLASS}/templates"))
-        .filter_map(|(path, file)| {
-            let source = std::str::from_utf8(&file.content).ok()?;
-            Some((format!("{CLUSTER_CLASS}/templates/{path}"), source))
+        .map_while(|(path, file)| {
+            left = left.checked_sub(file.content.len())?;
+            Some((path, std::str::from_utf8(&file.content).unwrap_or_default()))
         })
         .collect();
-    for (path, source) in &templates {
-        if path.rsplit_once('.').is_some_and(|(_, ending)| matches!(ending, "yaml" | "yml")) {
-            for object in objects(source) {
-                findings.extend(judge(name, &object, &templates).map(|(reason, message)| {
-                    let column = object.column;
-                    let finding = Finding::warning(reason, path, message).at(object.line, column, source);
-                    finding.hint("build the name as {{ .Release.Name }}-{{ .Chart.Version }}-…")
-                }));
-            }
+    let helpers = helpers(&templates);
+    for (path, source) in templates {
+        if path.rsplit_once('.').is_none_or(|(_, ending)| !matches!(ending, "yaml" | "yml")) {
+            continue;
+        }
+        let path = format!("{CLUSTER_CLASS}/templates/{path}");
+        let judged = objects(source)
+            .into_iter()
+            .filter_map(|object| judge(name, &object, &helpers).map(|judgement| (object, judgement)));
+        for (object, (reason, message)) in judged.take(MOST_OBJECTS) {
+            let finding = Finding::warning(reason, &path, message).at(object.line, object.column, source);
+            findings.push(finding.hint("build the name as {{ .Release.Name }}-{{ .Chart.Version }}-…"));
         }
     }
 }
@@ -107,22 +118,23 @@ fn scalar(value: &str) -> &str {
     quoted.unwrap_or(value)
 }
 
-fn judge(name: &ReleaseName, object: &Object<'_>, templates: &[(String, &str)]) -> Option<(Reason, String)> {
+fn judge(
+    name: &ReleaseName,
+    object: &Object<'_>,
+    helpers: &BTreeMap<&str, Parts>,
+) -> Option<(Reason, String)> {
     let written = object.name;
-    let has = |wanted| {
-        written.contains(wanted) || helper(written, templates).is_some_and(|text| text.contains(wanted))
-    };
+    let parts = Parts::of(written)
+        | called(written).and_then(|helper| helpers.get(helper).copied()).unwrap_or_default();
     if object.kind == "ClusterClass" {
-        let fits = (has(VERSION) && has(RELEASE)) || written == name.class_name();
-        let message = || {
-            let expected = name.class_name();
-            format!(
-                "Clusters of this release look for a ClusterClass {expected}, and this one is named {written}"
-            )
-        };
-        return (!fits).then(|| (Reason::UnexpectedClassName, message()));
+        let fits = (parts.version && parts.release) || written == name.class_name();
+        let expected = name.class_name();
+        let message = format!(
+            "Clusters of this release look for a ClusterClass {expected}, and this one is named {written}"
+        );
+        return (!fits).then_some((Reason::UnexpectedClassName, message));
     }
-    if has(VERSION) || written.contains(&name.version().dotted()) {
+    if parts.version || written.contains(&name.version().dotted()) {
         return None;
     }
     let kind = if object.kind.is_empty() { "object" } else { object.kind };
@@ -133,12 +145,35 @@ fn judge(name: &ReleaseName, object: &Object<'_>, templates: &[(String, &str)]) 
     Some((Reason::UnversionedObject, message))
 }
 
-/// The text of the helper that a name is made by, `{{ include "…" . }}`, up to the next helper.
-fn helper<'a>(name: &str, templates: &[(String, &'a str)]) -> Option<&'a str> {
+/// Which parts of a name a text shows.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    version: bool,
+    release: bool,
+}
+
+impl Parts {
+    fn of(text: &str) -> Self {
+        Self { version: text.contains(VERSION), release: text.contains(RELEASE) }
+    }
+}
+
+impl BitOr for Parts {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self { version: self.version || other.version, release: self.release || other.release }
+    }
+}
+
+/// The helper that a name is made by: `{{ include "…" . }}`.
+fn called(name: &str) -> Option<&str> {
     let (_, call) = name.split_once("include").or_else(|| name.split_once("template"))?;
-    let called = call.split('"').nth(1)?;
-    templates.iter().find_map(|(_, source)| {
-        let (_, body) = source.split_once(&format!("define \"{called}\""))?;
-        Some(body.split_once("define \"").map_or(body, |(own, _)| own))
-    })
+    call.split('"').nth(1)
+}
+
+/// The helpers of a chart, each with what its text shows up to the next helper.
+fn helpers<'a>(templates: &[(&str, &'a str)]) -> BTreeMap<&'a str, Parts> {
+    let definitions = templates.iter().flat_map(|(_, source)| source.split("define \"").skip(1));
+    definitions.filter_map(|text| text.split_once('"')).map(|(name, body)| (name, Parts::of(body))).collect()
 }

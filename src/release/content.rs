@@ -71,6 +71,9 @@ fn placeholders(path: &str, source: &str) -> Vec<Finding> {
     for (number, line) in (1..).zip(source.lines()) {
         for (at, _) in line.match_indices("<<") {
             let Some(name) = line.get(at..).and_then(placeholder) else { continue };
+            if found.len() == MOST_PLACEHOLDERS {
+                return found;
+            }
             let column = 1 + line.get(..at).unwrap_or_default().chars().count() as u64;
             let message =
                 format!("the placeholder << .{name} >> was not replaced: Flux refuses such a chart");
@@ -79,9 +82,6 @@ fn placeholders(path: &str, source: &str) -> Vec<Finding> {
             found.push(
                 Finding::error(Reason::PlaceholderLeft, path, message).at(number, column, source).hint(hint),
             );
-        }
-        if found.len() >= MOST_PLACEHOLDERS {
-            break;
         }
     }
     found

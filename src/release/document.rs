@@ -141,7 +141,7 @@ pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Option
 /// A YAML file of a release, read.
 pub(super) struct Document<'a> {
     path: &'a str,
-    source: &'a str,
+    lines: Vec<&'a str>,
     root: Placed<Node>,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Document<'a> {
     ) -> Option<Self> {
         let source = read_text(files, path, limits.yaml_file, findings)?;
         match serde_yaml::from_str_with_options(source, options(strict_booleans, DEPTH)) {
-            Ok(root) => Some(Self { path, source, root }),
+            Ok(root) => Some(Self { path, lines: source.lines().collect(), root }),
             Err(error) => {
                 findings.push(yaml_finding(&error, path, source));
                 None
@@ -265,7 +265,9 @@ impl<'a> Value<'a> {
     }
 
     fn place(&self, finding: Finding, place: Location) -> Finding {
-        finding.at(place.line(), place.column(), self.document.source)
+        let line = usize::try_from(place.line()).ok().and_then(|line| line.checked_sub(1));
+        let text = line.and_then(|line| self.document.lines.get(line).copied());
+        finding.on(place.line(), place.column(), text)
     }
 
     fn called(&self) -> &str {

@@ -46,6 +46,9 @@ pub enum PathError {
     /// It has a `.`, an empty part, a backslash or a control character in it.
     #[error("the path is not plain: it has an empty part, a `.`, a backslash or a control character in it")]
     NotPlain,
+    /// It is longer than 1,024 bytes or has more than 64 parts.
+    #[error("the path is longer than 1,024 bytes or has more than 64 parts")]
+    TooLong,
     /// There is an entry of that name, or a file where a directory is needed.
     #[error("another entry has the same path, or is a file where this one needs a directory")]
     Taken,
@@ -216,6 +219,9 @@ impl Files {
 
 /// Checks that a path is relative and plain.
 pub(super) fn check_path(path: &str) -> Result<(), PathError> {
+    if path.len() > 1024 || path.split('/').count() > 64 {
+        return Err(PathError::TooLong);
+    }
     if path.starts_with('/') {
         return Err(PathError::Absolute);
     }

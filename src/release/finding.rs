@@ -1,5 +1,6 @@
 //! What is wrong with a release, in words that can be acted on.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::error::{Class, Classify};
@@ -106,13 +107,9 @@ reasons! {
     UnexpectedClassName,
 }
 
-/// One thing that is wrong, with its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One thing that is wrong, with its place. Findings sort by place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What kind of thing it is.
-    pub reason: Reason,
     /// The file, relative to the release's directory; empty where the release as a whole is meant. A file inside an
     /// archive is named by both: `…-cluster-class-v1.tgz: cluster-class/Chart.yaml`.
     pub file: String,
@@ -120,44 +117,62 @@ pub struct Finding {
     pub line: Option<u64>,
     /// The column in characters, from 1.
     pub column: Option<u64>,
-    /// The line's text.
-    pub text: Option<String>,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What kind of thing it is.
+    pub reason: Reason,
     /// What is wrong.
     pub message: String,
+    /// The line's text.
+    pub text: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
-/// The longest part of a line that a finding repeats, in characters.
+/// The longest part of a line, a file's name or a message that a finding keeps, in characters: all have parts that
+/// somebody else wrote.
 const LONGEST_TEXT: usize = 200;
+const LONGEST_FILE: usize = 500;
+const LONGEST_MESSAGE: usize = 1000;
+
+fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
 
 impl Finding {
     /// An error about a whole file, or the whole release where the file is empty.
     #[must_use]
     pub fn error(reason: Reason, file: &str, message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, reason, file, message.into())
+        Self::new(Severity::Error, reason, file, &message.into())
     }
 
     /// A warning about a whole file, or the whole release where the file is empty.
     #[must_use]
     pub fn warning(reason: Reason, file: &str, message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, reason, file, message.into())
+        Self::new(Severity::Warning, reason, file, &message.into())
     }
 
-    fn new(severity: Severity, reason: Reason, file: &str, message: String) -> Self {
-        let file = file.to_owned();
+    fn new(severity: Severity, reason: Reason, file: &str, message: &str) -> Self {
+        let (file, message) = (shortened(file, LONGEST_FILE), shortened(message, LONGEST_MESSAGE));
         Self { severity, reason, file, line: None, column: None, text: None, message, hint: None }
     }
 
     /// The same, with its place in the file's source.
     #[must_use]
-    pub fn at(mut self, line: u64, column: u64, source: &str) -> Self {
+    pub fn at(self, line: u64, column: u64, source: &str) -> Self {
+        let text = usize::try_from(line).ok().and_then(|line| source.lines().nth(line.checked_sub(1)?));
+        self.on(line, column, text)
+    }
+
+    /// The same, with its place and that line's text.
+    #[must_use]
+    pub(super) fn on(mut self, line: u64, column: u64, text: Option<&str>) -> Self {
         self.line = Some(line);
         self.column = Some(column);
-        self.text = usize::try_from(line)
-            .ok()
-            .and_then(|line| source.lines().nth(line.checked_sub(1)?))
-            .map(|text| text.trim_end().chars().take(LONGEST_TEXT).collect());
+        self.text = text.map(|text| shortened(text.trim_end(), LONGEST_TEXT));
         self
     }
 
@@ -166,10 +181,6 @@ impl Finding {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
-    }
-
-    fn place(&self) -> (&str, Option<u64>, Option<u64>, Severity, Reason, &str) {
-        (&self.file, self.line, self.column, self.severity, self.reason, &self.message)
     }
 }
 
@@ -218,14 +229,12 @@ impl fmt::Display for Printable<'_> {
 
 /// Everything that was found in one release: by file, line and column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings(Vec<Finding>);
+pub struct Findings(BTreeSet<Finding>);
 
 impl Findings {
     /// Adds one, unless it is there.
     pub fn push(&mut self, finding: Finding) {
-        if let Err(at) = self.0.binary_search_by(|other| other.place().cmp(&finding.place())) {
-            self.0.insert(at, finding);
-        }
+        self.0.insert(finding);
     }
 
     /// All of them in order.
@@ -264,19 +273,19 @@ impl Findings {
 
 impl From<Finding> for Findings {
     fn from(finding: Finding) -> Self {
-        Self(vec![finding])
+        Self(BTreeSet::from([finding]))
     }
 }
 
 impl Extend<Finding> for Findings {
     fn extend<T: IntoIterator<Item = Finding>>(&mut self, findings: T) {
-        findings.into_iter().for_each(|finding| self.push(finding));
+        self.0.extend(findings);
     }
 }
 
 impl IntoIterator for Findings {
     type Item = Finding;
-    type IntoIter = std::vec::IntoIter<Finding>;
+    type IntoIter = std::collections::btree_set::IntoIter<Finding>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()

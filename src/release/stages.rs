@@ -12,6 +12,9 @@ use super::finding::{Findings, Reason};
 /// The file whose presence selects the multi-stage form.
 pub(super) const FILE: &str = "clusteraddon.yaml";
 
+/// The most directories that a hint names.
+const MOST_DIRECTORIES: usize = 20;
+
 /// A moment of a cluster's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hook {
@@ -111,6 +114,7 @@ pub(super) fn read(
 ) -> Option<BTreeMap<Hook, Vec<Stage>>> {
     files.get(FILE)?;
     let mut stages = BTreeMap::new();
+    let directories = files.directories(CLUSTER_ADDON);
     let Some(document) = Document::read(files, FILE, true, limits, findings) else { return Some(stages) };
     let root = document.root();
     let entries = root.entries(findings);
@@ -131,16 +135,16 @@ pub(super) fn read(
             findings.push(entry.warning(Reason::UnknownHook, message).hint(format!("known hooks: {known}")));
             continue;
         };
-        stages.insert(hook, read_hook(&entry.value, files, findings));
+        stages.insert(hook, read_hook(&entry.value, &directories, findings));
     }
     Some(stages)
 }
 
-fn read_hook(list: &Value<'_>, files: &Files, findings: &mut Findings) -> Vec<Stage> {
+fn read_hook(list: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut seen = BTreeSet::new();
     for item in list.items(findings) {
-        let Some(stage) = read_stage(&item, files, findings) else { continue };
+        let Some(stage) = read_stage(&item, directories, findings) else { continue };
         if !seen.insert((stage.addon.clone(), stage.action)) {
             let message = format!("the hook lists {} with {} twice", stage.addon, stage.action.as_str());
             findings.push(item.warning(Reason::DuplicateStage, message));
@@ -150,10 +154,10 @@ fn read_hook(list: &Value<'_>, files: &Files, findings: &mut Findings) -> Vec<St
     stages
 }
 
-fn read_stage(item: &Value<'_>, files: &Files, findings: &mut Findings) -> Option<Stage> {
+fn read_stage(item: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Option<Stage> {
     let entries = item.entries(findings);
     report_unknown(&entries, &["name", "action", "waitForPreCondition", "waitForPostCondition"], findings);
-    let addon = read_addon(item, files, findings);
+    let addon = read_addon(item, directories, findings);
     let action = read_action(item, findings);
     let wait_before = item.get("waitForPreCondition").map(|wait| read_wait(&wait, findings));
     let wait_after = item.get("waitForPostCondition").map(|wait| read_wait(&wait, findings));
@@ -166,7 +170,7 @@ fn read_stage(item: &Value<'_>, files: &Files, findings: &mut Findings) -> Optio
     })
 }
 
-fn read_addon(item: &Value<'_>, files: &Files, findings: &mut Findings) -> Option<AddonName> {
+fn read_addon(item: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Option<AddonName> {
     let text = item.required("name", Reason::InvalidField, findings)?;
     let value = item.get("name")?;
     match text.parse::<AddonName>() {
@@ -174,10 +178,10 @@ fn read_addon(item: &Value<'_>, files: &Files, findings: &mut Findings) -> Optio
             findings.push(value.error(Reason::InvalidName, error.to_string()));
             None
         }
-        Ok(name) if !files.has_directory(&format!("{CLUSTER_ADDON}/{name}")) => {
+        Ok(name) if !directories.contains(name.as_str()) => {
             let message =
                 format!("the stage names the addon {name}, and there is no directory {CLUSTER_ADDON}/{name}");
-            let known: Vec<_> = files.directories(CLUSTER_ADDON).into_iter().collect();
+            let known: Vec<_> = directories.iter().copied().take(MOST_DIRECTORIES).collect();
             let hint = format!("directories that are there: {}", known.join(", "));
             findings.push(value.error(Reason::StageWithoutDirectory, message).hint(hint));
             None
@@ -205,9 +209,10 @@ fn read_wait(wait: &Value<'_>, findings: &mut Findings) -> Option<Wait> {
         findings.push(wait.error(Reason::InvalidField, "the wait has no objects to look at"));
     }
     let mut objects: Vec<WaitObject> = Vec::new();
+    let mut keys = BTreeSet::new();
     for item in list {
         let Some(object) = read_object(&item, findings) else { continue };
-        if objects.iter().any(|other| other.key == object.key) {
+        if !keys.insert(object.key.clone()) {
             let message = format!("two objects of the wait have the key {:?}", object.key);
             findings.push(item.error(Reason::InvalidField, message));
         }

@@ -1,7 +1,7 @@
 //! A directory, read the way Flux packs it: links are not followed, and what Flux leaves out is not read.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
+use std::fs::{self, DirEntry, Metadata};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::release::{File, Files, Finding, Findings, Limits, Reason};
 pub fn read(directory: &Path, limits: &Limits) -> Result<Files, SourceError> {
     let mut walk =
         Walk { root: directory, limits, found: BTreeMap::new(), count: 0, findings: Findings::default() };
-    walk.walk("")?;
+    walk.walk()?;
     let rules = rules(&walk)?;
     let mut files = Files::default();
     let mut left = limits.unpacked;
@@ -56,31 +56,39 @@ impl Walk<'_> {
         self.root.join(path)
     }
 
-    fn walk(&mut self, directory: &str) -> Result<(), SourceError> {
-        let at = self.at(directory);
-        for entry in fs::read_dir(&at).map_err(SourceError::io(&at))? {
-            let entry = entry.map_err(SourceError::io(&at))?;
-            self.count += 1;
-            if self.count > self.limits.entries {
-                let message = format!("there are more than the {} allowed files", self.limits.entries);
-                return Err(Findings::from(Finding::error(Reason::LimitExceeded, "", message)).into());
-            }
-            let name = entry.file_name();
-            let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
-            let Some(name) = name.to_str() else {
-                let path = format!("{prefix}{}", name.to_string_lossy());
-                self.refuse(&path, Reason::InvalidPath, "the file's name is not UTF-8");
-                continue;
-            };
-            let path = format!("{prefix}{name}");
-            let metadata = entry.metadata().map_err(SourceError::io(entry.path()))?;
-            if !metadata.is_dir() {
-                self.found.insert(path, metadata);
-            } else if name != ".git" {
-                self.walk(&path)?;
+    /// Finds everything below the root.
+    fn walk(&mut self) -> Result<(), SourceError> {
+        let mut directories = vec![String::new()];
+        while let Some(directory) = directories.pop() {
+            let at = self.at(&directory);
+            for entry in fs::read_dir(&at).map_err(SourceError::io(&at))? {
+                let entry = entry.map_err(SourceError::io(&at))?;
+                directories.extend(self.add(&directory, &entry)?);
             }
         }
         Ok(())
+    }
+
+    /// Takes in what a directory has; a directory that has to be looked into is returned.
+    fn add(&mut self, directory: &str, entry: &DirEntry) -> Result<Option<String>, SourceError> {
+        self.count += 1;
+        if self.count > self.limits.entries {
+            let message = format!("there are more than the {} allowed files", self.limits.entries);
+            return Err(Findings::from(Finding::error(Reason::LimitExceeded, "", message)).into());
+        }
+        let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let name = entry.file_name();
+        let path = format!("{prefix}{}", name.to_string_lossy());
+        if name.to_str().is_none() {
+            self.refuse(&path, Reason::InvalidPath, "the file's name is not UTF-8");
+            return Ok(None);
+        }
+        let metadata = entry.metadata().map_err(SourceError::io(entry.path()))?;
+        if metadata.is_dir() {
+            return Ok((name != ".git").then_some(path));
+        }
+        self.found.insert(path, metadata);
+        Ok(None)
     }
 
     /// The content of a file that may have at most `left` bytes.

@@ -210,10 +210,11 @@ impl Repository {
         let who = git2::Signature::new("Test", "test@example.com", &git2::Time::new(0, 0)).unwrap();
         self.1.commit(Some("HEAD"), &who, &who, "x", &tree, &parents.iter().collect::<Vec<_>>()).unwrap()
     }
+}
 
-    fn check(&self, release: &Path) -> Result<(), GitError> {
-        Checkout::of(release)?.check_committed(&directory::read(release, &Limits::default()).unwrap())
-    }
+/// Whether the work tree of a release is what is committed.
+fn check(release: &Path) -> Result<(), GitError> {
+    Checkout::of(release)?.check_committed(&directory::read(release, &Limits::default()).unwrap())
 }
 
 #[test]
@@ -266,13 +267,13 @@ fn a_work_tree_must_be_what_is_committed() {
     let release = repository.0.release(&format!("releases/{NAME}"));
     repository.0.write(".gitignore", "*.tgz\n");
     let head = repository.commit(&[]);
-    repository.check(&release).unwrap();
+    check(&release).unwrap();
     repository.0.write(&format!("releases/{NAME}/logo.png"), "Flux leaves it out");
     repository.0.write("releases/other", "x");
-    repository.check(&release).unwrap();
+    check(&release).unwrap();
     repository.0.write(&format!("releases/{NAME}/metadata.yaml"), "changed");
     repository.0.write(&format!("releases/{NAME}/charts/x.tgz"), "hidden by .gitignore");
-    let error = repository.check(&release).unwrap_err();
+    let error = check(&release).unwrap_err();
     let message = format!(
         "releases/{NAME} is not what commit {head} has, and Flux fetches the commit: charts/x.tgz, metadata.yaml"
     );
@@ -287,12 +288,10 @@ fn modes_and_links_are_compared_too() {
     let release = repository.0.release(&format!("releases/{NAME}"));
     symlink("metadata.yaml", release.join("link")).unwrap();
     repository.commit(&[]);
-    repository.check(&release).unwrap();
+    check(&release).unwrap();
     fs::set_permissions(release.join("metadata.yaml"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::remove_file(release.join("link")).unwrap();
-    let GitError::Differs { paths, .. } = repository.check(&release).unwrap_err() else {
-        panic!("another error")
-    };
+    let GitError::Differs { paths, .. } = check(&release).unwrap_err() else { panic!("another error") };
     assert_eq!(paths, ["link", "metadata.yaml"]);
 }
 
@@ -315,9 +314,7 @@ fn many_differences_are_counted() {
     for number in 0..25 {
         repository.0.write(&format!("releases/{NAME}/x{number}"), "x");
     }
-    let GitError::Differs { paths, .. } = repository.check(&release).unwrap_err() else {
-        panic!("another error")
-    };
+    let GitError::Differs { paths, .. } = check(&release).unwrap_err() else { panic!("another error") };
     assert_eq!((paths.len(), paths.last().unwrap().as_str()), (11, "and 15 more"));
 }
 

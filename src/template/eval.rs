@@ -9,7 +9,7 @@ use super::format::Printer;
 use super::functions::Context;
 use super::limits::{CALLS, Limit, OPEN, OUTPUT_BYTES};
 use super::syntax::{Branches, Call, Node, RangeNode, Templates};
-use super::value::{Nil, Value};
+use super::value::Value;
 
 /// Renders the template called `name` with the data as its dot.
 pub(super) fn render(
@@ -127,8 +127,10 @@ impl<'a> Evaluator<'a> {
     }
 
     fn print(&mut self, value: &Value<'a>) -> Result<(), Fault<'a>> {
+        if let Some(path) = value.missing_field() {
+            return Err(Fault::Missing(path.clone()));
+        }
         match value {
-            Value::Nil(Nil::Absent(path)) => Err(Fault::Missing(path.clone())),
             Value::Nil(_) => self.write(b"<no value>"),
             Value::Text(text) => self.write(text.bytes()),
             _ => {

@@ -1,9 +1,7 @@
 //! Why a value cannot be computed, before it is known where in the source.
 
-use std::rc::Rc;
-
 use super::limits::Limit;
-use super::value::Text;
+use super::value::FieldNames;
 
 /// Why a value cannot be computed.
 #[derive(Clone, Debug)]
@@ -11,7 +9,7 @@ pub(super) enum Fault<'a> {
     /// Go fails as well, with these words or some like them.
     Failed(String),
     /// A field of the data is absent or null, and its value is needed.
-    Missing(Rc<Vec<Text<'a>>>),
+    Missing(FieldNames<'a>),
     /// Too much of something.
     Limit(Limit),
 }

@@ -12,6 +12,8 @@ pub(super) use reads::fields_read;
 /// How much of what is at a path a template reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
+    /// Only whether there is a way to it: a value without fields on the way makes the template fail.
+    Way,
     /// Whether there is something: the field is only tested (`if`, `with`, `default`).
     Presence,
     /// The value, which may be an object.
@@ -53,22 +55,23 @@ impl FieldPath {
 
     /// What the template can see there: equal answers for two data mean that this path gives no reason to render again.
     ///
-    /// `None` where the field is absent or null. Where only presence matters, whether the value counts as true.
+    /// `None` where the field is absent. Where only presence matters, whether the value counts as true.
     #[must_use]
     pub fn select(&self, data: &Json) -> Option<Json> {
         let mut place = data;
         for segment in &self.segments {
             let next = match place {
                 Json::Object(fields) => fields.get(segment),
-                Json::Array(items) => segment.parse::<usize>().ok().and_then(|index| items.get(index)),
-                Json::Null => None,
+                Json::Array(items) if segment.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    segment.parse::<usize>().ok().and_then(|index| items.get(index))
+                }
                 // A value that has no fields makes the template fail: it is part of what it sees.
                 _ => return Some(place.clone()),
             };
             place = next?;
         }
         match self.extent {
-            _ if place.is_null() => None,
+            Extent::Way => None,
             Extent::Presence => Some(Json::Bool(is_true(place))),
             Extent::Value | Extent::Below => Some(place.clone()),
         }
@@ -76,10 +79,18 @@ impl FieldPath {
 
     /// Whether all that the other path selects is selected by this one as well.
     fn covers(&self, other: &FieldPath) -> bool {
+        if other.extent == Extent::Way {
+            // Whatever goes through the same container sees whether there is a way.
+            let container = other.segments.split_last().map_or(&[][..], |(_, container)| container);
+            let goes_further = self.extent != Extent::Way || self.segments.len() > other.segments.len();
+            return goes_further
+                && self.segments.starts_with(container)
+                && (self.segments.len() > container.len() || self.extent >= Extent::Value);
+        }
         self != other
             && other.segments.starts_with(&self.segments)
             && match self.extent {
-                Extent::Presence => false,
+                Extent::Way | Extent::Presence => false,
                 Extent::Value => {
                     other.segments.len() > self.segments.len() || other.extent == Extent::Presence
                 }
@@ -101,12 +112,22 @@ fn is_true(value: &Json) -> bool {
 
 /// The paths without those that another one covers.
 fn without_covered(paths: BTreeSet<FieldPath>) -> BTreeSet<FieldPath> {
-    paths.iter().filter(|path| !paths.iter().any(|other| other.covers(path))).cloned().collect()
+    let is_covered = |path: &FieldPath| {
+        // The root always has fields.
+        (path.extent == Extent::Way && path.segments.len() < 2)
+            || paths.iter().any(|other| other.covers(path))
+    };
+    paths.iter().filter(|path| !is_covered(path)).cloned().collect()
 }
 
 impl fmt::Display for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for segment in &self.segments {
+        for (index, segment) in self.segments.iter().enumerate() {
+            if index == 0 && segment.starts_with('$') {
+                // A field of a value that the template made has the name that the template calls it by.
+                formatter.write_str(segment)?;
+                continue;
+            }
             let mut characters = segment.chars();
             let starts_name = characters.next().is_some_and(|first| first.is_alphabetic() || first == '_');
             if starts_name && characters.all(|character| character.is_alphanumeric() || character == '_') {
@@ -118,8 +139,8 @@ impl fmt::Display for FieldPath {
             }
         }
         formatter.write_str(match self.extent {
-            Extent::Presence => "?",
-            Extent::Value if self.segments.is_empty() => ".",
+            Extent::Way | Extent::Presence if self.segments.is_empty() => ".?",
+            Extent::Way | Extent::Presence => "?",
             Extent::Value => "",
             Extent::Below => ".*",
         })

@@ -9,6 +9,7 @@ mod comparison;
 mod conversion;
 mod defaults;
 mod dicts;
+mod durations;
 mod encoding;
 mod escaping;
 mod json;
@@ -141,6 +142,7 @@ const GROUPS: &[&[Function]] = &[
     strings::FUNCTIONS,
     conversion::FUNCTIONS,
     math::FUNCTIONS,
+    durations::FUNCTIONS,
     lists::FUNCTIONS,
     dicts::FUNCTIONS,
     defaults::FUNCTIONS,

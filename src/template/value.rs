@@ -34,9 +34,14 @@ pub(super) enum Nil<'a> {
     Nothing,
     /// A place that holds nothing: an element that is nil.
     Empty,
-    /// A field of the data that is absent or null. The path names it.
-    Absent(Rc<Vec<Text<'a>>>),
+    /// A field that is absent. The path names it.
+    Absent(FieldNames<'a>),
+    /// A field of the data that is null, or an absent field as an element.
+    Null(FieldNames<'a>),
 }
+
+/// The keys from the root of the data to a field.
+pub(super) type FieldNames<'a> = Rc<Vec<Text<'a>>>;
 
 /// What the elements of a list are declared to be in Go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +82,14 @@ impl MapType {
 impl<'a> Value<'a> {
     pub(super) const NOTHING: Value<'static> = Value::Nil(Nil::Nothing);
 
+    /// The field that would have to be there for this value to be there.
+    pub(super) fn missing_field(&self) -> Option<&FieldNames<'a>> {
+        match self {
+            Value::Nil(Nil::Absent(path) | Nil::Null(path)) => Some(path),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_nil(&self) -> bool {
         matches!(self, Value::Nil(_))
     }
@@ -85,6 +98,7 @@ impl<'a> Value<'a> {
     pub(super) fn into_element(self) -> Self {
         match self {
             Value::Nil(Nil::Nothing) => Value::Nil(Nil::Empty),
+            Value::Nil(Nil::Absent(path)) => Value::Nil(Nil::Null(path)),
             other => other,
         }
     }
@@ -93,6 +107,7 @@ impl<'a> Value<'a> {
     pub(super) fn into_result(self) -> Self {
         match self {
             Value::Nil(Nil::Empty) => Value::NOTHING,
+            Value::Nil(Nil::Null(path)) => Value::Nil(Nil::Absent(path)),
             other => other,
         }
     }

@@ -3,6 +3,8 @@
 //! Each case is a golden transcript in `cli/`, made over the stack repository `cli/stack`. Its release v1 and v2 have
 //! one object in common; v3 is broken wherever it can be, and one of its lines has an escape sequence for terminals.
 
+#![allow(clippy::disallowed_methods, reason = "the tests of a program read files and how they were called")]
+
 mod diff;
 mod template;
 
@@ -65,7 +67,6 @@ fn copy(from: &Path, to: &Path) {
 
 /// Compares a run with the transcript of that name.
 #[track_caller]
-#[allow(clippy::disallowed_methods, reason = "a test may read files and how it was called")]
 fn expect(directory: &Path, name: &str, arguments: &[&str]) {
     let Run { stdout, stderr, code } = run(directory, arguments);
     let transcript =
@@ -116,6 +117,8 @@ fn inspect_lists_the_releases_of_a_stack_repository() {
 fn inspect_fails_where_there_is_nothing_to_show() {
     let directory = own_directory();
     expect(&directory, "inspect-unusable", &["inspect", "stack/releases/openstack-demo-1-34-v3"]);
+    let names = ["inspect", "stack", "openstack-demo-1-34-v1", "openstack-demo-1-34-v3"];
+    expect(&directory, "inspect-unusable-of-two", &names);
     expect(&directory, "inspect-unknown", &["inspect", "stack", "openstack-demo-1-34-v9"]);
     expect(&directory, "inspect-nowhere", &["inspect", "nowhere"]);
 }

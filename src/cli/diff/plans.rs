@@ -136,7 +136,7 @@ pub(super) fn compare(
         let commit: Revision = "0".repeat(40).parse()?;
         let entry = |release: &&Release| (release.name.clone(), CatalogEntry::of(release, commit.clone()));
         let catalog: Catalog = catalog.iter().map(entry).collect();
-        content::resolve(release, &stack.source.path, &catalog, existing).map_err(CliError::from)
+        content::resolve(&stack, release, &catalog, existing).map_err(CliError::from)
     };
 
     let old = contents(from, &[from, to], &Existing::default())?;

@@ -17,16 +17,15 @@ const MOST_LEVELS: usize = 4;
 
 /// The images of an addon, sorted. An image whose tag the chart chooses has none.
 pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Vec<String> {
-    let mut images = BTreeSet::new();
+    let mut search = Search { limits: limits.clone(), images: BTreeSet::new() };
     match &addon.kind {
         AddonKind::Chart(chart) => {
             let values = values_of(files, &addon.path);
-            let limits = &mut limits.clone();
-            of_chart(files, &addon.path, values, &chart.dependencies, limits, MOST_LEVELS, &mut images);
+            search.chart(files, &addon.path, values, &chart.dependencies, MOST_LEVELS);
         }
-        AddonKind::Manifests => written(files, &addon.path, &["image"], &mut images),
+        AddonKind::Manifests => written(files, &addon.path, &["image"], &mut search.images),
     }
-    images.into_iter().collect()
+    search.images.into_iter().collect()
 }
 
 /// The images of nodes, sorted: what the manifests of node images and the templates of the cluster class name or
@@ -38,50 +37,70 @@ pub(super) fn of_nodes(files: &Files) -> Vec<String> {
     images.into_iter().collect()
 }
 
-/// Collects the images of the chart at `path` with these values, and of the charts below its `charts/`.
-fn of_chart(
-    files: &Files,
-    path: &str,
-    mut values: Map<String, Value>,
-    dependencies: &[Dependency],
-    limits: &mut Limits,
-    levels: usize,
-    images: &mut BTreeSet<String>,
-) {
-    written(files, &format!("{path}/templates"), &["image"], images);
-    if let Some(levels) = levels.checked_sub(1) {
-        for (name, inner, root) in vendored(files, path, limits) {
-            let key = dependencies.iter().find(|dependency| dependency.name == name);
-            let key = key.and_then(|dependency| dependency.alias.clone()).unwrap_or(name);
-            let mut own = values_of(&inner, &root);
-            if let Some(Value::Object(set)) = values.remove(&key) {
-                merge(&mut own, set);
-            }
-            of_chart(&inner, &root, own, &[], limits, levels, images);
-        }
-    }
-    named(&values, images);
+struct Search {
+    /// What is left to be unpacked.
+    limits: Limits,
+    images: BTreeSet<String>,
 }
 
-/// The charts below `charts/`: name of the directory or of the archive's, the files, and where in them the chart is.
-fn vendored(files: &Files, path: &str, limits: &mut Limits) -> Vec<(String, Files, String)> {
-    let directory = format!("{path}/charts");
-    let mut charts: Vec<_> = files
-        .directories(&directory)
-        .into_iter()
-        .map(|name| (name.to_owned(), files.clone(), format!("{directory}/{name}")))
-        .collect();
-    for (name, file) in files.below(&directory) {
-        if name.contains('/') || !name.ends_with(".tgz") {
-            continue;
+impl Search {
+    /// Collects the images of the chart at `path` with these values, and of the charts below its `charts/`.
+    fn chart(
+        &mut self,
+        files: &Files,
+        path: &str,
+        mut values: Map<String, Value>,
+        dependencies: &[Dependency],
+        levels: usize,
+    ) {
+        written(files, &format!("{path}/templates"), &["image"], &mut self.images);
+        let charts = format!("{path}/charts");
+        if let Some(levels) = levels.checked_sub(1) {
+            for name in files.directories(&charts) {
+                let own = set_by_parent(files, &format!("{charts}/{name}"), name, &mut values, dependencies);
+                self.chart(files, &format!("{charts}/{name}"), own, &[], levels);
+            }
+            for (_, archive) in files.below(&charts).filter(|(name, _)| is_archive(name)) {
+                let Some(inner) = self.unpack(&archive.content) else { continue };
+                for top in inner.directories("") {
+                    let own = set_by_parent(&inner, top, top, &mut values, dependencies);
+                    self.chart(&inner, top, own, &[], levels);
+                }
+            }
         }
-        // A release that was loaded has no archive that cannot be read.
-        let Ok(inner) = archive::unpack(&file.content, name, limits) else { continue };
-        limits.unpacked = limits.unpacked.saturating_sub(inner.size());
-        let tops: Vec<String> = inner.directories("").into_iter().map(str::to_owned).collect();
-        charts.extend(tops.into_iter().map(|top| (top.clone(), inner.clone(), top)));
+        named(&values, &mut self.images);
     }
-    charts
+
+    /// The files of a vendored chart; `None` where it cannot be read, which loading the release has told of the
+    /// charts that Helm would use.
+    fn unpack(&mut self, archive: &[u8]) -> Option<Files> {
+        let inner = archive::unpack(archive, "", &self.limits).ok()?;
+        self.limits.unpacked = self.limits.unpacked.saturating_sub(inner.size());
+        self.limits.entries = self.limits.entries.saturating_sub(inner.len());
+        Some(inner)
+    }
+}
+
+/// Whether a path below `charts/` is a chart's archive.
+fn is_archive(name: &str) -> bool {
+    !name.contains('/') && name.rsplit_once('.').is_some_and(|(_, ending)| ending == "tgz")
+}
+
+/// The values of a vendored chart: its own, and over them those that the chart around it has for it.
+fn set_by_parent(
+    files: &Files,
+    path: &str,
+    name: &str,
+    parent: &mut Map<String, Value>,
+    dependencies: &[Dependency],
+) -> Map<String, Value> {
+    let dependency = dependencies.iter().find(|dependency| dependency.name == name);
+    let key = dependency.and_then(|dependency| dependency.alias.as_deref()).unwrap_or(name);
+    let mut values = values_of(files, path);
+    if let Some(Value::Object(set)) = parent.remove(key) {
+        merge(&mut values, set);
+    }
+    values
 }
 
 /// The chart's `values.yaml`; empty where there is none that can be read.

@@ -92,7 +92,7 @@ struct StageContents {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WaitContents {
-    objects: Vec<String>,
+    objects: Vec<WaitObjectContents>,
     expression: String,
 }
 
@@ -103,6 +103,16 @@ struct NodeImages {
     path: Option<String>,
     digest: Option<String>,
     images: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WaitObjectContents {
+    key: String,
+    api_version: String,
+    kind: String,
+    name: String,
+    namespace: Option<String>,
 }
 
 impl Contents {
@@ -163,10 +173,9 @@ impl Contents {
             lines.push(("Node images", format!("{path}/ ({})", short(digest))));
         }
         let mut text = properties(&lines);
-        for part in [self.addon_table(), self.stage_table(), self.field_table(), self.image_table()] {
-            if let Some(part) = part {
-                let _ = write!(text, "\n{part}");
-            }
+        let tables = [self.addon_table(), self.stage_table(), self.field_table(), self.image_table()];
+        for table in tables.iter().flatten() {
+            let _ = write!(text, "\n{table}");
         }
         text
     }
@@ -257,9 +266,12 @@ impl StageContents {
 
 impl WaitContents {
     fn of(wait: &Wait) -> Self {
-        let objects = wait.objects.iter().map(|object| {
-            let namespace = object.namespace.as_ref().map(|name| format!("{name}/")).unwrap_or_default();
-            format!("{}: {} {} {namespace}{}", object.key, object.api_version, object.kind, object.name)
+        let objects = wait.objects.iter().map(|object| WaitObjectContents {
+            key: object.key.clone(),
+            api_version: object.api_version.clone(),
+            kind: object.kind.clone(),
+            name: object.name.clone(),
+            namespace: object.namespace.clone(),
         });
         Self { objects: objects.collect(), expression: wait.expression.clone() }
     }

@@ -27,6 +27,8 @@ fn paths_are_plain_and_relative() {
         assert!(files.is_empty());
     }
     let mut files = Files::default();
+    assert_eq!(files.insert(&"a".repeat(1025), file()), Err(PathError::TooLong));
+    assert_eq!(files.insert(&format!("{}a", "a/".repeat(64)), file()), Err(PathError::TooLong));
     files.insert("a/..b/c d/é", file()).unwrap();
     assert_eq!((files.len(), files.size()), (1, 1));
 }

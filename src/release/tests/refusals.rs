@@ -430,3 +430,11 @@ fn control_characters_do_not_reach_a_terminal() {
     stack.files.insert("metadata.yaml", file).unwrap();
     assert!(!stack.load().unwrap_err().to_string().contains('\x1b'));
 }
+
+#[test]
+fn a_file_full_of_errors_is_told_of_whole() {
+    let stages = "    - {name: x, action: x, more: x}\n".repeat(5_000);
+    let text = format!("addonStages:\n  AfterControlPlaneInitialized:\n{stages}");
+    let findings = Stack::good().with(STAGES, &text).load().unwrap_err();
+    assert_eq!((findings.errors().count(), findings.warnings().count()), (10_000, 5_003));
+}

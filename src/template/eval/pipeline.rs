@@ -1,9 +1,12 @@
 //! Pipelines: commands, their operands, fields and function calls.
 
+use std::rc::Rc;
+
 use super::super::fault::Fault;
 use super::super::functions::{Absence, Arguments, Body, Function, Outcome, Parameter};
+use super::super::limits::NESTING;
 use super::super::syntax::{Command, Number, Operand, OperandKind, Pipeline};
-use super::super::value::{MapType, Nil, Text, Value};
+use super::super::value::{FieldNames, MapType, Nil, Text, Value};
 use super::Evaluator;
 
 impl<'a> Evaluator<'a> {
@@ -53,11 +56,15 @@ impl<'a> Evaluator<'a> {
         self.at = first.span.start;
         match &first.kind {
             OperandKind::Function(function) => self.function(dot, function, first, &command.others, piped),
-            OperandKind::Field(names) => self.fields(dot.clone(), names, has_arguments),
+            OperandKind::Field(names) => {
+                let value = self.fields(dot.clone(), names, has_arguments)?;
+                Ok(named(value, None, names))
+            }
             OperandKind::Chain(..) => self.chain(dot, first, has_arguments),
             OperandKind::Variable(name, names) if !names.is_empty() => {
                 let value = self.variable(name)?;
-                self.fields(value, names, has_arguments)
+                let value = self.fields(value, names, has_arguments)?;
+                Ok(named(value, Some(name), names))
             }
             _ if has_arguments => {
                 Err(Fault::failed(format!("can't give argument to non-function {}", self.words(first))))
@@ -82,10 +89,15 @@ impl<'a> Evaluator<'a> {
             OperandKind::Bool(value) => Ok(Value::Bool(*value)),
             OperandKind::Number(number) => self.constant(*number, operand),
             OperandKind::Text(text) => Ok(Value::Text(Text::Borrowed(text))),
-            OperandKind::Field(names) => self.fields(dot.clone(), names, false),
+            OperandKind::Field(names) => {
+                let value = self.fields(dot.clone(), names, false)?;
+                Ok(named(value, None, names))
+            }
+            OperandKind::Variable(name, names) if names.is_empty() => self.variable(name),
             OperandKind::Variable(name, names) => {
                 let value = self.variable(name)?;
-                self.fields(value, names, false)
+                let value = self.fields(value, names, false)?;
+                Ok(named(value, Some(name), names))
             }
             OperandKind::Parentheses(pipeline) => self.deeper(|inside| inside.pipeline(dot, pipeline)),
             OperandKind::Chain(..) => self.chain(dot, operand, false),
@@ -125,13 +137,9 @@ impl<'a> Evaluator<'a> {
             Value::Nil(Nil::Empty) => {
                 Err(Fault::failed(format!("nil pointer evaluating interface {{}}.{name}")))
             }
-            Value::Nil(Nil::Absent(mut path)) => {
-                // The path is for people: a chain that goes on for ever needs no longer one.
-                if path.len() < super::super::limits::NESTING {
-                    std::rc::Rc::make_mut(&mut path).push(Text::from(name));
-                }
-                Ok(Value::Nil(Nil::Absent(path)))
-            }
+            Value::Nil(Nil::Absent(path)) => Ok(Value::Nil(Nil::Absent(extended(path, name)))),
+            // Go fails here.
+            Value::Nil(Nil::Null(path)) => Err(Fault::Missing(extended(path, name))),
             Value::Map(_) if has_arguments => {
                 Err(Fault::failed(format!("{name} is not a method but has arguments")))
             }
@@ -151,6 +159,11 @@ impl<'a> Evaluator<'a> {
         others: &'a [Operand],
         piped: Option<Value<'a>>,
     ) -> Outcome<'a> {
+        let is_needed = |value: &Value<'a>| match value.missing_field() {
+            Some(path) if function.absence == Absence::Needed => Err(Fault::Missing(path.clone())),
+            _ => Ok(()),
+        };
+        piped.as_ref().map_or(Ok(()), is_needed)?;
         let count = others.len() + usize::from(piped.is_some());
         check_count(function, count, others.len())?;
         let run = match function.body {
@@ -160,7 +173,9 @@ impl<'a> Evaluator<'a> {
         let mut values = Vec::with_capacity(count);
         for (index, other) in others.iter().enumerate() {
             let parameter = function.parameter(index).unwrap_or(Parameter::Any);
-            values.push(self.argument(dot, other, parameter, function.absence)?);
+            let value = self.argument(dot, other, parameter, function.absence)?;
+            is_needed(&value)?;
+            values.push(value);
         }
         if let Some(piped) = piped {
             let parameter = function.parameter(others.len()).unwrap_or(Parameter::Any);
@@ -169,9 +184,6 @@ impl<'a> Evaluator<'a> {
         self.at = operand.span.start;
         for value in &values {
             match value {
-                Value::Nil(Nil::Absent(path)) if function.absence == Absence::Needed => {
-                    return Err(Fault::Missing(path.clone()));
-                }
                 Value::Text(text) => self.context.heap.step_bytes(text.bytes().len())?,
                 Value::List(list) => {
                     let length = self.context.heap.list_length(*list);
@@ -248,12 +260,11 @@ impl<'a> Evaluator<'a> {
             | (Value::Float(_), Parameter::Float)
             | (Value::Text(_), Parameter::Text) => true,
             (Value::Map(map), Parameter::Map) => self.context.heap.map_type(*map) == MapType::Any,
-            (Value::Nil(Nil::Absent(path)), _)
-                if parameter != Parameter::Map || absence == Absence::Needed =>
-            {
-                return Err(Fault::Missing(path.clone()));
+            (Value::Nil(Nil::Absent(_)), Parameter::Map) if absence == Absence::Allowed => {
+                return Ok(Value::Map(self.context.heap.nil_map()?));
             }
-            (Value::Nil(Nil::Nothing | Nil::Absent(_)), Parameter::Map) => {
+            (Value::Nil(Nil::Absent(path) | Nil::Null(path)), _) => return Err(Fault::Missing(path.clone())),
+            (Value::Nil(Nil::Nothing), Parameter::Map) => {
                 return Ok(Value::Map(self.context.heap.nil_map()?));
             }
             _ => false,
@@ -270,6 +281,24 @@ impl<'a> Evaluator<'a> {
             }
         }))
     }
+}
+
+/// The path of a field below one that is absent.
+fn extended<'a>(mut path: FieldNames<'a>, name: &'a str) -> FieldNames<'a> {
+    // The path is for people: a chain that goes on for ever needs no longer one.
+    if path.len() < NESTING {
+        Rc::make_mut(&mut path).push(Text::from(name));
+    }
+    path
+}
+
+/// A field that is absent from a value which is not of the data has the name that the template calls it by.
+fn named<'a>(value: Value<'a>, variable: Option<&'a str>, names: &'a [String]) -> Value<'a> {
+    let Value::Nil(Nil::Nothing) = value else {
+        return value;
+    };
+    let path = variable.into_iter().chain(names.iter().map(String::as_str)).map(Text::from);
+    Value::Nil(Nil::Absent(Rc::new(path.collect())))
 }
 
 fn check_count<'a>(function: &Function, count: usize, written: usize) -> Result<(), Fault<'a>> {

@@ -35,10 +35,6 @@ impl Origin {
         field
     }
 
-    fn fields(&self, names: &[String]) -> Origin {
-        names.iter().fold(self.clone(), |origin, name| origin.field(name))
-    }
-
     fn or(mut self, other: Origin) -> Origin {
         self.places.extend(other.places);
         for (key, entry) in other.entries {
@@ -77,11 +73,8 @@ type Variables = Vec<(String, Origin)>;
 impl Reader<'_> {
     fn note(&mut self, origin: &Origin, extent: Extent) {
         for place in &origin.places {
-            // The root itself is always there.
-            if place.is_empty() && extent == Extent::Presence {
-                continue;
-            }
-            let extent = if place.is_empty() { Extent::Below } else { extent };
+            let is_whole = place.is_empty() && extent == Extent::Value;
+            let extent = if is_whole { Extent::Below } else { extent };
             self.noted.insert(FieldPath::new(place.clone(), extent));
         }
         for entry in origin.entries.values() {
@@ -90,6 +83,15 @@ impl Reader<'_> {
                 self.note(entry, extent);
             }
         }
+    }
+
+    /// The place of a field below a value. Going there can fail, whatever becomes of it.
+    fn fields(&mut self, origin: &Origin, names: &[String]) -> Origin {
+        let field = names.iter().fold(origin.clone(), |origin, name| origin.field(name));
+        for place in field.places.iter().filter(|_| !names.is_empty()) {
+            self.noted.insert(FieldPath::new(place.clone(), Extent::Way));
+        }
+        field
     }
 
     /// Notes a value as a whole: nothing in it needs to be followed any further.
@@ -223,13 +225,17 @@ impl Reader<'_> {
         match &operand.kind {
             OperandKind::Function(function) => self.function(function, &[], None, dot, variables, depth),
             OperandKind::Dot => dot.clone(),
-            OperandKind::Field(names) => dot.fields(names),
+            OperandKind::Field(names) => self.fields(dot, names),
             OperandKind::Variable(name, names) => {
                 let variable = variables.iter().rev().find(|(known, _)| known == name);
-                variable.map(|(_, origin)| origin.fields(names)).unwrap_or_default()
+                let origin = variable.map(|(_, origin)| origin.clone()).unwrap_or_default();
+                self.fields(&origin, names)
             }
             OperandKind::Parentheses(pipeline) => self.pipeline(pipeline, dot, variables, depth),
-            OperandKind::Chain(inner, names) => self.operand(inner, dot, variables, depth).fields(names),
+            OperandKind::Chain(inner, names) => {
+                let origin = self.operand(inner, dot, variables, depth);
+                self.fields(&origin, names)
+            }
             OperandKind::Nil | OperandKind::Bool(_) | OperandKind::Number(_) | OperandKind::Text(_) => {
                 Origin::default()
             }
@@ -283,6 +289,8 @@ impl Reader<'_> {
             ("set", [map, key, value]) => {
                 self.note(&key.origin, Extent::Value);
                 self.note(&value.origin, Extent::Value);
+                // Nothing can be set in a map that is absent.
+                self.note(&map.origin, Extent::Value);
                 map.origin.clone()
             }
             (
@@ -307,7 +315,7 @@ impl Reader<'_> {
         for key in keys {
             self.note(&key.origin, Extent::Value);
             origin = match &key.constant {
-                Some(key) => origin.field(key),
+                Some(key) => self.fields(&origin, std::slice::from_ref(key)),
                 None => self.consume(&origin, Extent::Below),
             };
         }

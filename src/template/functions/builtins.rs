@@ -1,9 +1,12 @@
 //! What Go's `text/template` has built in, without comparisons and escaping.
 
+use std::rc::Rc;
+
 use super::super::fault::Fault;
 use super::super::format::Printer;
 use super::super::value::{MapType, Text, Value};
 use super::Parameter::{Any, Text as TextParameter};
+use super::conversion::text_of;
 use super::{Absence, Arguments, Body, Context, Function, Outcome};
 
 const GROUP: &str = "Go";
@@ -43,7 +46,15 @@ fn index<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
     if item.is_nil() {
         return Err(Fault::failed("index of untyped nil"));
     }
-    for key in arguments.from(1) {
+    for (at, key) in arguments.from(1).iter().enumerate() {
+        if let Some(path) = item.missing_field() {
+            // The whole path is what is waited for.
+            let mut path = path.to_vec();
+            for key in arguments.from(1 + at) {
+                path.push(text_of(&mut context.heap, key)?);
+            }
+            return Err(Fault::Missing(Rc::new(path)));
+        }
         item = element(context, &item, key)?;
     }
     Ok(item)
@@ -52,7 +63,6 @@ fn index<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
 fn element<'a>(context: &mut Context<'a>, item: &Value<'a>, key: &Value<'a>) -> Outcome<'a> {
     let type_name = key.type_name(&context.heap);
     match item {
-        Value::Nil(super::super::value::Nil::Absent(path)) => Err(Fault::Missing(path.clone())),
         Value::Nil(_) => Err(Fault::failed("index of nil pointer")),
         Value::Text(text) => {
             let bytes = text.bytes();

@@ -123,7 +123,7 @@ fn atoi<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
 }
 
 /// `strconv.Atoi` gives the nearest int for a number out of range, and `atoi` ignores its error.
-fn beyond_range(text: &[u8]) -> i64 {
+pub(super) fn beyond_range(text: &[u8]) -> i64 {
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return 0;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::super::fault::Fault;
-use super::super::value::{Entries, ListType, MapType, Nil, Text, Value};
+use super::super::value::{Entries, ListType, MapType, Text, Value};
 use super::Parameter::{Any, Map, Text as TextParameter};
 use super::conversion::text_of;
 use super::{Arguments, Context, Function, Outcome};
@@ -48,7 +48,7 @@ fn dict<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome
     let mut entries = Entries::new();
     for pair in arguments.all().chunks(2) {
         let [key, value @ ..] = pair else { continue };
-        if let Value::Nil(Nil::Absent(path)) = key {
+        if let Some(path) = key.missing_field() {
             return Err(Fault::Missing(Rc::clone(path)));
         }
         let value = value.first().cloned().unwrap_or(Value::Text(Text::from("")));
@@ -79,8 +79,7 @@ fn unset<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
 
 fn has_key<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let value = context.heap.entry(arguments.map(0)?, arguments.bytes(1)?);
-    // A null of the data is a field that is absent.
-    Ok(Value::Bool(value.is_some_and(|value| !matches!(value, Value::Nil(Nil::Absent(_))))))
+    Ok(Value::Bool(value.is_some()))
 }
 
 fn pluck<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
@@ -151,15 +150,13 @@ fn dig<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<
     for key in keys {
         match key {
             Value::Text(name) => names.push(name),
-            Value::Nil(Nil::Absent(path)) => return Err(Fault::Missing(Rc::clone(path))),
             other => return Err(conversion_fault(context, other, "string")),
         }
     }
     for name in names {
         let map = map_of(context, &value)?;
         match context.heap.entry(map, name.bytes()) {
-            // A null of the data is a field that is absent.
-            None | Some(Value::Nil(Nil::Absent(_))) => return Ok(default.clone()),
+            None => return Ok(default.clone()),
             Some(found) => value = found,
         }
     }
@@ -169,12 +166,14 @@ fn dig<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<
 fn map_of<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<super::super::value::MapId, Fault<'a>> {
     match value {
         Value::Map(map) if context.heap.map_type(*map) == MapType::Any => Ok(*map),
-        Value::Nil(Nil::Absent(path)) => Err(Fault::Missing(Rc::clone(path))),
         other => Err(conversion_fault(context, other, "map[string]interface {}")),
     }
 }
 
 fn conversion_fault<'a>(context: &Context<'a>, value: &Value<'a>, expected: &str) -> Fault<'a> {
+    if let Some(path) = value.missing_field() {
+        return Fault::Missing(Rc::clone(path));
+    }
     let found = value.type_name(&context.heap);
     Fault::failed(format!("interface conversion: interface {{}} is {found}, not {expected}"))
 }

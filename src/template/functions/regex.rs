@@ -5,7 +5,7 @@ mod translate;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
 use super::super::fault::Fault;
 use super::super::limits::{Limit, REGEX_BYTES, REGEX_PROGRAM_BYTES};
@@ -73,12 +73,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// The expressions of one render, each compiled once.
 #[derive(Default)]
-pub(in crate::template) struct Regexes(BTreeMap<Vec<u8>, Rc<Regex>>);
+pub(in crate::template) struct Regexes(BTreeMap<Vec<u8>, Rc<Compiled>>);
+
+struct Compiled {
+    regex: Regex,
+    /// The names of the groups, from the first one on.
+    groups: Vec<String>,
+}
 
 /// How many expressions are kept at the same time.
 const KEPT: usize = 16;
 
-fn compiled<'a>(context: &mut Context<'a>, pattern: &[u8], length: usize) -> Result<Rc<Regex>, Fault<'a>> {
+fn compiled<'a>(context: &mut Context<'a>, pattern: &[u8], length: usize) -> Result<Rc<Compiled>, Fault<'a>> {
     // In the worst case each byte of the text is compared with each part of the expression.
     context.heap.step(length / 256 * pattern.len())?;
     if let Some(known) = context.regexes.0.get(pattern) {
@@ -92,7 +98,7 @@ fn compiled<'a>(context: &mut Context<'a>, pattern: &[u8], length: usize) -> Res
         std::str::from_utf8(pattern).map_err(|_| Fault::failed("error parsing regexp: invalid UTF-8"))?;
     let translated = translate::translate(text)
         .map_err(|message| Fault::failed(format!("error parsing regexp: {message}: `{text}`")))?;
-    let regex = RegexBuilder::new(&translated)
+    let regex = RegexBuilder::new(&translated.expression)
         .size_limit(REGEX_PROGRAM_BYTES)
         .dfa_size_limit(REGEX_PROGRAM_BYTES)
         .nest_limit(100)
@@ -104,20 +110,23 @@ fn compiled<'a>(context: &mut Context<'a>, pattern: &[u8], length: usize) -> Res
     if context.regexes.0.len() >= KEPT {
         context.regexes.0.clear();
     }
-    let regex = Rc::new(regex);
-    context.regexes.0.insert(pattern.to_vec(), Rc::clone(&regex));
-    Ok(regex)
+    let compiled = Rc::new(Compiled { regex, groups: translated.groups });
+    context.regexes.0.insert(pattern.to_vec(), Rc::clone(&compiled));
+    Ok(compiled)
 }
 
 /// The expression of the first argument for the text of the second.
-fn regex<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Result<Rc<Regex>, Fault<'a>> {
+fn expression<'a>(
+    context: &mut Context<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Rc<Compiled>, Fault<'a>> {
     let length = arguments.bytes(1)?.len();
     compiled(context, arguments.bytes(0)?, length)
 }
 
 fn must_match<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    let regex = regex(context, arguments)?;
-    Ok(Value::Bool(regex.is_match(arguments.bytes(1)?)))
+    let compiled = expression(context, arguments)?;
+    Ok(Value::Bool(compiled.regex.is_match(arguments.bytes(1)?)))
 }
 
 fn matches<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
@@ -128,9 +137,15 @@ fn matches<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outc
 }
 
 fn find<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    let regex = regex(context, arguments)?;
-    let found = regex.find(arguments.bytes(1)?).map_or(&b""[..], |found| found.as_bytes());
+    let compiled = expression(context, arguments)?;
+    let found = compiled.regex.find(arguments.bytes(1)?).map_or(&b""[..], |found| found.as_bytes());
     context.heap.text(found.to_vec())
+}
+
+/// Tells whether Go finds a match as well: an empty one never stands inside of a character.
+fn is_found_by_go(text: &[u8]) -> impl Fn(&Match<'_>) -> bool {
+    let valid = std::str::from_utf8(text).ok();
+    move |found| !found.is_empty() || valid.is_none_or(|text| text.is_char_boundary(found.start()))
 }
 
 fn limit(count: i64) -> usize {
@@ -138,9 +153,10 @@ fn limit(count: i64) -> usize {
 }
 
 fn find_all<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    let regex = regex(context, arguments)?;
+    let compiled = expression(context, arguments)?;
+    let text = arguments.bytes(1)?;
     let mut found: Vec<Text<'a>> = Vec::new();
-    for part in regex.find_iter(arguments.bytes(1)?).take(limit(arguments.int(2)?)) {
+    for part in compiled.regex.find_iter(text).filter(is_found_by_go(text)).take(limit(arguments.int(2)?)) {
         context.heap.step(1)?;
         context.heap.charge(part.len() + 16)?;
         found.push(Text::from(part.as_bytes().to_vec()));
@@ -154,17 +170,18 @@ fn find_all<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Out
 fn replaced<'a>(
     context: &mut Context<'a>,
     arguments: &Arguments<'_, 'a>,
-    replacement: impl Fn(&mut TextBuilder, &Captures<'_>) -> Result<(), Fault<'a>>,
+    replacement: impl Fn(&mut TextBuilder, &Captures<'_>, &[String]) -> Result<(), Fault<'a>>,
 ) -> Outcome<'a> {
-    let regex = regex(context, arguments)?;
+    let compiled = expression(context, arguments)?;
     let text = arguments.bytes(1)?;
     let mut result = TextBuilder::default();
     let mut end = 0;
-    for captures in regex.captures_iter(text) {
-        let Some(whole) = captures.get(0) else { continue };
+    let is_found = is_found_by_go(text);
+    for captures in compiled.regex.captures_iter(text) {
+        let Some(whole) = captures.get(0).filter(&is_found) else { continue };
         context.heap.step(1)?;
         result.push(text.get(end..whole.start()).unwrap_or_default())?;
-        replacement(&mut result, &captures)?;
+        replacement(&mut result, &captures, &compiled.groups)?;
         end = whole.end();
     }
     result.push(text.get(end..).unwrap_or_default())?;
@@ -173,16 +190,21 @@ fn replaced<'a>(
 
 fn replace_literal<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let literal = arguments.bytes(2)?;
-    replaced(context, arguments, |result, _| result.push(literal))
+    replaced(context, arguments, |result, _, _| result.push(literal))
 }
 
 fn replace<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let template = arguments.bytes(2)?;
-    replaced(context, arguments, |result, captures| expand(result, template, captures))
+    replaced(context, arguments, |result, captures, groups| expand(result, template, captures, groups))
 }
 
 /// Go's `Regexp.Expand`: `$1`, `$name`, `${name}` and `$$`.
-fn expand<'a>(result: &mut TextBuilder, template: &[u8], captures: &Captures<'_>) -> Result<(), Fault<'a>> {
+fn expand<'a>(
+    result: &mut TextBuilder,
+    template: &[u8],
+    captures: &Captures<'_>,
+    groups: &[String],
+) -> Result<(), Fault<'a>> {
     let mut rest = template;
     while let Some(dollar) = rest.iter().position(|byte| *byte == b'$') {
         result.push(rest.get(..dollar).unwrap_or_default())?;
@@ -200,7 +222,11 @@ fn expand<'a>(result: &mut TextBuilder, template: &[u8], captures: &Captures<'_>
         };
         let group = match name.parse::<usize>() {
             Ok(index) if name.len() == 1 || !name.starts_with('0') => captures.get(index),
-            _ => captures.name(name),
+            // The first group of that name that took part.
+            _ => (1..)
+                .zip(groups)
+                .filter(|(_, known)| *known == name)
+                .find_map(|(index, _)| captures.get(index)),
         };
         if let Some(group) = group {
             result.push(group.as_bytes())?;
@@ -230,7 +256,7 @@ fn group_name(text: &[u8]) -> Option<(&str, &[u8])> {
 
 /// Go's `Regexp.Split`
 fn split<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    let regex = regex(context, arguments)?;
+    let compiled = expression(context, arguments)?;
     let (text, most) = (arguments.bytes(1)?, limit(arguments.int(2)?));
     if most == 0 {
         return context.heap.nil_list(ListType::Text);
@@ -240,7 +266,7 @@ fn split<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
     }
     let mut parts: Vec<&[u8]> = Vec::new();
     let (mut start, mut end) = (0, 0);
-    for found in regex.find_iter(text).take(most) {
+    for found in compiled.regex.find_iter(text).filter(is_found_by_go(text)).take(most) {
         context.heap.step(1)?;
         if parts.len() + 1 == most {
             break;

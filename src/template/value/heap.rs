@@ -61,12 +61,12 @@ pub(in crate::template) struct Heap<'a> {
 impl<'a> Heap<'a> {
     /// The data as a value. Nothing is copied before it is looked at.
     pub(in crate::template) fn root(&mut self, data: &'a Json) -> Value<'a> {
-        self.adopt(data, Origin::Root)
+        if data.is_null() { Value::NOTHING } else { self.adopt(data, Origin::Root) }
     }
 
     fn adopt(&mut self, json: &'a Json, origin: Origin<'a>) -> Value<'a> {
         match json {
-            Json::Null => Value::Nil(Nil::Absent(Rc::new(self.path(Some(&origin)).unwrap_or_default()))),
+            Json::Null => Value::Nil(Nil::Null(Rc::new(self.path(Some(&origin)).unwrap_or_default()))),
             Json::Bool(value) => Value::Bool(*value),
             Json::Number(number) => match number.as_i64() {
                 Some(integer) => Value::Int64(integer),

@@ -1,7 +1,5 @@
 //! `stackflux diff`: over the releases of `examples/`, and over two of a test's own that differ in every way they can.
 
-#![allow(clippy::disallowed_methods, reason = "a test writes the files that it needs")]
-
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,7 +1,5 @@
 //! `stackflux template`: over the examples, and over templates of a test's own.
 
-#![allow(clippy::disallowed_methods, reason = "a test writes the files that it needs")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::session::{Result, Row, Session, with};
+use crate::session::{Result, Session, Sought, with};
 
 const API: &str = "helm.toolkit.fluxcd.io/v2";
 const KIND: &str = "HelmRelease";
 
 pub(crate) fn record(session: &Session) -> Result<()> {
-    let chart = Row { file: "-", kind: "HelmChart", name: "addon", shows: &["Ready=True", "Observed"] };
+    let chart = Sought { kind: "HelmChart", name: "addon", shows: &["Ready=True", "Observed"] };
     let chart = session.wait(&chart, 0)?;
     let version = chart
         .pointer("/status/artifact/revision")
@@ -49,7 +49,7 @@ impl Releases<'_> {
     }
 
     fn row(&self, file: &str, name: &str, shows: &[&str], mark: usize) -> Result<()> {
-        self.session.record(&Row { file, kind: KIND, name, shows }, mark, self.version)
+        self.session.record(file, &Sought { kind: KIND, name, shows }, mark, self.version)
     }
 
     fn apply_all(&self) -> Result<()> {
@@ -143,8 +143,7 @@ impl Releases<'_> {
     fn drifted(&self) -> Result<()> {
         let drift = r#"{"data": {"colour": "red"}}"#;
         for name in ["good", "reported"] {
-            let ready =
-                Row { file: "-", kind: KIND, name, shows: &["Ready=True", "!Reconciling", "Observed"] };
+            let ready = Sought { kind: KIND, name, shows: &["Ready=True", "!Reconciling", "Observed"] };
             self.session.wait(&ready, 0)?;
             self.session.workload()?.kubectl(&[
                 "patch",
@@ -167,13 +166,8 @@ impl Releases<'_> {
         let written = Self::spec("good", &[("values", json!({"colour": "green"}))]);
         let foreign = json!({"spec": {"values": {"added": "by somebody"}}});
         self.session.patch("helmrelease", "good", &foreign)?;
-        let row = Row {
-            file: "helm-release-edited",
-            kind: KIND,
-            name: "good",
-            shows: &["Ready=True", "!Reconciling", "Observed"],
-        };
-        self.session.record_foreign(&row, mark, self.version, &written)?;
+        let sought = Sought { kind: KIND, name: "good", shows: &["Ready=True", "!Reconciling", "Observed"] };
+        self.session.record_foreign("helm-release-edited", &sought, mark, self.version, &written)?;
         self.session.patch("helmrelease", "good", &json!({"spec": {"suspend": true}}))?;
         self.row("helm-release-suspended", "good", &["Suspended"], mark)?;
         self.session.delete("helmrelease", "reported")?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::session::{Result, Row, Session, with};
+use crate::session::{Result, Session, Sought, with};
 
 const API: &str = "kustomize.toolkit.fluxcd.io/v1";
 const KIND: &str = "Kustomization";
@@ -40,25 +40,28 @@ pub(crate) fn record(session: &Session) -> Result<()> {
         ("kustomization-retries-health", "stuck", &["Ready=Unknown", "Healthy=False"]),
     ];
     for (file, name, shows) in rows {
-        session.record(&Row { file, kind: KIND, name, shows }, 0, version)?;
+        session.record(file, &Sought { kind: KIND, name, shows }, 0, version)?;
     }
     let mark = session.mark();
     session.request("kustomization", "good")?;
     let look = ["Ready=Unknown", "Reconciling=True"];
     session.record(
-        &Row { file: "kustomization-at-the-interval", kind: KIND, name: "good", shows: &look },
+        "kustomization-at-the-interval",
+        &Sought { kind: KIND, name: "good", shows: &look },
         mark,
         version,
     )?;
     session.patch("kustomization", "good", &json!({"spec": {"suspend": true}}))?;
     session.record(
-        &Row { file: "kustomization-suspended", kind: KIND, name: "good", shows: &["Suspended"] },
+        "kustomization-suspended",
+        &Sought { kind: KIND, name: "good", shows: &["Suspended"] },
         mark,
         version,
     )?;
     session.delete("kustomization", "stuck")?;
     session.record(
-        &Row { file: "kustomization-terminating", kind: KIND, name: "stuck", shows: &["Terminating"] },
+        "kustomization-terminating",
+        &Sought { kind: KIND, name: "stuck", shows: &["Terminating"] },
         mark,
         version,
     )

@@ -33,9 +33,8 @@ pub(crate) struct Session {
     data: String,
 }
 
-/// A row: the file's name, the object, and what it has to show.
-pub(crate) struct Row<'a> {
-    pub(crate) file: &'a str,
+/// A state of an object that is waited for.
+pub(crate) struct Sought<'a> {
     pub(crate) kind: &'a str,
     pub(crate) name: &'a str,
     /// Beginnings of `Type=Status Reason: message`, each of some condition; with `!` of none.
@@ -149,39 +148,41 @@ impl Session {
         self.states.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The first state after `mark` that shows what `row` asks for.
-    pub(crate) fn wait(&self, row: &Row<'_>, mark: usize) -> Result<Value> {
+    /// The first state after `mark` that is the one that is sought.
+    pub(crate) fn wait(&self, sought: &Sought<'_>, mark: usize) -> Result<Value> {
         let began = Instant::now();
         while began.elapsed() < TIMEOUT {
             {
                 let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(state) = states.iter().skip(mark).find(|state| row.is_met(state)) {
+                if let Some(state) = states.iter().skip(mark).find(|state| sought.is_met(state)) {
                     return Ok(state.clone());
                 }
             }
             thread::sleep(Duration::from_millis(100));
         }
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = states.iter().rev().find(|state| row.is_of(state)).unwrap_or(&Value::Null);
-        Err(format!("{}: {} never shows {:?}, last is {last:#}", row.file, row.name, row.shows).into())
+        let last = states.iter().rev().find(|state| sought.is_of(state)).unwrap_or(&Value::Null);
+        Err(format!("{} {} never shows {:?}, last is {last:#}", sought.kind, sought.name, sought.shows)
+            .into())
     }
 
-    /// Waits for the row and writes its file. `version` is what stackflux would expect of the object.
-    pub(crate) fn record(&self, row: &Row<'_>, mark: usize, version: &str) -> Result<()> {
-        let state = self.wait(row, mark)?;
-        self.write(row.file, &json!({"version": version, "object": trimmed(state, false)}))
+    /// Waits for the state and writes the file. `version` is what stackflux would expect of the object.
+    pub(crate) fn record(&self, file: &str, sought: &Sought<'_>, mark: usize, version: &str) -> Result<()> {
+        let state = self.wait(sought, mark)?;
+        self.write(file, &json!({"version": version, "object": trimmed(state, false)}))
     }
 
     /// As [`Session::record`] for an object that somebody changed after stackflux wrote this spec of it.
     pub(crate) fn record_foreign(
         &self,
-        row: &Row<'_>,
+        file: &str,
+        sought: &Sought<'_>,
         mark: usize,
         version: &str,
         written: &Value,
     ) -> Result<()> {
-        let state = self.wait(row, mark)?;
-        self.write(row.file, &json!({"version": version, "written": written, "object": trimmed(state, true)}))
+        let state = self.wait(sought, mark)?;
+        self.write(file, &json!({"version": version, "written": written, "object": trimmed(state, true)}))
     }
 
     fn write(&self, file: &str, record: &Value) -> Result<()> {
@@ -193,7 +194,7 @@ impl Session {
     }
 }
 
-impl Row<'_> {
+impl Sought<'_> {
     fn is_of(&self, state: &Value) -> bool {
         let is = |pointer, text| state.pointer(pointer).and_then(Value::as_str) == Some(text);
         is("/kind", self.kind) && is("/metadata/name", self.name)
@@ -209,10 +210,11 @@ impl Row<'_> {
     }
 }
 
-/// The conditions of an object, each as `Type=Status Reason: message`; also `Observed`, `Attempted`, `Terminating` and `Suspended`.
+/// The conditions of an object, each as `Type=Status Reason: message`; also `Observed`, `Attempted`, `Terminating` and
+/// `Suspended`.
 ///
-/// Flux writes conditions first and the rest of a status after them, so that what a row is
-/// to show often has to say `Observed` or `Attempted`, too.
+/// Flux writes conditions first and the rest of a status after them, so that what is sought often has to be `Observed`
+/// or `Attempted`, too.
 fn said(state: &Value) -> Vec<String> {
     let text = |condition: &Value, field: &str| {
         condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()

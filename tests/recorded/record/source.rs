@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::session::{Result, Row, Session};
+use crate::session::{Result, Session, Sought};
 
 const API: &str = "source.toolkit.fluxcd.io/v1";
 
@@ -38,7 +38,7 @@ pub(crate) fn record(session: &Session) -> Result<()> {
         ("helm-chart-without-source", "HelmChart", "sourceless", &["Ready=False"], commit),
     ];
     for (file, kind, name, shows, version) in rows {
-        session.record(&Row { file, kind, name, shows }, 0, version)?;
+        session.record(file, &Sought { kind, name, shows }, 0, version)?;
     }
     Ok(())
 }

@@ -8,18 +8,32 @@ use std::fmt::Write;
 /// Go repeats nothing more often than this.
 const MOST_REPETITIONS: u32 = 1000;
 
+/// Go's classes in brackets.
+const NAMED_CLASSES: &[&str] = &[
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit",
+];
+
+/// An expression in the words of the crate.
+pub(super) struct Translation {
+    pub expression: String,
+    /// The names of the groups, from the first one on. Go lets several have the same.
+    pub groups: Vec<String>,
+}
+
 /// The expression for the crate, or what Go finds wrong with it.
-pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
-    let mut translator = Translator { rest: pattern, result: String::new() };
+pub(super) fn translate(pattern: &str) -> Result<Translation, &'static str> {
+    let mut translator = Translator { rest: pattern, result: String::new(), groups: Vec::new() };
     while let Some(character) = translator.next() {
         translator.item(character)?;
     }
-    Ok(translator.result)
+    Ok(Translation { expression: translator.result, groups: translator.groups })
 }
 
 struct Translator<'p> {
     rest: &'p str,
     result: String,
+    groups: Vec<String>,
 }
 
 type Translated<T = ()> = Result<T, &'static str>;
@@ -120,6 +134,7 @@ impl<'p> Translator<'p> {
     fn group(&mut self) -> Translated {
         self.result.push('(');
         if !self.accept("?") {
+            self.groups.push(String::new());
             return Ok(());
         }
         if self.accept("P<") || self.accept("<") {
@@ -127,8 +142,7 @@ impl<'p> Translator<'p> {
             if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
                 return Err("invalid named capture");
             }
-            // Writing to a String cannot fail.
-            let _ = write!(self.result, "?P<{name}>");
+            self.groups.push(name.to_owned());
             return Ok(());
         }
         self.result.push('?');
@@ -281,6 +295,9 @@ impl<'p> Translator<'p> {
         if self.rest.starts_with("[:")
             && let Some((name, rest)) = self.rest.get(2..).and_then(|inside| inside.split_once(":]"))
         {
+            if !NAMED_CLASSES.contains(&name.strip_prefix('^').unwrap_or(name)) {
+                return Err("invalid character class range");
+            }
             // Writing to a String cannot fail.
             let _ = write!(self.result, "[:{name}:]");
             self.rest = rest;
