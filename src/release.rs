@@ -9,6 +9,7 @@ pub mod digest;
 pub mod files;
 pub mod finding;
 pub mod ignore;
+pub mod images;
 pub mod values;
 
 mod addons;
@@ -136,6 +137,8 @@ pub struct Loaded {
     pub release: Release,
     /// Findings that are no errors.
     pub warnings: Findings,
+    /// The files in the unpacked form, where the release is packed.
+    pub unpacked: Option<Files>,
 }
 
 impl Release {
@@ -148,7 +151,7 @@ impl Release {
         match release {
             Some(mut release) if !findings.has_errors() => {
                 release.packed = unpacked.is_some();
-                Ok(Loaded { release, warnings: findings })
+                Ok(Loaded { release, warnings: findings, unpacked })
             }
             _ => Err(findings),
         }

@@ -98,12 +98,10 @@ fn nothing_wanted() -> CliError {
 }
 
 fn existing(arguments: &Arguments) -> Result<Existing, CliError> {
-    let written = arguments.output_dir.iter().filter(|directory| directory.is_dir());
-    let paths: Vec<PathBuf> = arguments.existing.iter().chain(written).cloned().collect();
+    let given = objects::read(&arguments.existing)?.into_iter().map(|sourced| sourced.object);
+    let written = arguments.output_dir.as_deref().map(directory::objects).transpose()?;
     let mut existing = Existing::default();
-    for sourced in objects::read(&paths)? {
-        existing.insert(&sourced.object);
-    }
+    given.chain(written.into_iter().flatten()).for_each(|object| existing.insert(&object));
     Ok(existing)
 }
 
@@ -132,10 +130,11 @@ fn deliver(arguments: &Arguments, plan: &Plan) -> Result<(), CliError> {
     };
     let written = directory::write(plan, directory)?;
     terminal::success(format!(
-        "{}: {} written, {} unchanged, {} removed",
+        "{}: {} written, {} unchanged, {} held back and kept, {} removed",
         directory.display(),
         written.changed,
         written.unchanged,
+        written.kept,
         written.removed
     ));
     Ok(())
@@ -157,6 +156,12 @@ fn report(plan: &Plan, stack: &Stack, found: &Found, clusters: &[ClusterInputs])
             cluster.namespace(),
             cluster.name(),
             stack.namespace
+        ));
+    }
+    for release in found.releases.values().filter(|release| release.packed) {
+        terminal::warning(format!(
+            "{} is packed: Flux finds its charts only where the stack repository has it unpacked",
+            release.name
         ));
     }
     for held in plan.held() {

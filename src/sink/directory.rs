@@ -1,11 +1,14 @@
 //! A directory with one file per object that is itself a valid Kustomize root.
 //!
 //! The list of resources in `kustomization.yaml` is at once the inventory: what it names and the new plan does not is
-//! removed. Files that it does not name are never touched, and a `kustomization.yaml` that is not ours is refused.
+//! removed, unless the plan holds it back: a Cluster that is paused keeps what it has. Files that the list does not
+//! name are never touched, and a `kustomization.yaml` that is not ours is refused.
 
 #![allow(clippy::disallowed_methods, reason = "a sink writes files")]
 
-use std::collections::BTreeMap;
+mod kept;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -26,6 +29,14 @@ pub enum DirectoryError {
     /// Somebody else's Kustomize root.
     #[error("{0} was not written by stackflux: name another directory, or remove that file")]
     NotOurs(PathBuf),
+    /// A file that an earlier plan wrote is no YAML any more.
+    #[error("{path}: {error}; it is an object that is not planned any more: mend it, or remove it")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: Box<serde_yaml::Error>,
+    },
     /// The file system refused.
     #[error("{path}: {source}")]
     Io {
@@ -43,6 +54,8 @@ pub struct Written {
     pub changed: usize,
     /// As they were.
     pub unchanged: usize,
+    /// Not planned now, and kept because it is held back.
+    pub kept: usize,
     /// Removed.
     pub removed: usize,
 }
@@ -52,16 +65,19 @@ pub fn write(plan: &Plan, directory: &Path) -> Result<Written, DirectoryError> {
     let before = inventory(directory)?;
     let files: BTreeMap<String, &PlannedObject> =
         plan.objects().map(|object| (path(object), object)).collect();
-    let mut written = Written::default();
+    let stale = before.into_iter().filter(|path| !files.contains_key(path));
+    let stale = stale.map(|path| Ok((read(&directory.join(&path))?, path)));
+    let (kept, stale) = kept::split(plan, stale.collect::<Result<_, DirectoryError>>()?);
+    let mut written = Written { kept: kept.len(), ..Written::default() };
     for (path, object) in &files {
         let changed = write_file(&directory.join(path), &documents(std::iter::once(&object.value)))?;
         *if changed { &mut written.changed } else { &mut written.unchanged } += 1;
     }
-    let resources: Vec<&String> = files.keys().collect();
+    let resources: BTreeSet<&String> = files.keys().chain(&kept).collect();
     let root = json!({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources});
     write_file(&directory.join(ROOT), &format!("{HEADER}{}", to_yaml(&root)))?;
-    for stale in before.iter().filter(|path| !files.contains_key(*path)) {
-        let path = directory.join(stale);
+    for path in stale {
+        let path = directory.join(path);
         match std::fs::remove_file(&path) {
             Ok(()) => written.removed += 1,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -69,6 +85,21 @@ pub fn write(plan: &Plan, directory: &Path) -> Result<Written, DirectoryError> {
         }
     }
     Ok(written)
+}
+
+/// The objects that earlier plans wrote to `directory`; none where there were none.
+pub fn objects(directory: &Path) -> Result<Vec<Value>, DirectoryError> {
+    inventory(directory)?.iter().map(|path| read(&directory.join(path))).collect()
+}
+
+/// The object in a file that an earlier plan wrote; null where somebody removed the file.
+fn read(path: &Path) -> Result<Value, DirectoryError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => serde_yaml::from_str(&text)
+            .map_err(|error| DirectoryError::Unreadable { path: path.to_owned(), error: Box::new(error) }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Value::Null),
+        Err(source) => Err(DirectoryError::Io { path: path.to_owned(), source }),
+    }
 }
 
 /// The file of an object: by what it is for, then by namespace and cluster, so that a pull request reads in the order

@@ -8,6 +8,12 @@ mod cluster_stack_cases;
 #[cfg(test)]
 mod crds;
 #[cfg(test)]
+mod generate;
+#[cfg(test)]
 mod oracle;
+#[cfg(test)]
+#[path = "../support.rs"]
+mod support;
+mod templates;
 #[cfg(test)]
 mod yaml;

@@ -4,11 +4,12 @@
 #![allow(clippy::disallowed_methods, reason = "tests read files and the environment")]
 
 mod case;
+mod fields;
 mod hostile;
 mod oracle;
 mod tally;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,30 @@ fn random_templates_give_go_s_answer() {
     println!("{}", tally.counts());
     assert_eq!(tally.total(), count, "every case is compared");
     tally.expect_none("random");
+}
+
+#[test]
+fn what_is_in_no_field_changes_nothing() {
+    let mut process = oracle::random(number_from("STACKFLUX_SEED", 20_261_121), 3_000);
+    let output = process.stdout.take().expect("the output of the oracle");
+    let unseen: Vec<_> = BufReader::new(output)
+        .lines()
+        .filter_map(|line| fields::unseen_dependence(&Case::read(&line.expect("a line of the oracle"))))
+        .collect();
+    assert!(process.wait().expect("the end of the oracle").success(), "the oracle failed");
+    assert!(unseen.is_empty(), "{} templates read more than they say:\n{}", unseen.len(), unseen.concat());
+}
+
+#[test]
+fn the_oracle_passes_its_own_tests() {
+    oracle::test();
+}
+
+#[test]
+fn the_engine_has_the_functions_of_the_oracle() {
+    let engine: BTreeSet<_> =
+        stackflux::template::functions().map(|function| function.name.to_owned()).collect();
+    assert_eq!(engine, oracle::functions());
 }
 
 #[test]

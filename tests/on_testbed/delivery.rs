@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use stackflux_testbed::{Object, Testbed};
 
-use crate::support::{commit_and_push, copy, git, scratch, stackflux};
+use crate::git::{commit_and_push, git};
+use crate::support::{copy, scratch, stackflux};
 use crate::text;
 
 const PATIENCE: Duration = Duration::from_secs(120);

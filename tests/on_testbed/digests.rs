@@ -10,7 +10,8 @@ use stackflux::release::{Digest, Limits, archive};
 use stackflux::source::directory;
 use stackflux_testbed::{Object, Testbed};
 
-use crate::support::{commit_and_push, git, scratch};
+use crate::git::{commit_and_push, git};
+use crate::support::scratch;
 use crate::text;
 
 #[test]

@@ -10,6 +10,9 @@ mod delivery;
 #[cfg(test)]
 mod digests;
 #[cfg(test)]
+#[path = "../support/git.rs"]
+mod git;
+#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
 

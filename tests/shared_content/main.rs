@@ -1,6 +1,9 @@
 //! The real stacks, read from the directory that `STACKFLUX_SHARED` names (`make test-shared`).
 
 #[cfg(test)]
+#[path = "../support/git.rs"]
+mod git;
+#[cfg(test)]
 mod openstack;
 #[cfg(test)]
 #[path = "../support.rs"]
@@ -8,6 +11,7 @@ mod support;
 
 use std::path::PathBuf;
 
+use stackflux::release::images::images;
 use stackflux::release::{Form, Hook, Limits, Loaded, Reason, Release};
 use stackflux::source::{Opened, open};
 
@@ -105,4 +109,26 @@ fn two_releases_of_one_class_differ_in_their_digests() {
     assert_ne!(first.digest, second.digest);
     assert_ne!(first.addons[0].digest, second.addons[0].digest);
     assert_eq!(first.digest, load("docker-ferrol-1-27-v1").release.digest);
+}
+
+#[test]
+fn images_of_real_charts() {
+    let limits = Limits::default();
+    let Opened::Release(release) = open(&shared("stacks/openstack-scs-1-32-v1"), &limits).unwrap() else {
+        panic!("no release")
+    };
+    let of = |addon: &str| images(&release.files, &format!("cluster-addon/{addon}"), &limits);
+    let starts = |addon: &str, image: &str| of(addon).iter().any(|found| found.starts_with(image));
+    assert!(
+        of("ccm").contains("registry.k8s.io/provider-os/openstack-cloud-controller-manager"),
+        "{:?}",
+        of("ccm")
+    );
+    assert!(starts("cni", "quay.io/cilium/cilium:v1.17.4"), "{:?}", of("cni"));
+    assert!(starts("csi", "registry.k8s.io/sig-storage/csi-attacher:v"), "{:?}", of("csi"));
+    assert!(
+        of("metrics-server").contains("registry.k8s.io/metrics-server/metrics-server"),
+        "{:?}",
+        of("metrics-server")
+    );
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde_json::Value;
 use stackflux_testbed::{Object, Testbed};
 
+use crate::git::{commit_and_push, git};
 use crate::shared;
-use crate::support::{commit_and_push, copy, git, scratch, stackflux};
+use crate::support::{copy, scratch, stackflux};
 
 const RELEASE: &str = "openstack-scs-1-32-v1";
 

@@ -67,14 +67,14 @@ appVersion: 1.34
 
 /// A release that a test makes and breaks.
 #[derive(Clone)]
-pub(super) struct Stack {
+pub(in crate::release) struct Stack {
     pub(super) name: String,
-    pub(super) files: Files,
+    pub(in crate::release) files: Files,
     pub(super) limits: Limits,
 }
 
 impl Stack {
-    pub(super) fn empty() -> Self {
+    pub(in crate::release) fn empty() -> Self {
         Self { name: NAME.to_owned(), files: Files::default(), limits: Limits::default() }
     }
 
@@ -103,11 +103,11 @@ impl Stack {
             .with("cluster-addon-values.yaml", "cluster: {{ .Cluster.metadata.name }}\n")
     }
 
-    pub(super) fn with(self, path: &str, content: &str) -> Self {
+    pub(in crate::release) fn with(self, path: &str, content: &str) -> Self {
         self.with_bytes(path, content.as_bytes().to_vec())
     }
 
-    pub(super) fn with_bytes(mut self, path: &str, content: Vec<u8>) -> Self {
+    pub(in crate::release) fn with_bytes(mut self, path: &str, content: Vec<u8>) -> Self {
         self.files.remove(path);
         self.files.insert(path, File { content, executable: false }).unwrap();
         self
@@ -174,7 +174,7 @@ pub(super) fn expect(
 }
 
 /// An archive of regular files.
-pub(super) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+pub(in crate::release) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let entries = files.iter().map(|(path, content)| (*path, EntryType::Regular, "", content.as_bytes()));
     raw_archive(entries)
 }

@@ -1,5 +1,6 @@
 //! The oracle: Go's own engine as a program, built from `tests/oracle` when it is first needed.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -31,28 +32,36 @@ pub(crate) fn conformance() -> PathBuf {
     directory
 }
 
+/// The names of all functions.
+pub(crate) fn functions() -> BTreeSet<String> {
+    let output = Command::new(program()).arg("functions").output().expect("the oracle starts");
+    String::from_utf8(output.stdout).expect("names").lines().map(str::to_owned).collect()
+}
+
+/// Runs the oracle's own tests.
+pub(crate) fn test() {
+    go(Command::new("go").args(["test", "./..."]));
+}
+
 /// The built program. Go's own build cache makes this quick when nothing has changed.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let program = directory().join("templates");
-        let built = Command::new("go")
-            .args(["build", "-o"])
-            .arg(&program)
-            .arg("./templates")
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle"))
-            .status();
-        match built {
-            Ok(status) => assert!(status.success(), "`go build` of tests/oracle failed"),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                panic!(
-                    "this test compares with Go's own engine: install Go 1.26 or newer (https://go.dev/dl)"
-                )
-            }
-            Err(error) => panic!("go: {error}"),
-        }
+        go(Command::new("go").args(["build", "-o"]).arg(&program).arg("./templates"));
         program
     })
+}
+
+/// Runs Go in the oracle's module.
+fn go(command: &mut Command) {
+    match command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle")).status() {
+        Ok(status) => assert!(status.success(), "{command:?} failed"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            panic!("this test compares with Go's own engine: install Go 1.26 or newer (https://go.dev/dl)")
+        }
+        Err(error) => panic!("{command:?}: {error}"),
+    }
 }
 
 fn directory() -> PathBuf {

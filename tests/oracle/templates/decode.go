@@ -54,3 +54,37 @@ func number(text string) (any, error) {
 	}
 	return strconv.ParseFloat(text, 64)
 }
+
+// withoutNulls is a document without the members of objects that are null, and whether there were any.
+func withoutNulls(document []byte) ([]byte, bool) {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil || !dropNulls(value) {
+		return nil, false
+	}
+	stripped, err := json.Marshal(value)
+	return stripped, err == nil
+}
+
+func dropNulls(value any) bool {
+	dropped := false
+	switch value := value.(type) {
+	case map[string]any:
+		for key, member := range value {
+			if member == nil {
+				delete(value, key)
+				dropped = true
+			} else if dropNulls(member) {
+				dropped = true
+			}
+		}
+	case []any:
+		for _, element := range value {
+			if dropNulls(element) {
+				dropped = true
+			}
+		}
+	}
+	return dropped
+}

@@ -20,9 +20,8 @@ type question struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// answer is what Go says. Either Output (or OutputHex where it is not UTF-8) or Error is there.
-type answer struct {
-	question
+// result is what Go says. Either Output (or OutputHex where it is not UTF-8) or Error is there.
+type result struct {
 	Output    *string `json:"output,omitempty"`
 	OutputHex *string `json:"output_hex,omitempty"`
 	Error     string  `json:"error,omitempty"`
@@ -30,32 +29,61 @@ type answer struct {
 	Missing   missing `json:"missing,omitempty"`
 }
 
+// answer is a case with what Go says.
+type answer struct {
+	question
+	result
+	// NullsAbsent is what Go says when the nulls of the data's objects are left out, where it fails over them otherwise.
+	NullsAbsent *result `json:"nulls_absent,omitempty"`
+}
+
 // evaluate answers one case within a number of steps. It never fails: what goes wrong is an answer too.
 func evaluate(asked question, steps int) answer {
-	result := answer{question: asked}
+	all := answer{question: asked, result: evaluateOnce(asked, steps)}
+	if all.Error != "exec" {
+		return all
+	}
+	if stripped, had := withoutNulls(asked.Data); had {
+		other := evaluateOnce(question{asked.ID, asked.Template, stripped}, steps)
+		if other.Error != all.Error || other.Missing != all.Missing {
+			all.NullsAbsent = &other
+		}
+	}
+	return all
+}
+
+func evaluateOnce(asked question, steps int) result {
+	var answered result
 	output, err := execute(asked, steps, nil)
-	result.Error, result.Message = class(err)
-	if result.Error != "parse" {
-		result.Missing = lookForMissing(asked, steps)
+	answered.Error, answered.Message = class(err)
+	if answered.Error != "parse" {
+		answered.Missing = lookForMissing(asked, steps)
 	}
 	if err != nil {
-		return result
+		return answered
 	}
 	if utf8.ValidString(output) {
-		result.Output = &output
-		return result
+		answered.Output = &output
+		return answered
 	}
 	encoded := hex.EncodeToString([]byte(output))
-	result.OutputHex = &encoded
-	return result
+	answered.OutputHex = &encoded
+	return answered
 }
+
+// complaints are what Go says of a nil before a function sees it.
+var complaints = []string{"nil pointer evaluating", "index of untyped nil", "index of nil pointer", "invalid value; expected", "got interface {}"}
 
 // lookForMissing evaluates the case a second time, with a look at every value that is needed.
 func lookForMissing(asked question, steps int) missing {
-	looking := &watch{}
+	looking := &watch{data: map[uintptr]bool{}}
 	_, err := execute(asked, steps, looking)
-	if looking.seen == nothingMissing && err != nil && strings.Contains(err.Error(), "nil pointer evaluating") {
-		return mayBeMissing
+	if looking.seen == nothingMissing && err != nil {
+		for _, complaint := range complaints {
+			if strings.Contains(err.Error(), complaint) {
+				return mayBeMissing
+			}
+		}
 	}
 	return looking.seen
 }
@@ -71,6 +99,7 @@ func execute(asked question, steps int, looking *watch) (string, error) {
 	limits := newGuard(steps)
 	parsed := template.New(templateName).Funcs(functionsIn(asked.Template)).Funcs(limits.functions())
 	if looking != nil {
+		looking.remember(data)
 		parsed.Funcs(looking.functions())
 	}
 	if parsed, err = parsed.Parse(asked.Template); err != nil {

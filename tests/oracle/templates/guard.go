@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"text/template/parse"
@@ -252,17 +252,14 @@ func toward(start, stop int) int {
 	return 1
 }
 
-// sequence refuses more numbers than maximumValue, and steps that would overflow and never end.
+// sequence refuses more numbers than maximumValue, and ends that overflow and change the direction.
 func sequence(start, stop, step int) string {
-	distance, stride := float64(stop)-float64(start), float64(step)
-	if step == 0 || (distance < 0) != (stride < 0) {
+	if step == 0 {
 		return ""
 	}
-	if distance/stride > maximumValue {
-		return fmt.Sprintf("sequence of %g", distance/stride)
-	}
-	if edge := float64(1 << 62); float64(stop)+stride > edge || float64(stop)+stride < -edge {
-		return "sequence overflow"
+	count := math.Abs((float64(stop) - float64(start)) / float64(step))
+	if reach := math.Abs(float64(stop)) + math.Abs(float64(step)); count > maximumValue || reach > 1<<62 {
+		return "sequence"
 	}
 	return ""
 }

@@ -39,13 +39,45 @@ const (
 )
 
 // watch records values that were nil where they were printed or passed on.
-type watch struct{ seen missing }
+type watch struct {
+	seen missing
+	// data has the addresses of all maps of the data.
+	data map[uintptr]bool
+}
 
-// functions are what the rewritten trees call: both give back their argument.
+// functions are what the rewritten trees call: both give back their last argument. The first argument of a direct look is where the path starts: it
+// must be data, what a template made itself will not get another field by waiting.
 func (w *watch) functions() template.FuncMap {
 	return template.FuncMap{
-		directName:   func(value reflect.Value) reflect.Value { return w.look(value, mustBeMissing) },
+		directName: func(start, value reflect.Value) reflect.Value {
+			if w.isData(start) {
+				return w.look(value, mustBeMissing)
+			}
+			return w.look(value, mayBeMissing)
+		},
 		indirectName: func(value reflect.Value) reflect.Value { return w.look(value, mayBeMissing) },
+	}
+}
+
+func (w *watch) isData(value reflect.Value) bool {
+	if value.Kind() == reflect.Interface {
+		value = value.Elem()
+	}
+	return value.Kind() == reflect.Map && w.data[value.Pointer()]
+}
+
+// remember notes the maps of the data.
+func (w *watch) remember(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		w.data[reflect.ValueOf(value).Pointer()] = true
+		for _, member := range value {
+			w.remember(member)
+		}
+	case []any:
+		for _, element := range value {
+			w.remember(element)
+		}
 	}
 }
 
@@ -68,7 +100,7 @@ func rewrite(list *parse.ListNode) {
 		case *parse.ActionNode:
 			rewritePipe(node.Pipe)
 			if len(node.Pipe.Decl) == 0 {
-				node.Pipe.Cmds = append(node.Pipe.Cmds, command0(lookName(node.Pipe.Cmds)))
+				node.Pipe.Cmds = append(node.Pipe.Cmds, lookCommand(pathStart(node.Pipe.Cmds)))
 			}
 		case *parse.IfNode:
 			rewriteBranch(&node.BranchNode)
@@ -88,24 +120,38 @@ func rewriteBranch(branch *parse.BranchNode) {
 	rewrite(branch.ElseList)
 }
 
-// lookName: direct when the value is that of a field path and nothing else.
-func lookName(commands []*parse.CommandNode) string {
-	if len(commands) == 1 && len(commands[0].Args) == 1 && isFieldPath(commands[0].Args[0]) {
-		return directName
+// lookCommand is the command that looks: directly where the value is that of a path, which starts at a node.
+func lookCommand(start parse.Node) *parse.CommandNode {
+	if start == nil {
+		return command0(indirectName)
 	}
-	return indirectName
+	command := command0(directName)
+	command.Args = append(command.Args, start)
+	return command
 }
 
-func isFieldPath(node parse.Node) bool {
+// pathStart is where a path starts when commands are a path of fields and nothing else.
+func pathStart(commands []*parse.CommandNode) parse.Node {
+	if len(commands) == 1 && len(commands[0].Args) == 1 {
+		return startOf(commands[0].Args[0])
+	}
+	return nil
+}
+
+func startOf(node parse.Node) parse.Node {
 	switch node := node.(type) {
 	case *parse.FieldNode:
-		return true
+		return &parse.DotNode{NodeType: parse.NodeDot}
 	case *parse.VariableNode:
-		return len(node.Ident) > 1
+		if len(node.Ident) > 1 {
+			return &parse.VariableNode{NodeType: parse.NodeVariable, Ident: node.Ident[:1]}
+		}
 	case *parse.PipeNode:
-		return len(node.Decl) == 0 && lookName(node.Cmds) == directName
+		if len(node.Decl) == 0 {
+			return pathStart(node.Cmds)
+		}
 	}
-	return false
+	return nil
 }
 
 func rewritePipe(pipeline *parse.PipeNode) {
@@ -116,7 +162,7 @@ func rewritePipe(pipeline *parse.PipeNode) {
 	for i, command := range pipeline.Cmds {
 		name := functionName(command)
 		if i > 0 && name != "" && !testers[name] {
-			commands = append(commands, command0(needs(name, lookName(pipeline.Cmds[:i]))))
+			commands = append(commands, lookCommand(needs(name, pathStart(pipeline.Cmds[:i]))))
 		}
 		rewriteArguments(command, name)
 		commands = append(commands, command)
@@ -127,17 +173,14 @@ func rewritePipe(pipeline *parse.PipeNode) {
 // rewriteArguments wraps what a function gets; nested pipelines are rewritten everywhere.
 func rewriteArguments(command *parse.CommandNode, name string) {
 	for i, argument := range command.Args {
-		look := indirectName
-		if isFieldPath(argument) {
-			look = directName
-		}
+		start := startOf(argument)
 		descend(argument)
 		if i == 0 || name == "" || testers[name] {
 			continue
 		}
 		switch argument.(type) {
 		case *parse.FieldNode, *parse.VariableNode, *parse.ChainNode, *parse.PipeNode, *parse.DotNode, *parse.NilNode:
-			command.Args[i] = looked(argument, needs(name, look))
+			command.Args[i] = looked(argument, needs(name, start))
 		}
 	}
 }
@@ -152,18 +195,18 @@ func descend(node parse.Node) {
 }
 
 // looked is (look argument).
-func looked(argument parse.Node, look string) parse.Node {
-	call := command0(look)
+func looked(argument, start parse.Node) parse.Node {
+	call := lookCommand(start)
 	call.Args = append(call.Args, argument)
 	return pipe(call)
 }
 
-// needs weakens a direct look for functions that only carry or compare.
-func needs(function, look string) string {
+// needs forgets the path for functions that only carry or compare.
+func needs(function string, start parse.Node) parse.Node {
 	if carriers[function] {
-		return indirectName
+		return nil
 	}
-	return look
+	return start
 }
 
 func functionName(command *parse.CommandNode) string {

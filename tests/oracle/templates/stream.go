@@ -30,8 +30,8 @@ func answerStream(input io.Reader, output io.Writer) error {
 		if len(asked) == 0 {
 			return errors.Join(lines.Err(), writer.Flush())
 		}
-		for _, result := range answerBatch(asked, maximumSteps) {
-			if _, err := writer.Write(line(result)); err != nil {
+		for _, answered := range answerBatch(asked, maximumSteps) {
+			if _, err := writer.Write(line(answered)); err != nil {
 				return err
 			}
 		}
@@ -47,12 +47,12 @@ func answerRandom(output io.Writer, seed, first, count uint64) error {
 		for i := range asked {
 			asked[i] = randomQuestion(seed, number+uint64(i))
 		}
-		for _, result := range answerBatch(asked, randomSteps) {
-			if result.Error == "limit" || count == 0 {
+		for _, answered := range answerBatch(asked, randomSteps) {
+			if answered.Error == "limit" || count == 0 {
 				continue
 			}
 			count--
-			if _, err := writer.Write(line(result)); err != nil {
+			if _, err := writer.Write(line(answered)); err != nil {
 				return err
 			}
 		}
@@ -78,11 +78,11 @@ func answerBatch(asked []question, steps int) []answer {
 }
 
 // line is one answer as JSON, without the escapes that HTML needs.
-func line(result answer) []byte {
+func line(answered answer) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(result); err != nil {
+	if err := encoder.Encode(answered); err != nil {
 		panic(err) // The answer is strings and valid JSON.
 	}
 	return text.Bytes()

@@ -72,10 +72,15 @@ func TestMissing(t *testing.T) {
 		`{{ list .b | len }}`:                       mayBeMissing,
 		`{{ print nil }}`:                           mayBeMissing,
 		`{{ .a.n.q }}`:                              mayBeMissing,
-		`{{ fail "x" }}{{ .b }}`:                    nothingMissing,
-		`{{ .b }}{{ fail "x" }}`:                    mustBeMissing,
-		`{{ and false (upper .b) }}`:                nothingMissing,
-		`{{ template "t" .b }}{{ define "t" }}{{ . }}{{ end }}`: mayBeMissing,
+		`{{ template "t" }}{{ define "t" }}{{ .x }}{{ end }}`:    mayBeMissing,
+		`{{ $x := dict }}{{ $x.b }}`:                             mayBeMissing,
+		`{{ template "t" .a }}{{ define "t" }}{{ .q }}{{ end }}`: mustBeMissing,
+		`{{ index .a "n" "q" }}`:                                 mayBeMissing,
+		`{{ ternary 1 2 .b }}`:                                   mayBeMissing,
+		`{{ fail "x" }}{{ .b }}`:                                 nothingMissing,
+		`{{ .b }}{{ fail "x" }}`:                                 mustBeMissing,
+		`{{ and false (upper .b) }}`:                             nothingMissing,
+		`{{ template "t" .b }}{{ define "t" }}{{ . }}{{ end }}`:  mayBeMissing,
 	} {
 		if got := ask(text, data).Missing; got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
@@ -117,5 +122,15 @@ func TestTheSameSeedGivesTheSameCases(t *testing.T) {
 	}
 	if !slices.Contains(lines, strings.TrimSpace(one.String())) {
 		t.Errorf("%s is not among the cases", one.String())
+	}
+}
+
+func TestNullsTakenAsAbsent(t *testing.T) {
+	answered := ask(`{{ if .a.n.x }}yes{{ else }}no{{ end }}`, `{"a":{"n":null}}`)
+	if answered.Error != "exec" || answered.NullsAbsent == nil || *answered.NullsAbsent.Output != "no" {
+		t.Errorf("%+v", answered)
+	}
+	if answered = ask(`{{ .a.x.y }}`, `{"a":{"n":null,"x":1}}`); answered.Error != "exec" || answered.NullsAbsent != nil {
+		t.Errorf("%+v", answered)
 	}
 }
