@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::error::CliError;
+use crate::release::finding::Printable;
 
 const GREEN: Style = AnsiColor::Green.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
@@ -22,7 +23,7 @@ pub(super) fn note(message: impl std::fmt::Display) {
 
 /// A detail of what was told before.
 pub(super) fn detail(message: impl std::fmt::Display) {
-    anstream::eprintln!("    {message}");
+    anstream::eprintln!("    {}", printable(&message.to_string()));
 }
 
 /// Something should be known.
@@ -49,7 +50,13 @@ pub(super) fn failure(error: &CliError) {
 }
 
 fn say(style: Style, glyph: char, message: impl std::fmt::Display) {
-    anstream::eprintln!("{style}{glyph}{style:#} {message}");
+    anstream::eprintln!("{style}{glyph}{style:#} {}", printable(&message.to_string()));
+}
+
+/// The lines of a text without control characters: it may repeat what others wrote, and a terminal would obey.
+fn printable(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| Printable(line).to_string()).collect();
+    lines.join("\n")
 }
 
 /// Writes data to standard output. A reader that has gone away (`| head`) is no error.

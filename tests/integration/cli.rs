@@ -5,6 +5,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "the tests of a program read files and how they were called")]
 
+mod diff;
+mod template;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::symlink;

@@ -95,9 +95,7 @@ impl Vendored {
     /// The name of the chart in this file, and the chart; `None` where the file is no archive of one.
     fn read(path: &str, file: &File) -> Option<(String, Self)> {
         let (_, name) = path.rsplit_once("/charts/")?;
-        if name.contains('/') || !name.ends_with(".tgz") {
-            return None;
-        }
+        name.strip_suffix(".tgz").filter(|name| !name.contains('/'))?;
         let files = archive::unpack(&file.content, path, &Limits::default()).ok()?;
         let top = files.directories("").into_iter().next()?;
         let chart = files.get(&format!("{top}/Chart.yaml"))?;

@@ -98,18 +98,25 @@ pub(super) struct AddonPart {
     pub(super) part: Part,
 }
 
-/// Name and version of a chart in both releases.
+/// A chart in both releases.
 #[derive(Serialize)]
 pub(super) struct ChartChange {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) from: Option<String>,
+    pub(super) from: Option<ChartName>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) to: Option<String>,
+    pub(super) to: Option<ChartName>,
+}
+
+/// Name and version of a chart.
+#[derive(Serialize)]
+pub(super) struct ChartName {
+    pub(super) name: String,
+    pub(super) version: String,
 }
 
 impl ChartChange {
     fn between(from: Option<&Chart>, to: Option<&Chart>) -> Option<Self> {
-        let called = |chart: &Chart| format!("{} {}", chart.name, chart.version);
+        let called = |chart: &Chart| ChartName { name: chart.name.clone(), version: chart.version.clone() };
         (from.is_some() || to.is_some()).then(|| Self { from: from.map(called), to: to.map(called) })
     }
 }

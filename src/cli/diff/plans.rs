@@ -139,13 +139,20 @@ pub(super) fn compare(
         content::resolve(&stack, release, &catalog, existing).map_err(CliError::from)
     };
 
-    let old = contents(from, &[from], &Existing::default())?;
+    let old = contents(from, &[from, to], &Existing::default())?;
     let old = Planned::new(&ReleaseInputs { stack: &stack, release: from, contents: &old }, &clusters)?;
     let mut existing = Existing::default();
     old.objects().for_each(|object| existing.insert(&object.value));
     let new = contents(to, &[from, to], &existing)?;
     let new = Planned::new(&ReleaseInputs { stack: &stack, release: to, contents: &new }, &clusters)?;
 
+    terminal::note(format!(
+        "each Cluster is planned as if spec.topology had class {} and version {}, and then {} and {}",
+        from.name.class_name(),
+        from.kubernetes,
+        to.name.class_name(),
+        to.kubernetes
+    ));
     let pairs = old.clusters.iter().zip(&new.clusters).zip(&clusters);
     Ok(Plans {
         objects: object_changes(&old.release, &new.release),

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::Differences;
 use super::files::{FileChange, Lines, VendoredChange};
-use super::parts::{Change, ChartChange, Part};
+use super::parts::{Change, ChartChange, ChartName, Part};
 use super::plans::{ClusterChange, Effect, ObjectChange, Plans, Verb};
 use crate::release::finding::Printable;
 
@@ -49,12 +49,8 @@ impl Text<'_> {
         let parts: Vec<(String, &Part)> = differences.parts.iter().collect();
         let width = parts.iter().map(|(title, _)| title.len()).max().unwrap_or_default();
         for (title, part) in &parts {
-            let chart =
-                part.chart.as_ref().map(|chart| format!("   {}", chart_change(chart))).unwrap_or_default();
-            let style = style_of(part.change);
-            let change = part.change.as_str();
-            let line = format!("  {title:width$}   {style}{change}{style:#}{chart}");
-            self.line(&line);
+            let (style, change) = (style_of(part.change), part.change.as_str());
+            self.line(format!("  {title:width$}   {style}{change}{style:#}{}", charts(part)).trim_end());
         }
         for (_, part) in parts {
             self.part(part);
@@ -121,29 +117,24 @@ impl Text<'_> {
     fn plans(&mut self, plans: &Plans) {
         self.line(&format!("\n{BOLD}Objects that all Clusters share{BOLD:#}"));
         self.objects(&plans.objects);
+        self.object_lines(&plans.objects);
         for cluster in &plans.clusters {
             self.cluster(cluster);
         }
     }
 
     fn cluster(&mut self, cluster: &ClusterChange) {
-        let (from, to) = (&self.differences.from, &self.differences.to);
-        let title = format!("Cluster {}/{}", cluster.namespace, cluster.name);
-        let version = if from.kubernetes == to.kubernetes {
-            format!("spec.topology.version {}", to.kubernetes)
-        } else {
-            format!("spec.topology.version from {} to {}", from.kubernetes, to.kubernetes)
-        };
-        let class = format!("its class taken from {} to {}, {version}", from.release, to.release);
-        self.line(&format!("\n{BOLD}{title}{BOLD:#}: {class}"));
+        self.line(&format!("\n{BOLD}Cluster {}/{}{BOLD:#}", cluster.namespace, cluster.name));
         self.objects(&cluster.objects);
         for held in &cluster.held {
-            let what =
-                held.addon.as_ref().map_or_else(|| "all of it".to_owned(), |addon| format!("addon {addon}"));
-            let message = Printable(&held.message).to_string();
-            self.line(&format!("  {YELLOW}held{YELLOW:#}      {what}: {}: {message}", held.reason));
+            let what = held.addon.as_ref().map_or("all of it".to_owned(), |addon| format!("addon {addon}"));
+            let mut message = held.message.lines();
+            let first = Printable(message.next().unwrap_or_default()).to_string();
+            self.line(&format!("  {YELLOW}held{YELLOW:#}      {what}: {}: {first}", held.reason));
+            message.for_each(|line| self.line(&format!("            {}", Printable(line))));
         }
         self.effects(cluster);
+        self.object_lines(&cluster.objects);
     }
 
     /// What Flux does in the workload cluster, and what it does not touch.
@@ -189,6 +180,10 @@ impl Text<'_> {
             }
             self.line(&line);
         }
+    }
+
+    /// The lines that differ of each object that stays.
+    fn object_lines(&mut self, objects: &[ObjectChange]) {
         for object in objects {
             let name = name_of(object);
             let (from, to) = (&self.differences.from.release, &self.differences.to.release);
@@ -224,13 +219,24 @@ fn style_of(change: Change) -> Style {
     }
 }
 
-/// `chart cni 1.0.0 → cni 1.1.0`, or the one name and version that there is.
-fn chart_change(chart: &ChartChange) -> String {
+/// What is said of a part's charts: its own where it is another, and the vendored ones that are others.
+fn charts(part: &Part) -> String {
+    let vendored = part.files.iter().filter_map(|file| file.chart.as_ref()).map(vendored_change);
+    let own = part.chart.as_ref().filter(|_| part.change != Change::Unchanged).and_then(chart_change);
+    let all: Vec<String> = own.into_iter().chain(vendored).collect();
+    if all.is_empty() { String::new() } else { format!("   {}", all.join(", ")) }
+}
+
+/// `chart cni 1.0.0 → 1.1.0`, or the one name and version that there is; `None` where they are the same.
+fn chart_change(chart: &ChartChange) -> Option<String> {
+    let called = |chart: &ChartName| format!("{} {}", chart.name, chart.version);
     let text = match (&chart.from, &chart.to) {
-        (Some(from), Some(to)) if from != to => format!("chart {from} → {to}"),
-        (from, to) => format!("chart {}", to.as_ref().or(from.as_ref()).map_or("", String::as_str)),
+        (Some(from), Some(to)) if from.name != to.name => format!("chart {} → {}", called(from), called(to)),
+        (Some(from), Some(to)) if from.version == to.version => return None,
+        (Some(from), Some(to)) => format!("chart {} → {}", called(from), to.version),
+        (from, to) => format!("chart {}", to.as_ref().or(from.as_ref()).map(called)?),
     };
-    Printable(&text).to_string()
+    Some(Printable(&text).to_string())
 }
 
 /// `chart cilium 1.16.5 → 1.17.1`, `chart cilium 1.17.1 added`, or `chart cilium 1.17.1, another archive`.
