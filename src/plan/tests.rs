@@ -116,14 +116,14 @@ fn a_new_release_changes_the_objects_of_the_changed_addon_only() {
     let (before, after) = (fixture.plan("v1", &["one", "two"]), fixture.plan("v2", &["one", "two"]));
     let inventory = Inventory::of(&before);
     let changes = diff(&after, &inventory);
-    let changed: Vec<String> = changes
+    let upgraded: Vec<String> = changes
         .iter()
         .filter_map(|change| match change {
             Change::Changed(object) => Some(object.id.to_string()),
             _ => None,
         })
         .collect();
-    assert_eq!(changed, ["HelmRelease stacks/one.cni", "HelmRelease stacks/two.cni"]);
+    assert_eq!(upgraded, ["HelmRelease stacks/one.cni", "HelmRelease stacks/two.cni"]);
     assert!(changes.iter().any(|change| matches!(change, Change::Removed(id) if id.kind == "Namespace")));
 }
 

@@ -1,5 +1,7 @@
 //! The integration tests: one binary, a module per area.
 
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
