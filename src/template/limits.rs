@@ -10,7 +10,7 @@ pub const NESTING: usize = 100;
 pub const CALLS: usize = 100;
 /// How many blocks, pipelines and calls may be open at the same time in one render.
 pub const OPEN: usize = 400;
-/// How much one render may do: one step is an action, a command, an iteration or 256 bytes read or made.
+/// How much one render may do: one step is an action, a command, an iteration or 64 bytes read or made.
 pub const STEPS: usize = 1_000_000;
 /// The longest text that a function may make, in bytes.
 pub const TEXT_BYTES: usize = 1024 * 1024;
