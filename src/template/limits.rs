@@ -6,6 +6,8 @@ pub const SOURCE_BYTES: usize = 256 * 1024;
 pub const OUTPUT_BYTES: usize = 1024 * 1024;
 /// How deep parentheses and blocks may be nested in a source, and containers in a value that is walked.
 pub const NESTING: usize = 100;
+/// How many variables may be declared at the same place.
+pub const VARIABLES: usize = 1_000;
 /// How many calls by `template` may be open at the same time.
 pub const CALLS: usize = 100;
 /// How many blocks, pipelines and calls may be open at the same time in one render.
