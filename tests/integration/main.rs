@@ -10,6 +10,8 @@ mod cluster_stack_cases;
 #[cfg(test)]
 mod crds;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod generate;
 #[cfg(test)]
 mod oracle;
