@@ -11,7 +11,7 @@ pub const VARIABLES: usize = 1_000;
 /// How many calls by `template` may be open at the same time.
 pub const CALLS: usize = 100;
 /// How many blocks, pipelines and calls may be open at the same time in one render.
-pub const OPEN: usize = 400;
+pub const OPEN: usize = 300;
 /// How much one render may do: one step is an action, a command, an iteration or 64 bytes read or made.
 pub const STEPS: usize = 1_000_000;
 /// The longest text that a function may make, in bytes.

@@ -202,6 +202,31 @@ fn deep_sources_are_refused() {
 }
 
 #[test]
+fn the_deepest_that_is_allowed_fits_the_stack() {
+    let nested = |open: &str, inside: &str| format!("{}{inside}{}", open.repeat(97), "{{ end }}".repeat(97));
+    let parentheses = format!("{}.{}", "(".repeat(97), ")".repeat(97));
+    let call = |next: &str| format!("{{{{ template \"a\" {next} }}}}");
+    for body in [
+        nested("{{ if . }}", &call(".")),
+        nested("{{ with . }}", &call(".next")),
+        nested("{{ range list $ }}", &call("$")),
+        call(&parentheses),
+        format!("{{{{ with {parentheses} }}}}{}{{{{ end }}}}", call(&parentheses)),
+        "{{ if . }}{{ with . }}{{ range list . }}{{ template \"a\" . }}{{ end }}{{ end }}{{ end }}"
+            .to_owned(),
+    ] {
+        let source = format!("{{{{ define \"a\" }}}}{body}{{{{ end }}}}{{{{ template \"a\" . }}}}");
+        let thread = std::thread::Builder::new().stack_size(3 << 19);
+        let rendered =
+            thread.spawn(move || render(&source).map(|_| ())).expect("a thread").join().expect("no panic");
+        assert!(
+            matches!(rendered, Ok(()) | Err(RenderError::Limit { limit: Limit::Depth, .. })),
+            "{rendered:?}"
+        );
+    }
+}
+
+#[test]
 fn the_table_has_each_function_once() {
     let mut names: Vec<_> = functions().map(|function| function.name).collect();
     let count = names.len();

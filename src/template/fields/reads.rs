@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::functions::Function;
-use super::super::limits::NESTING;
+use super::super::limits::{NESTING, OPEN};
 use super::super::syntax::{
     Branches, Call, Command, Node, Operand, OperandKind, Pipeline, RangeNode, Templates,
 };
@@ -62,7 +62,7 @@ impl Origin {
 /// All fields that the template of that name can read.
 pub(in crate::template) fn fields_read(name: &str, templates: &Templates) -> BTreeSet<FieldPath> {
     let mut reader =
-        Reader { templates, noted: BTreeSet::new(), followed: BTreeSet::new(), nodes: 0, loops: 0 };
+        Reader { templates, noted: BTreeSet::new(), followed: BTreeSet::new(), nodes: 0, loops: 0, open: 0 };
     let root = Origin::root();
     reader.template(name, &root, 0);
     if reader.nodes > NODES || reader.noted.len() > NOTED {
@@ -80,6 +80,8 @@ struct Reader<'t> {
     nodes: usize,
     /// How many ranges are open.
     loops: usize,
+    /// How many lists of nodes are open.
+    open: usize,
 }
 
 type Variables = Vec<(String, Origin)>;
@@ -132,6 +134,16 @@ impl Reader<'_> {
     }
 
     fn walk(&mut self, nodes: &[Node], dot: &Origin, variables: &mut Variables, depth: usize) {
+        if self.open == OPEN {
+            self.nodes = NODES + 1;
+            return;
+        }
+        self.open += 1;
+        self.walk_open(nodes, dot, variables, depth);
+        self.open -= 1;
+    }
+
+    fn walk_open(&mut self, nodes: &[Node], dot: &Origin, variables: &mut Variables, depth: usize) {
         for node in nodes {
             self.nodes += 1;
             if self.nodes > NODES || self.noted.len() > NOTED {
