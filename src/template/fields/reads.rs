@@ -69,7 +69,7 @@ pub(in crate::template) fn fields_read(name: &str, templates: &Templates) -> BTr
         // Too much to follow: the template may read anything.
         return BTreeSet::from([FieldPath::new(Vec::new(), Extent::Below)]);
     }
-    without_covered(reader.noted)
+    without_covered(&reader.noted)
 }
 
 struct Reader<'t> {
@@ -154,7 +154,7 @@ impl Reader<'_> {
 
     fn branches(&mut self, branches: &Branches, dot: &Origin, variables: &mut Variables, depth: usize) {
         let known = variables.len();
-        for (condition, body) in &branches.branches {
+        for (condition, body) in &branches.conditions {
             let origin = self.pipeline(condition, dot, variables, depth);
             self.note(&origin, Extent::Presence);
             let inside = variables.len();

@@ -229,17 +229,16 @@ impl<'p> Translator<'p> {
                 }
             }
             'p' | 'P' => self.property(character)?,
-            other => match ascii_class(other) {
-                Some(class) => {
+            other => {
+                if let Some(class) = ascii_class(other) {
                     self.result.push_str(if other.is_ascii_uppercase() { "[^" } else { "[" });
                     self.result.push_str(class);
                     self.result.push(']');
-                }
-                None => {
+                } else {
                     let literal = self.escaped(other)?;
                     self.literal(literal);
                 }
-            },
+            }
         }
         Ok(())
     }
