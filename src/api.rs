@@ -1,1 +1,39 @@
-//! The Kubernetes kinds that stackflux owns.
+//! The Kubernetes kinds that stackflux owns: `ClusterStack`, `ClusterStackRelease` and `ClusterAddon`.
+//!
+//! Group, kinds and fields are those of the cluster-stack-operator's `api/v1alpha1`, so that manifests written for
+//! it apply unchanged; stackflux adds fields and takes none away from `spec`. The custom resource definitions are
+//! generated from these types ([`custom_resource_definitions`]); their CEL rules and the offline check of the same
+//! rules stand side by side in [`rules`].
+
+#![allow(
+    unreachable_pub,
+    clippy::duplicated_attributes,
+    reason = "KubeSchema's derive copies each struct, `pub` and all, into a function; a second print column is no duplicate"
+)]
+
+pub mod cluster_addon;
+pub mod cluster_stack;
+pub mod cluster_stack_release;
+pub mod conditions;
+pub mod duration;
+pub mod flux_settings;
+pub mod git_source;
+pub mod labels;
+pub mod read;
+pub mod rules;
+mod schema;
+
+pub use cluster_addon::{ClusterAddon, ClusterAddonSpec, ClusterAddonStatus};
+pub use cluster_stack::{ClusterStack, ClusterStackSpec, ClusterStackStatus};
+pub use cluster_stack_release::{ClusterStackRelease, ClusterStackReleaseSpec, ClusterStackReleaseStatus};
+pub use conditions::{ConditionType, Reason};
+pub use duration::Duration;
+pub use flux_settings::{AddonSettings, DriftDetection, FluxSettings, KubeConfig, Preset, SourcePlacement};
+pub use git_source::{GitReference, GitRepositoryReference, GitSource, StackSource};
+pub use schema::custom_resource_definitions;
+
+/// The API group of all kinds.
+pub const GROUP: &str = "clusterstack.x-k8s.io";
+
+/// The one version of the group.
+pub const VERSION: &str = "v1alpha1";

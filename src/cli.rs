@@ -1,1 +1,87 @@
-//! The command line.
+//! The command line: one file per command, and the only place that prints.
+//!
+//! Data goes to standard output, what is said about it to standard error. Exit codes: 0 done, 1 differences or not
+//! ready, 2 usage or error.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the command line reads what it is given and prints"
+)]
+
+mod clusters;
+mod completion;
+mod crds;
+mod diff;
+mod error;
+mod generate;
+mod inspect;
+mod lint;
+mod objects;
+mod output;
+mod releases;
+mod stack_settings;
+mod template;
+mod terminal;
+mod version;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::CliError;
+
+/// Cluster stack releases in, Flux objects out.
+#[derive(Debug, Parser)]
+#[command(name = "stackflux", version, about, max_term_width = 120, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Generate(generate::Arguments),
+    Inspect(inspect::Arguments),
+    Lint(lint::Arguments),
+    Diff(diff::Arguments),
+    Template(template::Arguments),
+    Crds(crds::Arguments),
+    Completion(completion::Arguments),
+    Version(version::Arguments),
+}
+
+/// How a command that did not fail ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// All is as wanted.
+    Done,
+    /// There are differences, findings, or something is held back.
+    Differs,
+}
+
+type CommandResult = Result<Outcome, CliError>;
+
+/// Runs the command that the process was started with.
+#[must_use]
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Lint(arguments) => lint::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Template(arguments) => template::run(&arguments),
+        Command::Crds(arguments) => crds::run(&arguments),
+        Command::Completion(arguments) => completion::run(&arguments),
+        Command::Version(arguments) => version::run(&arguments),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Differs) => ExitCode::from(1),
+        Err(error) => {
+            terminal::failure(&error);
+            ExitCode::from(2)
+        }
+    }
+}

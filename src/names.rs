@@ -35,6 +35,11 @@ pub enum NameError {
     /// Not an RFC 1123 subdomain.
     #[error("{0:?} is not an object name: lower-case letters, digits, '-' and '.', at most 253 characters")]
     Object(String),
+    /// Not a Git commit.
+    #[error(
+        "{0:?} is not a Git commit: expected its 40 (or 64) lower-case hex digits, not a branch, a tag or a short form"
+    )]
+    Revision(String),
 }
 
 /// The version of a release within its channel: `v2`, or `v0-sha-rwvgrna` with a channel and a patch.
@@ -165,6 +170,13 @@ impl ReleaseName {
         format!("{}-{}", self.prefix(), self.version.dotted())
     }
 
+    /// Whether `other` is of the same provider, stack and channel, whatever its Kubernetes version.
+    #[must_use]
+    pub fn same_line(&self, other: &Self) -> bool {
+        (&self.provider, &self.stack, self.version.channel())
+            == (&other.provider, &other.stack, other.version.channel())
+    }
+
     /// The release whose `ClusterClass` has this name.
     pub fn from_class_name(class: &str) -> Result<Self, NameError> {
         if class.split('-').count() > 6 {
@@ -292,6 +304,13 @@ checked_name!(
     Object
 );
 
+checked_name!(
+    /// A Git commit: its full object ID in lower-case hex. Flux's `ref.commit` takes nothing shorter.
+    Revision,
+    is_object_id,
+    Revision
+);
+
 impl ObjectName {
     /// A name of at most 63 characters for `text`: itself where it fits, else its beginning and eight hex digits of
     /// its SHA-256, so that different texts keep different names.
@@ -312,8 +331,8 @@ fn bounded(text: &str) -> String {
     if text.len() <= MAX_OBJECT_NAME {
         return text.to_owned();
     }
-    let hash: String =
-        Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let [a, b, c, d, ..]: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+    let hash = format!("{:08x}", u32::from_be_bytes([a, b, c, d]));
     let head: String = text.chars().take(MAX_OBJECT_NAME - 9).collect();
     format!("{}-{hash}", head.trim_end_matches(['-', '.']))
 }
@@ -321,6 +340,10 @@ fn bounded(text: &str) -> String {
 /// A lower-case word without `-`, as provider, stack, channel and patch are.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn is_label(text: &str) -> bool {

@@ -1,3 +1,143 @@
-//! Inputs to ordered Flux objects.
+//! Inputs to ordered Flux objects: a function without effects, the same inputs give the same bytes.
 
+mod addons;
 pub mod canonical;
+mod cluster_class;
+pub mod diff;
+mod object;
+mod presets;
+mod sources;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use crate::gate::{self, Hold};
+use crate::inputs::stack::Stack;
+use crate::inputs::{ClusterInputs, ReleaseInputs};
+use crate::names::{AddonName, NameError, Namespace, ObjectName};
+use crate::release::Digest;
+
+pub use addons::values;
+use object::Rank;
+pub use object::{ObjectId, PlannedObject, Step};
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A name that Kubernetes would refuse.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// An object that has no JSON form.
+    #[error("an object cannot be written: {0}")]
+    Unserialisable(#[from] serde_json::Error),
+    /// Two plans want different objects of one identity.
+    #[error("two different objects are planned as {0}")]
+    Conflict(ObjectId),
+}
+
+/// Why an addon of a cluster, or the whole cluster, is left out of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The Cluster's namespace.
+    pub namespace: Namespace,
+    /// The Cluster's name.
+    pub cluster: ObjectName,
+    /// The addon; `None` for all of the cluster.
+    pub addon: Option<AddonName>,
+    /// Why.
+    pub hold: Hold,
+}
+
+/// Where an object stands in a plan: by step, within one what others need first, then by identity.
+type Order = (Step, Rank, ObjectId);
+
+/// Flux objects in the order of delivery, each identity once, and what is held back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    objects: BTreeMap<Order, PlannedObject>,
+    held: Vec<Held>,
+}
+
+impl Plan {
+    /// The objects in the order of delivery.
+    pub fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
+        self.objects.values()
+    }
+
+    /// What is held back, and why.
+    #[must_use]
+    pub fn held(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// The digest over the digests of all objects in their order.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let digests: Vec<&str> = self.objects().map(PlannedObject::digest).collect();
+        Digest::of_bytes(digests.join("\n").as_bytes())
+    }
+
+    /// Takes in what another plan holds. An object that both hold must be the same.
+    pub fn merge(&mut self, other: Self) -> Result<(), PlanError> {
+        self.held.extend(other.held);
+        other.objects.into_values().try_for_each(|object| self.insert(object))
+    }
+
+    fn insert(&mut self, object: PlannedObject) -> Result<(), PlanError> {
+        match self.objects.entry((object.step, Rank::of(&object.id), object.id.clone())) {
+            Entry::Occupied(same) if *same.get() == object => Ok(()),
+            Entry::Occupied(_) => Err(PlanError::Conflict(object.id)),
+            Entry::Vacant(place) => {
+                place.insert(object);
+                Ok(())
+            }
+        }
+    }
+
+    fn extend(&mut self, objects: impl IntoIterator<Item = PlannedObject>) -> Result<(), PlanError> {
+        objects.into_iter().try_for_each(|object| self.insert(object))
+    }
+}
+
+/// The plan of a `ClusterStack` alone: the repository that it follows.
+pub fn stack(stack: &Stack) -> Result<Plan, PlanError> {
+    let mut plan = Plan::default();
+    plan.extend(sources::catalog(stack)?)?;
+    Ok(plan)
+}
+
+/// The plan of a release: its sources and charts, its node images and its cluster class.
+pub fn release(inputs: &ReleaseInputs) -> Result<Plan, PlanError> {
+    let mut plan = Plan::default();
+    plan.extend(sources::of_release(inputs)?)?;
+    plan.extend(cluster_class::node_images(inputs)?)?;
+    plan.extend(cluster_class::cluster_class(inputs)?)?;
+    Ok(plan)
+}
+
+/// The plan of a Cluster whose class is that of the release: its addons. What a gate holds is left out and named.
+pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, PlanError> {
+    let mut plan = Plan::default();
+    let not_now = |addon, hold| Held {
+        namespace: cluster.cluster.namespace().clone(),
+        cluster: cluster.cluster.name().clone(),
+        addon,
+        hold,
+    };
+    if let Some(hold) = gate::cluster(&cluster.cluster, inputs.release) {
+        plan.held.push(not_now(None, hold));
+        return Ok(plan);
+    }
+    plan.extend(sources::of_cluster(inputs, cluster.cluster.namespace())?)?;
+    for addon in &inputs.release.addons {
+        let Some(content) = inputs.contents.addons.get(&addon.name) else { continue };
+        match addons::addon(inputs, cluster, addon, content)? {
+            Ok(object) => plan.insert(object)?,
+            Err(hold) => plan.held.push(not_now(Some(addon.name.clone()), hold)),
+        }
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests;

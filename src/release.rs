@@ -1,1 +1,223 @@
 //! A cluster stack release, read from files and checked whole.
+//!
+//! The format is SCS's: a cluster class, cluster addons, node images and a few YAML files, packed in archives or
+//! unpacked in directories. [`Release::load`] tells everything that is wrong with one at once; what it returns cannot
+//! be wrong any more.
+
+pub mod archive;
+pub mod digest;
+pub mod files;
+pub mod finding;
+pub mod ignore;
+pub mod images;
+pub mod values;
+
+mod addons;
+mod chart;
+mod class;
+mod content;
+mod document;
+mod metadata;
+mod packed;
+mod stages;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::names::{AddonName, KubernetesVersion, ReleaseName};
+use crate::template::Template;
+
+pub use chart::{Chart, Dependency};
+pub use digest::Digest;
+pub use files::{File, Files, Limits, PathError};
+pub use finding::{Finding, Findings, Reason, Severity};
+pub use metadata::Components;
+pub use stages::{Action, Hook, Stage, Wait, WaitObject};
+
+/// The directory of the cluster class in an unpacked release.
+pub const CLUSTER_CLASS: &str = "cluster-class";
+/// The directory of the cluster addons in an unpacked release.
+pub const CLUSTER_ADDON: &str = "cluster-addon";
+/// The directory of the node images in an unpacked release.
+pub const NODE_IMAGES: &str = "node-images";
+
+/// Which of SCS's two forms a release has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One chart, `cluster-addon`, holds all addons.
+    SingleChart,
+    /// One directory per addon, and `clusteraddon.yaml` says when which is applied.
+    MultiStage,
+}
+
+/// A release that can be planned with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Release {
+    /// Its name.
+    pub name: ReleaseName,
+    /// Which form it has.
+    pub form: Form,
+    /// Whether its charts lie in archives. Flux cannot use those in Git: they have to be unpacked first.
+    pub packed: bool,
+    /// The full Kubernetes version that it is for.
+    pub kubernetes: KubernetesVersion,
+    /// The versions of its parts, as `metadata.yaml` has them.
+    pub components: Components,
+    /// The chart of the cluster class.
+    pub cluster_class: Chart,
+    /// The addons that a stage applies, in the order in which stages name them first; in the single-chart form the
+    /// one addon `cluster-addon`.
+    pub addons: Vec<Addon>,
+    /// What happens at which hook, in the file's order. Empty in the single-chart form.
+    pub stages: BTreeMap<Hook, Vec<Stage>>,
+    /// The manifests of an image operator.
+    pub node_images: Option<NodeImages>,
+    /// The digest of the whole release, unpacked.
+    pub digest: Digest,
+}
+
+/// An addon: what belongs in every cluster of the class.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Addon {
+    /// Its name, which is its directory.
+    pub name: AddonName,
+    /// What it consists of.
+    pub kind: AddonKind,
+    /// Its directory in the release: `cluster-addon/cni`, or `cluster-addon` in the single-chart form.
+    pub path: String,
+    /// The digest of its directory.
+    pub digest: Digest,
+    /// The template of its values; `None` where no cluster's facts reach it, and for plain manifests.
+    pub template: Option<ValuesTemplate>,
+}
+
+impl Addon {
+    /// Whether it is a Helm chart, and not plain manifests.
+    #[must_use]
+    pub fn is_chart(&self) -> bool {
+        matches!(self.kind, AddonKind::Chart(_))
+    }
+}
+
+/// What an addon consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddonKind {
+    /// A Helm chart.
+    Chart(Box<Chart>),
+    /// Kubernetes manifests, without a `Chart.yaml`.
+    Manifests,
+}
+
+/// A values template and where it stands.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ValuesTemplate {
+    /// The file in the release: `cluster-addon/cni/overwrite.yaml` or `cluster-addon-values.yaml`.
+    pub file: String,
+    /// The template, parsed.
+    pub template: Template,
+}
+
+/// The manifests that bring a release's node images.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeImages {
+    /// Their directory in the release.
+    pub path: String,
+    /// The digest of the directory.
+    pub digest: Digest,
+}
+
+/// A release and what should be known about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The release.
+    pub release: Release,
+    /// Findings that are no errors.
+    pub warnings: Findings,
+}
+
+impl Release {
+    /// Reads a release of this name out of its files, packed or unpacked. Where anything makes it unusable all
+    /// findings are returned, warnings included.
+    pub fn load(name: &ReleaseName, files: &Files, limits: &Limits) -> Result<Loaded, Findings> {
+        let mut findings = Findings::default();
+        let unpacked = packed::unpack(name, files, limits, &mut findings);
+        let release = Self::read(name, unpacked.as_ref().unwrap_or(files), limits, &mut findings);
+        match release {
+            Some(mut release) if !findings.has_errors() => {
+                release.packed = unpacked.is_some();
+                Ok(Loaded { release, warnings: findings })
+            }
+            _ => Err(findings),
+        }
+    }
+
+    /// The files of a release unpacked, whichever form they have.
+    pub fn unpacked<'a>(
+        name: &ReleaseName,
+        files: &'a Files,
+        limits: &Limits,
+    ) -> Result<Cow<'a, Files>, Findings> {
+        let mut findings = Findings::default();
+        let unpacked = packed::unpack(name, files, limits, &mut findings);
+        if findings.has_errors() {
+            return Err(findings);
+        }
+        Ok(unpacked.map_or(Cow::Borrowed(files), Cow::Owned))
+    }
+
+    /// Reads an unpacked release; `None`, with findings, where a part is unusable.
+    fn read(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) -> Option<Self> {
+        let mut left = limits.clone();
+        let limits = &mut left;
+        content::check(files, limits, findings);
+        let metadata = metadata::read(name, files, limits, findings);
+        let cluster_class = Chart::read(files, CLUSTER_CLASS, limits, findings);
+        class::check(name, files, limits, findings);
+        let stages = stages::read(files, limits, findings);
+        let form = if stages.is_some() { Form::MultiStage } else { Form::SingleChart };
+        let addons = match &stages {
+            Some(stages) => addons::read_staged(files, stages, limits, findings),
+            None => addons::read_single(files, limits, findings).into_iter().collect(),
+        };
+        let node_images = files
+            .has_directory(NODE_IMAGES)
+            .then(|| NodeImages { path: NODE_IMAGES.to_owned(), digest: Digest::of(files, NODE_IMAGES) });
+        let (kubernetes, components) = metadata?;
+        Some(Self {
+            name: name.clone(),
+            form,
+            packed: false,
+            kubernetes,
+            components,
+            cluster_class: cluster_class?,
+            addons,
+            stages: stages.unwrap_or_default(),
+            node_images,
+            digest: Digest::of(files, ""),
+        })
+    }
+
+    /// The addon of that name.
+    #[must_use]
+    pub fn addon(&self, name: &AddonName) -> Option<&Addon> {
+        self.addons.iter().find(|addon| addon.name == *name)
+    }
+}
+
+impl Addon {
+    /// Its chart; `None` where it is plain manifests.
+    #[must_use]
+    pub fn chart(&self) -> Option<&Chart> {
+        match &self.kind {
+            AddonKind::Chart(chart) => Some(chart),
+            AddonKind::Manifests => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

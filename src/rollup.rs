@@ -1,1 +1,35 @@
 //! Flux status to a verdict per object, verdicts to conditions.
+//!
+//! ```text
+//!  observed object + what is expected of it + the time
+//!      │ helm_release, kustomization, git_repository, helm_chart: first match of a table wins
+//!      ▼
+//!  Verdict
+//!      │ addons_ready, object_ready, reconciling, stalled
+//!      ▼
+//!  Report ── mirror, summary, aggregate (Cluster API's verbs) ──▶ Report
+//!      │ Report::condition
+//!      ▼
+//!  metav1.Condition
+//! ```
+//!
+//! Flux's `Ready` alone does not tell the truth: it lies while an object is suspended, stays true of the old chart while
+//! a new one is on its way, and never turns into a failure where a failed install is retried for ever. So every verdict
+//! compares with what stackflux wrote, and the time is an argument.
+
+mod addons;
+mod helm_release;
+mod kustomization;
+mod report;
+mod source;
+mod verdict;
+
+pub use self::addons::{addons_ready, object_ready, reconciling, stalled};
+pub use self::helm_release::helm_release;
+pub use self::kustomization::kustomization;
+pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};
+pub use self::source::{git_repository, helm_chart};
+pub use self::verdict::{DEADLINE, Expected, LEASE_PATIENCE, Moment, PATIENCE, Silence, Verdict};
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,3 @@
 //! Where plans go.
+
+pub mod directory;

@@ -1,1 +1,148 @@
 //! Where the files of releases come from.
+// This is one of the places that may touch the file system.
+#![allow(clippy::disallowed_methods)]
+
+pub mod directory;
+pub mod git;
+pub mod repository;
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Class, Classify};
+use crate::names::{NameError, ReleaseName};
+use crate::release::{Files, Findings, Limits, Loaded, Release, archive};
+
+pub use repository::StackRepository;
+
+/// Files that only a release has at its top.
+const MARKS: [&str; 4] = ["metadata.yaml", "csctl.yaml", "clusteraddon.yaml", crate::release::CLUSTER_CLASS];
+
+/// Why the files of a release could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The operating system refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// What was to be read.
+        path: PathBuf,
+        /// The refusal.
+        error: io::Error,
+    },
+    /// The directory or archive of a release is not called as one.
+    #[error("{}: {error}; a release's directory and its archive have the release's name", path.display())]
+    Name {
+        /// The directory or archive.
+        path: PathBuf,
+        /// What is wrong with the name.
+        error: NameError,
+    },
+    /// Neither a release nor a stack repository.
+    #[error("{}: neither a release nor a stack repository: no directory here or below releases/ has a release's name", .0.display())]
+    Nothing(PathBuf),
+    /// The stack repository has no release of that name.
+    #[error("{}: there is no release {name}", path.display())]
+    NoRelease {
+        /// The stack repository.
+        path: PathBuf,
+        /// The release.
+        name: String,
+    },
+    /// Something of the release makes it unusable.
+    #[error(transparent)]
+    Unusable(#[from] Findings),
+}
+
+impl SourceError {
+    fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |error| Self::Io { path, error }
+    }
+}
+
+impl Classify for SourceError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Io { .. } => Class::Transient,
+            Self::Name { .. } | Self::Nothing(_) | Self::NoRelease { .. } => Class::Terminal,
+            Self::Unusable(findings) => findings.class(),
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "SourceUnreadable",
+            Self::Name { .. } => "InvalidName",
+            Self::Nothing(_) | Self::NoRelease { .. } => "ReleaseNotFound",
+            Self::Unusable(findings) => findings.reason(),
+        }
+    }
+}
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum Opened {
+    /// One release.
+    Release(ReleaseFiles),
+    /// A directory with a directory for every release.
+    Repository(StackRepository),
+}
+
+/// The files of one release, read and not yet checked.
+#[derive(Clone, Debug)]
+pub struct ReleaseFiles {
+    /// The release's name.
+    pub name: ReleaseName,
+    /// Its directory or archive.
+    pub path: PathBuf,
+    /// What is in it.
+    pub files: Files,
+}
+
+impl ReleaseFiles {
+    /// The release, checked.
+    pub fn load(&self, limits: &Limits) -> Result<Loaded, Findings> {
+        Release::load(&self.name, &self.files, limits)
+    }
+}
+
+/// Opens a release (its directory, packed or unpacked, or one archive of all of it) or a stack repository (the
+/// directory that has `releases/`, or that one).
+pub fn open(path: &Path, limits: &Limits) -> Result<Opened, SourceError> {
+    let path = fs::canonicalize(path).map_err(SourceError::io(path))?;
+    if !path.is_dir() {
+        return read_archive(path, limits).map(Opened::Release);
+    }
+    match name_of(&path, "") {
+        Ok(name) => {
+            let files = directory::read(&path, limits)?;
+            Ok(Opened::Release(ReleaseFiles { name, path, files }))
+        }
+        Err(error) if MARKS.iter().any(|mark| path.join(mark).exists()) => Err(error),
+        Err(_) => StackRepository::open(&path).map(Opened::Repository),
+    }
+}
+
+/// A release as one `.tgz` of its directory, or of what is in it.
+fn read_archive(path: PathBuf, limits: &Limits) -> Result<ReleaseFiles, SourceError> {
+    let name = name_of(&path, ".tgz")?;
+    let file = fs::File::open(&path).map_err(SourceError::io(&path))?;
+    let mut bytes = Vec::new();
+    // A compressed archive is seldom longer than what is in it, and never by much.
+    let most = limits.unpacked.saturating_add(1 << 20);
+    file.take(most).read_to_end(&mut bytes).map_err(SourceError::io(&path))?;
+    let called = path.file_name().unwrap_or_default().to_string_lossy();
+    let files =
+        archive::unpack(&bytes, &called, limits)?.without_directory(&name.to_string()).without_ignored();
+    Ok(ReleaseFiles { name, path, files })
+}
+
+fn name_of(path: &Path, suffix: &str) -> Result<ReleaseName, SourceError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let parsed = name.strip_suffix(suffix).unwrap_or(&name).parse();
+    parsed.map_err(|error| SourceError::Name { path: path.to_owned(), error })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,236 @@
 //! Cluster API, as values templates and gates read it.
+//!
+//! A Cluster is served as `v1beta2` or `v1beta1`; both are read, and values templates see the `v1beta1` spellings that
+//! stack authors wrote against, whatever is served. Shapes: Cluster API's `api/core/{v1beta1,v1beta2}`.
+
+use serde_json::{Value, json};
+
+use crate::names::{KubernetesVersion, NameError, Namespace, ObjectName};
+
+/// The API group of Clusters.
+pub const GROUP: &str = "cluster.x-k8s.io";
+
+/// Why an object is not a Cluster that can be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClusterError {
+    /// Another kind or group.
+    #[error("expected kind Cluster of group {GROUP}, found {found}")]
+    NotACluster {
+        /// Kind and version that were found.
+        found: String,
+    },
+    /// A name or namespace that Kubernetes would not accept, or none.
+    #[error("the Cluster's metadata.{field}: {source}")]
+    Name {
+        /// `name` or `namespace`.
+        field: &'static str,
+        /// What is wrong with it.
+        source: NameError,
+    },
+}
+
+/// A Cluster as it is, and the facts that gates and plans ask of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    name: ObjectName,
+    namespace: Namespace,
+    object: Value,
+}
+
+/// The `ClusterClass` that a Cluster uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassReference {
+    /// The class's name.
+    pub name: String,
+    /// The class's namespace: the Cluster's where the reference names none.
+    pub namespace: String,
+}
+
+/// An object that a Cluster refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReference {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Name; the namespace is the Cluster's.
+    pub name: String,
+}
+
+impl Cluster {
+    /// Reads a Cluster of either version. An absent namespace is `default`, as for kubectl.
+    pub fn new(object: Value) -> Result<Self, ClusterError> {
+        let (version, kind) = (text(&object, &["apiVersion"]), text(&object, &["kind"]));
+        if kind != "Cluster" || version.split('/').next() != Some(GROUP) {
+            return Err(ClusterError::NotACluster { found: format!("{kind:?} of {version:?}") });
+        }
+        let name = text(&object, &["metadata", "name"])
+            .parse()
+            .map_err(|source| ClusterError::Name { field: "name", source })?;
+        let namespace = match text(&object, &["metadata", "namespace"]) {
+            "" => "default",
+            namespace => namespace,
+        };
+        let namespace =
+            namespace.parse().map_err(|source| ClusterError::Name { field: "namespace", source })?;
+        Ok(Self { name, namespace, object })
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &ObjectName {
+        &self.name
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// The class, in either spelling; `None` for a Cluster without topology.
+    #[must_use]
+    pub fn class(&self) -> Option<ClassReference> {
+        let either = |new: &[&str], old: &[&str]| match text(&self.object, new) {
+            "" => text(&self.object, old).to_owned(),
+            found => found.to_owned(),
+        };
+        let name = either(&["spec", "topology", "classRef", "name"], &["spec", "topology", "class"]);
+        let namespace =
+            either(&["spec", "topology", "classRef", "namespace"], &["spec", "topology", "classNamespace"]);
+        let namespace = if namespace.is_empty() { self.namespace.to_string() } else { namespace };
+        (!name.is_empty()).then_some(ClassReference { name, namespace })
+    }
+
+    /// The same Cluster with another class of the same namespace and that class's Kubernetes version, in the spelling
+    /// that it has. A Cluster without a class stays without one.
+    #[must_use]
+    pub fn with_class(&self, class: &str, version: &KubernetesVersion) -> Self {
+        let mut cluster = self.clone();
+        let topology = cluster.object.pointer_mut("/spec/topology").and_then(Value::as_object_mut);
+        let Some(topology) = topology.filter(|_| self.class().is_some()) else { return cluster };
+        match topology.get_mut("classRef").and_then(Value::as_object_mut) {
+            Some(reference) => reference.insert("name".to_owned(), json!(class)),
+            None => topology.insert("class".to_owned(), json!(class)),
+        };
+        topology.insert("version".to_owned(), json!(version.to_string()));
+        cluster
+    }
+
+    /// `spec.topology.version`; `None` when absent or not a version.
+    #[must_use]
+    pub fn kubernetes_version(&self) -> Option<KubernetesVersion> {
+        text(&self.object, &["spec", "topology", "version"]).parse().ok()
+    }
+
+    /// Whether its API server has answered once: addons can be installed from then on.
+    #[must_use]
+    pub fn control_plane_initialized(&self) -> bool {
+        self.flag(&["status", "initialization", "controlPlaneInitialized"])
+            || condition(&self.object, &["status", "conditions"], "ControlPlaneInitialized") == Some("True")
+    }
+
+    /// Whether nothing may be written for it.
+    #[must_use]
+    pub fn paused(&self) -> bool {
+        self.flag(&["spec", "paused"])
+    }
+
+    /// Whether it is being deleted.
+    #[must_use]
+    pub fn deleting(&self) -> bool {
+        field(&self.object, &["metadata", "deletionTimestamp"]).is_some()
+    }
+
+    /// The object that the Cluster names as its control plane.
+    #[must_use]
+    pub fn control_plane_ref(&self) -> Option<ObjectReference> {
+        self.reference("controlPlaneRef")
+    }
+
+    /// The object that the Cluster names as its infrastructure.
+    #[must_use]
+    pub fn infrastructure_ref(&self) -> Option<ObjectReference> {
+        self.reference("infrastructureRef")
+    }
+
+    fn reference(&self, name: &str) -> Option<ObjectReference> {
+        let reference = field(&self.object, &["spec", name])?;
+        let version = text(reference, &["apiVersion"]);
+        let group = match text(reference, &["apiGroup"]) {
+            "" => version.split_once('/').map_or("", |(group, _)| group),
+            group => group,
+        };
+        let (kind, name) = (text(reference, &["kind"]), text(reference, &["name"]));
+        (!kind.is_empty() && !name.is_empty()).then(|| ObjectReference {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+
+    fn flag(&self, path: &[&str]) -> bool {
+        field(&self.object, path).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The object as values templates see it: as it is served, and the `v1beta1` spellings where it is not `v1beta1`.
+    /// `control_plane` and `infrastructure` are the objects that it refers to: they say the version of the references.
+    #[must_use]
+    pub fn for_templates(&self, control_plane: Option<&Value>, infrastructure: Option<&Value>) -> Value {
+        let mut object = self.object.clone();
+        let namespace = self.namespace.as_str();
+        if let Some(class) =
+            self.class().filter(|_| field(&object, &["spec", "topology", "classRef"]).is_some())
+        {
+            add(&mut object, &["spec", "topology"], "class", json!(class.name));
+            if field(&object, &["spec", "topology", "classRef", "namespace"]).is_some() {
+                add(&mut object, &["spec", "topology"], "classNamespace", json!(class.namespace));
+            }
+        }
+        for (name, target) in [("controlPlaneRef", control_plane), ("infrastructureRef", infrastructure)] {
+            add(&mut object, &["spec", name], "namespace", json!(namespace));
+            if let Some(version) = target.map(|target| text(target, &["apiVersion"])) {
+                add(&mut object, &["spec", name], "apiVersion", json!(version));
+            }
+        }
+        for (new, old) in [
+            ("infrastructureProvisioned", "infrastructureReady"),
+            ("controlPlaneInitialized", "controlPlaneReady"),
+        ] {
+            if let Some(flag) = field(&object, &["status", "initialization", new]).cloned() {
+                add(&mut object, &["status"], old, flag);
+            }
+        }
+        object
+    }
+}
+
+/// The status of the condition of type `kind` in the list at `path`.
+fn condition<'a>(object: &'a Value, path: &[&str], kind: &str) -> Option<&'a str> {
+    let conditions = field(object, path)?.as_array()?;
+    let found = conditions.iter().find(|condition| text(condition, &["type"]) == kind)?;
+    Some(text(found, &["status"]))
+}
+
+/// Adds a field to the mapping at `path` where the mapping exists and does not have it.
+fn add(object: &mut Value, path: &[&str], name: &str, value: Value) {
+    let parent = path.iter().try_fold(object, |value, segment| value.get_mut(segment));
+    if let Some(parent) = parent.and_then(Value::as_object_mut) {
+        parent.entry(name).or_insert(value);
+    }
+}
+
+/// The value at `path`; `None` where a step is absent or null.
+#[must_use]
+pub fn field<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, segment| value.get(segment)).filter(|value| !value.is_null())
+}
+
+/// The text at `path`; empty where it is absent or no text.
+#[must_use]
+pub fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
+    field(value, path).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,103 @@
-//! Flux: per kind an authored view (what we apply) and an observed view (what we read).
+//! The kinds of Flux 2.9: per kind an authored view (what stackflux applies, serialise only) and an observed view
+//! (metadata, conditions and the status fields that it reads).
+//!
+//! Field names and meanings are those of Flux's API reference (`docs/spec` of each controller). An authored view holds
+//! exactly what stackflux sets and so owns; what it does not name is left to Flux's defaults or to other managers.
 
+pub mod helm;
+pub mod kustomize;
 pub mod observed;
+pub mod source;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::names::{Namespace, ObjectName};
+
+/// A whole object as it is applied.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Authored<Spec> {
+    /// Group and version.
+    pub api_version: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// Name, labels and annotations.
+    pub metadata: Metadata,
+    /// The desired state.
+    pub spec: Spec,
+}
+
+/// The metadata that stackflux sets.
+#[derive(Clone, Debug, Serialize)]
+pub struct Metadata {
+    /// The name.
+    #[serde(serialize_with = "as_text")]
+    pub name: ObjectName,
+    /// The namespace.
+    #[serde(serialize_with = "as_text")]
+    pub namespace: Namespace,
+    /// Labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<&'static str, String>,
+    /// Annotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<&'static str, String>,
+}
+
+/// A kind of Flux that stackflux applies.
+pub trait Kind: Serialize {
+    /// Group and version.
+    const API_VERSION: &'static str;
+    /// The kind.
+    const KIND: &'static str;
+}
+
+impl<Spec: Kind> Authored<Spec> {
+    /// An object of the specification's kind.
+    #[must_use]
+    pub fn new(metadata: Metadata, spec: Spec) -> Self {
+        Self { api_version: Spec::API_VERSION, kind: Spec::KIND, metadata, spec }
+    }
+}
+
+/// A reference to an object of the same namespace by name.
+#[derive(Clone, Debug, Serialize)]
+pub struct LocalReference<'a> {
+    /// The name.
+    pub name: &'a str,
+}
+
+/// A reference to an object by kind and name, with its namespace where that differs from the referrer's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reference<'a> {
+    /// The kind.
+    pub kind: &'static str,
+    /// The name.
+    pub name: &'a str,
+    /// The namespace; absent for the referrer's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<&'a str>,
+}
+
+/// The Secret with a kubeconfig, and the key in it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KubeConfig<'a> {
+    /// The Secret, in the namespace of the object that refers to it.
+    pub secret_ref: SecretKeyReference<'a>,
+}
+
+/// A Secret of the same namespace and one of its keys.
+#[derive(Clone, Debug, Serialize)]
+pub struct SecretKeyReference<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The key.
+    pub key: &'a str,
+}
+
+fn as_text<S: serde::Serializer>(name: &impl ToString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&name.to_string())
+}

@@ -1,3 +1,23 @@
 //! The integration tests: one binary, a module per area.
 
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
+#[cfg(test)]
+mod cli;
+#[cfg(test)]
+#[path = "../cluster_stack_cases.rs"]
+mod cluster_stack_cases;
+#[cfg(test)]
+mod crds;
+#[cfg(test)]
+mod documents;
+#[cfg(test)]
+mod generate;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+#[path = "../support.rs"]
+mod support;
 mod templates;
+#[cfg(test)]
+mod yaml;

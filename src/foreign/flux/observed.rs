@@ -1,1 +1,168 @@
-//! What stackflux reads of Flux objects: metadata, conditions and a few status fields.
+//! What is read of Flux objects: metadata, conditions and the few status fields that the truth table of
+//! [`crate::rollup`] needs.
+//!
+//! Everything else of an object is dropped when it is read, so that a cache of these is small. The digest of the spec is
+//! taken at the same moment: it is all that is ever asked of a spec that came back. Status fields are those of Flux
+//! 2.9: helm-controller 1.6 (`helm.toolkit.fluxcd.io/v2`), kustomize-controller 1.9, source-controller 1.9.
+
+mod metadata;
+mod status;
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+pub use self::metadata::{Metadata, SpecManager};
+pub use self::status::{
+    Artifact, Attempt, Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus,
+    KustomizationStatus, Snapshot, Status,
+};
+
+/// A Flux object as it came back from the API server.
+///
+/// Deserialises from the whole object; fields that are not named here are ignored, `null` is the same as absent, and a
+/// field of the wrong type is an error of the deserialiser.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Object<KindStatus>", bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
+pub struct Observed<KindStatus> {
+    /// Generation, deletion and who wrote the spec.
+    pub metadata: Metadata,
+    /// `spec.suspend`.
+    pub suspended: bool,
+    /// The digest of the spec without `suspend`.
+    pub spec_digest: SpecDigest,
+    /// `status.observedGeneration`; -1 (as Flux's CRDs default it) where Flux has not answered yet.
+    pub observed_generation: i64,
+    /// `status.conditions`.
+    pub conditions: Conditions,
+    /// `status.lastHandledReconcileAt`: the last value of the annotation [`REQUESTED_AT`](crate::api::labels::REQUESTED_AT) that was acted upon.
+    pub last_handled_reconcile_at: Option<String>,
+    /// The status fields of the kind.
+    pub status: KindStatus,
+}
+
+/// `helm.toolkit.fluxcd.io/v2` `HelmRelease`.
+pub type HelmRelease = Observed<HelmReleaseStatus>;
+/// `kustomize.toolkit.fluxcd.io/v1` `Kustomization`.
+pub type Kustomization = Observed<KustomizationStatus>;
+/// `source.toolkit.fluxcd.io/v1` `GitRepository`.
+pub type GitRepository = Observed<GitRepositoryStatus>;
+/// `source.toolkit.fluxcd.io/v1` `HelmChart`.
+pub type HelmChart = Observed<HelmChartStatus>;
+
+impl<KindStatus> Observed<KindStatus> {
+    /// The condition of this type, unless it says that it was made of another generation of the spec.
+    #[must_use]
+    pub fn current(&self, condition: &str) -> Option<&Condition> {
+        self.conditions.get(condition).filter(|condition| {
+            condition.observed_generation.is_none_or(|seen| seen == self.metadata.generation)
+        })
+    }
+
+    /// As [`Observed::current`], where the condition has this status.
+    #[must_use]
+    pub fn current_with(&self, condition: &str, status: Status) -> Option<&Condition> {
+        self.current(condition).filter(|condition| condition.status == status)
+    }
+
+    /// Whether Flux has completed a reconciliation of this generation.
+    #[must_use]
+    pub fn is_observed(&self) -> bool {
+        self.observed_generation == self.metadata.generation
+    }
+}
+
+/// SHA-256 over a spec without its `suspend`, with sorted keys: what tells our own spec from an edited one.
+///
+/// `suspend` is left out because a person's suspend is none of our business and must not look like a foreign edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecDigest(String);
+
+impl SpecDigest {
+    /// A digest that was kept in a status.
+    #[must_use]
+    pub fn kept(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The digest of `spec` as the API server returned it.
+    #[must_use]
+    pub fn of(mut spec: Value) -> Self {
+        if let Value::Object(fields) = &mut spec {
+            fields.remove("suspend");
+        }
+        spec.sort_all_objects();
+        let digest = Sha256::digest(spec.to_string().as_bytes());
+        Self(digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}")))
+    }
+}
+
+impl fmt::Display for SpecDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The shape of the object on the wire.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
+struct Object<KindStatus> {
+    #[serde(default, deserialize_with = "null_as_default")]
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Value,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: CommonStatus<KindStatus>,
+}
+
+/// What all four kinds have in their status, and the rest.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
+struct CommonStatus<KindStatus> {
+    observed_generation: Option<i64>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    conditions: Conditions,
+    last_handled_reconcile_at: Option<String>,
+    #[serde(flatten)]
+    kind: KindStatus,
+}
+
+impl<KindStatus: Default> Default for CommonStatus<KindStatus> {
+    fn default() -> Self {
+        Self {
+            observed_generation: None,
+            conditions: Conditions::default(),
+            last_handled_reconcile_at: None,
+            kind: KindStatus::default(),
+        }
+    }
+}
+
+impl<KindStatus> From<Object<KindStatus>> for Observed<KindStatus> {
+    fn from(object: Object<KindStatus>) -> Self {
+        let Object { metadata, spec, status } = object;
+        Self {
+            metadata,
+            suspended: spec.get("suspend").and_then(Value::as_bool).unwrap_or_default(),
+            spec_digest: SpecDigest::of(spec),
+            observed_generation: status.observed_generation.unwrap_or(-1),
+            conditions: status.conditions,
+            last_handled_reconcile_at: status.last_handled_reconcile_at,
+            status: status.kind,
+        }
+    }
+}
+
+/// Reads `null` as an absent field, as Kubernetes does.
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,36 @@
-//! The testbed.
+//! The testbed: real Kubernetes API servers and a real Flux on loopback, without containers.
+//!
+//! ```text
+//! management: etcd, kube-apiserver, kube-controller-manager,      Git server (git http-backend)
+//!             source-, kustomize-, helm-controller  ◀──────────────  pushes of tests and people
+//!                 │ Secret <cluster>-kubeconfig
+//!                 ▼
+//! one, two:   etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, two nodes
+//! ```
+//! Tests call [`Testbed::shared`]; people call the binary `testbed` (see `README.md` beside it).
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a harness is nothing but clock, environment and files; only the core of stackflux must be pure"
+)]
+
+mod building;
+mod cluster;
+mod cluster_api_schemas;
+mod control_plane;
+mod error;
+mod flux;
+mod git;
+mod paths;
+mod ports;
+mod probe;
+mod process;
+mod start;
+mod testbed;
+mod tools;
+
+pub use building::build;
+pub use cluster::{Cluster, Object};
+pub use error::{Error, Result};
+pub use git::GitServer;
+pub use process::Process;
+pub use testbed::Testbed;

@@ -1,0 +1,41 @@
+# The one entry for people. CI calls the same targets.
+.DEFAULT_GOAL := help
+.PHONY: help testbed testbed-down build check test test-shared clean
+
+CARGO ?= cargo
+# What the pure core must not depend on (docs: the core cannot do I/O).
+SHELL_ONLY := tokio|hyper|tower|rustls|git2|kube-client
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+testbed: ## start real Kubernetes API servers and a real Flux on loopback; the first time builds them (minutes)
+	$(CARGO) run --quiet --package stackflux-testbed --bin testbed -- up
+
+testbed-down: ## stop exactly what `make testbed` started
+	$(CARGO) run --quiet --package stackflux-testbed --bin testbed -- down
+
+build: ## build the binary, optimised
+	$(CARGO) build --release --locked
+
+check: ## formatting, lints, and that the pure core stays pure
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) check --no-default-features --locked
+	@tree=$$($(CARGO) tree --package stackflux --no-default-features --edges normal --prefix none --locked) || exit 1; \
+	if echo "$$tree" | grep -E '^($(SHELL_ONLY))[ -]'; then \
+		echo "the pure core depends on the above (cargo tree --no-default-features)" >&2; exit 1; fi
+	@if grep -q '^name = "aws-lc-rs"' Cargo.lock; then \
+		echo "Cargo.lock holds aws-lc-rs: two TLS providers in one binary panic" >&2; exit 1; fi
+
+test: ## all tests of the repository
+	$(CARGO) test --workspace --locked
+
+test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
+test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)
+	@test -d "$$STACKFLUX_SHARED" || { echo "$$STACKFLUX_SHARED is not a directory: set STACKFLUX_SHARED" >&2; exit 1; }
+	$(CARGO) test --locked --test shared_content
+
+clean: ## stop the testbed and remove what was built (not the testbed's cache of components)
+	@test ! -e $(or $(CARGO_TARGET_DIR),target)/testbed/up/state.json || $(MAKE) testbed-down
+	$(CARGO) clean

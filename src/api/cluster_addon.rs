@@ -1,0 +1,187 @@
+//! `ClusterAddon`: the addons of one cluster.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::flux_settings::is_default;
+use super::schema;
+
+/// Which cluster the addons belong to.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "clusterstack.x-k8s.io",
+    version = "v1alpha1",
+    kind = "ClusterAddon",
+    doc = "The addons of one cluster: which release, which addons, healthy or not, and why not. Written by stackflux, one per Cluster, named `cluster-addon-<cluster>`.",
+    namespaced,
+    status = "ClusterAddonStatus",
+    derive = "PartialEq",
+    shortname = "caddon",
+    category = "stackflux",
+    category = "all",
+    printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.clusterRef.name"),
+    printcolumn(name = "Release", type_ = "string", json_path = ".status.release.applied"),
+    printcolumn(
+        name = "Hook",
+        type_ = "string",
+        json_path = ".status.hook",
+        description = "The lifecycle moment whose stages run now"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterAddonSpec {
+    /// The Cluster whose addons these are.
+    #[x_kube(merge_strategy = StructMerge::Atomic)]
+    pub cluster_ref: ObjectReference,
+    /// Change nothing in this cluster until it is unset; the status still follows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub suspend: bool,
+    /// Written by the cluster-stack-operator and not used any more: see `status.release`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_stack: Option<String>,
+    /// Written by the cluster-stack-operator and not used any more: see `status.addons`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Written by the cluster-stack-operator and not used any more: see `status.hook`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+}
+
+/// The addons of one cluster as they are.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterAddonStatus {
+    /// The releases that the cluster is at, goes to, and was last healthy with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleaseProgress>,
+    /// The lifecycle moment whose stages run now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+    /// The stages of that moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageStatus>,
+    /// The addons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub addons: Vec<AddonStatus>,
+    /// What the values were rendered from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<RenderedInputs>,
+    /// Whether all addons of the desired release are ready.
+    #[serde(default)]
+    pub ready: bool,
+    /// The generation of the spec that the status is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was acted on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
+    /// `ClusterAvailable`, `ReleaseReady`, `ValuesRendered`, `Delivered`, `AddonsReady`, and in sum `Ready`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// The releases that a cluster goes through.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleaseProgress {
+    /// The release that the Cluster's class asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired: Option<String>,
+    /// The release whose addons were delivered last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<String>,
+    /// The release with which all addons were ready last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_known_good: Option<String>,
+}
+
+/// One stage of the current lifecycle moment.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StageStatus {
+    /// The addon's name.
+    pub name: String,
+    /// What is done with it: `apply` or `delete`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// How far that is.
+    pub phase: String,
+}
+
+/// One addon in one cluster.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AddonStatus {
+    /// The addon's name.
+    pub name: String,
+    /// The Flux object that delivers it, in the namespace of the Cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<AddonObject>,
+    /// How it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// Why, in one word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The chart's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart: Option<String>,
+    /// The chart's version in the release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What Flux has to have done before the addon counts as applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<AddonState>,
+    /// What Flux said it has done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<AddonState>,
+    /// The digest of the rendered values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values_digest: Option<String>,
+    /// Since when the phase is what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+}
+
+/// The Flux object that delivers an addon.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddonObject {
+    /// `HelmRelease` or `Kustomization`.
+    pub kind: String,
+    /// The object's name.
+    pub name: String,
+}
+
+/// What was asked of Flux for an addon, or what Flux has done.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AddonState {
+    /// The digest of the Flux object's spec, without `suspend`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_digest: Option<String>,
+    /// The version of the chart that Flux packaged, or the commit that manifests come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// What the values of a cluster's addons were rendered from.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedInputs {
+    /// The digest of each field that a template reads, by its path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, String>,
+    /// The resource version of each object that was read, by root: `Cluster`, `ControlPlane`, `InfraCluster`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resource_versions: BTreeMap<String, String>,
+}

@@ -1,0 +1,127 @@
+//! `ClusterStackRelease`: one release that is in use or offered.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// Which content the release has, and which object prepares it on the provider's side.
+#[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "clusterstack.x-k8s.io",
+    version = "v1alpha1",
+    kind = "ClusterStackRelease",
+    doc = "One release of a cluster stack that is offered or in use. Written by stackflux, named as the release.",
+    namespaced,
+    status = "ClusterStackReleaseStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    shortname = "cskr",
+    category = "stackflux",
+    category = "all",
+    printcolumn(name = "K8s Version", type_ = "string", json_path = ".status.kubernetesVersion")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterStackReleaseSpec {
+    /// The provider's object that prepares this release, such as its node images; absent with `noProvider`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = StructMerge::Atomic)]
+    pub provider_ref: Option<ObjectReference>,
+    /// The content that the release was first read with, and stays at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PinnedSource>,
+}
+
+/// The commit and directory that a release is read from.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinnedSource {
+    /// The commit in the stack repository.
+    pub revision: String,
+    /// The digest of the release's files.
+    pub digest: String,
+    /// The release's directory, relative to the repository's root.
+    pub path: String,
+}
+
+/// What is in the release, and how the objects made from it are.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterStackReleaseStatus {
+    /// The full Kubernetes version, such as `v1.34.2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubernetes_version: Option<String>,
+    /// Whether clusters can use the release.
+    #[serde(default)]
+    pub ready: bool,
+    /// The digest of the release's files, as they were first read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The addons in the release.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub addons: Vec<ReleaseAddon>,
+    /// The objects that were made from the release.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "namespace".into(), "name".into()]))]
+    pub objects: Vec<GeneratedObject>,
+    /// The generation of the spec that the status is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was acted on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
+    /// `ReleaseValid`, `ProviderReady`, `NodeImagesReady`, `ClusterClassReady`, `InUse`, and in sum `Ready`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// One addon of a release.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleaseAddon {
+    /// The addon's name, which is its directory in the release.
+    pub name: String,
+    /// `Chart` or `Manifests`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The chart's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart_name: Option<String>,
+    /// The chart's version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart_version: Option<String>,
+    /// The chart that it wraps, as `<name> <version>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependency: Option<String>,
+    /// The digest of its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The lifecycle moments at which it is applied or deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<String>,
+    /// The fields of the cluster's objects that its values template reads, such as `.Cluster.metadata.name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub template: Vec<String>,
+}
+
+/// One object that was made from a release.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GeneratedObject {
+    /// The object's kind.
+    pub kind: String,
+    /// The object's namespace; empty for kinds that have none.
+    pub namespace: String,
+    /// The object's name.
+    pub name: String,
+    /// How it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// Why, in one word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}

@@ -1,0 +1,192 @@
+//! The condition types of our kinds, and the reasons that they give.
+//!
+//! A reason is at once the reason of a condition, of an event, and a metric's label. The reference of reasons in the
+//! documentation is made from [`Reason::meaning`] and [`Reason::action`].
+
+use std::fmt;
+
+/// An enumeration whose words stand in an object's status: the variant's name is the word.
+macro_rules! words {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $($(#[$variant_doc:meta])* $variant:ident,)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            /// All of them, in the order in which they are documented.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The word in `PascalCase`.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant)),* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// What a condition is about.
+    ConditionType {
+        /// All kinds: the sum of the others. As in kstatus.
+        Ready,
+        /// All kinds: something is under way. Absent when nothing is. As in kstatus.
+        Reconciling,
+        /// All kinds: nothing goes on until somebody changes something. Absent when that is not so. As in kstatus.
+        Stalled,
+        /// `ClusterStack`: Flux follows the stack repository, and it was read.
+        SourceReady,
+        /// `ClusterStack`: there is a `ClusterStackRelease` for each release that is offered or in use, and no other.
+        ReleasesSynced,
+        /// `ClusterStack`: the cluster classes of all releases in use are there.
+        ClusterClassesReady,
+        /// `ClusterStack`: the addons of all clusters are ready. `ClusterAddon`: those of the one cluster are.
+        AddonsReady,
+        /// `ClusterStackRelease`: the release was read and nothing is wrong with it.
+        ReleaseValid,
+        /// `ClusterStackRelease`: the provider's object says that it is ready.
+        ProviderReady,
+        /// `ClusterStackRelease`: the node images were applied and are ready.
+        NodeImagesReady,
+        /// `ClusterStackRelease`: the cluster class was applied and is ready.
+        ClusterClassReady,
+        /// `ClusterStackRelease`: a cluster uses it.
+        InUse,
+        /// `ClusterAddon`: the cluster's control plane can be reached, and nothing says to leave it alone.
+        ClusterAvailable,
+        /// `ClusterAddon`: the release of the cluster's class can be used.
+        ReleaseReady,
+        /// `ClusterAddon`: all fields that the values templates read are there.
+        ValuesRendered,
+        /// `ClusterAddon`: the Flux objects are as they were planned.
+        Delivered,
+        /// `ClusterAddon`: the addons are ready for the cluster's upgrade.
+        UpgradeGate,
+    }
+}
+
+/// The reasons, each with what it means and what to do.
+macro_rules! reasons {
+    ($($variant:ident: $meaning:literal, $action:literal;)*) => {
+        words! {
+            /// Why a condition is what it is.
+            Reason { $(#[doc = $meaning] $variant,)* }
+        }
+
+        impl Reason {
+            /// What it means, in one sentence.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning),* }
+            }
+
+            /// What somebody who reads it can do about it, in one sentence.
+            #[must_use]
+            pub fn action(self) -> &'static str {
+                match self { $(Self::$variant => $action),* }
+            }
+        }
+    };
+}
+
+reasons! {
+    ControlPlaneNotInitialized:
+        "The cluster's control plane has never answered yet, so nothing can be installed in it.",
+        "Wait; if it takes long, look at the Cluster's conditions.";
+    Unreachable:
+        "Cluster API has lost its connection to the cluster's API server.",
+        "Look at the Cluster's condition RemoteConnectionProbe; addons go on by themselves when it is back.";
+    Paused:
+        "The Cluster is paused, so nothing is written for it.",
+        "Unset the Cluster's spec.paused when the reason for it is gone.";
+    Deleting:
+        "The Cluster is being deleted, so its addons are let go and not uninstalled.",
+        "Nothing.";
+    WaitingForField:
+        "A values template reads a field that the cluster's objects do not have yet.",
+        "Wait; if it takes long, look at the object that the message names, or at the template for a misspelt field.";
+    WaitingForObject:
+        "A values template reads an object that the Cluster refers to and that is not there.",
+        "Wait for the infrastructure provider to create it; for files, give its file as well.";
+    ValuesInvalid:
+        "A values template failed, or what it gave is no mapping in YAML.",
+        "Mend the template in a new release; `stackflux template` tries it against a Cluster's file.";
+    DependencyNotFound:
+        "The settings let an addon depend on one that is no chart of the release.",
+        "Correct spec.flux.addons.<name>.dependsOn of the ClusterStack.";
+    KubernetesVersionMismatch:
+        "The Cluster's Kubernetes version is not the one that its class's release is for.",
+        "Change spec.topology.version and the class together, to a release and its Kubernetes version.";
+    ChartNameCollision:
+        "A HelmChart of the name that is needed exists with another content.",
+        "Delete that HelmChart if nothing uses it; two contents with the same first twelve digits are next to impossible.";
+    SharesObjects:
+        "A retired release stays because its cluster class shares an object with a release in use.",
+        "Give the object that the message names a name with the chart's version in later releases.";
+    NotYetReported:
+        "Flux has not said anything yet about an object that was written.",
+        "Wait; if it takes long, look whether the Flux controller of that kind runs.";
+    ApplierUnavailable:
+        "The Flux controller that has to act does not answer.",
+        "Look at that controller's Deployment and Lease in Flux's namespace.";
+    Applied:
+        "It is in the cluster as it was planned, and was ready.",
+        "Nothing.";
+    Drifted:
+        "Somebody changed in the cluster what the addon consists of, and Flux changes it back.",
+        "Find out who it was; declare the field as ignored if it has to be theirs.";
+    Fetched:
+        "Flux has fetched exactly the commit that is expected.",
+        "Nothing.";
+    Pending:
+        "Flux has not looked at the object yet since it was last written.",
+        "Wait.";
+    Progressing:
+        "Flux is at it.",
+        "Wait; after 20 minutes it counts as failed.";
+    Waiting:
+        "Something else has to happen first, and Flux looks again by itself.",
+        "Look at what the message names.";
+    Retrying:
+        "The last attempt failed, and Flux tries again.",
+        "Read the message; most of what fails right after a cluster's creation heals by itself.";
+    Failed:
+        "It does not work.",
+        "Read the reason and the message, which are Flux's.";
+    DeadlineExceeded:
+        "It was on its way for longer than it may be; Flux goes on trying.",
+        "Read the message: it is what Flux said last.";
+    RolledBack:
+        "An upgrade failed, and Helm went back to the release before.",
+        "Read the message, and fix the addon or its values in a new release.";
+    Foreign:
+        "Somebody else changed the spec of an object that stackflux wrote; it is written again.",
+        "Find out who it was; the event names the field manager.";
+    Suspended:
+        "The object is suspended, so Flux does nothing and its status says nothing.",
+        "Resume it when the reason for it is gone.";
+    Terminating:
+        "The object is being deleted.",
+        "Wait; if it takes long, look whether the Flux controller of that kind runs.";
+    Several:
+        "Several objects have different reasons.",
+        "Read the message, which names them.";
+    Unrecognized:
+        "An object gave a reason that is not a word, so it is not repeated.",
+        "Read the message.";
+    NotImplemented:
+        "Addons are not held back during a Kubernetes upgrade yet: they move as soon as the class does.",
+        "Watch the upgrade of a cluster that matters.";
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! A length of time as Flux and Kubernetes write it: `10m`, `1h30m`, `500ms`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// What the text looks like. Flux's pattern, with as many digits and parts as Go's 64-bit nanoseconds hold for
+/// certain: Flux's own lets through what its controllers then cannot read.
+const PATTERN: &str = r"^([0-9]{1,5}(\.[0-9]{1,5})?(ms|s|m|h)){1,4}$";
+
+/// The rule that a pattern cannot say.
+const MORE_THAN_ZERO: &str = "self.matches('[1-9]')";
+
+/// Why a text is no duration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// Not numbers with units.
+    #[error("{0:?} is not a duration: expected numbers with units, such as 10m, 1h30m or 500ms")]
+    Malformed(String),
+    /// Nothing could ever happen within it.
+    #[error("{0:?}: a duration is more than zero")]
+    Zero(String),
+}
+
+/// A positive length of time in Go's notation, kept as it was written so that it reads the same in every object
+/// made from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Duration(String);
+
+impl Duration {
+    /// The text, as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whole minutes.
+    pub(super) fn minutes(minutes: u8) -> Self {
+        Self(format!("{minutes}m"))
+    }
+}
+
+impl FromStr for Duration {
+    type Err = DurationError;
+
+    fn from_str(text: &str) -> Result<Self, DurationError> {
+        let mut rest = text;
+        let mut parts = 0;
+        while !rest.is_empty() {
+            rest = after_one_part(rest).ok_or_else(|| DurationError::Malformed(text.to_owned()))?;
+            parts += 1;
+        }
+        match parts {
+            1..=4 if text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) => Ok(Self(text.to_owned())),
+            1..=4 => Err(DurationError::Zero(text.to_owned())),
+            _ => Err(DurationError::Malformed(text.to_owned())),
+        }
+    }
+}
+
+/// What follows the first number with its unit.
+fn after_one_part(text: &str) -> Option<&str> {
+    let rest = after_digits(text)?;
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) => after_digits(fraction)?,
+        None => rest,
+    };
+    ["ms", "s", "m", "h"].iter().find_map(|unit| rest.strip_prefix(unit))
+}
+
+/// What follows one to five digits.
+fn after_digits(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(|character: char| character.is_ascii_digit());
+    (1..=5).contains(&(text.len() - rest.len())).then_some(rest)
+}
+
+impl TryFrom<String> for Duration {
+    type Error = DurationError;
+
+    fn try_from(text: String) -> Result<Self, DurationError> {
+        text.parse()
+    }
+}
+
+impl From<Duration> for String {
+    fn from(duration: Duration) -> Self {
+        duration.0
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl JsonSchema for Duration {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "maxLength": 64,
+            "pattern": PATTERN,
+            "x-kubernetes-validations": [{"rule": MORE_THAN_ZERO, "message": "a duration is more than zero"}],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! What a ClusterStack says about the Flux objects that are made for it.
+
+use std::collections::BTreeMap;
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Duration, rules};
+
+/// Settings of the generated Flux objects.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FluxSettings {
+    /// The kubeconfig that Flux reaches a workload cluster with. stackflux never reads it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kube_config: KubeConfig,
+    /// Where the sources of addons are: once beside the ClusterStack's own source (`Shared`), or copied into every
+    /// namespace with Clusters (`PerNamespace`), for a Flux that runs with `--no-cross-namespace-refs`. A Secret
+    /// named by the source must then exist in each of these namespaces.
+    #[serde(default)]
+    pub sources: SourcePlacement,
+    /// The `ServiceAccount` that Flux applies the cluster class and the node images as; Flux's own when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::OBJECT_NAME)]
+    pub service_account_name: Option<String>,
+    /// How often Flux compares an addon with what is in the workload cluster.
+    #[serde(default = "default_interval")]
+    pub interval: Duration,
+    /// How long Flux waits for an upgrade of an addon. Installations are cut short after two minutes and retried, so
+    /// that one that waits for another does not hold Flux's workers.
+    #[serde(default = "default_timeout")]
+    pub timeout: Duration,
+    /// How failures are handled, unless an addon says otherwise: `infrastructure` never uninstalls, `stateless` may.
+    #[serde(default)]
+    pub preset: Preset,
+    /// Settings of single addons, by the addon's name (its directory in the release).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = rules::MAX_ADDONS))]
+    #[x_kube(validation = rules::ADDON_NAMES, validation = rules::NO_SELF_DEPENDENCY)]
+    pub addons: BTreeMap<String, AddonSettings>,
+    /// Take over the Helm releases that the cluster-stack-operator installed: addons keep its release name
+    /// `cluster-addon`, with one Helm storage namespace each.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub adopt: bool,
+}
+
+impl Default for FluxSettings {
+    fn default() -> Self {
+        Self {
+            kube_config: KubeConfig::default(),
+            sources: SourcePlacement::default(),
+            service_account_name: None,
+            interval: default_interval(),
+            timeout: default_timeout(),
+            preset: Preset::default(),
+            addons: BTreeMap::new(),
+            adopt: false,
+        }
+    }
+}
+
+/// The Secret with the kubeconfig of a workload cluster, in the namespace of its Cluster.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KubeConfig {
+    /// The name of the Secret; `{cluster}` stands for the name of the Cluster. The default is the Secret that Cluster
+    /// API makes.
+    #[serde(default = "default_secret_name")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::SECRET_NAME)]
+    pub secret_name: String,
+    /// The key in the Secret.
+    #[serde(default = "default_secret_key")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::SECRET_KEY)]
+    pub key: String,
+}
+
+impl KubeConfig {
+    /// What stands for the name of the Cluster in [`KubeConfig::secret_name`].
+    pub const CLUSTER: &str = "{cluster}";
+
+    /// The name of the Secret for one Cluster.
+    #[must_use]
+    pub fn secret_name_for(&self, cluster: &str) -> String {
+        self.secret_name.replace(Self::CLUSTER, cluster)
+    }
+}
+
+impl Default for KubeConfig {
+    fn default() -> Self {
+        Self { secret_name: default_secret_name(), key: default_secret_key() }
+    }
+}
+
+/// Where the sources of addons are: once beside the ClusterStack's own source (`Shared`), or copied into every
+/// namespace with Clusters (`PerNamespace`).
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+pub enum SourcePlacement {
+    /// Once, beside the ClusterStack's own source; used across namespaces.
+    #[default]
+    Shared,
+    /// A copy in every namespace with Clusters.
+    PerNamespace,
+}
+
+/// How failures are handled: with `infrastructure`, a failed installation is retried and never uninstalled, and a
+/// failed upgrade is rolled back; with `stateless`, a failed installation is uninstalled before it is retried.
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// For what a cluster cannot live without: nothing is ever uninstalled.
+    #[default]
+    Infrastructure,
+    /// For what may be removed and installed anew.
+    Stateless,
+}
+
+/// What Flux does when an object in the workload cluster differs from the chart: `enabled` corrects it, `warn`
+/// reports it, `disabled` ignores it. It is corrected when nothing is said.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum DriftDetection {
+    /// Correct it.
+    Enabled,
+    /// Report it.
+    Warn,
+    /// Nothing.
+    Disabled,
+}
+
+/// Settings of one addon; what is absent is as for all addons.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AddonSettings {
+    /// How failures are handled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
+    /// How long Flux waits for an upgrade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// What Flux does when an object in the workload cluster differs from the chart; it is corrected when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_detection: Option<DriftDetection>,
+    /// Stop Flux from touching the addon in all clusters of the stack. A suspension that a person set is kept.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub suspend: bool,
+    /// Addons that must be ready, at the same release, before this one is installed or upgraded. The order in
+    /// `clusteraddon.yaml` alone makes none wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = rules::MAX_ADDONS), inner(length(max = 63)))]
+    #[x_kube(validation = rules::ADDON_NAMES)]
+    pub depends_on: Vec<String>,
+    /// Whether the addon counts as installed only when its workloads are ready; they must be when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<bool>,
+}
+
+/// Whether a value is its type's default. Such a value is not written, and the schema does not fill it in.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn default_interval() -> Duration {
+    Duration::minutes(10)
+}
+
+fn default_timeout() -> Duration {
+    Duration::minutes(5)
+}
+
+fn default_secret_name() -> String {
+    format!("{}-kubeconfig", KubeConfig::CLUSTER)
+}
+
+fn default_secret_key() -> String {
+    "value".to_owned()
+}

@@ -1,0 +1,167 @@
+//! Where the releases of a stack are: a Git repository that Flux follows.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Duration, rules};
+
+/// The stack repository that releases are read from: either one that stackflux makes Flux follow (`git`), or a
+/// `GitRepository` that exists already (`gitRepositoryRef`).
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(validation = rules::EITHER_SOURCE, validation = rules::PATH_OF_REFERENCE)]
+#[serde(rename_all = "camelCase")]
+pub struct StackSource {
+    /// A Git repository to follow. stackflux creates a Flux `GitRepository` named `<clusterstack>-catalog` for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitSource>,
+    /// A Flux `GitRepository` that exists already and is left as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_repository_ref: Option<GitRepositoryReference>,
+    /// The directory in the referenced `GitRepository` that holds one directory per release; `releases` when absent.
+    /// Belongs to `gitRepositoryRef` (with `git` it is `git.path`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    #[x_kube(validation = rules::PATH)]
+    pub path: Option<String>,
+}
+
+impl StackSource {
+    /// The directory that holds one directory per release, relative to the repository's root.
+    #[must_use]
+    pub fn release_path(&self) -> &str {
+        self.git.as_ref().map(|git| git.path.as_str()).or(self.path.as_deref()).unwrap_or(DEFAULT_PATH)
+    }
+}
+
+/// A Git repository to follow; the fields are those of Flux's `GitRepository` and are copied to it.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitSource {
+    /// The address of the repository: `https://`, `http://` or `ssh://`.
+    #[schemars(length(max = 2048))]
+    #[x_kube(validation = rules::URL)]
+    pub url: String,
+    /// What to follow; the branch `master` when absent, as in Flux.
+    #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<GitReference>,
+    /// The directory that holds one directory per release, relative to the repository's root.
+    #[serde(default = "default_path")]
+    #[schemars(length(max = 256))]
+    #[x_kube(validation = rules::PATH)]
+    pub path: String,
+    /// How often Flux looks for new commits.
+    #[serde(default = "default_interval")]
+    pub interval: Duration,
+    /// The Secret with Flux's Git credentials, in the namespace of the ClusterStack. Only Flux reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<LocalReference>,
+    /// Makes Flux refuse commits or tags that are not signed by a known key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<GitVerification>,
+    /// How Flux authenticates; with the Secret when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<GitProvider>,
+    /// The Secret with Flux's proxy settings, in the namespace of the ClusterStack. Only Flux reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_secret_ref: Option<LocalReference>,
+}
+
+/// What Flux follows in a Git repository: at most one of the fields.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(validation = rules::ONE_REFERENCE)]
+#[serde(rename_all = "camelCase")]
+pub struct GitReference {
+    /// A branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// A tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// A commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The highest tag in a range of semantic versions, such as `>=1.0.0 <2.0.0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub semver: Option<String>,
+    /// A full reference name, such as `refs/heads/main` or `refs/pull/420/head`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// A Flux `GitRepository` that exists already.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitRepositoryReference {
+    /// The name of the `GitRepository`.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::OBJECT_NAME)]
+    pub name: String,
+    /// The namespace of the `GitRepository`; that of the ClusterStack when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    #[x_kube(validation = rules::NAMESPACE)]
+    pub namespace: Option<String>,
+}
+
+/// The name of an object in the same namespace.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalReference {
+    /// The name of the object.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::OBJECT_NAME)]
+    pub name: String,
+}
+
+/// Which Git objects must be signed, and by whom.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitVerification {
+    /// What must be signed: the commit (`HEAD`), the tag (`Tag`), or both (`TagAndHEAD`).
+    #[serde(default)]
+    pub mode: GitVerificationMode,
+    /// The Secret with the public keys of the authors, in the namespace of the ClusterStack. Only Flux reads it.
+    pub secret_ref: LocalReference,
+}
+
+/// What must be signed.
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+pub enum GitVerificationMode {
+    /// The commit.
+    #[default]
+    #[serde(rename = "HEAD")]
+    Head,
+    /// The tag.
+    Tag,
+    /// The tag and the commit.
+    #[serde(rename = "TagAndHEAD")]
+    TagAndHead,
+}
+
+/// How Flux authenticates to a Git server: `generic` with the Secret, `github` as a GitHub App with the Secret, `aws`
+/// and `azure` with the cloud's workload identity.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum GitProvider {
+    /// With the Secret.
+    Generic,
+    /// With AWS' workload identity.
+    Aws,
+    /// With Azure's workload identity.
+    Azure,
+    /// With a GitHub App.
+    Github,
+}
+
+/// Where releases are unless a source says otherwise.
+const DEFAULT_PATH: &str = "releases";
+
+fn default_path() -> String {
+    DEFAULT_PATH.to_owned()
+}
+
+fn default_interval() -> Duration {
+    Duration::minutes(1)
+}

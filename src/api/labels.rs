@@ -1,0 +1,34 @@
+//! The names of all labels, annotations, finalizers and field managers: the one place.
+
+/// Label: who made the object. Kubernetes' recommended label.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// Label: the Cluster that an object belongs to. Cluster API's label.
+pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+/// Label: the addon that an object delivers.
+pub const ADDON: &str = "clusterstack.x-k8s.io/addon";
+
+/// Label: the release that an object was made from.
+pub const RELEASE: &str = "clusterstack.x-k8s.io/release";
+
+/// Annotation: the digest of the object as it was planned.
+pub const PLAN_DIGEST: &str = "clusterstack.x-k8s.io/digest";
+
+/// Annotation on sources and charts: the full digest of the content, of which the name holds twelve digits at most.
+pub const CONTENT_DIGEST: &str = "clusterstack.x-k8s.io/content-digest";
+
+/// Annotation: becomes `cluster` in every event that Flux sends about the object.
+pub const EVENT_CLUSTER: &str = "event.toolkit.fluxcd.io/cluster";
+
+/// Annotation: becomes `release` in every event that Flux sends about the object.
+pub const EVENT_RELEASE: &str = "event.toolkit.fluxcd.io/release";
+
+/// Annotation: a new value asks for a reconciliation now. Flux's annotation, honoured on our kinds too.
+pub const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
+
+/// The field manager of everything that is applied, and the value of [`MANAGED_BY`].
+pub const FIELD_MANAGER: &str = "stackflux";
+
+/// The field manager of `spec.suspend` of Flux objects, which is never among what is applied.
+pub const SUSPEND_FIELD_MANAGER: &str = "stackflux-suspend";

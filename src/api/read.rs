@@ -1,0 +1,233 @@
+//! A `ClusterStack` from a file, read strictly.
+//!
+//! The API server drops a field that it does not know, and `kubectl` refuses it; a program that reads the file itself
+//! has to do the latter, or a misspelt setting would silently not be one. The tree of the file is compared with the
+//! schema of the custom resource definition, so that unknown fields and wrong types are those of the API server, and
+//! each has its line.
+
+use std::fmt;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use kube::CustomResourceExt as _;
+use serde::de::DeserializeOwned;
+use serde_yaml::Location;
+
+use super::{ClusterStack, GROUP, VERSION};
+use tree::{Node, Tree};
+
+mod tree;
+
+/// Something wrong at a place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, counted from one.
+    pub line: u64,
+    /// The column, counted from one.
+    pub column: u64,
+    /// The field, such as `spec.flux.interval`.
+    pub field: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}: {}", self.line, self.column, self.field, self.message)
+    }
+}
+
+/// Why a file gives no `ClusterStack` that the API server would admit.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Not YAML, or a value that no type holds; the text names line and column.
+    #[error("{0}")]
+    Yaml(Box<serde_yaml::Error>),
+    /// None, or more than one.
+    #[error("expected one ClusterStack, found {found}")]
+    Count {
+        /// How many there are.
+        found: usize,
+    },
+    /// A version that this program does not know.
+    #[error("expected a ClusterStack of {GROUP}/{VERSION}, found one of {found}")]
+    Version {
+        /// Its `apiVersion`, where it has one.
+        found: String,
+    },
+    /// A `ClusterStack` with mistakes: all of them, in the order of their lines.
+    #[error("{}", .0.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
+    Refused(Vec<Problem>),
+}
+
+impl From<serde_yaml::Error> for ReadError {
+    fn from(error: serde_yaml::Error) -> Self {
+        Self::Yaml(Box::new(error))
+    }
+}
+
+impl ClusterStack {
+    /// The one `ClusterStack` in a file of YAML documents; other kinds beside it are passed over.
+    ///
+    /// Everything that `kubectl apply` would refuse is an error, and so is a null, which the API server drops.
+    pub fn from_yaml(text: &str) -> Result<Self, ReadError> {
+        let mut stacks = Vec::new();
+        for document in documents(text).filter(|document| document.text.contains("ClusterStack")) {
+            let Ok(tree) = parse::<Tree>(document.text) else {
+                parse::<Tree>(&document.at_its_lines())?;
+                continue;
+            };
+            if tree.text("kind") == Some("ClusterStack") {
+                stacks.push(document);
+            }
+        }
+        let [stack] = stacks.as_slice() else { return Err(ReadError::Count { found: stacks.len() }) };
+        Self::from_document(&stack.at_its_lines())
+    }
+
+    fn from_document(text: &str) -> Result<Self, ReadError> {
+        let tree: Tree = parse(text)?;
+        let version = tree.text("apiVersion").unwrap_or("nothing");
+        if version != format!("{GROUP}/{VERSION}") {
+            return Err(ReadError::Version { found: version.to_owned() });
+        }
+        let mut problems = Vec::new();
+        let versions = Self::crd().spec.versions.into_iter();
+        for schema in versions.filter_map(|version| version.schema?.open_api_v3_schema) {
+            compare(&tree, &schema, "", &mut problems);
+        }
+        if !problems.is_empty() {
+            return Err(ReadError::Refused(problems));
+        }
+        let stack: Self = parse(text)?;
+        let violations = stack.validate().into_iter();
+        let mut problems: Vec<Problem> = violations
+            .map(|violation| {
+                problem(tree.nearest(&violation.field), &violation.field, violation.message.to_owned())
+            })
+            .collect();
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        if problems.is_empty() { Ok(stack) } else { Err(ReadError::Refused(problems)) }
+    }
+}
+
+/// A value from one document, within limits that no `ClusterStack` comes near.
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_yaml::Error> {
+    let options = serde_yaml::options! {
+        budget: serde_yaml::budget! { max_depth: 32, max_nodes: 50_000 },
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
+    };
+    serde_yaml::from_str_with_options(text, options)
+}
+
+/// One document of a YAML stream.
+struct Document<'a> {
+    /// How many lines are before it.
+    lines_before: usize,
+    /// From its `---`, where it has one, to the next.
+    text: &'a str,
+}
+
+impl Document<'_> {
+    /// The text behind as many empty lines as are before it in the file, for messages with the file's line numbers.
+    fn at_its_lines(&self) -> String {
+        "\n".repeat(self.lines_before) + self.text
+    }
+}
+
+/// The documents of a stream. A line that begins with `---` begins one, whatever is around it (YAML 1.2, 9.1.2).
+fn documents(text: &str) -> impl Iterator<Item = Document<'_>> {
+    let mut rest = Some(text);
+    let mut lines_before = 0;
+    std::iter::from_fn(move || {
+        let remaining = rest?;
+        let end = remaining.match_indices("\n---").map(|(index, _)| index + 1).find(|end| {
+            remaining
+                .get(end + 3..)
+                .is_some_and(|after| after.is_empty() || after.starts_with(char::is_whitespace))
+        });
+        let (document, after) = end.map_or((remaining, None), |end| {
+            let (document, after) = remaining.split_at(end);
+            (document, Some(after))
+        });
+        rest = after;
+        let found = Document { lines_before, text: document };
+        lines_before += document.matches('\n').count();
+        Some(found)
+    })
+}
+
+fn problem(location: Location, field: &str, message: String) -> Problem {
+    Problem { line: location.line(), column: location.column(), field: field.to_owned(), message }
+}
+
+/// Adds what the schema does not know, or has another type for, at `path` and below.
+fn compare(tree: &Tree, schema: &JSONSchemaProps, path: &str, problems: &mut Vec<Problem>) {
+    let expected = schema.type_.as_deref().unwrap_or_default();
+    if expected != tree.node.type_name() {
+        let found = tree.node.type_name();
+        let hint = if (expected, found) == ("string", "number") { ": put it in quotes" } else { "" };
+        problems.push(problem(tree.location, path, format!("expected {expected}, found {found}{hint}")));
+        return;
+    }
+    match &tree.node {
+        Node::Mapping(entries) => {
+            for (key, location, value) in entries {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                match field_schema(schema, key) {
+                    Field::Known(schema) => compare(value, schema, &path, problems),
+                    Field::Open => {}
+                    Field::Unknown => problems.push(problem(*location, &path, unknown(schema, key))),
+                }
+            }
+        }
+        Node::Sequence(items) => {
+            let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items else { return };
+            for (index, item) in items.iter().enumerate() {
+                compare(item, schema, &format!("{path}[{index}]"), problems);
+            }
+        }
+        Node::Scalar { .. } => {}
+    }
+}
+
+/// What a schema says about a field.
+enum Field<'a> {
+    /// This.
+    Known(&'a JSONSchemaProps),
+    /// Nothing: it belongs to Kubernetes' own part of the object.
+    Open,
+    /// There is no such field.
+    Unknown,
+}
+
+fn field_schema<'a>(schema: &'a JSONSchemaProps, key: &str) -> Field<'a> {
+    if let Some(JSONSchemaPropsOrBool::Schema(schema)) = &schema.additional_properties {
+        return Field::Known(schema);
+    }
+    match schema.properties.as_ref().and_then(|properties| properties.get(key)) {
+        Some(schema) => Field::Known(schema),
+        None if ["apiVersion", "kind", "metadata"].contains(&key) && is_root(schema) => Field::Open,
+        None => Field::Unknown,
+    }
+}
+
+/// Whether a schema is that of the whole object.
+fn is_root(schema: &JSONSchemaProps) -> bool {
+    schema.properties.as_ref().is_some_and(|properties| properties.contains_key("spec"))
+}
+
+/// What to say about an unknown field: which ones there are.
+fn unknown(schema: &JSONSchemaProps, key: &str) -> String {
+    let known: Vec<&str> =
+        schema.properties.iter().flat_map(|properties| properties.keys()).map(String::as_str).collect();
+    let meant = known.iter().find(|name| name.eq_ignore_ascii_case(key));
+    match meant {
+        Some(name) => format!("unknown field, did you mean {name}?"),
+        None => format!("unknown field, known are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

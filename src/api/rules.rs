@@ -1,0 +1,86 @@
+//! The rules for what a `ClusterStack` may say, each as CEL for the API server and as a check for offline use.
+//!
+//! A rule's message is the same in both. Rules about a change (immutable fields) exist as CEL only: offline there is
+//! no older object to compare with. What a type cannot hold in the first place (an unknown word of an enumeration, a
+//! malformed duration) is refused where the text is read.
+
+mod check;
+
+pub use check::Violation;
+
+/// How many versions a `ClusterStack` may list.
+pub(super) const MAX_VERSIONS: usize = 256;
+
+/// How many addons a `ClusterStack` may have settings for.
+pub(super) const MAX_ADDONS: usize = 64;
+
+/// The longest DNS label, word of a release's name, or version.
+const MAX_LABEL: usize = 63;
+
+/// A rule as the API server has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    /// The CEL expression over `self`, the value of the field that the rule is at.
+    cel: &'static str,
+    /// What the user reads when it does not hold.
+    message: &'static str,
+}
+
+impl From<Rule> for kube::core::Rule {
+    fn from(rule: Rule) -> Self {
+        Self::new(rule.cel).message(rule.message)
+    }
+}
+
+macro_rules! rules {
+    ($($name:ident: $cel:literal, $message:literal;)*) => {
+        $(pub(super) const $name: Rule = Rule { cel: $cel, message: $message };)*
+    };
+}
+
+rules! {
+    PROVIDER: "self.matches('^[a-z0-9]+$')",
+        "provider is a lower-case word of letters and digits, without '-': names of releases are split there";
+    PROVIDER_IMMUTABLE: "self == oldSelf", "provider cannot be changed: create another ClusterStack";
+    NAME: "self.matches('^[a-z0-9]+$')",
+        "name is a lower-case word of letters and digits, without '-': names of releases are split there";
+    NAME_IMMUTABLE: "self == oldSelf", "name cannot be changed: create another ClusterStack";
+    KUBERNETES_VERSION: r"self.matches('^(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})$')",
+        "kubernetesVersion is <major>.<minor>, such as \"1.34\"";
+    KUBERNETES_VERSION_IMMUTABLE: "self == oldSelf",
+        "kubernetesVersion cannot be changed: create another ClusterStack";
+    CHANNEL: "self.matches('^[a-z0-9]+$')", "channel is a lower-case word, such as stable or beta";
+    CHANNEL_IMMUTABLE: "self == oldSelf", "channel cannot be changed: create another ClusterStack";
+    VERSIONS: r"self.all(version, version.matches('^v(0|[1-9][0-9]{0,17})(-[a-z0-9]+\\.[a-z0-9]+)?$'))",
+        "a version is v<number>, such as v2, or v<number>-<channel>.<patch>, such as v0-beta.1";
+    VERSIONS_OF_CHANNEL: "!has(self.versions) || self.versions.all(version, self.channel == 'stable' ? \
+        !version.contains('-') : version.contains('-' + self.channel + '.'))",
+        "versions are those of the channel: v<number> in stable, v<number>-<channel>.<patch> in any other";
+    PROVIDER_REFERENCE: "self.noProvider || has(self.providerRef)",
+        "providerRef is required unless noProvider is true";
+    REVISION_HISTORY: "self >= 0 && self <= 1000", "revisionHistoryLimit is between 0 and 1000";
+    EITHER_SOURCE: "has(self.git) != has(self.gitRepositoryRef)",
+        "source has either git or gitRepositoryRef";
+    PATH_OF_REFERENCE: "!has(self.path) || has(self.gitRepositoryRef)",
+        "source.path belongs to gitRepositoryRef; the path in source.git is source.git.path";
+    PATH: "self != '' && !self.startsWith('/') && !self.split('/').exists(part, part == '..')",
+        "a path is relative to the root of the repository and stays inside it";
+    URL: "self.matches('^(http|https|ssh)://.')", "url begins with https://, http:// or ssh://";
+    ONE_REFERENCE: "[has(self.branch), has(self.tag), has(self.commit), has(self.semver), has(self.name)]\
+        .filter(given, given).size() <= 1",
+        "ref has at most one of branch, tag, commit, semver and name";
+    OBJECT_NAME: r"self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$')",
+        "the name of an object has lower-case letters, digits, '-' and '.'";
+    NAMESPACE: "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",
+        "a namespace has lower-case letters, digits and '-'";
+    SECRET_NAME: r"self.matches('^[-.a-z0-9]*\\{cluster\\}[-.a-z0-9]*$')",
+        "secretName holds {cluster} once, and else lower-case letters, digits, '-' and '.'";
+    SECRET_KEY: r"self.matches('^[-._a-zA-Z0-9]+$')", "a key has letters, digits, '-', '_' and '.'";
+    ADDON_NAMES: "self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$'))",
+        "the name of an addon has lower-case letters, digits and '-', at most 63";
+    NO_SELF_DEPENDENCY: "self.all(name, !has(self[name].dependsOn) || !(name in self[name].dependsOn))",
+        "an addon does not depend on itself";
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The custom resource definitions, made from the types.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+    JSONSchemaPropsOrBool,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResourceExt as _;
+use schemars::{JsonSchema as _, Schema, SchemaGenerator, json_schema};
+
+use super::{ClusterAddon, ClusterStack, ClusterStackRelease};
+
+/// The custom resource definitions of all our kinds, in the order of their names.
+#[must_use]
+pub fn custom_resource_definitions() -> Vec<CustomResourceDefinition> {
+    [ClusterAddon::crd(), ClusterStackRelease::crd(), ClusterStack::crd()].map(finished).into()
+}
+
+/// The definition with the columns that all kinds have, and with what the derived schema says more, or less, than Kubernetes wants taken out.
+fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    for version in &mut definition.spec.versions {
+        version.additional_printer_columns.get_or_insert_default().extend(columns());
+        if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
+            finish(schema);
+        }
+    }
+    definition
+}
+
+/// The last columns of `kubectl get`: Age, Ready and Status as Flux has them; with `-o wide` also Reason and Message
+/// of the cluster-stack-operator.
+fn columns() -> [CustomResourceColumnDefinition; 5] {
+    let column = |name: &str, type_: &str, json_path: &str, priority| CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: type_.to_owned(),
+        json_path: json_path.to_owned(),
+        priority,
+        ..CustomResourceColumnDefinition::default()
+    };
+    [
+        column("Age", "date", ".metadata.creationTimestamp", None),
+        column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status", None),
+        column("Status", "string", ".status.conditions[?(@.type=='Ready')].message", None),
+        column("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason", Some(1)),
+        column("Message", "string", ".status.conditions[?(@.type=='Ready')].message", Some(1)),
+    ]
+}
+
+fn finish(schema: &mut JSONSchemaProps) {
+    // An optional field is absent, never null: the API server then drops a null, as for every built-in kind, and a
+    // rule's `has()` means what it says.
+    schema.nullable = None;
+    // Kubernetes knows int32 and int64 only and warns of others.
+    if schema.format.as_deref().is_some_and(|format| format.starts_with("uint")) {
+        schema.format = Some("int32".to_owned());
+        schema.minimum = None;
+    }
+    schema.description = schema.description.take().map(|text| unwrapped(&text));
+    for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
+        finish(property);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        finish(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        finish(values);
+    }
+}
+
+/// A docstring with the line breaks taken out that only the width of the source file asked for.
+fn unwrapped(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+/// A list of `metav1.Condition`, merged by type; the limits are those of the markers on the Go type.
+pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
+    let mut condition = Condition::json_schema(generator);
+    for (field, limits) in [
+        ("message", serde_json::json!({"maxLength": 32768})),
+        (
+            "reason",
+            serde_json::json!({
+                "minLength": 1,
+                "maxLength": 1024,
+                "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+            }),
+        ),
+        ("status", serde_json::json!({"enum": ["True", "False", "Unknown"]})),
+        (
+            "type",
+            serde_json::json!({
+                "maxLength": 316,
+                "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+            }),
+        ),
+    ] {
+        let property =
+            condition.pointer_mut(&format!("/properties/{field}")).and_then(|value| value.as_object_mut());
+        if let (Some(property), serde_json::Value::Object(limits)) = (property, limits) {
+            property.extend(limits);
+        }
+    }
+    json_schema!({
+        "type": "array",
+        "items": condition,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+    })
+}

@@ -1,0 +1,132 @@
+//! `stackflux diff`.
+
+mod files;
+mod parts;
+mod plans;
+mod text;
+mod unified;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::error::CliError;
+use super::objects;
+use super::releases::Releases;
+use super::stack_settings::StackArguments;
+use super::{CommandResult, Outcome, terminal};
+use crate::release::{Digest, Files, Release};
+
+/// Show what a release changes over another
+///
+/// Compares two releases by content: metadata, stages, the chart of the cluster class, node images and every addon, file
+/// by file. Vendored charts are compared by name and version.
+///
+/// With Clusters it also plans each of them as if it used the first release and then the second, and shows which objects
+/// that changes, with their values: which addons Helm upgrades, and which are not written at all. For that the Cluster's
+/// class and its Kubernetes version (spec.topology.version) are replaced by those of the releases; all else, status and
+/// referred objects included, is taken as it is. Charts that both releases have stay where the first has them.
+///
+/// Exits with 0 where there is no difference, with 1 where there is one, and with 2 on errors.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # What a release changes, file by file
+  stackflux diff stacks/releases/openstack-scs-1-32-v1 stacks/releases/openstack-scs-1-32-v2
+  # Only which parts differ, for a program
+  stackflux diff releases/openstack-scs-1-32-v1.tgz releases/openstack-scs-1-32-v2.tgz --output json
+  # What it does to the Clusters of a management cluster
+  kubectl get clusters,openstackclusters,kubeadmcontrolplanes -A -o yaml |
+    stackflux diff stacks/releases/openstack-scs-1-32-v1 stacks/releases/openstack-scs-1-32-v2 \\
+      --settings clusterstack.yaml --filename - --summary")]
+pub(super) struct Arguments {
+    /// The release that there is: its directory or archive
+    from: PathBuf,
+    /// The release to compare it with: its directory or archive
+    to: PathBuf,
+    /// Clusters and the objects that they refer to: files, directories, or - for standard input
+    #[arg(short, long, value_name = "FILE")]
+    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    stack: StackArguments,
+    /// Show the names of what differs, and no lines of files and objects
+    #[arg(long)]
+    summary: bool,
+    /// How to print the differences
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+/// How differences are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people, as a unified diff
+    Text,
+    /// For programs: what differs, without the lines
+    Json,
+}
+
+/// One of the two releases, with its files unpacked.
+struct Side {
+    release: Release,
+    files: Files,
+}
+
+impl Side {
+    fn open(path: &Path) -> Result<Self, CliError> {
+        let releases = Releases::open(path)?;
+        let name = releases.single()?;
+        Ok(Self { release: releases.load(&name)?.release, files: releases.unpacked(&name)? })
+    }
+}
+
+/// All differences between two releases.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Differences {
+    from: Identity,
+    to: Identity,
+    differs: bool,
+    #[serde(flatten)]
+    parts: parts::Parts,
+    #[serde(flatten)]
+    plans: Option<plans::Plans>,
+}
+
+/// Which release it is.
+#[derive(Serialize)]
+struct Identity {
+    release: String,
+    kubernetes: String,
+    digest: String,
+}
+
+impl Identity {
+    fn of(release: &Release) -> Self {
+        let digest: Digest = release.digest;
+        Self {
+            release: release.name.to_string(),
+            kubernetes: release.kubernetes.to_string(),
+            digest: digest.to_string(),
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let (from, to) = (Side::open(&arguments.from)?, Side::open(&arguments.to)?);
+    let parts = parts::compare(&from, &to);
+    let plans = if arguments.filename.is_empty() {
+        None
+    } else {
+        let objects = objects::read(&arguments.filename)?;
+        Some(plans::compare(&from.release, &to.release, &objects, &arguments.stack)?)
+    };
+    let differs = parts.differ() || plans.as_ref().is_some_and(plans::Plans::differ);
+    let (from, to) = (Identity::of(&from.release), Identity::of(&to.release));
+    let differences = Differences { from, to, differs, parts, plans };
+    match arguments.output {
+        Format::Text => terminal::styled(&text::write(&differences, arguments.summary))?,
+        Format::Json => terminal::data(&(serde_json::to_string_pretty(&differences)? + "\n"))?,
+    }
+    Ok(if differs { Outcome::Differs } else { Outcome::Done })
+}

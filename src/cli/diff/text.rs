@@ -1,0 +1,255 @@
+//! Differences as people read them: what differs, then the lines that do.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+
+use super::Differences;
+use super::files::{FileChange, Lines, VendoredChange};
+use super::parts::{Change, ChartChange, ChartName, Part};
+use super::plans::{ClusterChange, Effect, ObjectChange, Plans, Verb};
+use crate::release::finding::Printable;
+
+const BOLD: Style = Style::new().bold();
+const GREEN: Style = AnsiColor::Green.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+const RED: Style = AnsiColor::Red.on_default();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// The differences with colours. `summary` leaves the lines out.
+pub(super) fn write(differences: &Differences, summary: bool) -> String {
+    let mut text = Text { out: String::new(), differences, summary };
+    text.releases();
+    if let Some(plans) = &differences.plans {
+        text.plans(plans);
+    }
+    text.out
+}
+
+struct Text<'a> {
+    out: String,
+    differences: &'a Differences,
+    summary: bool,
+}
+
+impl Text<'_> {
+    fn line(&mut self, line: &str) {
+        self.out.push_str(line);
+        self.out.push('\n');
+    }
+
+    fn releases(&mut self) {
+        let (from, to) = (&self.differences.from, &self.differences.to);
+        let (old, new) = (
+            format!("{} ({})", from.release, from.kubernetes),
+            format!("{} ({})", to.release, to.kubernetes),
+        );
+        self.line(&format!("{BOLD}{old} → {new}{BOLD:#}"));
+        let differences = self.differences;
+        let parts: Vec<(String, &Part)> = differences.parts.iter().collect();
+        let width = parts.iter().map(|(title, _)| title.len()).max().unwrap_or_default();
+        for (title, part) in &parts {
+            let (style, change) = (style_of(part.change), part.change.as_str());
+            self.line(format!("  {title:width$}   {style}{change}{style:#}{}", charts(part)).trim_end());
+        }
+        for (_, part) in parts {
+            self.part(part);
+        }
+    }
+
+    /// The files of a part. Those of one that is new or gone are all of its files: they are named only.
+    fn part(&mut self, part: &Part) {
+        if self.summary {
+            return;
+        }
+        for file in &part.files {
+            if part.change == Change::Changed {
+                self.file(file);
+            } else {
+                let line = format!("{BOLD}{} {}{BOLD:#}", file.change.as_str(), Printable(&file.path));
+                self.line(&line);
+            }
+        }
+    }
+
+    fn file(&mut self, file: &FileChange) {
+        let path = Printable(&file.path).to_string();
+        let at = |release: &str, is_there: bool| {
+            if is_there { format!("{release}/{path}") } else { "/dev/null".to_owned() }
+        };
+        let (from, to) = (&self.differences.from.release, &self.differences.to.release);
+        let (old, new) = (at(from, file.change != Change::Added), at(to, file.change != Change::Removed));
+        if let Some(chart) = &file.chart {
+            let line = format!("{BOLD}{path}: {}{BOLD:#}", vendored_change(chart));
+            self.line(&line);
+        }
+        if let Some(executable) = file.executable {
+            let now = if executable { "executable now" } else { "not executable any more" };
+            self.line(&format!("{BOLD}{path}: {now}{BOLD:#}"));
+        }
+        match &file.lines {
+            Lines::Text(hunks) => self.hunks(&old, &new, hunks),
+            Lines::Bytes { from, to } => {
+                self.line(&format!("{BOLD}{path}: not compared by lines: {from} bytes → {to} bytes{BOLD:#}"));
+            }
+        }
+    }
+
+    /// A unified diff with its header; nothing where nothing differs, or only names are wanted.
+    fn hunks(&mut self, old: &str, new: &str, hunks: &str) {
+        if hunks.is_empty() || self.summary {
+            return;
+        }
+        self.line(&format!("{BOLD}--- {old}{BOLD:#}"));
+        self.line(&format!("{BOLD}+++ {new}{BOLD:#}"));
+        for line in hunks.lines() {
+            let style = match line.chars().next() {
+                Some('-') => RED,
+                Some('+') => GREEN,
+                Some('@') => CYAN,
+                _ => Style::new(),
+            };
+            let columns: Vec<String> = line.split('\t').map(|part| Printable(part).to_string()).collect();
+            self.line(&format!("{style}{}{style:#}", columns.join("\t")));
+        }
+    }
+
+    fn plans(&mut self, plans: &Plans) {
+        self.line(&format!("\n{BOLD}Objects that all Clusters share{BOLD:#}"));
+        self.objects(&plans.objects);
+        self.object_lines(&plans.objects);
+        for cluster in &plans.clusters {
+            self.cluster(cluster);
+        }
+    }
+
+    fn cluster(&mut self, cluster: &ClusterChange) {
+        self.line(&format!("\n{BOLD}Cluster {}/{}{BOLD:#}", cluster.namespace, cluster.name));
+        self.objects(&cluster.objects);
+        for held in &cluster.held {
+            let what = held.addon.as_ref().map_or("all of it".to_owned(), |addon| format!("addon {addon}"));
+            let mut message = held.message.lines();
+            let first = Printable(message.next().unwrap_or_default()).to_string();
+            self.line(&format!("  {YELLOW}held{YELLOW:#}      {what}: {}: {first}", held.reason));
+            message.for_each(|line| self.line(&format!("            {}", Printable(line))));
+        }
+        self.effects(cluster);
+        self.object_lines(&cluster.objects);
+    }
+
+    /// What Flux does in the workload cluster, and what it does not touch.
+    fn effects(&mut self, cluster: &ClusterChange) {
+        let of = |wanted: &[Effect]| {
+            let objects = cluster
+                .objects
+                .iter()
+                .filter(|object| object.effect.is_some_and(|effect| wanted.contains(&effect)));
+            objects.filter_map(|object| object.addon.as_deref()).collect::<Vec<_>>()
+        };
+        let upgrades = [Effect::UpgradesChart, Effect::UpgradesValues, Effect::UpgradesChartAndValues];
+        let sentences = [
+            ("Helm installs", of(&[Effect::Installs])),
+            ("Helm upgrades", of(&upgrades)),
+            ("Helm uninstalls", of(&[Effect::Uninstalls])),
+            ("Flux applies the manifests of", of(&[Effect::Applies])),
+            ("Flux deletes what came from the manifests of", of(&[Effect::Prunes])),
+            ("Not written", cluster.unchanged.iter().map(String::as_str).collect()),
+        ];
+        for (sentence, addons) in sentences {
+            if !addons.is_empty() {
+                self.line(&format!("  {sentence}: {}", addons.join(", ")));
+            }
+        }
+    }
+
+    fn objects(&mut self, objects: &[ObjectChange]) {
+        if objects.is_empty() {
+            self.line("  no object changes");
+        }
+        for object in objects {
+            let (style, verb) = match object.change {
+                Verb::Created => (GREEN, "created"),
+                Verb::Changed => (YELLOW, "changed"),
+                Verb::Removed => (RED, "removed"),
+            };
+            let mut line = format!("  {style}{verb}{style:#}   {}", name_of(object));
+            if let Some(effect) = object.effect {
+                let _ = write!(line, ": {}", sentence(effect));
+            } else if object.change == Verb::Removed {
+                let _ = write!(line, ", once no Cluster uses {}", self.differences.from.release);
+            }
+            self.line(&line);
+        }
+    }
+
+    /// The lines that differ of each object that stays.
+    fn object_lines(&mut self, objects: &[ObjectChange]) {
+        for object in objects {
+            let name = name_of(object);
+            let (from, to) = (&self.differences.from.release, &self.differences.to.release);
+            let (old, new) = (format!("{name} ({from})"), format!("{name} ({to})"));
+            self.hunks(&old, &new, &object.lines);
+        }
+    }
+}
+
+fn name_of(object: &ObjectChange) -> String {
+    let separator = if object.namespace.is_empty() { "" } else { "/" };
+    format!("{} {}{separator}{}", object.kind, object.namespace, object.name)
+}
+
+fn sentence(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Installs => "Helm installs it",
+        Effect::UpgradesChart => "Helm upgrades it to another chart",
+        Effect::UpgradesValues => "Helm upgrades it with other values",
+        Effect::UpgradesChartAndValues => "Helm upgrades it to another chart with other values",
+        Effect::Uninstalls => "Helm uninstalls it",
+        Effect::Applies => "Flux applies its manifests",
+        Effect::Prunes => "Flux deletes what its manifests made",
+    }
+}
+
+fn style_of(change: Change) -> Style {
+    match change {
+        Change::Unchanged => Style::new(),
+        Change::Changed => YELLOW,
+        Change::Added => GREEN,
+        Change::Removed => RED,
+    }
+}
+
+/// What is said of a part's charts: its own where it is another, and the vendored ones that are others.
+fn charts(part: &Part) -> String {
+    let vendored = part.files.iter().filter_map(|file| file.chart.as_ref()).map(vendored_change);
+    let own = part.chart.as_ref().filter(|_| part.change != Change::Unchanged).and_then(chart_change);
+    let all: Vec<String> = own.into_iter().chain(vendored).collect();
+    if all.is_empty() { String::new() } else { format!("   {}", all.join(", ")) }
+}
+
+/// `chart cni 1.0.0 → 1.1.0`, or the one name and version that there is; `None` where they are the same.
+fn chart_change(chart: &ChartChange) -> Option<String> {
+    let called = |chart: &ChartName| format!("{} {}", chart.name, chart.version);
+    let text = match (&chart.from, &chart.to) {
+        (Some(from), Some(to)) if from.name != to.name => format!("chart {} → {}", called(from), called(to)),
+        (Some(from), Some(to)) if from.version == to.version => return None,
+        (Some(from), Some(to)) => format!("chart {} → {}", called(from), to.version),
+        (from, to) => format!("chart {}", to.as_ref().or(from.as_ref()).map(called)?),
+    };
+    Some(Printable(&text).to_string())
+}
+
+/// `chart cilium 1.16.5 → 1.17.1`, `chart cilium 1.17.1 added`, or `chart cilium 1.17.1, another archive`.
+fn vendored_change(chart: &VendoredChange) -> String {
+    let name = &chart.name;
+    let text = match (&chart.from, &chart.to) {
+        (Some(from), Some(to)) if from == to => {
+            format!("chart {name} {to}, other content under the same version")
+        }
+        (Some(from), Some(to)) => format!("chart {name} {from} → {to}"),
+        (Some(from), None) => format!("chart {name} {from} removed"),
+        (None, Some(to)) => format!("chart {name} {to} added"),
+        (None, None) => format!("chart {name}"),
+    };
+    Printable(&text).to_string()
+}

@@ -1,0 +1,35 @@
+//! What a command can fail with, and what to do about it.
+
+use std::fmt::Display;
+use std::path::Path;
+
+/// A failed command: what is wrong, and a hint where there is something to do.
+#[derive(Debug)]
+pub(super) struct CliError {
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl CliError {
+    /// Something in the arguments or in what they name.
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// A file that could not be read or written.
+    pub(super) fn io(path: &Path, error: impl Display) -> Self {
+        Self::usage(format!("{}: {error}", path.display()))
+    }
+
+    /// With what to do about it.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl<E: std::error::Error> From<E> for CliError {
+    fn from(error: E) -> Self {
+        Self::usage(error.to_string())
+    }
+}

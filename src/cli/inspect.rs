@@ -1,0 +1,133 @@
+//! `stackflux inspect`.
+
+mod images;
+mod release;
+mod repository;
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use super::error::CliError;
+use super::output::{Format, count, print};
+use super::releases::Releases;
+use super::{CommandResult, Outcome, terminal};
+use crate::names::ReleaseName;
+use crate::source::SourceError;
+use release::Contents;
+use repository::Overview;
+
+/// Show what is in a release, or which releases a stack repository has
+///
+/// Of a release: its form, the Kubernetes version that it is for, its digest, the chart of its cluster class, its
+/// addons with their charts and dependencies, what is applied at which hook and what it waits for, the fields of a
+/// Cluster that its values templates read, and images.
+///
+/// An addon's images are those that the default values of its chart and of the charts vendored in it name, and those
+/// written out in templates and manifests; parts that are not enabled by default are left out. An image without a tag
+/// gets its tag from the chart. What a cluster really runs is known once Helm has rendered its charts.
+///
+/// Of a stack repository: one line per release. Directories whose names are no release names are only counted.
+///
+/// Exits with 2 where a release that was asked for cannot be used.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # What a release brings into a cluster
+  stackflux inspect stacks/releases/openstack-scs-1-32-v1
+  # The same of an archive that was downloaded, for a program
+  stackflux inspect openstack-scs-1-32-v1.tgz --output json
+  # The releases of a stack repository
+  stackflux inspect stacks
+  # Which fields of a Cluster do the addons of a release wait for?
+  stackflux inspect stacks openstack-scs-1-32-v1 -o json |
+    jq -r '.addons[].valuesTemplate.fields[]?'")]
+pub(super) struct Arguments {
+    /// A release (its directory or archive) or a stack repository
+    #[arg(value_name = "RELEASE|REPOSITORY")]
+    source: PathBuf,
+    /// Of a stack repository, show these releases in full
+    #[arg(value_name = "NAME")]
+    names: Vec<ReleaseName>,
+    /// Of a stack repository, also show the directories whose names are no release names
+    #[arg(short, long)]
+    all: bool,
+    /// The form of the output
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let releases = Releases::open(&arguments.source)
+        .map_err(|error| unusable(error, &arguments.source.display(), arguments))?;
+    if releases.is_single() || !arguments.names.is_empty() {
+        contents(arguments, &releases)?;
+    } else {
+        overview(arguments, &releases)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Shows the releases that were named, or the one that was opened.
+fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> {
+    let known = releases.names();
+    let names = if arguments.names.is_empty() { &known } else { &arguments.names };
+    let mut found = Vec::new();
+    for name in names {
+        if !known.contains(name) {
+            return Err(unknown(name, arguments));
+        }
+        found.push(read(releases, name).map_err(|error| unusable(error, name, arguments))?);
+    }
+    match found.as_slice() {
+        [one] => print(one, arguments.output, Contents::describe)?,
+        many => print(&many, arguments.output, |many| {
+            many.iter().map(Contents::describe).collect::<Vec<_>>().join("\n\n")
+        })?,
+    }
+    for contents in found.iter().filter(|contents| contents.warnings() > 0) {
+        let warnings = count(contents.warnings(), "warning");
+        let lint = lint_hint(arguments);
+        terminal::warning(format!("{}: {warnings}; {lint} shows what they are", contents.name()));
+    }
+    Ok(())
+}
+
+fn read(releases: &Releases, name: &ReleaseName) -> Result<Contents, SourceError> {
+    let loaded = releases.load(name)?;
+    Ok(Contents::of(&loaded, &releases.unpacked(name)?, releases.limits()))
+}
+
+/// Shows one line per release of a stack repository.
+fn overview(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> {
+    let overview = Overview::of(releases, arguments.all)?;
+    print(&overview, arguments.output, Overview::table)?;
+    let malformed = releases.malformed().len();
+    if malformed > 0 && !arguments.all {
+        let message = match malformed {
+            1 => "one directory has no release's name".to_owned(),
+            many => format!("{many} directories have no release's name"),
+        };
+        terminal::warning(format!("{message}; --all shows more"));
+    }
+    if overview.has_problems() {
+        terminal::warning(format!("{} shows what the problems are", lint_hint(arguments)));
+    }
+    Ok(())
+}
+
+fn lint_hint(arguments: &Arguments) -> String {
+    format!("stackflux lint {}", arguments.source.display())
+}
+
+fn unknown(name: &ReleaseName, arguments: &Arguments) -> CliError {
+    let source = arguments.source.display();
+    CliError::usage(format!("{source}: there is no release {name}"))
+        .hint(format!("stackflux inspect {source} shows what is there"))
+}
+
+/// The error of a release that cannot be read: how many things are wrong, and how to see them all.
+fn unusable(error: SourceError, release: &dyn Display, arguments: &Arguments) -> CliError {
+    let SourceError::Unusable(findings) = &error else { return CliError::from(error) };
+    let errors = count(findings.errors().count(), "error");
+    CliError::usage(format!("{release}: the release cannot be used: {errors}"))
+        .hint(format!("{} shows all of them", lint_hint(arguments)))
+}

@@ -1,0 +1,178 @@
+//! The container images that a release names, as far as its text shows them.
+//!
+//! What a chart runs is known when Helm renders it with a cluster's values, and not before. This looks at the default
+//! values of a chart and of the charts vendored in it (with what the chart sets for them), and at images written out in
+//! templates and manifests. Parts with `enabled: false` are left out. An image that a template puts together in
+//! another way is not found.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::release::values::read_values;
+use crate::release::{Addon, AddonKind, CLUSTER_CLASS, Dependency, Files, Limits, NODE_IMAGES, archive};
+
+/// Charts in charts in charts: no real one has more levels.
+const MOST_LEVELS: usize = 4;
+
+/// The images of an addon, sorted. An image whose tag the chart chooses has none.
+pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Vec<String> {
+    let mut search = Search { limits: limits.clone(), images: BTreeSet::new() };
+    match &addon.kind {
+        AddonKind::Chart(chart) => {
+            let values = values_of(files, &addon.path);
+            search.chart(files, &addon.path, values, &chart.dependencies, MOST_LEVELS);
+        }
+        AddonKind::Manifests => written(files, &addon.path, &["image"], &mut search.images),
+    }
+    search.images.into_iter().collect()
+}
+
+/// The images of nodes, sorted: what the manifests of node images and the templates of the cluster class name or
+/// fetch.
+pub(super) fn of_nodes(files: &Files) -> Vec<String> {
+    let mut images = BTreeSet::new();
+    written(files, NODE_IMAGES, &["image", "url"], &mut images);
+    written(files, &format!("{CLUSTER_CLASS}/templates"), &["image", "url"], &mut images);
+    images.into_iter().collect()
+}
+
+struct Search {
+    /// What is left to be unpacked.
+    limits: Limits,
+    images: BTreeSet<String>,
+}
+
+impl Search {
+    /// Collects the images of the chart at `path` with these values, and of the charts below its `charts/`.
+    fn chart(
+        &mut self,
+        files: &Files,
+        path: &str,
+        mut values: Map<String, Value>,
+        dependencies: &[Dependency],
+        levels: usize,
+    ) {
+        written(files, &format!("{path}/templates"), &["image"], &mut self.images);
+        let charts = format!("{path}/charts");
+        if let Some(levels) = levels.checked_sub(1) {
+            for name in files.directories(&charts) {
+                let own = set_by_parent(files, &format!("{charts}/{name}"), name, &mut values, dependencies);
+                self.chart(files, &format!("{charts}/{name}"), own, &[], levels);
+            }
+            for (_, archive) in files.below(&charts).filter(|(name, _)| is_archive(name)) {
+                let Some(inner) = self.unpack(&archive.content) else { continue };
+                for top in inner.directories("") {
+                    let own = set_by_parent(&inner, top, top, &mut values, dependencies);
+                    self.chart(&inner, top, own, &[], levels);
+                }
+            }
+        }
+        named(&values, &mut self.images);
+    }
+
+    /// The files of a vendored chart; `None` where it cannot be read, which loading the release has told of the
+    /// charts that Helm would use.
+    fn unpack(&mut self, archive: &[u8]) -> Option<Files> {
+        let inner = archive::unpack(archive, "", &self.limits).ok()?;
+        self.limits.unpacked = self.limits.unpacked.saturating_sub(inner.size());
+        self.limits.entries = self.limits.entries.saturating_sub(inner.len());
+        Some(inner)
+    }
+}
+
+/// Whether a path below `charts/` is a chart's archive.
+fn is_archive(name: &str) -> bool {
+    !name.contains('/') && name.rsplit_once('.').is_some_and(|(_, ending)| ending == "tgz")
+}
+
+/// The values of a vendored chart: its own, and over them those that the chart around it has for it.
+fn set_by_parent(
+    files: &Files,
+    path: &str,
+    name: &str,
+    parent: &mut Map<String, Value>,
+    dependencies: &[Dependency],
+) -> Map<String, Value> {
+    let dependency = dependencies.iter().find(|dependency| dependency.name == name);
+    let key = dependency.and_then(|dependency| dependency.alias.as_deref()).unwrap_or(name);
+    let mut values = values_of(files, path);
+    if let Some(Value::Object(set)) = parent.remove(key) {
+        merge(&mut values, set);
+    }
+    values
+}
+
+/// The chart's `values.yaml`; empty where there is none that can be read.
+fn values_of(files: &Files, path: &str) -> Map<String, Value> {
+    let text = files.get(&format!("{path}/values.yaml")).map(|file| file.content.as_slice());
+    text.and_then(|text| std::str::from_utf8(text).ok())
+        .and_then(|text| read_values(text).ok())
+        .unwrap_or_default()
+}
+
+/// Puts values over others as Helm does: mappings are merged, null removes.
+fn merge(under: &mut Map<String, Value>, over: Map<String, Value>) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (_, Value::Null) => drop(under.remove(&key)),
+            (Some(Value::Object(under)), Value::Object(over)) => merge(under, over),
+            (_, value) => drop(under.insert(key, value)),
+        }
+    }
+}
+
+/// Collects images from values: the keys that end in `image` with a reference, or with a repository and a tag.
+fn named(values: &Map<String, Value>, images: &mut BTreeSet<String>) {
+    if values.get("enabled") == Some(&Value::Bool(false)) {
+        return;
+    }
+    for (key, value) in values {
+        let is_image = key.to_ascii_lowercase().ends_with("image");
+        match value {
+            Value::String(text) if is_image => images.extend(reference(text)),
+            Value::Object(inner) => {
+                images.extend(is_image.then(|| from_parts(inner)).flatten());
+                named(inner, images);
+            }
+            Value::Array(items) => {
+                items.iter().filter_map(Value::as_object).for_each(|inner| named(inner, images));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The reference in a mapping of `registry`, `repository`, `tag` and `digest`.
+fn from_parts(image: &Map<String, Value>) -> Option<String> {
+    let part = |key| match image.get(key) {
+        Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let with = |key, mark: &str| part(key).map(|text| format!("{mark}{text}")).unwrap_or_default();
+    let registry = part("registry").map(|registry| format!("{registry}/")).unwrap_or_default();
+    reference(&format!("{registry}{}{}{}", part("repository")?, with("tag", ":"), with("digest", "@")))
+}
+
+/// Collects images written out in YAML files, with or without templates in other lines.
+fn written(files: &Files, directory: &str, keys: &[&str], images: &mut BTreeSet<String>) {
+    for (path, file) in files.below(directory) {
+        let is_yaml = path.rsplit_once('.').is_some_and(|(_, ending)| matches!(ending, "yaml" | "yml"));
+        let Some(source) = std::str::from_utf8(&file.content).ok().filter(|_| is_yaml) else { continue };
+        for line in source.lines() {
+            let line = line.trim_start().trim_start_matches("- ");
+            let Some((key, value)) = line.split_once(':') else { continue };
+            if keys.contains(&key) {
+                let value = value.split(" #").next().unwrap_or_default();
+                images.extend(reference(value.trim().trim_matches(['"', '\''])));
+            }
+        }
+    }
+}
+
+/// The text where it can be a reference: nothing that a template would still fill in.
+fn reference(text: &str) -> Option<String> {
+    let can_be = |character: char| character.is_ascii_alphanumeric() || "/:._-@+%~=?&".contains(character);
+    (!text.is_empty() && text.chars().all(can_be)).then(|| text.to_owned())
+}

@@ -1,0 +1,160 @@
+//! How findings are shown.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use super::run::Linted;
+use crate::cli::output::{self, NOTHING};
+use crate::release::finding::Printable;
+use crate::release::{Finding, Severity};
+
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const BLUE: Style = AnsiColor::Blue.on_default().bold();
+const BOLD: Style = Style::new().bold();
+
+/// All findings, in the order of releases, files and lines.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    findings: Vec<Told>,
+    errors: usize,
+    warnings: usize,
+}
+
+/// A finding with its whole place.
+#[derive(Debug, Serialize)]
+struct Told {
+    /// Null where it concerns the stack repository.
+    release: Option<String>,
+    severity: &'static str,
+    reason: &'static str,
+    file: String,
+    line: Option<u64>,
+    column: Option<u64>,
+    text: Option<String>,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Report {
+    /// Gathers the findings.
+    pub(super) fn of(all: &[Linted]) -> Self {
+        let told =
+            |linted: &Linted| linted.findings.iter().map(|finding| Told::of(linted, finding)).collect();
+        let findings: Vec<Told> = all.iter().flat_map(|linted| -> Vec<Told> { told(linted) }).collect();
+        let is_error = |told: &&Told| told.is_error();
+        let errors = findings.iter().filter(is_error).count();
+        let warnings = findings.len() - errors;
+        Self { findings, errors, warnings }
+    }
+
+    pub(super) fn errors(&self) -> usize {
+        self.errors
+    }
+
+    pub(super) fn warnings(&self) -> usize {
+        self.warnings
+    }
+
+    /// For people: each finding with its line's text, an empty line between two, with colours.
+    pub(super) fn text(&self) -> String {
+        self.findings.iter().map(Told::text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A line for each finding.
+    pub(super) fn table(&self) -> String {
+        if self.findings.is_empty() {
+            return String::new();
+        }
+        let rows = self.findings.iter().map(|told| {
+            let release = told.release.clone().unwrap_or_else(|| NOTHING.to_owned());
+            [release, told.severity.to_owned(), told.reason.to_owned(), told.place(), told.message.clone()]
+        });
+        output::table(["RELEASE", "SEVERITY", "REASON", "PLACE", "MESSAGE"], rows)
+    }
+}
+
+impl Told {
+    fn of(linted: &Linted, finding: &Finding) -> Self {
+        Self {
+            release: linted.release.as_ref().map(ToString::to_string),
+            severity: finding.severity.as_str(),
+            reason: finding.reason.as_str(),
+            file: file(&linted.place, &finding.file),
+            line: finding.line,
+            column: finding.column,
+            text: finding.text.clone(),
+            message: finding.message.clone(),
+            hint: finding.hint.clone(),
+        }
+    }
+
+    fn is_error(&self) -> bool {
+        self.severity == Severity::Error.as_str()
+    }
+
+    /// `file:line:column`, as far as they are known.
+    fn place(&self) -> String {
+        let numbers = [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}"));
+        numbers.fold(self.file.clone(), |place, number| place + &number)
+    }
+
+    /// As compilers show it:
+    /// ```text
+    /// error[UnknownAction]: "aply" is not an action
+    ///  --> stacks/releases/openstack-scs-1-34-v2/clusteraddon.yaml:7:15
+    ///   |
+    /// 7 |       action: aply
+    ///   |               ^
+    ///   = hint: write apply or delete
+    /// ```
+    fn text(&self) -> String {
+        let colour = if self.is_error() { RED } else { YELLOW };
+        let number = self.line.map(|line| line.to_string()).unwrap_or_default();
+        let margin = " ".repeat(number.len().max(1));
+        let mut text = format!(
+            "{colour}{}[{}]{colour:#}{BOLD}: {}{BOLD:#}\n{BLUE}{margin}-->{BLUE:#} {}\n",
+            self.severity,
+            self.reason,
+            Printable(&self.message),
+            Printable(&self.place()),
+        );
+        if let Some(line) = &self.text {
+            let _ = writeln!(text, "{BLUE}{margin} |{BLUE:#}");
+            let _ = writeln!(text, "{BLUE}{number} |{BLUE:#} {}", Printable(line));
+            if let Some(before) = self.before(line) {
+                let _ = writeln!(text, "{BLUE}{margin} |{BLUE:#} {:before$}{colour}^{colour:#}", "");
+            }
+        }
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(text, "{BLUE}{margin} ={BLUE:#} {BOLD}hint{BOLD:#}: {}", Printable(hint));
+        }
+        text
+    }
+
+    /// The characters of the line before the place, where the place is in the part of the line that is shown.
+    fn before(&self, line: &str) -> Option<usize> {
+        let before = usize::try_from(self.column?).ok()?.checked_sub(1)?;
+        (before <= line.chars().count()).then_some(before)
+    }
+}
+
+/// The path of a file of a release: below its directory, or named with the archive that it is in.
+fn file(place: &Path, file: &str) -> String {
+    if file.is_empty() {
+        return place.display().to_string();
+    }
+    if !place.is_file() {
+        return place.join(file).display().to_string();
+    }
+    // A finding of the archive itself has the archive's name already.
+    let archive = place.file_name().unwrap_or_default().to_string_lossy();
+    let inner = file.strip_prefix(&*archive).map(|inner| inner.trim_start_matches(": "));
+    match inner.unwrap_or(file) {
+        "" => place.display().to_string(),
+        inner => format!("{}: {inner}", place.display()),
+    }
+}

@@ -1,0 +1,87 @@
+//! Findings of all releases below a path.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::releases::Releases;
+use crate::names::ReleaseName;
+use crate::release::{Finding, Findings, Reason};
+use crate::source::SourceError;
+
+/// What was found in a release, or beside the releases of a stack repository.
+pub(super) struct Linted {
+    /// The release; `None` for what concerns the repository, and for an archive that could not be opened.
+    pub(super) release: Option<ReleaseName>,
+    /// Its directory or archive, by the path that was given.
+    pub(super) place: PathBuf,
+    /// What was found.
+    pub(super) findings: Findings,
+}
+
+/// Lints a release or all releases of a stack repository. Fails where something cannot be read, so that nothing found
+/// always means that all was seen.
+pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
+    let releases = match Releases::open(source) {
+        Ok(releases) => releases,
+        Err(SourceError::Unusable(findings)) => {
+            let release = source.file_stem().and_then(|name| name.to_str()?.parse().ok());
+            return Ok(vec![Linted { release, place: source.to_owned(), findings }]);
+        }
+        Err(error) => return Err(error),
+    };
+    if releases.is_single() {
+        let name = releases.names().into_iter().next();
+        return name.map(|name| one(&releases, name, source.to_owned())).into_iter().collect();
+    }
+    let directory = source.join(below(source, &releases));
+    let mut all = vec![beside(&releases, &directory)];
+    for name in releases.names() {
+        let place = directory.join(name.to_string());
+        all.push(one(&releases, name, place)?);
+    }
+    Ok(all)
+}
+
+/// Where the releases are, from the path that was given: `releases`, or nothing.
+fn below(source: &Path, releases: &Releases) -> PathBuf {
+    let root = source.canonicalize().ok();
+    let below = root.and_then(|root| releases.path().strip_prefix(root).map(Path::to_owned).ok());
+    below.unwrap_or_default()
+}
+
+fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted, SourceError> {
+    let findings = match releases.load(&name) {
+        Ok(loaded) => {
+            let mut findings = loaded.warnings;
+            if loaded.release.packed && !releases.is_single() {
+                let message =
+                    "the release is in archives, and Flux does not open archives in a Git repository";
+                let hint = "unpack them: cluster-class/ and cluster-addon/ beside metadata.yaml";
+                findings.push(Finding::error(Reason::PackedInRepository, "", message).hint(hint));
+            }
+            findings
+        }
+        Err(SourceError::Unusable(findings)) => findings,
+        Err(error) => return Err(error),
+    };
+    Ok(Linted { release: Some(name), place, findings })
+}
+
+/// What is wrong with the entries of a stack repository's directory themselves.
+fn beside(releases: &Releases, directory: &Path) -> Linted {
+    let mut findings = Findings::default();
+    for name in releases.links() {
+        if name.parse::<ReleaseName>().is_ok() {
+            let message =
+                "the release is a link: Flux leaves links out of an artifact, and stackflux passes it over";
+            let hint = "replace it by a copy of its target";
+            findings.push(Finding::error(Reason::LinkNotAllowed, name, message).hint(hint));
+        }
+    }
+    for name in releases.malformed() {
+        if let Err(error) = name.parse::<ReleaseName>() {
+            let message = format!("the directory is passed over: {error}");
+            findings.push(Finding::warning(Reason::InvalidName, name, message));
+        }
+    }
+    Linted { release: None, place: directory.to_owned(), findings }
+}

@@ -1,0 +1,85 @@
+//! The `ClusterStack` that a command plans for: the one of `--settings`, or one made up from `--url` and the release.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::error::CliError;
+use super::objects;
+use crate::api::ClusterStack;
+use crate::inputs::stack::Stack;
+use crate::names::ReleaseName;
+
+/// What a command takes to know the `ClusterStack`.
+#[derive(Debug, clap::Args)]
+pub(super) struct StackArguments {
+    /// A file with the ClusterStack: its name, its source and the settings of the Flux objects
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["url", "namespace"])]
+    settings: Option<PathBuf>,
+    /// Without --settings: the URL of the stack repository, as Flux will reach it
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Without --settings: the namespace of the ClusterStack
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    namespace: String,
+}
+
+impl StackArguments {
+    /// The `ClusterStack`, for releases such as `release`. `objects` may hold the GitRepository that it refers to.
+    pub(super) fn stack<'a>(
+        &self,
+        release: &ReleaseName,
+        objects: impl Iterator<Item = &'a Value>,
+    ) -> Result<Stack, CliError> {
+        let stack = match &self.settings {
+            Some(file) => from_file(file)?,
+            None => self.made_up(release)?,
+        };
+        let (major, minor) = release.kubernetes_minor();
+        let (wanted, found) = (
+            (
+                &*stack.spec.provider,
+                &*stack.spec.name,
+                stack.spec.kubernetes_version.clone(),
+                &*stack.spec.channel,
+            ),
+            (release.provider(), release.stack(), format!("{major}.{minor}"), release.version().channel()),
+        );
+        if wanted != found {
+            let message = format!(
+                "release {release} is not of this ClusterStack: it is for provider {}, name {}, Kubernetes {}, channel {}",
+                wanted.0, wanted.1, wanted.2, wanted.3
+            );
+            return Err(CliError::usage(message).hint("name the releases wanted with --release"));
+        }
+        Stack::new(&stack, objects)
+            .map_err(|error| CliError::from(error).hint("stackflux explains spec.source in docs/concepts.md"))
+    }
+
+    fn made_up(&self, release: &ReleaseName) -> Result<ClusterStack, CliError> {
+        let Some(url) = &self.url else {
+            return Err(CliError::usage("which ClusterStack it is for is not known")
+                .hint("name its file with --settings, or the URL of its stack repository with --url"));
+        };
+        let (major, minor) = release.kubernetes_minor();
+        let object = serde_json::json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
+            "kind": "ClusterStack",
+            "metadata": {"name": release.prefix(), "namespace": self.namespace},
+            "spec": {
+                "provider": release.provider(),
+                "name": release.stack(),
+                "kubernetesVersion": format!("{major}.{minor}"),
+                "channel": release.version().channel(),
+                "noProvider": true,
+                "source": {"git": {"url": url, "ref": {"branch": "main"}}},
+            },
+        });
+        Ok(serde_json::from_value(object)?)
+    }
+}
+
+fn from_file(file: &Path) -> Result<ClusterStack, CliError> {
+    let text = objects::read_file(file)?;
+    ClusterStack::from_yaml(&text).map_err(|error| CliError::io(file, error))
+}

@@ -1,0 +1,39 @@
+//! kustomize-controller's kind: `Kustomization`.
+
+use serde::Serialize;
+
+use super::{Kind, KubeConfig, Reference};
+
+/// A `Kustomization`'s desired state. `suspend` is not here: no plan ever owns it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KustomizationSpec<'a> {
+    /// The source.
+    pub source_ref: Reference<'a>,
+    /// The directory in the source.
+    pub path: &'a str,
+    /// Whether objects that leave the source are deleted.
+    pub prune: bool,
+    /// Whether it is ready only when all objects are.
+    pub wait: bool,
+    /// The workload cluster; absent for the management cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kube_config: Option<KubeConfig<'a>>,
+    /// The account in the management cluster that applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<&'a str>,
+    /// The namespace that all objects are put into; absent to leave each in its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_namespace: Option<&'a str>,
+    /// How often drift is looked for.
+    pub interval: &'a str,
+    /// How long after a failure it is tried again; Flux's default is the whole interval.
+    pub retry_interval: &'a str,
+    /// How long applying and waiting may take.
+    pub timeout: &'a str,
+}
+
+impl Kind for KustomizationSpec<'_> {
+    const API_VERSION: &'static str = "kustomize.toolkit.fluxcd.io/v1";
+    const KIND: &'static str = "Kustomization";
+}

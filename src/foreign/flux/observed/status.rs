@@ -1,0 +1,150 @@
+//! Conditions, and the status fields of each kind.
+
+use serde::Deserialize;
+
+use super::null_as_default;
+
+/// The status of a condition; anything but `True` and `False` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub enum Status {
+    /// `True`
+    True,
+    /// `False`
+    False,
+    /// `Unknown`
+    #[default]
+    Unknown,
+}
+
+impl From<String> for Status {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "True" => Self::True,
+            "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What is read of a `metav1.Condition` that Flux wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// The type, such as `Ready`.
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    pub kind: String,
+    /// True, false or unknown.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub status: Status,
+    /// One `PascalCase` word.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub reason: String,
+    /// For people; may have many lines.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub message: String,
+    /// The generation of the object that the condition was made of.
+    pub observed_generation: Option<i64>,
+}
+
+/// The conditions of one object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Conditions(Vec<Condition>);
+
+impl Conditions {
+    /// The condition of this type.
+    #[must_use]
+    pub fn get(&self, kind: &str) -> Option<&Condition> {
+        self.0.iter().find(|condition| condition.kind == kind)
+    }
+
+    /// The condition of this type, where it has this status.
+    #[must_use]
+    pub fn with(&self, kind: &str, status: Status) -> Option<&Condition> {
+        self.get(kind).filter(|condition| condition.status == status)
+    }
+}
+
+/// Status fields of a `HelmRelease`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmReleaseStatus {
+    /// The generation whose chart and values were last handed to Helm.
+    pub last_attempted_generation: Option<i64>,
+    /// Helm releases, the newest first.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub history: Vec<Snapshot>,
+    /// How often the present spec has failed.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub failures: i64,
+}
+
+/// One Helm release of a `HelmRelease`'s history.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// Helm's status: `deployed`, `failed`, `superseded`…
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub status: String,
+    /// The version of the chart that it was made of.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub chart_version: String,
+}
+
+/// Status fields of a `Kustomization`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KustomizationStatus {
+    /// The last revision that was applied and healthy.
+    pub last_applied_revision: Option<String>,
+    /// The last revision that was tried.
+    pub last_attempted_revision: Option<String>,
+    /// How attempts ended, the latest first.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub history: Vec<Attempt>,
+}
+
+/// How the latest attempt at some content ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// The reason that `Ready` had: `ReconciliationSucceeded`, `HealthCheckFailed`…
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub last_reconciled_status: String,
+}
+
+/// Status fields of a `GitRepository`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitRepositoryStatus {
+    /// What was fetched last.
+    pub artifact: Option<Artifact>,
+}
+
+/// Status fields of a `HelmChart`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmChartStatus {
+    /// The packaged chart; its revision is the chart's version.
+    pub artifact: Option<Artifact>,
+    /// The revision of the source that the artifact was packaged from.
+    pub observed_source_artifact_revision: Option<String>,
+}
+
+/// Something that source-controller serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Artifact {
+    /// `<branch>@sha1:<commit>` or `sha1:<commit>` of a `GitRepository`, the chart's version of a `HelmChart`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub revision: String,
+    /// `sha256:<hex>` over the file behind the URL.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub digest: String,
+    /// Where source-controller serves it.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub url: String,
+    /// In bytes.
+    pub size: Option<u64>,
+}

@@ -1,0 +1,80 @@
+//! source-controller's kinds: `GitRepository` and `HelmChart`.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Kind, Reference};
+
+/// A `GitRepository`'s desired state.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitRepositorySpec<'a> {
+    /// Where the repository is.
+    pub url: &'a str,
+    /// What to check out.
+    #[serde(rename = "ref")]
+    pub reference: Value,
+    /// How often the remote is asked.
+    pub interval: &'a str,
+    /// Directories that the artifact holds; empty for the whole tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sparse_checkout: Vec<String>,
+    /// Credentials, proxy, verification and identity, as the followed source has them.
+    #[serde(flatten)]
+    pub access: &'a Access,
+}
+
+/// How a repository is reached and verified: what a pinned `GitRepository` copies from the one that it derives from.
+/// The values are Flux's own and are handed on as they are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Access {
+    /// The Secret with credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<Value>,
+    /// The Secret with the proxy's address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_secret_ref: Option<Value>,
+    /// The provider of credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Value>,
+    /// Which signatures are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Value>,
+    /// The identity that fetches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<Value>,
+}
+
+impl Kind for GitRepositorySpec<'_> {
+    const API_VERSION: &'static str = "source.toolkit.fluxcd.io/v1";
+    const KIND: &'static str = "GitRepository";
+}
+
+/// A `HelmChart`'s desired state.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmChartSpec<'a> {
+    /// The chart's directory in the source.
+    pub chart: &'a str,
+    /// The source, in the `HelmChart`'s own namespace.
+    pub source_ref: Reference<'a>,
+    /// What makes a new chart: a new `version` in `Chart.yaml`, or a new revision of the source.
+    pub reconcile_strategy: ReconcileStrategy,
+    /// How often the source is asked.
+    pub interval: &'a str,
+}
+
+/// What makes a new chart.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub enum ReconcileStrategy {
+    /// A new `version`; it stays as it is written.
+    ChartVersion,
+    /// A new revision of the source, which becomes part of the version.
+    Revision,
+}
+
+impl Kind for HelmChartSpec<'_> {
+    const API_VERSION: &'static str = "source.toolkit.fluxcd.io/v1";
+    const KIND: &'static str = "HelmChart";
+}

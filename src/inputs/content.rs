@@ -1,0 +1,267 @@
+//! Where the contents of a release come from: which release's directory, at which commit.
+//!
+//! Charts are content-addressed and shared. The source of a content is an input of the plan, because moving a chart to
+//! another commit changes its version and so upgrades every addon that uses it. The rule: a chart that exists keeps
+//! its source; otherwise the lowest release of the same stack and channel in the stack repository that has the content. A release that is pinned
+//! keeps its pin; otherwise it is pinned where its directory last changed.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::api::{SourcePlacement, labels};
+use crate::foreign::capi::{field, text};
+use crate::inputs::stack::Stack;
+use crate::names::{AddonName, NameError, ObjectName, ReleaseName, Revision};
+use crate::release::{Addon, Digest, Release};
+
+/// A release of the stack repository: what it holds and where it is pinned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogEntry {
+    /// The commit that holds it.
+    pub revision: Revision,
+    /// The digest of the whole release.
+    pub digest: Digest,
+    /// The digest of each addon.
+    pub addons: BTreeMap<AddonName, Digest>,
+}
+
+impl CatalogEntry {
+    /// The entry of a release that was read.
+    #[must_use]
+    pub fn of(release: &Release, revision: Revision) -> Self {
+        let addons = release.addons.iter().map(|addon| (addon.name.clone(), addon.digest)).collect();
+        Self { revision, digest: release.digest, addons }
+    }
+}
+
+/// The releases of a stack repository in their order.
+pub type Catalog = BTreeMap<ReleaseName, CatalogEntry>;
+
+/// A `GitRepository` of an earlier plan that pins a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExistingSource {
+    revision: Revision,
+    digest: String,
+}
+
+/// A `HelmChart` of an earlier plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ExistingChart {
+    source: String,
+    path: String,
+    digest: String,
+}
+
+/// The sources and charts of an earlier plan: in the cluster, in the output directory, or in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Existing {
+    sources: Namespaced<ExistingSource>,
+    charts: Namespaced<ExistingChart>,
+}
+
+/// Objects by name, and by namespace within a name.
+type Namespaced<T> = BTreeMap<String, BTreeMap<String, T>>;
+
+impl Existing {
+    /// Takes an object in: a `GitRepository` or `HelmChart` of stackflux that is not being deleted counts, all else
+    /// does not.
+    pub fn insert(&mut self, object: &Value) {
+        let digest = text(object, &["metadata", "annotations", labels::CONTENT_DIGEST]);
+        if digest.is_empty() || field(object, &["metadata", "deletionTimestamp"]).is_some() {
+            return;
+        }
+        let metadata = |name| text(object, &["metadata", name]).to_owned();
+        let (name, namespace, digest) = (metadata("name"), metadata("namespace"), digest.to_owned());
+        match text(object, &["kind"]) {
+            "GitRepository" => {
+                if let Ok(revision) = text(object, &["spec", "ref", "commit"]).parse() {
+                    let source = ExistingSource { revision, digest };
+                    self.sources.entry(name).or_default().insert(namespace, source);
+                }
+            }
+            "HelmChart" => {
+                let source = text(object, &["spec", "sourceRef", "name"]).to_owned();
+                let path = text(object, &["spec", "chart"]).to_owned();
+                let chart = ExistingChart { source, path, digest };
+                self.charts.entry(name).or_default().insert(namespace, chart);
+            }
+            _ => {}
+        }
+    }
+
+    fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
+        of_stack(self.sources.get(&release.to_string())?, stack)
+    }
+
+    fn chart(&self, stack: &Stack, chart: &ObjectName) -> Option<&ExistingChart> {
+        of_stack(self.charts.get(chart.as_str())?, stack)
+    }
+}
+
+/// The object beside the stack's source. Other stacks may have one of the same name in other namespaces; where sources
+/// are copied to their users, a copy is as good.
+fn of_stack<'a, T>(found: &'a BTreeMap<String, T>, stack: &Stack) -> Option<&'a T> {
+    let copy = || match stack.flux.sources {
+        SourcePlacement::Shared => None,
+        SourcePlacement::PerNamespace => found.values().next(),
+    };
+    found.get(stack.source.namespace.as_str()).or_else(copy)
+}
+
+/// Why the source of a content cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContentError {
+    /// Another content has the same first twelve digits.
+    #[error(
+        "HelmChart {chart} exists with another content ({existing}, wanted {wanted}): rename the addon, or delete the chart if nothing uses it"
+    )]
+    ChartNameCollision {
+        /// The chart's name.
+        chart: String,
+        /// The digest that it has.
+        existing: String,
+        /// The digest that it should have.
+        wanted: String,
+    },
+    /// The directory of a release was changed after it was pinned.
+    #[error(
+        "release {release} was changed after it was pinned at {revision} ({pinned}, now {found}): a release never changes, publish a new one"
+    )]
+    ReleaseMutated {
+        /// The release.
+        release: Box<ReleaseName>,
+        /// Where it is pinned.
+        revision: Revision,
+        /// The digest that was pinned.
+        pinned: String,
+        /// The digest that the stack repository has now.
+        found: String,
+    },
+    /// Nothing says at which commit the release is.
+    #[error(
+        "release {0} is neither in the stack repository nor pinned: there is no commit that Flux could fetch"
+    )]
+    Unpinned(ReleaseName),
+    /// A name that Kubernetes would refuse.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// A release at a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The commit.
+    pub revision: Revision,
+    /// The digest of the whole release there, in its text form.
+    pub digest: String,
+}
+
+/// One content in its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The release whose directory holds it.
+    pub release: ReleaseName,
+    /// The directory within the stack repository, as Flux takes it: `./releases/<release>/…`.
+    pub path: String,
+    /// The name of its `HelmChart`: the addon's and the content's first twelve hex digits.
+    pub chart: ObjectName,
+    /// The full digest.
+    pub digest: Digest,
+}
+
+/// All contents of a release in their sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Per addon.
+    pub addons: BTreeMap<AddonName, Content>,
+    /// The releases that contents come from, and the release itself, with their pins.
+    pub pins: BTreeMap<ReleaseName, Pin>,
+}
+
+/// Finds the source of everything in `release`. `catalog` is what the stack repository has.
+pub fn resolve(
+    stack: &Stack,
+    release: &Release,
+    catalog: &Catalog,
+    existing: &Existing,
+) -> Result<Contents, ContentError> {
+    let mut contents = Contents { addons: BTreeMap::new(), pins: BTreeMap::new() };
+    let mut pin = |release: &ReleaseName| -> Result<(), ContentError> {
+        let pin = pin(release, catalog.get(release), existing.source(stack, release))?;
+        contents.pins.insert(release.clone(), pin);
+        Ok(())
+    };
+    pin(&release.name)?;
+    for addon in &release.addons {
+        let chart = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
+        let kept = kept(addon, &chart, existing.chart(stack, &chart))?;
+        let is_there =
+            |source: &ReleaseName| catalog.contains_key(source) || existing.source(stack, source).is_some();
+        let (source, path) = kept.filter(|(source, _)| is_there(source)).unwrap_or_else(|| {
+            let lowest = lowest(release, addon, catalog);
+            (lowest.clone(), release_path(&stack.source.path, lowest, &addon.path))
+        });
+        pin(&source)?;
+        let content = Content { release: source, path, chart, digest: addon.digest };
+        contents.addons.insert(addon.name.clone(), content);
+    }
+    Ok(contents)
+}
+
+/// The source of the chart that exists under the name of an addon's content: release and directory.
+fn kept(
+    addon: &Addon,
+    chart: &ObjectName,
+    existing: Option<&ExistingChart>,
+) -> Result<Option<(ReleaseName, String)>, ContentError> {
+    let Some(existing) = existing else { return Ok(None) };
+    let wanted = addon.digest.to_string();
+    if existing.digest != wanted {
+        let (chart, existing) = (chart.to_string(), existing.digest.clone());
+        return Err(ContentError::ChartNameCollision { chart, existing, wanted });
+    }
+    Ok(existing.source.parse().ok().map(|source| (source, existing.path.clone())))
+}
+
+/// The lowest release of the same line that has the addon's content.
+fn lowest<'a>(release: &'a Release, addon: &Addon, catalog: &'a Catalog) -> &'a ReleaseName {
+    let mut line = catalog.iter().filter(|(name, _)| release.name.same_line(name));
+    let found = line.find(|(_, entry)| entry.addons.get(&addon.name) == Some(&addon.digest));
+    found.map_or(&release.name, |(name, _)| name)
+}
+
+/// The directory `below` of a release within the stack repository, as Flux takes it.
+#[must_use]
+pub fn release_path(root: &str, release: &ReleaseName, below: &str) -> String {
+    let root = root.trim_start_matches("./").trim_matches('/');
+    let parts = [root, &release.to_string(), below];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("./{}", parts.join("/"))
+}
+
+/// The pin of a release: the one that it has, else that of the stack repository.
+fn pin(
+    release: &ReleaseName,
+    found: Option<&CatalogEntry>,
+    existing: Option<&ExistingSource>,
+) -> Result<Pin, ContentError> {
+    match (found, existing) {
+        (Some(found), Some(existing)) if found.digest.to_string() != existing.digest => {
+            Err(ContentError::ReleaseMutated {
+                release: Box::new(release.clone()),
+                revision: existing.revision.clone(),
+                pinned: existing.digest.clone(),
+                found: found.digest.to_string(),
+            })
+        }
+        (_, Some(existing)) => {
+            Ok(Pin { revision: existing.revision.clone(), digest: existing.digest.clone() })
+        }
+        (Some(found), None) => Ok(Pin { revision: found.revision.clone(), digest: found.digest.to_string() }),
+        (None, None) => Err(ContentError::Unpinned(release.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

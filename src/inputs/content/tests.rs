@@ -1,0 +1,176 @@
+//! Where a content comes from: what exists keeps its source, else the lowest release of the line that has it.
+
+use serde_json::json;
+
+use super::*;
+use crate::release::{File, Files, Limits};
+
+const COMMITS: [&str; 3] = [
+    "1111111111111111111111111111111111111111",
+    "2222222222222222222222222222222222222222",
+    "3333333333333333333333333333333333333333",
+];
+
+fn stack() -> Stack {
+    let stack = json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+        "metadata": {"name": "demo", "namespace": "stacks"},
+        "spec": {
+            "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
+            "source": {"git": {"url": "https://git.example.org/stacks.git"}},
+        },
+    });
+    Stack::new(&serde_json::from_value(stack).unwrap(), std::iter::empty()).unwrap()
+}
+
+/// A release with the one addon `cni`, whose chart has this value.
+fn release(name: &str, value: &str) -> Release {
+    let name: ReleaseName = name.parse().unwrap();
+    let metadata = format!("versions: {{clusterStack: {}, kubernetes: v1.34.0}}\n", name.version().dotted());
+    let class = format!("apiVersion: v2\nname: class\nversion: {}\n", name.version().dotted());
+    let stages = "addonStages:\n  AfterControlPlaneInitialized:\n  - {name: cni, action: apply}\n";
+    let mut files = Files::default();
+    for (path, content) in [
+        ("metadata.yaml", metadata.as_str()),
+        ("clusteraddon.yaml", stages),
+        ("cluster-class/Chart.yaml", class.as_str()),
+        ("cluster-addon/cni/Chart.yaml", "apiVersion: v2\nname: cni\nversion: v1\n"),
+        ("cluster-addon/cni/values.yaml", value),
+    ] {
+        files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
+    }
+    Release::load(&name, &files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+}
+
+fn catalog(releases: &[&Release]) -> Catalog {
+    let entries = releases.iter().zip(COMMITS);
+    entries
+        .map(|(release, commit)| (release.name.clone(), CatalogEntry::of(release, commit.parse().unwrap())))
+        .collect()
+}
+
+fn cni(contents: &Contents) -> (String, String) {
+    let content = contents.addons.values().next().unwrap();
+    (content.release.to_string(), contents.pins[&content.release].revision.to_string())
+}
+
+fn existing(objects: &[Value]) -> Existing {
+    let mut existing = Existing::default();
+    objects.iter().for_each(|object| existing.insert(object));
+    existing
+}
+
+fn source(release: &Release, digest: &str) -> Value {
+    json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": {"name": release.name.to_string(), "namespace": "stacks", "annotations": {labels::CONTENT_DIGEST: digest}},
+        "spec": {"ref": {"commit": COMMITS[2]}},
+    })
+}
+
+fn chart(of: &Release, in_release: &Release, digest: &str) -> Value {
+    let name = format!("cni-{}", of.addons[0].digest.short());
+    json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart",
+        "metadata": {"name": name, "namespace": "stacks", "annotations": {labels::CONTENT_DIGEST: digest}},
+        "spec": {"sourceRef": {"name": in_release.name.to_string()}, "chart": "./elsewhere/cni"},
+    })
+}
+
+#[test]
+fn the_lowest_release_of_the_same_line_that_has_the_content_is_its_source() {
+    let first = release("docker-demo-1-34-v1", "a: 1\n");
+    let (second, changed) =
+        (release("docker-demo-1-34-v2", "a: 1\n"), release("docker-demo-1-34-v3", "a: 2\n"));
+    let catalog = catalog(&[&first, &second, &changed]);
+    let of = |release| cni(&resolve(&stack(), release, &catalog, &Existing::default()).unwrap());
+    assert_eq!(of(&second), ("docker-demo-1-34-v1".to_owned(), COMMITS[0].to_owned()));
+    assert_eq!(of(&changed), ("docker-demo-1-34-v3".to_owned(), COMMITS[2].to_owned()));
+}
+
+#[test]
+fn another_channel_is_no_source() {
+    let beta = release("docker-demo-1-34-v0-beta-1", "a: 1\n");
+    let stable = release("docker-demo-1-34-v2", "a: 1\n");
+    let contents = resolve(&stack(), &stable, &catalog(&[&beta, &stable]), &Existing::default()).unwrap();
+    assert_eq!(cni(&contents).0, "docker-demo-1-34-v2");
+}
+
+#[test]
+fn a_chart_that_exists_keeps_its_source_and_a_release_its_pin() {
+    let (first, second) =
+        (release("docker-demo-1-34-v1", "a: 1\n"), release("docker-demo-1-34-v2", "a: 1\n"));
+    let catalog = catalog(&[&first, &second]);
+    let kept = existing(&[
+        source(&second, &second.digest.to_string()),
+        chart(&second, &second, &second.addons[0].digest.to_string()),
+    ]);
+    let contents = resolve(&stack(), &second, &catalog, &kept).unwrap();
+    assert_eq!(cni(&contents), ("docker-demo-1-34-v2".to_owned(), COMMITS[2].to_owned()));
+    assert_eq!(contents.addons.values().next().unwrap().path, "./elsewhere/cni");
+}
+
+#[test]
+fn the_objects_of_another_stack_in_another_namespace_do_not_count() {
+    let first = release("docker-demo-1-34-v1", "a: 1\n");
+    let mut other = source(&first, &first.digest.to_string());
+    other["metadata"]["namespace"] = json!("stage");
+    let mut stack = stack();
+    let catalog = catalog(&[&first]);
+    let of = |stack: &Stack| cni(&resolve(stack, &first, &catalog, &existing(&[other.clone()])).unwrap()).1;
+    assert_eq!(of(&stack), COMMITS[0]);
+    stack.flux.sources = SourcePlacement::PerNamespace;
+    assert_eq!(of(&stack), COMMITS[2], "a copy beside its users");
+}
+
+#[test]
+fn what_is_being_deleted_or_is_not_ours_does_not_count() {
+    let first = release("docker-demo-1-34-v1", "a: 1\n");
+    let mut deleted = chart(&first, &first, "sha256:other");
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let mut foreign = source(&first, "");
+    foreign["metadata"]["annotations"] = json!({});
+    let contents = resolve(&stack(), &first, &catalog(&[&first]), &existing(&[deleted, foreign])).unwrap();
+    assert_eq!(cni(&contents).1, COMMITS[0]);
+}
+
+#[test]
+fn another_content_under_the_same_name_is_refused() {
+    let first = release("docker-demo-1-34-v1", "a: 1\n");
+    let kept = existing(&[chart(&first, &first, "sha256:other")]);
+    let error = resolve(&stack(), &first, &catalog(&[&first]), &kept).unwrap_err();
+    assert!(
+        matches!(&error, ContentError::ChartNameCollision { existing, .. } if existing == "sha256:other"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_release_that_changed_after_it_was_pinned_is_refused() {
+    let first = release("docker-demo-1-34-v1", "a: 1\n");
+    let kept = existing(&[source(&first, "sha256:before")]);
+    let error = resolve(&stack(), &first, &catalog(&[&first]), &kept).unwrap_err();
+    assert!(
+        matches!(&error, ContentError::ReleaseMutated { pinned, .. } if pinned == "sha256:before"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_release_without_a_commit_is_refused() {
+    let first = release("docker-demo-1-34-v1", "a: 1\n");
+    let error = resolve(&stack(), &first, &Catalog::new(), &Existing::default()).unwrap_err();
+    assert_eq!(error, ContentError::Unpinned(first.name));
+}
+
+#[test]
+fn paths_are_as_flux_takes_them() {
+    let name: ReleaseName = "docker-demo-1-34-v1".parse().unwrap();
+    for (root, below, expected) in [
+        ("releases", "cluster-addon/cni", "./releases/docker-demo-1-34-v1/cluster-addon/cni"),
+        ("./a/b/", "", "./a/b/docker-demo-1-34-v1"),
+        ("", "x", "./docker-demo-1-34-v1/x"),
+    ] {
+        assert_eq!(release_path(root, &name, below), expected);
+    }
+}

@@ -1,0 +1,196 @@
+//! A `ClusterStack` as plans need it: its name, its source and its settings.
+
+use serde_json::{Map, Value, json};
+
+use crate::api::{ClusterStack, FluxSettings, GitReference, GitSource, SourcePlacement};
+use crate::foreign::capi::{Cluster, field, text};
+use crate::foreign::flux::source::Access;
+use crate::names::{NameError, Namespace, ObjectName};
+
+/// Why a `ClusterStack` cannot be planned for.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// It names no source and there is no default.
+    #[error("ClusterStack {0} has no spec.source: set source.git.url, or source.gitRepositoryRef")]
+    NoSource(String),
+    /// It refers to a `GitRepository` that was not given.
+    #[error(
+        "ClusterStack {stack} refers to GitRepository {namespace}/{name}, which is not among the objects given"
+    )]
+    SourceNotFound {
+        /// The `ClusterStack`.
+        stack: String,
+        /// The `GitRepository`'s namespace.
+        namespace: String,
+        /// The `GitRepository`'s name.
+        name: String,
+    },
+    /// The `GitRepository` has a field of another shape than Flux's.
+    #[error("GitRepository {name}: {source}")]
+    SourceInvalid {
+        /// The `GitRepository`'s name.
+        name: String,
+        /// What does not fit.
+        source: serde_json::Error,
+    },
+    /// A name that Kubernetes would refuse.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// A `ClusterStack`'s name, source and settings.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// The name.
+    pub name: ObjectName,
+    /// The namespace, where class and node images go.
+    pub namespace: Namespace,
+    /// Where releases come from.
+    pub source: StackSource,
+    /// What the user says about the Flux objects.
+    pub flux: FluxSettings,
+}
+
+/// The followed `GitRepository` and what pinned ones copy from it.
+#[derive(Clone, Debug)]
+pub struct StackSource {
+    /// Its name.
+    pub name: ObjectName,
+    /// Its namespace: pinned repositories and charts are beside it.
+    pub namespace: Namespace,
+    /// The repository.
+    pub url: String,
+    /// How it is reached and verified.
+    pub access: Access,
+    /// The directory with the releases.
+    pub path: String,
+    /// What is followed, where the `GitRepository` is ours to write; `None` where it is somebody else's.
+    pub followed: Option<Followed>,
+}
+
+/// What the followed `GitRepository` follows, and how often it looks.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// Flux's `spec.ref`.
+    pub reference: Value,
+    /// A Go duration.
+    pub interval: String,
+}
+
+impl Stack {
+    /// Reads a `ClusterStack`. `objects` holds the `GitRepository` that it may refer to.
+    pub fn new<'a>(
+        stack: &ClusterStack,
+        objects: impl Iterator<Item = &'a Value>,
+    ) -> Result<Self, StackError> {
+        let name: ObjectName = stack.metadata.name.as_deref().unwrap_or_default().parse()?;
+        let namespace: Namespace = stack.metadata.namespace.as_deref().unwrap_or("default").parse()?;
+        let source = stack.spec.source.as_ref().ok_or_else(|| StackError::NoSource(name.to_string()))?;
+        let path = source.release_path().to_owned();
+        let source = match (&source.git, &source.git_repository_ref) {
+            (Some(git), _) => StackSource::created(&name, &namespace, git, path)?,
+            (None, Some(reference)) => {
+                let of = reference.namespace.as_deref().unwrap_or(namespace.as_str());
+                StackSource::referenced(&name, of, &reference.name, path, objects)?
+            }
+            (None, None) => return Err(StackError::NoSource(name.to_string())),
+        };
+        Ok(Self { name, namespace, source, flux: stack.spec.flux.clone() })
+    }
+
+    /// Whether a Cluster uses the class of this name in the namespace of the `ClusterStack`.
+    #[must_use]
+    pub fn is_class(&self, name: &str, cluster: &Cluster) -> bool {
+        cluster.class().is_some_and(|class| class.name == name && class.namespace == self.namespace.as_str())
+    }
+
+    /// Where the sources and charts for objects of `consumer` are.
+    #[must_use]
+    pub fn source_namespace<'a>(&'a self, consumer: &'a Namespace) -> &'a Namespace {
+        match self.flux.sources {
+            SourcePlacement::Shared => &self.source.namespace,
+            SourcePlacement::PerNamespace => consumer,
+        }
+    }
+
+    /// The namespace that a reference from `consumer` to a source or chart names; `None` for its own.
+    #[must_use]
+    pub fn reference_namespace<'a>(&'a self, consumer: &'a Namespace) -> Option<&'a str> {
+        Some(self.source_namespace(consumer))
+            .filter(|namespace| *namespace != consumer)
+            .map(Namespace::as_str)
+    }
+}
+
+impl StackSource {
+    fn created(
+        stack: &ObjectName,
+        namespace: &Namespace,
+        git: &GitSource,
+        path: String,
+    ) -> Result<Self, StackError> {
+        let name = ObjectName::bounded(&format!("{stack}-catalog"))?;
+        let invalid = |source| StackError::SourceInvalid { name: name.to_string(), source };
+        let access = serde_json::to_value(git).and_then(serde_json::from_value).map_err(invalid)?;
+        let followed =
+            Followed { reference: reference(git.reference.as_ref()), interval: git.interval.to_string() };
+        Ok(Self {
+            namespace: namespace.clone(),
+            url: git.url.clone(),
+            access,
+            path,
+            followed: Some(followed),
+            name,
+        })
+    }
+
+    fn referenced<'a>(
+        stack: &ObjectName,
+        namespace: &str,
+        name: &str,
+        path: String,
+        mut objects: impl Iterator<Item = &'a Value>,
+    ) -> Result<Self, StackError> {
+        let is_it = |object: &&Value| {
+            let of = match text(object, &["metadata", "namespace"]) {
+                "" => "default",
+                of => of,
+            };
+            (text(object, &["kind"]), text(object, &["metadata", "name"]), of)
+                == ("GitRepository", name, namespace)
+        };
+        let object = objects.find(is_it).ok_or_else(|| StackError::SourceNotFound {
+            stack: stack.to_string(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })?;
+        let spec = field(object, &["spec"]).cloned().unwrap_or_else(|| json!({}));
+        let url = text(&spec, &["url"]).to_owned();
+        let invalid = |source| StackError::SourceInvalid { name: name.to_owned(), source };
+        Ok(Self {
+            name: name.parse()?,
+            namespace: namespace.parse()?,
+            url,
+            access: serde_json::from_value(spec).map_err(invalid)?,
+            path,
+            followed: None,
+        })
+    }
+}
+
+/// Flux's `spec.ref` for what the user wants followed; `master` where nothing is said, as in Flux.
+fn reference(wanted: Option<&GitReference>) -> Value {
+    let empty = GitReference::default();
+    let wanted = wanted.unwrap_or(&empty);
+    let fields = [
+        ("branch", &wanted.branch),
+        ("tag", &wanted.tag),
+        ("semver", &wanted.semver),
+        ("name", &wanted.name),
+        ("commit", &wanted.commit),
+    ];
+    let named =
+        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?))));
+    let named: Map<String, Value> = named.collect();
+    if named.is_empty() { json!({"branch": "master"}) } else { Value::Object(named) }
+}

@@ -1,0 +1,198 @@
+//! The addons of a release in one cluster: a `HelmRelease` per chart, a Kustomization per directory of manifests.
+
+use serde_json::{Map, Value};
+
+use super::object::{PlannedObject, Step, metadata};
+use super::{PlanError, ReleaseInputs, presets};
+use crate::api::{Reason, labels};
+use crate::foreign::capi::Cluster;
+use crate::foreign::flux::helm::{Dependency, HelmReleaseSpec};
+use crate::foreign::flux::kustomize::KustomizationSpec;
+use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
+use crate::gate::Hold;
+use crate::inputs::ClusterInputs;
+use crate::inputs::content::Content;
+use crate::names::{AddonName, NameError, ObjectName};
+use crate::release::values::read_values;
+use crate::release::{Addon, ValuesTemplate};
+use crate::template::RenderError;
+
+/// Where addons and Helm's record of them go.
+const NAMESPACE: &str = "kube-system";
+/// The Helm release name that the Go operator gave to every addon.
+const ADOPTED_RELEASE: &str = "cluster-addon";
+
+/// What becomes of an addon: its object, or the reason why there is none now.
+pub(super) type Outcome = Result<PlannedObject, Hold>;
+
+/// The object of one addon in one cluster.
+pub(super) fn addon(
+    inputs: &ReleaseInputs,
+    cluster: &ClusterInputs,
+    addon: &Addon,
+    content: &Content,
+) -> Result<Outcome, PlanError> {
+    if !addon.is_chart() {
+        return manifests(inputs, cluster, addon, content).map(Ok);
+    }
+    let rendered = addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster));
+    match rendered.and_then(|values| Ok((values, dependencies(inputs, addon)?))) {
+        Ok((values, needed)) => helm_release(inputs, cluster, addon, content, values, &needed).map(Ok),
+        Err(hold) => Ok(Err(hold)),
+    }
+}
+
+/// The values that a template gives for a Cluster, or what keeps it from giving any.
+pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<String, Value>, Hold> {
+    if let Some(missing) = cluster.missing_object(source.template.fields().iter()) {
+        let message = format!(
+            "{} reads {} {}, which the Cluster refers to and which is not there",
+            source.file, missing.kind, missing.name
+        );
+        return Err(Hold { reason: Reason::WaitingForObject, message });
+    }
+    let text = source.template.render(cluster.data()).map_err(|error| Hold {
+        reason: match error {
+            RenderError::Missing { .. } => Reason::WaitingForField,
+            _ => Reason::ValuesInvalid,
+        },
+        message: error.to_string(),
+    })?;
+    read_values(&text)
+        .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
+}
+
+/// The addons that must be ready before this one: what its settings declare.
+fn dependencies<'a>(
+    inputs: &'a ReleaseInputs,
+    addon: &Addon,
+) -> Result<Vec<(&'a AddonName, &'a Content)>, Hold> {
+    let settings = inputs.stack.flux.addons.get(addon.name.as_str());
+    let names = settings.map(|settings| settings.depends_on.as_slice()).unwrap_or_default();
+    let find = |name: &String| {
+        let charts = inputs.release.addons.iter().filter(|other| other.is_chart());
+        let found = charts.map(|other| &other.name).find(|other| other.as_str() == name);
+        let content = found.and_then(|found| Some((found, inputs.contents.addons.get(found)?)));
+        content.ok_or_else(|| Hold {
+            reason: Reason::DependencyNotFound,
+            message: format!(
+                "spec.flux.addons.{}.dependsOn names {name:?}, which is no chart of release {}",
+                addon.name, inputs.release.name
+            ),
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// An entry of `dependsOn`. An expression replaces Flux's own check, so it is complete: the dependency has this
+/// release's chart, and Flux has seen and finished it.
+fn dependency(cluster: &Cluster, addon: &AddonName, content: &Content) -> Result<Dependency, NameError> {
+    let ready_expr = format!(
+        "dep.spec.chartRef.name == '{}' && dep.status.observedGeneration == dep.metadata.generation && \
+         dep.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
+        content.chart
+    );
+    Ok(Dependency { name: object_name(cluster, addon)?.to_string(), ready_expr })
+}
+
+/// The name of an addon's object. Addon names have no dot, so that different pairs have different names.
+fn object_name(cluster: &Cluster, addon: &AddonName) -> Result<ObjectName, NameError> {
+    ObjectName::bounded(&format!("{}.{addon}", cluster.name()))
+}
+
+fn helm_release(
+    inputs: &ReleaseInputs,
+    cluster: &ClusterInputs,
+    addon: &Addon,
+    content: &Content,
+    values: Map<String, Value>,
+    needed: &[(&AddonName, &Content)],
+) -> Result<PlannedObject, PlanError> {
+    let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
+    let effective = presets::addon(&stack.flux, &addon.name);
+    let depends_on = needed.iter().map(|(name, content)| dependency(&cluster.cluster, name, content));
+    let depends_on = depends_on.collect::<Result<_, _>>()?;
+    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist.
+    let adopted = format!("{}-helm", addon.name);
+    let (release_name, storage_namespace) = match stack.flux.adopt {
+        true if inputs.release.addons.len() > 1 => (ADOPTED_RELEASE, adopted.as_str()),
+        true => (ADOPTED_RELEASE, NAMESPACE),
+        false => (addon.name.as_str(), NAMESPACE),
+    };
+    let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
+    let spec = HelmReleaseSpec {
+        chart_ref: Reference {
+            kind: "HelmChart",
+            name: content.chart.as_str(),
+            namespace: stack.reference_namespace(namespace),
+        },
+        release_name,
+        target_namespace: NAMESPACE,
+        storage_namespace,
+        kube_config: Some(kube_config(inputs, &secret)),
+        service_account_name: None,
+        interval: &effective.interval,
+        timeout: &effective.timeout,
+        max_history: presets::MAX_HISTORY,
+        depends_on,
+        install: effective.install(),
+        upgrade: effective.upgrade(),
+        drift_detection: effective.drift_detection(),
+        values,
+    };
+    PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
+}
+
+fn manifests(
+    inputs: &ReleaseInputs,
+    cluster: &ClusterInputs,
+    addon: &Addon,
+    content: &Content,
+) -> Result<PlannedObject, PlanError> {
+    let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
+    let effective = presets::addon(&stack.flux, &addon.name);
+    let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
+    let source = content.release.to_string();
+    let spec = KustomizationSpec {
+        source_ref: Reference {
+            kind: "GitRepository",
+            name: &source,
+            namespace: stack.reference_namespace(namespace),
+        },
+        path: &content.path,
+        prune: true,
+        wait: effective.wait,
+        kube_config: Some(kube_config(inputs, &secret)),
+        service_account_name: None,
+        target_namespace: None,
+        interval: &effective.interval,
+        retry_interval: presets::RETRY_INTERVAL,
+        timeout: &effective.timeout,
+    };
+    PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
+}
+
+fn kube_config<'a>(inputs: &'a ReleaseInputs, secret: &'a str) -> KubeConfig<'a> {
+    KubeConfig { secret_ref: SecretKeyReference { name: secret, key: &inputs.stack.flux.kube_config.key } }
+}
+
+/// Labels and annotations of an addon's object. The release is the one that the content comes from: an addon that a
+/// new release leaves as it is keeps its object byte for byte.
+fn addon_metadata(
+    cluster: &ClusterInputs,
+    addon: &AddonName,
+    content: &Content,
+) -> Result<Metadata, NameError> {
+    let (cluster, release) = (&cluster.cluster, content.release.to_string());
+    let label = ObjectName::bounded(cluster.name().as_str())?.to_string();
+    Ok(metadata(
+        cluster.namespace(),
+        object_name(cluster, addon)?,
+        [
+            (labels::CLUSTER_NAME, label.clone()),
+            (labels::ADDON, addon.to_string()),
+            (labels::RELEASE, release.clone()),
+        ],
+        [(labels::EVENT_CLUSTER, label), (labels::EVENT_RELEASE, release)],
+    ))
+}

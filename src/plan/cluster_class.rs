@@ -1,0 +1,97 @@
+//! The cluster class of a release and the node images that it needs, both in the management cluster.
+
+use serde_json::Map;
+
+use super::object::{PlannedObject, Step, metadata};
+use super::{PlanError, ReleaseInputs, presets};
+use crate::api::labels;
+use crate::foreign::flux::Reference;
+use crate::foreign::flux::helm::HelmReleaseSpec;
+use crate::foreign::flux::kustomize::KustomizationSpec;
+use crate::foreign::flux::source::{HelmChartSpec, ReconcileStrategy};
+use crate::inputs::content::release_path;
+use crate::names::{Namespace, ObjectName};
+use crate::release::CLUSTER_CLASS;
+
+/// The namespace that holds Helm's record of the class. Two releases of a class have one Helm release name, so each
+/// has a storage namespace of its own; Flux does not create it.
+pub(super) fn storage_namespace(inputs: &ReleaseInputs) -> Result<Namespace, PlanError> {
+    Ok(Namespace::bounded(&format!("{}-{}-helm", inputs.stack.namespace, inputs.release.name))?)
+}
+
+/// Storage namespace, chart and `HelmRelease` of the class.
+pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
+    let (stack, release) = (inputs.stack, inputs.release);
+    let name: ObjectName = release.name.to_string().parse()?;
+    let labels = || [(labels::RELEASE, release.name.to_string())];
+    let storage = storage_namespace(inputs)?;
+    let sources = stack.source_namespace(&stack.namespace);
+    let path = release_path(&stack.source.path, &release.name, CLUSTER_CLASS);
+    let chart = HelmChartSpec {
+        chart: &path,
+        source_ref: Reference { kind: "GitRepository", name: name.as_str(), namespace: None },
+        // The class's objects carry `.Chart.Version` in their names: it must stay as it is written.
+        reconcile_strategy: ReconcileStrategy::ChartVersion,
+        interval: "24h",
+    };
+    let prefix = release.name.prefix();
+    let effective = presets::cluster_class(&stack.flux);
+    let class = HelmReleaseSpec {
+        chart_ref: Reference {
+            kind: "HelmChart",
+            name: name.as_str(),
+            namespace: stack.reference_namespace(&stack.namespace),
+        },
+        release_name: &prefix,
+        target_namespace: stack.namespace.as_str(),
+        storage_namespace: storage.as_str(),
+        kube_config: None,
+        service_account_name: stack.flux.service_account_name.as_deref(),
+        interval: &effective.interval,
+        timeout: &effective.timeout,
+        max_history: presets::MAX_HISTORY,
+        depends_on: Vec::new(),
+        install: effective.install(),
+        upgrade: effective.upgrade(),
+        drift_detection: effective.drift_detection(),
+        values: Map::new(),
+    };
+    let chart_metadata = metadata(sources, name.clone(), labels(), []);
+    Ok(vec![
+        PlannedObject::namespace(Step::ClusterClass, &storage),
+        PlannedObject::flux(Step::ClusterClass, chart_metadata, chart)?,
+        PlannedObject::flux(
+            Step::ClusterClass,
+            metadata(&stack.namespace, name.clone(), labels(), []),
+            class,
+        )?,
+    ])
+}
+
+/// The Kustomization of the node images, where the release has them.
+pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject>, PlanError> {
+    let (stack, release) = (inputs.stack, inputs.release);
+    let Some(images) = &release.node_images else { return Ok(None) };
+    let source = release.name.to_string();
+    let path = release_path(&stack.source.path, &release.name, &images.path);
+    let spec = KustomizationSpec {
+        source_ref: Reference {
+            kind: "GitRepository",
+            name: &source,
+            namespace: stack.reference_namespace(&stack.namespace),
+        },
+        path: &path,
+        prune: true,
+        wait: true,
+        kube_config: None,
+        service_account_name: stack.flux.service_account_name.as_deref(),
+        // The class refers to its images by name in its own namespace.
+        target_namespace: Some(stack.namespace.as_str()),
+        interval: presets::INTERVAL,
+        retry_interval: presets::RETRY_INTERVAL,
+        timeout: presets::IMAGE_TIMEOUT,
+    };
+    let name = ObjectName::bounded(&format!("{}-node-images", release.name))?;
+    let metadata = metadata(&stack.namespace, name, [(labels::RELEASE, source.clone())], []);
+    PlannedObject::flux(Step::NodeImages, metadata, spec).map(Some)
+}

@@ -1,0 +1,46 @@
+//! What a plan changes over what is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ObjectId, Plan, PlannedObject};
+
+/// The objects that are there, with the digest that each was written with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory(BTreeMap<ObjectId, String>);
+
+impl Inventory {
+    /// What is there once the plan was delivered.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        plan.objects().map(|object| (object.id.clone(), object.digest().to_owned())).collect()
+    }
+}
+
+impl FromIterator<(ObjectId, String)> for Inventory {
+    fn from_iter<I: IntoIterator<Item = (ObjectId, String)>>(objects: I) -> Self {
+        Self(objects.into_iter().collect())
+    }
+}
+
+/// What becomes of one object.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change<'a> {
+    /// It is new.
+    Created(&'a PlannedObject),
+    /// It is there with another digest.
+    Changed(&'a PlannedObject),
+    /// It is there and not in the plan.
+    Removed(&'a ObjectId),
+}
+
+/// What the plan changes over the inventory: what it creates and changes in its own order, then what it removes.
+#[must_use]
+pub fn diff<'a>(plan: &'a Plan, inventory: &'a Inventory) -> Vec<Change<'a>> {
+    let written = plan.objects().filter_map(|object| match inventory.0.get(&object.id) {
+        None => Some(Change::Created(object)),
+        Some(digest) => (digest != object.digest()).then_some(Change::Changed(object)),
+    });
+    let planned: BTreeSet<&ObjectId> = plan.objects().map(|object| &object.id).collect();
+    let removed = inventory.0.keys().filter(|id| !planned.contains(id)).map(Change::Removed);
+    written.chain(removed).collect()
+}

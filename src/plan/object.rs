@@ -1,0 +1,142 @@
+//! A planned object: its identity, its bytes and its digest.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::PlanError;
+use crate::api::labels;
+use crate::foreign::flux::{Authored, Kind, Metadata};
+use crate::names::{Namespace, ObjectName};
+use crate::release::Digest;
+
+/// Kind, namespace and name of an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectId {
+    /// Group and version.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The namespace; empty for an object of the whole cluster.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.namespace.is_empty() { "" } else { "/" };
+        write!(f, "{} {}{separator}{}", self.kind, self.namespace, self.name)
+    }
+}
+
+/// Where in the order of delivery an object stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Sources and charts.
+    Sources,
+    /// Node images, which the class needs.
+    NodeImages,
+    /// The cluster class.
+    ClusterClass,
+    /// The addons of a cluster.
+    Addons,
+}
+
+/// What comes first within a step: an object after those that it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    Namespace,
+    Source,
+    Chart,
+    Applied,
+}
+
+impl Rank {
+    pub(super) fn of(id: &ObjectId) -> Self {
+        match id.kind.as_str() {
+            "Namespace" => Self::Namespace,
+            "GitRepository" => Self::Source,
+            "HelmChart" => Self::Chart,
+            _ => Self::Applied,
+        }
+    }
+}
+
+/// An object as it is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedObject {
+    /// When it is delivered.
+    pub step: Step,
+    /// What it is.
+    pub id: ObjectId,
+    /// The whole object, its digest annotation included.
+    pub value: Value,
+}
+
+impl PlannedObject {
+    /// A Flux object.
+    pub(super) fn flux<Spec: Kind>(step: Step, metadata: Metadata, spec: Spec) -> Result<Self, PlanError> {
+        let id = ObjectId {
+            api_version: Spec::API_VERSION.to_owned(),
+            kind: Spec::KIND.to_owned(),
+            namespace: metadata.namespace.to_string(),
+            name: metadata.name.to_string(),
+        };
+        let value = serde_json::to_value(Authored::new(metadata, spec))?;
+        Ok(Self { step, id, value: with_digest(value) })
+    }
+
+    /// A Namespace.
+    pub(super) fn namespace(step: Step, name: &Namespace) -> Self {
+        let value = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name.as_str(), "labels": {labels::MANAGED_BY: labels::FIELD_MANAGER}},
+        });
+        let id = ObjectId {
+            api_version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            namespace: String::new(),
+            name: name.to_string(),
+        };
+        Self { step, id, value: with_digest(value) }
+    }
+
+    /// The digest of the object's canonical bytes, as its annotation has it.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        let path = ["metadata", "annotations", labels::PLAN_DIGEST];
+        crate::foreign::capi::text(&self.value, &path)
+    }
+}
+
+/// The metadata that every object has, with more labels and annotations.
+pub(super) fn metadata(
+    namespace: &Namespace,
+    name: ObjectName,
+    labels: impl IntoIterator<Item = (&'static str, String)>,
+    annotations: impl IntoIterator<Item = (&'static str, String)>,
+) -> Metadata {
+    let managed_by = (labels::MANAGED_BY, labels::FIELD_MANAGER.to_owned());
+    Metadata {
+        name,
+        namespace: namespace.clone(),
+        labels: labels.into_iter().chain([managed_by]).collect(),
+        annotations: annotations.into_iter().collect::<BTreeMap<_, _>>(),
+    }
+}
+
+/// Adds the digest of the object's canonical bytes as an annotation. It tells whether an object that exists is the
+/// planned one without comparing the whole.
+fn with_digest(mut value: Value) -> Value {
+    let digest = Digest::of_bytes(super::canonical::to_yaml(&value).as_bytes());
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations.insert(labels::PLAN_DIGEST.to_owned(), json!(digest.to_string()));
+        }
+    }
+    value
+}

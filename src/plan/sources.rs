@@ -1,0 +1,106 @@
+//! Sources and charts: the followed repository, one pinned repository per release in use, one chart per content.
+
+use serde_json::{Map, json};
+
+use super::object::{PlannedObject, Step, metadata};
+use super::{PlanError, ReleaseInputs};
+use crate::api::{SourcePlacement, labels};
+use crate::foreign::flux::Reference;
+use crate::foreign::flux::source::{GitRepositorySpec, HelmChartSpec, ReconcileStrategy};
+use crate::inputs::content::{Content, Pin, release_path};
+use crate::inputs::stack::Stack;
+use crate::names::{Namespace, ReleaseName};
+
+/// How often a pinned source and a chart of it are looked at again: a commit does not change.
+const PINNED_INTERVAL: &str = "24h";
+
+/// The `GitRepository` that follows the stack repository's branch, where the `ClusterStack` names a repository; none where it
+/// refers to a `GitRepository` that exists.
+pub(super) fn catalog(stack: &Stack) -> Result<Option<PlannedObject>, PlanError> {
+    let Some(followed) = &stack.source.followed else { return Ok(None) };
+    let spec = GitRepositorySpec {
+        url: &stack.source.url,
+        reference: followed.reference.clone(),
+        interval: &followed.interval,
+        sparse_checkout: Vec::new(),
+        access: &stack.source.access,
+    };
+    let metadata = metadata(&stack.source.namespace, stack.source.name.clone(), [], []);
+    PlannedObject::flux(Step::Sources, metadata, spec).map(Some)
+}
+
+/// The pinned `GitRepository` of `release` in `namespace`. Its reference is the commit alone: with a branch, Flux
+/// refuses a commit that has left the branch.
+pub(super) fn pinned(
+    stack: &Stack,
+    namespace: &Namespace,
+    release: &ReleaseName,
+    pin: &Pin,
+) -> Result<PlannedObject, PlanError> {
+    let reference = Map::from_iter([("commit".to_owned(), json!(pin.revision.as_str()))]);
+    let directory = release_path(&stack.source.path, release, "");
+    let spec = GitRepositorySpec {
+        url: &stack.source.url,
+        reference: reference.into(),
+        interval: PINNED_INTERVAL,
+        sparse_checkout: vec![directory.trim_start_matches("./").to_owned()],
+        access: &stack.source.access,
+    };
+    let metadata = metadata(
+        namespace,
+        release.to_string().parse()?,
+        [(labels::RELEASE, release.to_string())],
+        [(labels::CONTENT_DIGEST, pin.digest.clone())],
+    );
+    PlannedObject::flux(Step::Sources, metadata, spec)
+}
+
+/// The `HelmChart` of an addon's content in `namespace`. `Revision` makes the commit part of the version, because
+/// wrapper charts keep `version: v1` whatever changes inside.
+fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, PlanError> {
+    let source = content.release.to_string();
+    let spec = HelmChartSpec {
+        chart: &content.path,
+        source_ref: Reference { kind: "GitRepository", name: &source, namespace: None },
+        reconcile_strategy: ReconcileStrategy::Revision,
+        interval: PINNED_INTERVAL,
+    };
+    let metadata = metadata(
+        namespace,
+        content.chart.clone(),
+        [(labels::RELEASE, source.clone())],
+        [(labels::CONTENT_DIGEST, content.digest.to_string())],
+    );
+    PlannedObject::flux(Step::Sources, metadata, spec)
+}
+
+/// The sources of a release where its class is, and its charts where sources are shared.
+pub(super) fn of_release(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
+    let (stack, release) = (inputs.stack, &inputs.release.name);
+    match stack.flux.sources {
+        SourcePlacement::Shared => of_addons(inputs, &stack.source.namespace),
+        SourcePlacement::PerNamespace => {
+            let pin = inputs.contents.pins.get(release);
+            pin.map(|pin| pinned(stack, &stack.namespace, release, pin)).into_iter().collect()
+        }
+    }
+}
+
+/// The sources and charts that the clusters of a namespace need beside them: none where sources are shared.
+pub(super) fn of_cluster(
+    inputs: &ReleaseInputs,
+    namespace: &Namespace,
+) -> Result<Vec<PlannedObject>, PlanError> {
+    match inputs.stack.flux.sources {
+        SourcePlacement::Shared => Ok(Vec::new()),
+        SourcePlacement::PerNamespace => of_addons(inputs, namespace),
+    }
+}
+
+fn of_addons(inputs: &ReleaseInputs, namespace: &Namespace) -> Result<Vec<PlannedObject>, PlanError> {
+    let pins =
+        inputs.contents.pins.iter().map(|(release, pin)| pinned(inputs.stack, namespace, release, pin));
+    let addons = inputs.release.addons.iter().filter(|addon| addon.is_chart());
+    let contents = addons.filter_map(|addon| inputs.contents.addons.get(&addon.name));
+    pins.chain(contents.map(|content| chart(namespace, content))).collect()
+}

@@ -1,0 +1,231 @@
+//! Plans of a small stack: what is in them, what holds, what a new release changes, and what never matters.
+
+mod fixture;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::diff::{Change, Inventory, diff};
+use super::*;
+use crate::api::{Reason, SourcePlacement};
+use crate::foreign::capi::text;
+use fixture::Fixture;
+
+fn ids(plan: &Plan) -> Vec<String> {
+    plan.objects().map(|object| object.id.to_string()).collect()
+}
+
+fn bytes(plan: &Plan) -> String {
+    canonical::documents(plan.objects().map(|object| &object.value))
+}
+
+#[test]
+fn a_release_and_a_cluster_give_these_objects_in_this_order() {
+    let fixture = Fixture::new();
+    let plan = fixture.plan("v1", &["one"]);
+    let release = fixture.release("v1");
+    let charts = release.addons.iter().filter(|addon| addon.is_chart());
+    let mut charts: Vec<String> =
+        charts.map(|addon| format!("HelmChart stacks/{}-{}", addon.name, addon.digest.short())).collect();
+    charts.sort();
+    let expected = [
+        vec![
+            "GitRepository stacks/demo-catalog".to_owned(),
+            "GitRepository stacks/docker-demo-1-34-v1".to_owned(),
+        ],
+        charts,
+        [
+            "Kustomization stacks/docker-demo-1-34-v1-node-images",
+            "Namespace stacks-docker-demo-1-34-v1-helm",
+            "HelmChart stacks/docker-demo-1-34-v1",
+            "HelmRelease stacks/docker-demo-1-34-v1",
+            "HelmRelease stacks/one.ccm",
+            "HelmRelease stacks/one.cni",
+            "Kustomization stacks/one.policies",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    assert_eq!(ids(&plan), expected.concat());
+    assert_eq!(plan.held(), []);
+}
+
+#[test]
+fn values_are_rendered_from_the_cluster_and_suspend_is_never_owned() {
+    let plan = Fixture::new().plan("v1", &["one"]);
+    let release = plan.objects().find(|object| object.id.name == "one.ccm").unwrap();
+    assert_eq!(release.value["spec"]["values"], json!({"cluster": "one", "port": 6443}));
+    for object in plan.objects() {
+        assert_eq!(object.value["spec"].get("suspend"), None, "{}", object.id);
+    }
+}
+
+#[test]
+fn a_missing_field_holds_its_addon_and_no_other() {
+    let mut fixture = Fixture::new();
+    fixture.edit_cluster = |cluster| cluster["spec"]["controlPlaneEndpoint"] = json!({});
+    let plan = fixture.plan("v1", &["one"]);
+    let [held] = plan.held() else { panic!("{:?}", plan.held()) };
+    assert_eq!(held.addon.as_ref().unwrap().as_str(), "ccm");
+    assert_eq!(held.hold.reason, Reason::WaitingForField);
+    assert!(held.hold.message.contains(".Cluster.spec.controlPlaneEndpoint.port"), "{}", held.hold.message);
+    assert!(ids(&plan).contains(&"HelmRelease stacks/one.cni".to_owned()));
+}
+
+#[test]
+fn an_object_that_the_cluster_names_and_that_is_not_there_is_waited_for() {
+    let mut fixture = Fixture::new();
+    fixture.ccm_template = "infra: {{ if .InfraCluster }}yes{{ end }}\n";
+    fixture.edit_cluster = |cluster| {
+        cluster["spec"]["infrastructureRef"] =
+            json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "DockerCluster", "name": "gone"});
+    };
+    let plan = fixture.plan("v1", &["one"]);
+    let held = plan.held().first().unwrap();
+    assert_eq!(held.hold.reason, Reason::WaitingForObject);
+    assert!(held.hold.message.contains("DockerCluster gone"), "{}", held.hold.message);
+}
+
+#[test]
+fn gates_hold_the_whole_cluster_and_the_first_one_is_told() {
+    let cases: [(fn(&mut serde_json::Value), Reason); 4] = [
+        (
+            |cluster| cluster["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+            Reason::Deleting,
+        ),
+        (|cluster| cluster["spec"]["paused"] = json!(true), Reason::Paused),
+        (
+            |cluster| cluster["spec"]["topology"]["version"] = json!("v1.34.9"),
+            Reason::KubernetesVersionMismatch,
+        ),
+        (|cluster| cluster["status"] = json!({}), Reason::ControlPlaneNotInitialized),
+    ];
+    for (edit, reason) in cases {
+        let mut fixture = Fixture::new();
+        fixture.edit_cluster = edit;
+        let plan = fixture.plan("v1", &["one"]);
+        let [held] = plan.held() else { panic!("{:?}", plan.held()) };
+        assert_eq!((held.addon.as_ref(), held.hold.reason), (None, reason));
+        assert!(!ids(&plan).iter().any(|id| id.contains("one.")), "{:?}", ids(&plan));
+    }
+}
+
+#[test]
+fn a_new_release_changes_the_objects_of_the_changed_addon_only() {
+    let fixture = Fixture::new();
+    let (before, after) = (fixture.plan("v1", &["one", "two"]), fixture.plan("v2", &["one", "two"]));
+    let inventory = Inventory::of(&before);
+    let changes = diff(&after, &inventory);
+    let upgraded: Vec<String> = changes
+        .iter()
+        .filter_map(|change| match change {
+            Change::Changed(object) => Some(object.id.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(upgraded, ["HelmRelease stacks/one.cni", "HelmRelease stacks/two.cni"]);
+    assert!(changes.iter().any(|change| matches!(change, Change::Removed(id) if id.kind == "Namespace")));
+}
+
+#[test]
+fn per_namespace_sources_are_beside_their_users_and_references_stay_local() {
+    let mut fixture = Fixture::new();
+    fixture.stack.flux.sources = SourcePlacement::PerNamespace;
+    fixture.edit_cluster = |cluster| {
+        cluster["metadata"]["namespace"] = json!("team");
+        cluster["spec"]["topology"]["classRef"]["namespace"] = json!("stacks");
+    };
+    let plan = fixture.plan("v1", &["one"]);
+    let cni = plan.objects().find(|object| object.id.name == "one.cni").unwrap();
+    let chart = text(&cni.value, &["spec", "chartRef", "name"]);
+    assert_eq!(cni.value["spec"]["chartRef"].get("namespace"), None);
+    assert!(ids(&plan).contains(&format!("HelmChart team/{chart}")));
+    assert!(ids(&plan).contains(&"GitRepository team/docker-demo-1-34-v1".to_owned()));
+    fixture.stack.flux.sources = SourcePlacement::Shared;
+    let shared = fixture.plan("v1", &["one"]);
+    let cni = shared.objects().find(|object| object.id.name == "one.cni").unwrap();
+    assert_eq!(text(&cni.value, &["spec", "chartRef", "namespace"]), "stacks");
+}
+
+#[test]
+fn settings_reach_the_helm_release() {
+    let mut fixture = Fixture::new();
+    let settings = json!({
+        "timeout": "7m", "adopt": true, "kubeConfig": {"secretName": "flux-{cluster}", "key": "config"},
+        "addons": {
+            "cni": {"preset": "stateless", "driftDetection": "warn", "wait": false},
+            "ccm": {"dependsOn": ["cni"], "timeout": "3m"},
+        },
+    });
+    fixture.stack.flux = serde_json::from_value(settings).unwrap();
+    let plan = fixture.plan("v1", &["one"]);
+    let spec =
+        |name: &str| plan.objects().find(|object| object.id.name == name).unwrap().value["spec"].clone();
+    let (cni, ccm) = (spec("one.cni"), spec("one.ccm"));
+    assert_eq!(cni["install"]["remediation"], json!({"retries": 2}));
+    assert_eq!(
+        (&cni["install"]["disableWait"], &cni["upgrade"]["disableWait"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!((text(&cni, &["driftDetection", "mode"]), text(&cni, &["timeout"])), ("warn", "7m"));
+    assert_eq!(
+        (text(&ccm, &["releaseName"]), text(&ccm, &["storageNamespace"])),
+        ("cluster-addon", "ccm-helm")
+    );
+    assert_eq!(ccm["kubeConfig"], json!({"secretRef": {"name": "flux-one", "key": "config"}}));
+    assert_eq!(text(&ccm, &["timeout"]), "3m");
+    let dependency = &ccm["dependsOn"][0];
+    assert_eq!(text(dependency, &["name"]), "one.cni");
+    assert!(text(dependency, &["readyExpr"]).contains(text(&cni, &["chartRef", "name"])));
+}
+
+#[test]
+fn a_dependency_that_is_no_chart_of_the_release_holds() {
+    for unknown in ["policies", "nothing"] {
+        let mut fixture = Fixture::new();
+        let settings = json!({"addons": {"cni": {"dependsOn": [unknown]}}});
+        fixture.stack.flux = serde_json::from_value(settings).unwrap();
+        let plan = fixture.plan("v1", &["one"]);
+        assert_eq!(plan.held()[0].hold.reason, Reason::DependencyNotFound, "{:?}", plan.held());
+    }
+}
+
+#[test]
+fn two_plans_of_one_identity_must_agree() {
+    let fixture = Fixture::new();
+    let mut plan = fixture.plan("v1", &["one"]);
+    plan.merge(fixture.plan("v1", &["one"])).unwrap();
+    let mut other = Fixture::new();
+    other.stack.source.url = "https://git.example.org/other.git".to_owned();
+    assert!(matches!(plan.merge(other.plan("v1", &["one"])), Err(PlanError::Conflict(_))));
+}
+
+#[test]
+fn a_plan_delivered_twice_changes_nothing() {
+    let plan = Fixture::new().plan("v1", &["one", "two"]);
+    assert_eq!(diff(&plan, &Inventory::of(&plan)), []);
+    assert!(!diff(&plan, &Inventory::default()).is_empty());
+}
+
+#[test]
+fn the_order_of_the_inputs_never_reaches_a_byte() {
+    let fixture = Fixture::new();
+    let (one, two) =
+        (fixture.plan("v1", &["one", "two", "three"]), fixture.plan("v1", &["three", "one", "two"]));
+    assert_eq!(bytes(&one), bytes(&two));
+    assert_eq!(one.digest(), two.digest());
+    assert_ne!(one.digest(), fixture.plan("v1", &["one"]).digest());
+}
+
+proptest! {
+    /// Cluster and addon are told apart in an object's name, however long they are.
+    #[test]
+    fn names_of_addon_objects_are_valid_and_injective(
+        one in ("[a-z][a-z0-9-]{0,60}[a-z0-9]", "[a-z][a-z0-9-]{0,40}[a-z0-9]"),
+        two in ("[a-z][a-z0-9-]{0,60}[a-z0-9]", "[a-z][a-z0-9-]{0,40}[a-z0-9]"),
+    ) {
+        let name = |(cluster, addon): &(String, String)| ObjectName::bounded(&format!("{cluster}.{addon}")).unwrap();
+        prop_assert!(name(&one).as_str().len() <= 63);
+        prop_assert_eq!(name(&one) == name(&two), one == two);
+    }
+}

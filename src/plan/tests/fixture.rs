@@ -1,0 +1,104 @@
+//! A small stack with two releases of which one chart differs, and clusters of it.
+
+use serde_json::{Value, json};
+
+use crate::foreign::capi::Cluster;
+use crate::inputs::content::{self, Catalog, CatalogEntry, Existing};
+use crate::inputs::stack::{Followed, Stack, StackSource};
+use crate::inputs::{ClusterInputs, ReleaseInputs};
+use crate::plan::{self, Plan};
+use crate::release::{File, Files, Limits, Release};
+
+pub(super) struct Fixture {
+    pub(super) stack: Stack,
+    pub(super) edit_cluster: fn(&mut Value),
+    pub(super) ccm_template: &'static str,
+}
+
+impl Fixture {
+    pub(super) fn new() -> Self {
+        let source = StackSource {
+            name: "demo-catalog".parse().unwrap(),
+            namespace: "stacks".parse().unwrap(),
+            url: "https://git.example.org/stacks.git".to_owned(),
+            access: crate::foreign::flux::source::Access::default(),
+            path: "releases".to_owned(),
+            followed: Some(Followed { reference: json!({"branch": "main"}), interval: "1m".to_owned() }),
+        };
+        let stack = Stack {
+            name: "demo".parse().unwrap(),
+            namespace: "stacks".parse().unwrap(),
+            source,
+            flux: serde_json::from_value(json!({})).unwrap(),
+        };
+        Self {
+            stack,
+            edit_cluster: |_| {},
+            ccm_template: "values: |\n  cluster: {{ .Cluster.metadata.name }}\n  port: {{ .Cluster.spec.controlPlaneEndpoint.port }}\n",
+        }
+    }
+
+    pub(super) fn release(&self, version: &str) -> Release {
+        load(version, self.ccm_template)
+    }
+
+    /// The plan of the stack, of one release and of clusters that use it.
+    pub(super) fn plan(&self, version: &str, clusters: &[&str]) -> Plan {
+        let release = self.release(version);
+        let entry = |release: &Release| {
+            let commit = format!("{:0>40}", release.name.version().to_string().trim_start_matches('v'));
+            (release.name.clone(), CatalogEntry::of(release, commit.parse().unwrap()))
+        };
+        let catalog: Catalog = ["v1", "v2"].map(|version| entry(&self.release(version))).into();
+        let contents = content::resolve(&self.stack, &release, &catalog, &Existing::default()).unwrap();
+        let inputs = ReleaseInputs { stack: &self.stack, release: &release, contents: &contents };
+        let mut plan = plan::stack(&self.stack).unwrap();
+        plan.merge(plan::release(&inputs).unwrap()).unwrap();
+        for name in clusters {
+            let cluster = ClusterInputs::new(Cluster::new(self.cluster(name, version)).unwrap(), |_| None);
+            plan.merge(plan::cluster(&inputs, &cluster).unwrap()).unwrap();
+        }
+        plan
+    }
+
+    fn cluster(&self, name: &str, version: &str) -> Value {
+        let mut cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": {"name": name, "namespace": "stacks"},
+            "spec": {
+                "controlPlaneEndpoint": {"host": "10.0.0.1", "port": 6443},
+                "topology": {"classRef": {"name": format!("docker-demo-1-34-{version}")}, "version": "v1.34.2"},
+            },
+            "status": {"initialization": {"controlPlaneInitialized": true}},
+        });
+        (self.edit_cluster)(&mut cluster);
+        cluster
+    }
+}
+
+fn load(version: &str, ccm_template: &str) -> Release {
+    let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: v1\n");
+    let metadata = format!("versions: {{clusterStack: {version}, kubernetes: v1.34.2}}\n");
+    let class = format!("apiVersion: v2\nname: class\nversion: {version}\n");
+    let stages = "addonStages:\n  AfterControlPlaneInitialized:\n  - {name: cni, action: apply}\n  \
+                  - {name: ccm, action: apply}\n  - {name: policies, action: apply}\n";
+    let mut files = Files::default();
+    for (path, content) in [
+        ("metadata.yaml", metadata.as_str()),
+        ("clusteraddon.yaml", stages),
+        ("cluster-class/Chart.yaml", class.as_str()),
+        ("cluster-addon/cni/Chart.yaml", chart("cni").as_str()),
+        ("cluster-addon/cni/values.yaml", format!("release: {version}\n").as_str()),
+        ("cluster-addon/ccm/Chart.yaml", chart("ccm").as_str()),
+        ("cluster-addon/ccm/overwrite.yaml", ccm_template),
+        (
+            "cluster-addon/policies/namespace.yaml",
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: policies}\n",
+        ),
+        ("node-images/image.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: image}\n"),
+    ] {
+        files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
+    }
+    let name = format!("docker-demo-1-34-{version}").parse().unwrap();
+    Release::load(&name, &files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+}

@@ -1,0 +1,111 @@
+//! The addons of a release: charts or plain manifests, and the template of their values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::names::AddonName;
+use crate::template::{ParseError, Template};
+
+use super::digest::Digest;
+use super::document::read_text;
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+use super::stages::{Action, Hook, Stage};
+use super::{Addon, AddonKind, CLUSTER_ADDON, Chart, ValuesTemplate};
+
+/// The values template of all addons that have none of their own.
+const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
+/// The values template of one addon, in its directory.
+const OWN_TEMPLATE: &str = "overwrite.yaml";
+
+/// The addons that a stage applies, in the order in which stages name them first.
+pub(super) fn read_staged(
+    files: &Files,
+    stages: &BTreeMap<Hook, Vec<Stage>>,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> Vec<Addon> {
+    let mut seen = BTreeSet::new();
+    let applies = stages.values().flatten().filter(|stage| stage.action == Action::Apply);
+    let names: Vec<&AddonName> =
+        applies.map(|stage| &stage.addon).filter(|name| seen.insert(name.as_str())).collect();
+    let with_stage: BTreeSet<&str> = stages.values().flatten().map(|stage| stage.addon.as_str()).collect();
+    for directory in files.directories(CLUSTER_ADDON) {
+        if !with_stage.contains(directory) {
+            let path = format!("{CLUSTER_ADDON}/{directory}");
+            let message = "no stage of clusteraddon.yaml names this addon: it is not installed";
+            let hint = format!("add it to a hook of clusteraddon.yaml, or remove {path}");
+            findings.push(Finding::warning(Reason::AddonWithoutStage, &path, message).hint(hint));
+        }
+    }
+    names
+        .into_iter()
+        .filter_map(|name| {
+            read_addon(files, name.clone(), format!("{CLUSTER_ADDON}/{name}"), limits, findings)
+        })
+        .collect()
+}
+
+/// The one addon of the single-chart form.
+pub(super) fn read_single(files: &Files, limits: &mut Limits, findings: &mut Findings) -> Option<Addon> {
+    if files.get(&format!("{CLUSTER_ADDON}/Chart.yaml")).is_none() {
+        let message = "the release has neither clusteraddon.yaml nor a chart in cluster-addon/";
+        let hint = "clusteraddon.yaml selects the multi-stage form, one directory per addon";
+        findings.push(Finding::error(Reason::MissingFile, "clusteraddon.yaml", message).hint(hint));
+        return None;
+    }
+    let name = CLUSTER_ADDON.parse().ok()?;
+    read_addon(files, name, CLUSTER_ADDON.to_owned(), limits, findings)
+}
+
+fn read_addon(
+    files: &Files,
+    name: AddonName,
+    path: String,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> Option<Addon> {
+    let digest = Digest::of(files, &path);
+    if files.get(&format!("{path}/Chart.yaml")).is_none() {
+        let own = format!("{path}/{OWN_TEMPLATE}");
+        if files.get(&own).is_some() {
+            let message =
+                "an addon of plain manifests takes no values: Flux would apply this file as a manifest";
+            let hint = format!("add a Chart.yaml to make {path} a chart, or remove the file");
+            findings.push(Finding::error(Reason::InvalidTemplate, &own, message).hint(hint));
+        }
+        return Some(Addon { name, kind: AddonKind::Manifests, path, digest, template: None });
+    }
+    let template = read_template(files, &path, limits, findings);
+    let kind = AddonKind::Chart(Box::new(Chart::read(files, &path, limits, findings)?));
+    Some(Addon { name, kind, path, digest, template })
+}
+
+/// The values template of the chart in this directory. The common one is parsed for each chart that it is for; what is
+/// wrong with it is told once, because equal findings are.
+fn read_template(
+    files: &Files,
+    path: &str,
+    limits: &Limits,
+    findings: &mut Findings,
+) -> Option<ValuesTemplate> {
+    let own = format!("{path}/{OWN_TEMPLATE}");
+    let file = if files.get(&own).is_some() { own } else { COMMON_TEMPLATE.to_owned() };
+    let source = read_text(files, &file, limits.yaml_file, findings)?;
+    match Template::parse(&file, source) {
+        Ok(template) => Some(ValuesTemplate { file, template }),
+        Err(error) => {
+            findings.push(template_finding(&file, source, &error));
+            None
+        }
+    }
+}
+
+fn template_finding(file: &str, source: &str, error: &ParseError) -> Finding {
+    let position = error.place.position;
+    let finding = Finding::error(Reason::InvalidTemplate, file, &error.message);
+    let finding = finding.at(position.line as u64, position.column as u64, source);
+    match &error.suggestion {
+        Some(name) => finding.hint(format!("did you mean {name}?")),
+        None => finding,
+    }
+}

@@ -1,0 +1,204 @@
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::*;
+use crate::release::tests::builder::raw_archive;
+
+type Raw<'a> = (&'a str, EntryType, &'a str, &'a [u8]);
+
+fn read<'a>(entries: impl IntoIterator<Item = Raw<'a>>) -> Result<Files, Findings> {
+    unpack(&raw_archive(entries), "x.tgz", &Limits::default())
+}
+
+#[track_caller]
+fn refused<'a>(entries: impl IntoIterator<Item = Raw<'a>>, reason: Reason, file: &str, message: &str) {
+    let findings = read(entries).expect_err("it was read");
+    let all: Vec<_> = findings.iter().collect();
+    let [finding] = all.as_slice() else { panic!("not one finding:\n{findings}") };
+    let expected = (reason, format!("x.tgz: {file}"), message);
+    assert_eq!((finding.reason, finding.file.clone(), finding.message.as_str()), expected);
+}
+
+#[test]
+fn regular_files_with_and_without_dot() {
+    let entries: [Raw<'_>; 4] = [
+        ("./", EntryType::Directory, "", b""),
+        ("a/", EntryType::Directory, "", b""),
+        ("./a/b", EntryType::Regular, "", b"one"),
+        ("a/c", EntryType::Regular, "", b""),
+    ];
+    let files = read(entries).unwrap();
+    assert_eq!(files.get("a/b").unwrap().content, b"one");
+    assert_eq!(files.len(), 2);
+}
+
+#[test]
+fn paths_that_leave() {
+    let absolute = "the path is absolute";
+    refused(
+        [("/etc/passwd", EntryType::Regular, "", &b"x"[..])],
+        Reason::InvalidPath,
+        "/etc/passwd",
+        absolute,
+    );
+    refused(
+        [(".//etc/passwd", EntryType::Regular, "", &b"x"[..])],
+        Reason::InvalidPath,
+        "/etc/passwd",
+        absolute,
+    );
+    refused([("/etc/", EntryType::Directory, "", &b""[..])], Reason::InvalidPath, "/etc", absolute);
+    let parent = "the path has a `..` in it";
+    for path in ["../x", "a/../../x", "a/.."] {
+        refused([(path, EntryType::Regular, "", &b"x"[..])], Reason::InvalidPath, path, parent);
+    }
+    refused([("../x/", EntryType::Directory, "", &b""[..])], Reason::InvalidPath, "../x", parent);
+}
+
+#[test]
+fn links_wherever_they_point() {
+    let link = |target| format!("the entry is a link to {target:?}: links are not followed");
+    for target in ["/etc/passwd", "../x", "a"] {
+        refused([("l", EntryType::Symlink, target, &b""[..])], Reason::LinkNotAllowed, "l", &link(target));
+        refused([("l", EntryType::Link, target, &b""[..])], Reason::LinkNotAllowed, "l", &link(target));
+    }
+    let entries: [Raw<'_>; 2] =
+        [("l", EntryType::Symlink, "/etc", b""), ("l/passwd", EntryType::Regular, "", b"x")];
+    refused(entries, Reason::LinkNotAllowed, "l", &link("/etc"));
+}
+
+#[test]
+fn special_files() {
+    let message = "the entry is a device, a pipe or something else special";
+    for kind in [EntryType::Char, EntryType::Block, EntryType::Fifo] {
+        refused([("n", kind, "", &b""[..])], Reason::SpecialFile, "n", message);
+    }
+}
+
+#[test]
+fn a_path_that_comes_twice() {
+    let message = "another entry has the same path, or is a file where this one needs a directory";
+    let twice = |first, second| {
+        [(first, EntryType::Regular, "", &b"1"[..]), (second, EntryType::Regular, "", &b"2"[..])]
+    };
+    refused(twice("a", "a"), Reason::InvalidPath, "a", message);
+    refused(twice("a", "./a"), Reason::InvalidPath, "a", message);
+    refused(twice("a", "a/b"), Reason::InvalidPath, "a/b", message);
+    refused(twice("a/b", "a"), Reason::InvalidPath, "a", message);
+    let entries: [Raw<'_>; 2] = [("a", EntryType::Regular, "", b"1"), ("a/", EntryType::Directory, "", b"")];
+    refused(entries, Reason::InvalidPath, "a", message);
+    let entries: [Raw<'_>; 2] = [("a/", EntryType::Directory, "", b""), ("a", EntryType::Regular, "", b"1")];
+    refused(entries, Reason::InvalidPath, "a", message);
+}
+
+#[test]
+fn all_bad_entries_are_told_at_once() {
+    let entries: [Raw<'_>; 3] = [
+        ("/a", EntryType::Regular, "", b""),
+        ("b", EntryType::Fifo, "", b""),
+        ("../c", EntryType::Regular, "", b""),
+    ];
+    assert_eq!(read(entries).unwrap_err().len(), 3);
+}
+
+#[track_caller]
+fn exceeds(bytes: &[u8], limits: &Limits, message: &str) {
+    let findings = unpack(bytes, "x.tgz", limits).expect_err("it was read");
+    let finding = findings.iter().next().unwrap();
+    assert_eq!((finding.reason, finding.file.as_str()), (Reason::LimitExceeded, "x.tgz"));
+    assert_eq!(finding.message, message);
+}
+
+#[test]
+fn more_bytes_than_allowed() {
+    let content = vec![0; 600];
+    let two = raw_archive([
+        ("a", EntryType::Regular, "", &content[..]),
+        ("b", EntryType::Regular, "", &content[..]),
+    ]);
+    let limits = |unpacked| Limits { unpacked, ..Limits::default() };
+    assert!(unpack(&two, "x.tgz", &limits(1200)).is_ok());
+    exceeds(&two, &limits(1199), "unpacked, this archive makes the release larger than it may be");
+}
+
+#[test]
+fn more_entries_than_allowed() {
+    let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    let many = raw_archive(names.iter().map(|name| (name.as_str(), EntryType::Regular, "", &b""[..])));
+    let limits = |entries| Limits { entries, ..Limits::default() };
+    assert!(unpack(&many, "x.tgz", &limits(20)).is_ok());
+    exceeds(&many, &limits(19), "with this archive there are more entries than a release may have");
+    let directories = raw_archive((0..20).map(|_| ("d/", EntryType::Directory, "", &b""[..])));
+    exceeds(&directories, &limits(19), "with this archive there are more entries than a release may have");
+}
+
+#[test]
+fn a_decompression_bomb_is_not_unpacked() {
+    // Zeros without end, as a file and as the long name of one.
+    let zeros = vec![0; 1 << 20];
+    let bomb = |kind: EntryType, claimed: u64| {
+        let mut header = tar::Header::new_gnu();
+        header.set_path("a").unwrap();
+        header.set_entry_type(kind);
+        header.set_mode(0o644);
+        header.set_size(claimed);
+        header.set_cksum();
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(header.as_bytes()).unwrap();
+        for _ in 0..32 {
+            encoder.write_all(&zeros).unwrap();
+        }
+        encoder.finish().unwrap()
+    };
+    let limits = Limits { unpacked: 1 << 20, ..Limits::default() };
+    let message = "unpacked, this archive makes the release larger than it may be";
+    exceeds(&bomb(EntryType::Regular, 1 << 30), &limits, message);
+    let findings = unpack(&bomb(EntryType::GNULongName, 1 << 30), "x.tgz", &limits).unwrap_err();
+    assert_eq!(findings.iter().next().unwrap().reason, Reason::InvalidArchive);
+    // What follows two blocks of zeros is not read.
+    assert!(unpack(&bomb(EntryType::Regular, 0), "x.tgz", &limits).is_ok());
+}
+
+#[test]
+fn bytes_that_are_no_archive() {
+    let real = raw_archive([("a", EntryType::Regular, "", &[7; 5000][..])]);
+    for bytes in [&b""[..], b"x", b"\x1f\x8b", &real[..real.len() / 2]] {
+        let findings = unpack(bytes, "x.tgz", &Limits::default()).expect_err("it was read");
+        let finding = findings.iter().next().unwrap();
+        assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidArchive, "x.tgz"));
+        assert!(finding.message.starts_with("the archive cannot be read: "), "{finding}");
+    }
+}
+
+#[test]
+fn a_path_that_is_not_text() {
+    let mut header = tar::Header::new_gnu();
+    header.as_old_mut().name[..2].copy_from_slice(b"a\xff");
+    header.set_size(0);
+    header.set_cksum();
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    builder.append(&header, &b""[..]).unwrap();
+    let bytes = builder.into_inner().unwrap().finish().unwrap();
+    let findings = unpack(&bytes, "x.tgz", &Limits::default()).unwrap_err();
+    assert_eq!(findings.iter().next().unwrap().message, "the path is not UTF-8");
+}
+
+#[test]
+fn the_owner_s_bit_makes_a_file_executable() {
+    let pack = |mode| {
+        let mut header = tar::Header::new_ustar();
+        header.set_path("run").unwrap();
+        header.set_mode(mode);
+        header.set_size(0);
+        header.set_cksum();
+        let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        builder.append(&header, &b""[..]).unwrap();
+        builder.into_inner().unwrap().finish().unwrap()
+    };
+    for (mode, executable) in [(0o644, false), (0o755, true), (0o700, true), (0o611, false)] {
+        let files = unpack(&pack(mode), "x.tgz", &Limits::default()).unwrap();
+        assert_eq!(files.get("run").unwrap().executable, executable, "{mode:o}");
+    }
+}

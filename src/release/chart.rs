@@ -1,0 +1,191 @@
+//! A Helm chart of a release, as far as a plan needs to know it.
+
+use std::collections::BTreeMap;
+
+use super::archive;
+use super::digest::Digest;
+use super::document::Document;
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+
+/// A Helm chart with a name and a version, all of whose dependencies are there or can be fetched.
+/// Fields are those of Helm's `Chart.yaml`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Chart {
+    /// `name`.
+    pub name: String,
+    /// `version`, byte for byte. Real charts of stacks say `v1`, which is not a semantic version.
+    pub version: String,
+    /// `appVersion`.
+    pub app_version: Option<String>,
+    /// `description`, without white space around it.
+    pub description: Option<String>,
+    /// `dependencies` in the chart's order.
+    pub dependencies: Vec<Dependency>,
+    /// The chart's directory in the release, such as `cluster-addon/cni`.
+    pub path: String,
+    /// The digest of the chart's directory.
+    pub digest: Digest,
+}
+
+/// A dependency of a chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dependency {
+    /// `name`.
+    pub name: String,
+    /// `alias`: the key of its values, where it is not the name.
+    pub alias: Option<String>,
+    /// `version`: a version or a range of versions.
+    pub version: String,
+    /// `repository`, empty or missing where the chart must be vendored.
+    pub repository: Option<String>,
+    /// The version that lies in the chart's `charts/` directory; `None` where source-controller has to fetch it.
+    pub vendored: Option<String>,
+}
+
+impl Chart {
+    /// Reads the chart in this directory; `None`, with findings, where it has no usable `Chart.yaml`. What is read of
+    /// vendored archives is taken off the limits.
+    pub(super) fn read(
+        files: &Files,
+        path: &str,
+        limits: &mut Limits,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let file = format!("{path}/Chart.yaml");
+        let Some(document) = Document::read(files, &file, false, limits, findings) else {
+            if files.get(&file).is_none() {
+                let message = format!("{path} is no chart: it has no Chart.yaml");
+                findings.push(Finding::error(Reason::MissingFile, &file, message));
+            }
+            return None;
+        };
+        let root = document.root();
+        let name = root.required("name", Reason::InvalidChart, findings);
+        let version = root.required("version", Reason::InvalidChart, findings);
+        if let (Some(version), Some(value)) = (&version, root.get("version"))
+            && !is_version(version)
+            && !version.contains("<<")
+        {
+            let message = format!("version {version} is none that Helm accepts");
+            let hint = "a number with up to two more after dots, such as v1 or 1.2.3-rc.1";
+            findings.push(value.error(Reason::InvalidChart, message).hint(hint));
+        }
+        let app_version = root.optional("appVersion", findings);
+        let description = root.optional("description", findings).map(|text| text.trim().to_owned());
+        let vendored = vendored_charts(files, path, limits, findings);
+        let dependencies = read_dependencies(&document, &vendored, findings);
+        let digest = Digest::of(files, path);
+        let path = path.to_owned();
+        Some(Self { name: name?, version: version?, app_version, description, dependencies, path, digest })
+    }
+}
+
+/// Whether Helm accepts it as the version of a chart: a semantic version that may begin with `v` and may lack its minor
+/// and patch (`NewVersion` of Masterminds/semver).
+fn is_version(text: &str) -> bool {
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let (core, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
+    let numbers: Result<Vec<u64>, _> = core.split('.').map(str::parse).collect();
+    let Ok(mut numbers) = numbers else { return false };
+    if numbers.len() > 3 {
+        return false;
+    }
+    numbers.resize(3, 0);
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    semver::Version::parse(&format!("{}{rest}", numbers.join("."))).is_ok()
+}
+
+/// The charts below `charts/`, as directories and as archives: name and version.
+fn vendored_charts(
+    files: &Files,
+    path: &str,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> BTreeMap<String, String> {
+    let directory = format!("{path}/charts");
+    let mut charts = BTreeMap::new();
+    for name in files.directories(&directory) {
+        let file = format!("{directory}/{name}/Chart.yaml");
+        charts.extend(name_and_version(files, &file, "", limits, findings));
+    }
+    for (name, file) in files.below(&directory) {
+        if name.contains('/') || name.rsplit_once('.').is_none_or(|(_, ending)| ending != "tgz") {
+            continue;
+        }
+        let archive = format!("{directory}/{name}");
+        match archive::unpack_within(&file.content, &archive, limits) {
+            Ok(inner) => {
+                for top in inner.directories("") {
+                    let file = format!("{top}/Chart.yaml");
+                    charts.extend(name_and_version(&inner, &file, &archive, limits, findings));
+                }
+            }
+            Err(errors) => findings.extend(errors),
+        }
+    }
+    charts
+}
+
+/// Name and version out of a `Chart.yaml`, which may lie inside the archive of that path; `None` where there is none.
+fn name_and_version(
+    files: &Files,
+    file: &str,
+    archive: &str,
+    limits: &Limits,
+    findings: &mut Findings,
+) -> Option<(String, String)> {
+    let mut own = Findings::default();
+    let chart = Document::read(files, file, false, limits, &mut own).and_then(|document| {
+        let root = document.root();
+        let name = root.required("name", Reason::InvalidChart, &mut own);
+        let version = root.required("version", Reason::InvalidChart, &mut own);
+        name.zip(version)
+    });
+    findings.extend(own.into_iter().map(|finding| archive::inside(finding, archive)));
+    chart
+}
+
+fn read_dependencies(
+    document: &Document<'_>,
+    vendored: &BTreeMap<String, String>,
+    findings: &mut Findings,
+) -> Vec<Dependency> {
+    let list = document.root().get("dependencies").map(|list| list.items(findings)).unwrap_or_default();
+    let mut dependencies = Vec::new();
+    for item in list {
+        let name = item.required("name", Reason::InvalidChart, findings);
+        let version = item.optional("version", findings).unwrap_or_default();
+        let repository = item.optional("repository", findings).filter(|repository| !repository.is_empty());
+        let alias = item.optional("alias", findings).filter(|alias| !alias.is_empty());
+        let Some(name) = name else { continue };
+        let vendored = vendored.get(&name).cloned();
+        match (&vendored, &repository) {
+            (Some(_), _) => {}
+            (None, Some(repository)) => findings.push(not_vendored(&item, &name, &version, repository)),
+            (None, None) => findings.push(unresolved(&item, &name)),
+        }
+        dependencies.push(Dependency { name, alias, version, repository, vendored });
+    }
+    dependencies
+}
+
+fn not_vendored(item: &super::document::Value<'_>, name: &str, version: &str, repository: &str) -> Finding {
+    let message = format!(
+        "dependency {name} {version} is not vendored: source-controller fetches it from {repository} when it \
+         packages the chart, and needs network access to it then"
+    );
+    item.warning(Reason::DependencyNotVendored, message)
+        .hint("run `helm dependency build` in the chart's directory and commit charts/*.tgz to be independent of it")
+}
+
+fn unresolved(item: &super::document::Value<'_>, name: &str) -> Finding {
+    let message = format!(
+        "dependency {name} is neither in charts/ nor has it a repository to come from: Helm would install the \
+         chart without it, and call it ready"
+    );
+    item.error(Reason::DependencyUnresolved, message)
+        .hint("name its repository, or put its archive into charts/")
+}

@@ -1,0 +1,179 @@
+//! The cluster class's chart: whether its objects get names that two releases of one class can have side by side.
+//!
+//! Which names Helm would render is not known here. The templates' text is looked at, line by line, so these are hints:
+//! a name that gets its version in a way that the text does not show is told of without need.
+
+use std::collections::BTreeMap;
+use std::ops::BitOr;
+
+use crate::names::ReleaseName;
+
+use super::CLUSTER_CLASS;
+use super::document::Document;
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+
+/// What a name must contain to differ between two releases of a class.
+const VERSION: &str = ".Chart.Version";
+/// What a name must contain to begin with the class's prefix.
+const RELEASE: &str = ".Release.Name";
+
+/// The most objects of one file that are told of.
+const MOST_OBJECTS: usize = 20;
+
+/// Warns of a chart version that is not the release's, and of names without a version. Templates beyond the size of one
+/// YAML file are not looked at: no class is as large.
+pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
+    check_version(name, files, limits, findings);
+    let mut left = limits.yaml_file;
+    let templates: Vec<(&str, &str)> = files
+        .below(&format!("{CLUSTER_CLASS}/templates"))
+        .map_while(|(path, file)| {
+            left = left.checked_sub(file.content.len())?;
+            Some((path, std::str::from_utf8(&file.content).unwrap_or_default()))
+        })
+        .collect();
+    let helpers = helpers(&templates);
+    for (path, source) in templates {
+        if path.rsplit_once('.').is_none_or(|(_, ending)| !matches!(ending, "yaml" | "yml")) {
+            continue;
+        }
+        let path = format!("{CLUSTER_CLASS}/templates/{path}");
+        let judged = objects(source)
+            .into_iter()
+            .filter_map(|object| judge(name, &object, &helpers).map(|judgement| (object, judgement)));
+        for (object, (reason, message)) in judged.take(MOST_OBJECTS) {
+            let finding = Finding::warning(reason, &path, message).at(object.line, object.column, source);
+            findings.push(finding.hint("build the name as {{ .Release.Name }}-{{ .Chart.Version }}-…"));
+        }
+    }
+}
+
+/// `.Chart.Version` is part of the names that Clusters refer to, and so must be the release's version.
+fn check_version(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
+    let path = format!("{CLUSTER_CLASS}/Chart.yaml");
+    // What else is wrong with the file is told by whoever reads the chart.
+    let Some(document) = Document::read(files, &path, false, limits, &mut Findings::default()) else {
+        return;
+    };
+    let Some(value) = document.root().get("version") else { return };
+    let version = value.text(&mut Findings::default()).unwrap_or_default();
+    if version.is_empty() || version == name.version().dotted() {
+        return;
+    }
+    let prefix = name.prefix();
+    let message = format!(
+        "the class chart has version {version} and the release {}: a ClusterClass named by .Chart.Version is called \
+         {prefix}-{version}, and Clusters of this release look for {}",
+        name.version(),
+        name.class_name(),
+    );
+    let hint = format!("set version: {} when the release is published", name.version().dotted());
+    findings.push(value.warning(Reason::VersionMismatch, message).hint(hint));
+}
+
+/// A template's document that has a kind and a name.
+struct Object<'a> {
+    kind: &'a str,
+    name: &'a str,
+    line: u64,
+    column: u64,
+}
+
+/// The objects of a template as its text shows them: `kind` and `metadata.name` without regard to actions around.
+fn objects(source: &str) -> Vec<Object<'_>> {
+    let mut found = Vec::new();
+    let mut kind = "";
+    let mut in_metadata = false;
+    let mut child_indent = None;
+    for (number, line) in (1..).zip(source.lines()) {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        if text.is_empty() || text.starts_with('#') || text.starts_with("{{") {
+            continue;
+        }
+        if indent == 0 {
+            in_metadata = text.trim_end() == "metadata:";
+            child_indent = None;
+            if text.starts_with("---") {
+                kind = "";
+            } else if let Some(value) = text.strip_prefix("kind:") {
+                kind = scalar(value);
+            }
+        } else if in_metadata
+            && indent == *child_indent.get_or_insert(indent)
+            && let Some(value) = text.strip_prefix("name:")
+        {
+            let column = 1 + (line.chars().count() - value.trim_start().chars().count()) as u64;
+            found.push(Object { kind, name: scalar(value), line: number, column });
+        }
+    }
+    found
+}
+
+/// The text of a scalar on one line, without quotes around it.
+fn scalar(value: &str) -> &str {
+    let value = value.trim();
+    let quoted = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
+    quoted.unwrap_or(value)
+}
+
+fn judge(
+    name: &ReleaseName,
+    object: &Object<'_>,
+    helpers: &BTreeMap<&str, Parts>,
+) -> Option<(Reason, String)> {
+    let written = object.name;
+    let parts = Parts::of(written)
+        | called(written).and_then(|helper| helpers.get(helper).copied()).unwrap_or_default();
+    if object.kind == "ClusterClass" {
+        let fits = (parts.version && parts.release) || written == name.class_name();
+        let expected = name.class_name();
+        let message = format!(
+            "Clusters of this release look for a ClusterClass {expected}, and this one is named {written}"
+        );
+        return (!fits).then_some((Reason::UnexpectedClassName, message));
+    }
+    if parts.version || written.contains(&name.version().dotted()) {
+        return None;
+    }
+    let kind = if object.kind.is_empty() { "object" } else { object.kind };
+    let message = format!(
+        "the name of this {kind} does not show the chart's version: two releases of the class would share the \
+         object, and removing one release would remove it from the other"
+    );
+    Some((Reason::UnversionedObject, message))
+}
+
+/// Which parts of a name a text shows.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    version: bool,
+    release: bool,
+}
+
+impl Parts {
+    fn of(text: &str) -> Self {
+        Self { version: text.contains(VERSION), release: text.contains(RELEASE) }
+    }
+}
+
+impl BitOr for Parts {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self { version: self.version || other.version, release: self.release || other.release }
+    }
+}
+
+/// The helper that a name is made by: `{{ include "…" . }}`.
+fn called(name: &str) -> Option<&str> {
+    let (_, call) = name.split_once("include").or_else(|| name.split_once("template"))?;
+    call.split('"').nth(1)
+}
+
+/// The helpers of a chart, each with what its text shows up to the next helper.
+fn helpers<'a>(templates: &[(&str, &'a str)]) -> BTreeMap<&'a str, Parts> {
+    let definitions = templates.iter().flat_map(|(_, source)| source.split("define \"").skip(1));
+    definitions.filter_map(|text| text.split_once('"')).map(|(name, body)| (name, Parts::of(body))).collect()
+}

@@ -1,0 +1,96 @@
+//! What can be wrong with any file of a release, whatever is in it.
+
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES};
+
+/// The most placeholders that are told of one file.
+const MOST_PLACEHOLDERS: usize = 20;
+
+/// Checks sizes, links, ignored files and placeholders.
+pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
+    check_limits(files, limits, findings);
+    for (path, target) in files.links() {
+        let message = format!("it is a link to {target:?}: Flux leaves links out of an artifact");
+        findings.push(
+            Finding::error(Reason::LinkNotAllowed, path, message).hint("replace it by a copy of its target"),
+        );
+    }
+    for path in files.ignored().filter(|path| is_needed(path)) {
+        let message = "Flux leaves this file out of an artifact, so the chart would be packaged without it";
+        let hint = "give it another name, or add a .sourceignore with a line `!…` for it";
+        findings.push(Finding::error(Reason::FileIgnored, path, message).hint(hint));
+    }
+    for (path, file) in files.iter().filter(|(path, _)| is_read(path)) {
+        if let Ok(source) = std::str::from_utf8(&file.content) {
+            findings.extend(placeholders(path, source));
+        }
+    }
+}
+
+fn check_limits(files: &Files, limits: &Limits, findings: &mut Findings) {
+    if files.size() > limits.unpacked {
+        let message =
+            format!("the release has {} bytes, more than the limit of {}", files.size(), limits.unpacked);
+        findings.push(Finding::error(Reason::LimitExceeded, "", message));
+    }
+    if files.len() > limits.entries {
+        let message =
+            format!("the release has {} files, more than the limit of {}", files.len(), limits.entries);
+        findings.push(Finding::error(Reason::LimitExceeded, "", message));
+    }
+}
+
+fn is_in_directory(path: &str) -> bool {
+    [CLUSTER_CLASS, CLUSTER_ADDON, NODE_IMAGES]
+        .iter()
+        .any(|directory| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// Whether a chart may need the file: it lies in a chart's directory and is not one for people or version control.
+fn is_needed(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    is_in_directory(path)
+        && !name.starts_with(".git")
+        && !path.contains("/.github/")
+        && !path.contains("/.circleci/")
+}
+
+/// Whether stackflux, Flux or Helm reads the file: placeholders elsewhere harm nobody.
+fn is_read(path: &str) -> bool {
+    let named = ["metadata.yaml", "csctl.yaml", "clusteraddon.yaml", "cluster-addon-values.yaml"];
+    is_in_directory(path) || named.contains(&path)
+}
+
+/// The build-time placeholders of csctl in a text, such as `<< .ClusterAddonVersion >>`.
+fn placeholders(path: &str, source: &str) -> Vec<Finding> {
+    if !source.contains("<<") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(source.lines()) {
+        for (at, _) in line.match_indices("<<") {
+            let Some(name) = line.get(at..).and_then(placeholder) else { continue };
+            if found.len() == MOST_PLACEHOLDERS {
+                return found;
+            }
+            let column = 1 + line.get(..at).unwrap_or_default().chars().count() as u64;
+            let message =
+                format!("the placeholder << .{name} >> was not replaced: Flux refuses such a chart");
+            let hint =
+                "publish the release with the tool that fills placeholders in, or write the version here";
+            found.push(
+                Finding::error(Reason::PlaceholderLeft, path, message).at(number, column, source).hint(hint),
+            );
+        }
+    }
+    found
+}
+
+/// The name in `<< .Name >>` at the beginning of the text.
+fn placeholder(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix("<<")?.trim_start().strip_prefix('.')?;
+    let end = inner.find(|character: char| !character.is_ascii_alphanumeric())?;
+    let (name, rest) = inner.split_at(end);
+    (!name.is_empty() && rest.trim_start().starts_with(">>")).then_some(name)
+}

@@ -1,0 +1,368 @@
+//! YAML files of a release as a tree in which every key and value knows its place, so that everything that is wrong
+//! with a file can be told at once, with line and column.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_yaml::{Error, Location, Spanned};
+
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+
+/// A key or a value with its place.
+pub(super) type Placed<T> = Spanned<T>;
+
+/// One YAML value.
+#[derive(Debug)]
+pub(super) enum Node {
+    Null,
+    Bool(bool),
+    Number(String),
+    Text(String),
+    List(Vec<Placed<Node>>),
+    Mapping(Vec<(Placed<String>, Placed<Node>)>),
+}
+
+impl Node {
+    /// What a person would call it.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a string",
+            Self::List(_) => "a list",
+            Self::Mapping(_) => "a mapping",
+        }
+    }
+
+    /// The scalar as text. Go's reader of YAML turns numbers and booleans into strings where a string is wanted, and
+    /// so `version: 1` is the same as `version: "1"`.
+    fn text(&self) -> Option<String> {
+        match self {
+            Self::Bool(value) => Some(value.to_string()),
+            Self::Number(text) | Self::Text(text) => Some(text.clone()),
+            Self::Null | Self::List(_) | Self::Mapping(_) => None,
+        }
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Number(value.to_string()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Number(value.to_string()))
+    }
+
+    fn visit_i128<E>(self, value: i128) -> Result<Node, E> {
+        Ok(Node::Number(value.to_string()))
+    }
+
+    fn visit_u128<E>(self, value: u128) -> Result<Node, E> {
+        Ok(Node::Number(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Number(value.to_string()))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut mapping: A) -> Result<Node, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = mapping.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Node::Mapping(entries))
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+/// The deepest nesting of a file of a release: the format needs seven levels, and each takes a good piece of stack.
+const DEPTH: usize = 24;
+
+/// The most values that aliases may stand for in one file.
+const ALIASED: usize = 20_000;
+
+/// How YAML of releases is read: with legacy octal numbers, as Go does, and a limit on nesting.
+pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Options {
+    let mut options = serde_yaml::options! {
+        budget: serde_yaml::budget! { max_depth: depth, max_aliases: 1_000 },
+        legacy_octal_numbers: true,
+        strict_booleans: strict_booleans,
+        with_snippet: false,
+    };
+    options.alias_limits.max_total_replayed_events = ALIASED;
+    options
+}
+
+/// A YAML file of a release, read.
+pub(super) struct Document<'a> {
+    path: &'a str,
+    lines: Vec<&'a str>,
+    root: Placed<Node>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads the file, with strict booleans where the Go operator's reader has them; `None` with a finding where it cannot be read, and without one where it does not exist.
+    pub(super) fn read(
+        files: &'a Files,
+        path: &'a str,
+        strict_booleans: bool,
+        limits: &Limits,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let source = read_text(files, path, limits.yaml_file, findings)?;
+        match serde_yaml::from_str_with_options(source, options(strict_booleans, DEPTH)) {
+            Ok(root) => Some(Self { path, lines: source.lines().collect(), root }),
+            Err(error) => {
+                findings.push(yaml_finding(&error, path, source));
+                None
+            }
+        }
+    }
+
+    /// The whole document.
+    pub(super) fn root(&self) -> Value<'_> {
+        Value { document: self, node: &self.root, name: String::new() }
+    }
+}
+
+/// The text of a file; `None` with a finding where it is too long or not UTF-8, and without one where it does not
+/// exist.
+pub(super) fn read_text<'a>(
+    files: &'a Files,
+    path: &str,
+    limit: usize,
+    findings: &mut Findings,
+) -> Option<&'a str> {
+    let content = &files.get(path)?.content;
+    if content.len() > limit {
+        let message = format!("the file has {} bytes, more than the limit of {limit}", content.len());
+        findings.push(Finding::error(Reason::LimitExceeded, path, message));
+        return None;
+    }
+    match std::str::from_utf8(content) {
+        Ok(text) => Some(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => {
+            let line = content.split(|byte| *byte == b'\n').scan(0, |end, line| {
+                *end += line.len() + 1;
+                (*end <= error.valid_up_to()).then_some(())
+            });
+            let line = 1 + line.count();
+            let message = format!("the file is not UTF-8: a wrong byte in line {line}");
+            findings.push(Finding::error(Reason::InvalidYaml, path, message));
+            None
+        }
+    }
+}
+
+/// An error of the YAML reader as a finding.
+pub(super) fn yaml_finding(error: &Error, path: &str, source: &str) -> Finding {
+    let inner = innermost(error);
+    let (reason, message) = match inner {
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            (Reason::DuplicateKey, format!("the key {key:?} is there twice in one mapping"))
+        }
+        Error::DuplicateMappingKey { .. } => {
+            (Reason::DuplicateKey, "a key is there twice in one mapping".to_owned())
+        }
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. }
+        | Error::AliasReplayCounterOverflow { .. } => (
+            Reason::YamlBudgetExceeded,
+            format!("more nesting, nodes or aliases than a release file may have: {}", plain_message(inner)),
+        ),
+        _ => (Reason::InvalidYaml, plain_message(inner)),
+    };
+    let finding = Finding::error(reason, path, message);
+    match error.location() {
+        Some(location) => finding.at(location.line(), location.column(), source),
+        None => finding,
+    }
+}
+
+fn innermost(error: &Error) -> &Error {
+    match error {
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => innermost(error),
+        _ => error,
+    }
+}
+
+/// The message alone: the place has columns of its own in a finding.
+fn plain_message(error: &Error) -> String {
+    use serde_yaml::MessageFormatter as _;
+    serde_yaml::UserMessageFormatter.format_message(error).into_owned()
+}
+
+/// A value of a document, with the name by which a person finds it (`versions.kubernetes`).
+pub(super) struct Value<'a> {
+    document: &'a Document<'a>,
+    node: &'a Placed<Node>,
+    name: String,
+}
+
+/// A key of a mapping with its value.
+pub(super) struct Entry<'a> {
+    pub(super) key: &'a str,
+    pub(super) value: Value<'a>,
+    place: Location,
+}
+
+impl<'a> Value<'a> {
+    /// An error at this value.
+    pub(super) fn error(&self, reason: Reason, message: impl Into<String>) -> Finding {
+        self.place(Finding::error(reason, self.document.path, message), self.node.referenced)
+    }
+
+    /// A warning at this value.
+    pub(super) fn warning(&self, reason: Reason, message: impl Into<String>) -> Finding {
+        self.place(Finding::warning(reason, self.document.path, message), self.node.referenced)
+    }
+
+    fn place(&self, finding: Finding, place: Location) -> Finding {
+        let line = usize::try_from(place.line()).ok().and_then(|line| line.checked_sub(1));
+        let text = line.and_then(|line| self.document.lines.get(line).copied());
+        finding.on(place.line(), place.column(), text)
+    }
+
+    fn called(&self) -> &str {
+        if self.name.is_empty() { "the file" } else { &self.name }
+    }
+
+    fn is_not(&self, wanted: &str) -> Finding {
+        let message = format!("{} must be {wanted}, and is {}", self.called(), self.node.value.kind());
+        self.error(Reason::InvalidField, message)
+    }
+
+    fn child(&self, key: &str, node: &'a Placed<Node>) -> Self {
+        let name = if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) };
+        Self { document: self.document, node, name }
+    }
+
+    /// The entries of a mapping; none, with a finding, of anything else but null.
+    pub(super) fn entries(&self, findings: &mut Findings) -> Vec<Entry<'a>> {
+        match &self.node.value {
+            Node::Mapping(entries) => entries
+                .iter()
+                .map(|(key, node)| Entry {
+                    key: &key.value,
+                    value: self.child(&key.value, node),
+                    place: key.referenced,
+                })
+                .collect(),
+            Node::Null => Vec::new(),
+            _ => {
+                findings.push(self.is_not("a mapping"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// The items of a list; none, with a finding, of anything else but null.
+    pub(super) fn items(&self, findings: &mut Findings) -> Vec<Self> {
+        match &self.node.value {
+            Node::List(items) => items
+                .iter()
+                .enumerate()
+                .map(|(at, node)| Self {
+                    document: self.document,
+                    node,
+                    name: format!("{}[{at}]", self.name),
+                })
+                .collect(),
+            Node::Null => Vec::new(),
+            _ => {
+                findings.push(self.is_not("a list"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// The value below this key; `None` where there is none, or null.
+    pub(super) fn get(&self, key: &str) -> Option<Self> {
+        let Node::Mapping(entries) = &self.node.value else { return None };
+        let (_, node) = entries.iter().find(|(name, _)| name.value == key)?;
+        (!matches!(node.value, Node::Null)).then(|| self.child(key, node))
+    }
+
+    /// The scalar as text; `None`, with a finding, of anything else.
+    pub(super) fn text(&self, findings: &mut Findings) -> Option<String> {
+        let text = self.node.value.text();
+        if text.is_none() {
+            findings.push(self.is_not("a string"));
+        }
+        text
+    }
+
+    /// The text below a key that must be there and not empty; else `None` with a finding of this reason.
+    pub(super) fn required(&self, key: &str, reason: Reason, findings: &mut Findings) -> Option<String> {
+        let Some(value) = self.get(key) else {
+            let message = format!("{} is missing", self.child(key, self.node).name);
+            findings.push(self.error(reason, message));
+            return None;
+        };
+        let text = value.text(findings)?;
+        if text.is_empty() {
+            findings.push(value.error(reason, format!("{} is empty", value.name)));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// The text below a key that may be missing.
+    pub(super) fn optional(&self, key: &str, findings: &mut Findings) -> Option<String> {
+        self.get(key)?.text(findings)
+    }
+}
+
+impl Entry<'_> {
+    /// A warning at the key.
+    pub(super) fn warning(&self, reason: Reason, message: impl Into<String>) -> Finding {
+        self.value.place(Finding::warning(reason, self.value.document.path, message), self.place)
+    }
+}

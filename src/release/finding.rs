@@ -1,0 +1,319 @@
+//! What is wrong with a release, in words that can be acted on.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::error::{Class, Classify};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The release cannot be used.
+    Error,
+    /// The release can be used; somebody should know.
+    Warning,
+}
+
+impl Severity {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $reason:ident,)*) => {
+        /// What kind of thing is wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Reason {
+            $($(#[$doc])* $reason,)*
+        }
+
+        impl Reason {
+            /// Every reason there is.
+            pub const ALL: &'static [Self] = &[$(Self::$reason,)*];
+
+            /// The reason's name in `PascalCase`, as conditions have it.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$reason => stringify!($reason),)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The release's or an addon's name does not follow the grammar.
+    InvalidName,
+    /// A file that every release has is not there.
+    MissingFile,
+    /// More files, more bytes or a longer file than the limits allow.
+    LimitExceeded,
+    /// Bytes that are no archive, or an archive that ends too early.
+    InvalidArchive,
+    /// A path that is absolute, leaves its directory, or appears twice.
+    InvalidPath,
+    /// A symbolic or hard link.
+    LinkNotAllowed,
+    /// A device, a pipe or a socket.
+    SpecialFile,
+    /// Flux leaves out a file that a chart needs.
+    FileIgnored,
+    /// A build-time placeholder `<< … >>` that nothing replaced.
+    PlaceholderLeft,
+    /// The file is not YAML.
+    InvalidYaml,
+    /// A mapping names a key twice.
+    DuplicateKey,
+    /// A YAML file with more aliases, nesting or nodes than any release needs.
+    YamlBudgetExceeded,
+    /// A field is missing or has a value of another type than it must have.
+    InvalidField,
+    /// A field that nothing reads.
+    UnknownField,
+    /// A hook that stackflux does not know.
+    UnknownHook,
+    /// An action that is neither `apply` nor `delete`.
+    UnknownAction,
+    /// A stage names an addon that has no directory.
+    StageWithoutDirectory,
+    /// A hook lists the same addon with the same action twice.
+    DuplicateStage,
+    /// An addon's directory that no stage names.
+    AddonWithoutStage,
+    /// `metadata.yaml` or `csctl.yaml` says something else than the release's name.
+    MetadataMismatch,
+    /// A chart's version is not the one that its release gives it.
+    VersionMismatch,
+    /// A chart without name or version.
+    InvalidChart,
+    /// A dependency that is neither vendored nor has a repository to come from.
+    DependencyUnresolved,
+    /// A dependency that source-controller has to fetch.
+    DependencyNotVendored,
+    /// A values template that cannot be parsed.
+    InvalidTemplate,
+    /// An object of the class chart whose name lacks the chart's version.
+    UnversionedObject,
+    /// A stack repository has a release in archives, which Flux does not open.
+    PackedInRepository,
+    /// The `ClusterClass` does not get the name by which Clusters find it.
+    UnexpectedClassName,
+}
+
+/// One thing that is wrong, with its place. Findings sort by place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// The file, relative to the release's directory; empty where the release as a whole is meant. A file inside an
+    /// archive is named by both: `…-cluster-class-v1.tgz: cluster-class/Chart.yaml`.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<u64>,
+    /// The column in characters, from 1.
+    pub column: Option<u64>,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What kind of thing it is.
+    pub reason: Reason,
+    /// What is wrong.
+    pub message: String,
+    /// The line's text.
+    pub text: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// The longest part of a line, a file's name or a message that a finding keeps, in characters: all have parts that
+/// somebody else wrote.
+const LONGEST_TEXT: usize = 200;
+const LONGEST_FILE: usize = 500;
+const LONGEST_MESSAGE: usize = 1000;
+
+fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+impl Finding {
+    /// An error about a whole file, or the whole release where the file is empty.
+    #[must_use]
+    pub fn error(reason: Reason, file: &str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, reason, file, &message.into())
+    }
+
+    /// A warning about a whole file, or the whole release where the file is empty.
+    #[must_use]
+    pub fn warning(reason: Reason, file: &str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, reason, file, &message.into())
+    }
+
+    fn new(severity: Severity, reason: Reason, file: &str, message: &str) -> Self {
+        let (file, message) = (shortened(file, LONGEST_FILE), shortened(message, LONGEST_MESSAGE));
+        Self { severity, reason, file, line: None, column: None, text: None, message, hint: None }
+    }
+
+    /// The same, with its place in the file's source.
+    #[must_use]
+    pub fn at(self, line: u64, column: u64, source: &str) -> Self {
+        let text = usize::try_from(line).ok().and_then(|line| source.lines().nth(line.checked_sub(1)?));
+        self.on(line, column, text)
+    }
+
+    /// The same, with its place and that line's text.
+    #[must_use]
+    pub(super) fn on(mut self, line: u64, column: u64, text: Option<&str>) -> Self {
+        self.line = Some(line);
+        self.column = Some(column);
+        self.text = text.map(|text| shortened(text.trim_end(), LONGEST_TEXT));
+        self
+    }
+
+    /// The same, with what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Without a line break at the end:
+/// ```text
+/// error: UnknownAction: clusteraddon.yaml:7:15: "aply" is not an action
+///   7 |       action: aply
+///     |               ^
+///   hint: write apply or delete
+/// ```
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: ", self.severity.as_str(), self.reason.as_str())?;
+        if !self.file.is_empty() {
+            write!(f, "{}", Printable(&self.file))?;
+            for number in [self.line, self.column].into_iter().flatten() {
+                write!(f, ":{number}")?;
+            }
+            write!(f, ": ")?;
+        }
+        write!(f, "{}", Printable(&self.message))?;
+        if let (Some(line), Some(text)) = (self.line, &self.text) {
+            let number = line.to_string();
+            write!(f, "\n  {number} | {}", Printable(text))?;
+            if let Some(before) = self.column.and_then(|column| usize::try_from(column).ok()?.checked_sub(1))
+            {
+                write!(f, "\n  {:width$} | {:before$}^", "", "", width = number.len())?;
+            }
+        }
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {}", Printable(hint)))
+    }
+}
+
+/// Text of somebody else's, with control characters (a terminal obeys some) replaced one by one.
+pub struct Printable<'a>(pub &'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| match character {
+            '\t' => f.write_str(" "),
+            _ if character.is_control() => f.write_str("\u{fffd}"),
+            _ => write!(f, "{character}"),
+        })
+    }
+}
+
+/// Everything that was found in one release: by file, line and column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings(BTreeSet<Finding>);
+
+impl Findings {
+    /// Adds one, unless it is there.
+    pub fn push(&mut self, finding: Finding) {
+        self.0.insert(finding);
+    }
+
+    /// All of them in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+
+    /// Those that make the release unusable.
+    pub fn errors(&self) -> impl Iterator<Item = &Finding> {
+        self.iter().filter(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Those that do not.
+    pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
+        self.iter().filter(|finding| finding.severity == Severity::Warning)
+    }
+
+    /// Whether one of them makes the release unusable.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.errors().next().is_some()
+    }
+
+    /// Whether nothing was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl From<Finding> for Findings {
+    fn from(finding: Finding) -> Self {
+        Self(BTreeSet::from([finding]))
+    }
+}
+
+impl Extend<Finding> for Findings {
+    fn extend<T: IntoIterator<Item = Finding>>(&mut self, findings: T) {
+        self.0.extend(findings);
+    }
+}
+
+impl IntoIterator for Findings {
+    type Item = Finding;
+    type IntoIter = std::collections::btree_set::IntoIter<Finding>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().enumerate().try_for_each(|(at, finding)| {
+            if at > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{finding}")
+        })
+    }
+}
+
+impl std::error::Error for Findings {}
+
+impl Classify for Findings {
+    fn class(&self) -> Class {
+        Class::Terminal
+    }
+
+    fn reason(&self) -> &'static str {
+        self.errors().next().map_or("ReleaseInvalid", |finding| finding.reason.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests;

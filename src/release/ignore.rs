@@ -1,0 +1,185 @@
+//! What Flux leaves out of an artifact.
+//!
+//! source-controller (package `sourceignore` of fluxcd/pkg) has pattern rules of its own, near to Git's and not the
+//! same: a file below a left-out directory can be brought back, `*` stands for Go's `filepath.Match`, and one pattern in
+//! any `.sourceignore` replaces the default list of file types and CI files. The digest of a work tree must equal that
+//! of Flux's artifact, so these are Flux's rules.
+
+use super::files::Files;
+
+mod wildcard;
+
+use wildcard::Wildcard;
+
+/// The file with patterns, in any directory.
+pub const IGNORE_FILE: &str = ".sourceignore";
+
+/// Always left out, unless a pattern brings it back.
+const VERSION_CONTROL: [&str; 4] = [".git/", ".gitignore", ".gitmodules", ".gitattributes"];
+
+/// Left out where there is no pattern of the repository's own.
+const DEFAULTS: [&str; 20] = [
+    "*.jpg",
+    "*.jpeg",
+    "*.gif",
+    "*.png",
+    "*.wmv",
+    "*.flv",
+    "*.tar.gz",
+    "*.zip",
+    ".github/",
+    ".circleci/",
+    ".travis.yml",
+    ".gitlab-ci.yml",
+    "appveyor.yml",
+    ".drone.yml",
+    "cloudbuild.yaml",
+    "codeship-services.yml",
+    "codeship-steps.yml",
+    "**/.goreleaser.yml",
+    "**/.sops.yaml",
+    "**/.flux.yaml",
+];
+
+/// A longer line ends the reading of a file of patterns, as Go's line scanner does.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// Which files Flux leaves out.
+#[derive(Clone, Debug)]
+pub struct Rules(Vec<Pattern>);
+
+impl Rules {
+    /// The rules of a directory that has these `.sourceignore` files: each with its directory, relative to the one
+    /// that Flux archives (the empty string is that one itself), a directory before those below it.
+    pub fn new<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut own = Vec::new();
+        for (directory, text) in ignore_files {
+            // Unlike Rust's lines: the last one may lack its line feed and have its carriage return all the same.
+            let lines = text.split('\n').take_while(|line| line.len() < LONGEST_LINE);
+            let lines = lines.map(|line| line.strip_suffix('\r').unwrap_or(line));
+            let patterns = lines.filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+            own.extend(patterns.map(|line| Pattern::new(line, directory)));
+        }
+        let defaults = if own.is_empty() { DEFAULTS.as_slice() } else { &[] };
+        let built_in = VERSION_CONTROL.iter().chain(defaults).map(|line| Pattern::new(line, ""));
+        Self(built_in.chain(own).collect())
+    }
+
+    /// Whether Flux leaves out the file of this path: the last pattern that matches decides.
+    #[must_use]
+    pub fn leave_out(&self, path: &str) -> bool {
+        let parts: Vec<&str> = path.split('/').collect();
+        self.0.iter().rev().find(|pattern| pattern.matches(&parts)).is_some_and(|pattern| !pattern.includes)
+    }
+}
+
+impl Files {
+    /// The same files, where those that Flux leaves out of an artifact are noted as ignored.
+    #[must_use]
+    pub fn without_ignored(self) -> Self {
+        let texts: Vec<(String, String)> = self
+            .iter()
+            .filter_map(|(path, file)| {
+                let directory = match path.strip_suffix(IGNORE_FILE)? {
+                    "" => "",
+                    directory => directory.strip_suffix('/')?,
+                };
+                Some((directory.to_owned(), String::from_utf8_lossy(&file.content).into_owned()))
+            })
+            .collect();
+        let rules = Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str())));
+        self.ignoring(|path| rules.leave_out(path))
+    }
+}
+
+/// One line of a `.sourceignore`.
+#[derive(Clone, Debug)]
+struct Pattern {
+    /// The directory of the file that the line stands in: the pattern reaches nothing outside.
+    domain: Vec<String>,
+    parts: Vec<Part>,
+    /// Written with a leading `!`.
+    includes: bool,
+    /// Written with a trailing `/`.
+    directories_only: bool,
+}
+
+/// What stands between two `/` of a pattern.
+#[derive(Clone, Debug)]
+enum Part {
+    Empty,
+    AnyDirectories,
+    Name(Wildcard),
+    /// Go's matcher gives up on it.
+    Never,
+}
+
+impl Pattern {
+    fn new(line: &str, directory: &str) -> Self {
+        let (includes, line) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
+        let line = if line.ends_with("\\ ") { line } else { line.trim_end_matches(' ') };
+        let (directories_only, line) = line.strip_suffix('/').map_or((false, line), |rest| (true, rest));
+        let alone = !line.contains('/');
+        let part = |text: &str| match text {
+            "" if !alone => Part::Empty,
+            "**" if !alone => Part::AnyDirectories,
+            _ if !alone && text.contains("**") => Part::Never,
+            _ => Wildcard::parse(text).map_or(Part::Never, Part::Name),
+        };
+        let domain = directory.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        Self { domain, parts: line.split('/').map(part).collect(), includes, directories_only }
+    }
+
+    /// Whether it matches the path of a file.
+    fn matches(&self, path: &[&str]) -> bool {
+        let Some((domain, path)) = path.split_at_checked(self.domain.len()) else { return false };
+        if path.is_empty() || domain != self.domain.as_slice() {
+            return false;
+        }
+        match self.parts.as_slice() {
+            [Part::Name(name)] => self.matches_a_part(name, path),
+            [Part::Never] => false,
+            parts => self.matches_from_the_domain(parts, path),
+        }
+    }
+
+    /// A pattern without `/` matches at any depth, and with a directory all that is below it.
+    fn matches_a_part(&self, name: &Wildcard, path: &[&str]) -> bool {
+        let first = path.iter().position(|part| name.matches(part));
+        first.is_some_and(|at| !self.directories_only || at + 1 < path.len())
+    }
+
+    /// A pattern with `/` matches a path's beginning. `**` stands for any number of directories: the first part that
+    /// fits what follows is taken, without going back.
+    fn matches_from_the_domain(&self, parts: &[Part], mut path: &[&str]) -> bool {
+        let mut matched = false;
+        let mut anywhere = false;
+        for (at, part) in parts.iter().enumerate() {
+            match part {
+                Part::Empty => anywhere = false,
+                Part::AnyDirectories if at + 1 == parts.len() => break,
+                Part::AnyDirectories => anywhere = true,
+                Part::Never => return false,
+                Part::Name(name) => {
+                    let found = path.iter().position(|part| name.matches(part));
+                    match found {
+                        Some(skipped) if anywhere || skipped == 0 => {
+                            path = path.get(skipped + 1..).unwrap_or_default();
+                            matched = true;
+                        }
+                        None if anywhere && !path.is_empty() => {
+                            path = &[];
+                            matched = false;
+                        }
+                        _ => return false,
+                    }
+                    anywhere = false;
+                }
+            }
+        }
+        matched && !(self.directories_only && path.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests;

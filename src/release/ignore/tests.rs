@@ -1,0 +1,165 @@
+use super::*;
+use crate::release::File;
+
+fn left_out(patterns: &str, path: &str) -> bool {
+    Rules::new([("", patterns)]).leave_out(path)
+}
+
+#[test]
+fn flux_s_own_list() {
+    let rules = Rules::new([]);
+    for path in [
+        "logo.png",
+        "a/b/photo.jpg",
+        "a.tar.gz",
+        "charts/x.zip",
+        ".gitignore",
+        "a/.gitattributes",
+        ".github/workflows/ci.yaml",
+        "a/.github/x",
+        "a/.travis.yml",
+        "a/b/.sops.yaml",
+        ".goreleaser.yml",
+    ] {
+        assert!(rules.leave_out(path), "{path}");
+    }
+    for path in
+        ["charts/cilium-1.18.9.tgz", "README.md", ".github", "a.PNG", "png", ".helmignore", ".sourceignore"]
+    {
+        assert!(!rules.leave_out(path), "{path}");
+    }
+}
+
+#[test]
+fn one_pattern_replaces_the_list_but_not_version_control() {
+    assert!(!left_out("docs\n", "logo.png"));
+    assert!(left_out("docs\n", "docs/x"));
+    assert!(left_out("docs\n", ".gitignore"));
+    assert!(left_out("# only a comment\n\n  \n", "logo.png"), "no pattern at all keeps the list");
+}
+
+#[test]
+fn patterns_without_a_slash_match_at_any_depth() {
+    assert!(left_out("*.md", "a/b/c.md"));
+    assert!(left_out("docs", "a/docs/b/c"));
+    assert!(left_out("docs/", "a/docs/b"));
+    assert!(!left_out("docs/", "a/docs"), "a file is no directory");
+    assert!(!left_out("doc", "docs"));
+    assert!(left_out("**", "a/b"), "alone it is two stars in a name");
+}
+
+#[test]
+fn patterns_with_a_slash_match_from_their_directory() {
+    assert!(left_out("/a", "a"));
+    assert!(left_out("/a", "a/b/c"));
+    assert!(!left_out("/a", "b/a"));
+    assert!(left_out("a/b", "a/b/c"));
+    assert!(!left_out("a/b", "x/a/b"));
+    assert!(left_out("a/*/c", "a/b/c"));
+    assert!(!left_out("a/*/c", "a/b/b/c"));
+    assert!(left_out("a/b/", "a/b/c"));
+    assert!(!left_out("a/b/", "a/b"));
+}
+
+#[test]
+fn two_stars_stand_for_directories() {
+    assert!(left_out("**/c", "a/b/c"));
+    assert!(left_out("**/c", "c"));
+    assert!(left_out("a/**/c", "a/b/b/c"));
+    assert!(left_out("a/**/c", "a/c"));
+    assert!(!left_out("a/**/c", "b/c"));
+    assert!(left_out("a/**", "a/b/c"));
+    assert!(!left_out("a/x**/c", "a/xy/c"), "two stars inside a part never match");
+    // The first part that fits is taken, without going back.
+    assert!(!left_out("**/b/c", "b/x/b/c"));
+}
+
+#[test]
+fn the_last_match_decides_and_a_file_can_be_brought_back() {
+    assert!(!left_out("*.md\n!README.md", "a/README.md"));
+    assert!(left_out("!README.md\n*.md", "a/README.md"));
+    // Git would not: it does not look into a directory that it leaves out.
+    assert!(!left_out("/*\n!/keep", "keep/a/b"));
+    assert!(left_out("/*\n!/keep", "other/a"));
+    assert!(!left_out("!.gitignore", ".gitignore"));
+}
+
+#[test]
+fn a_file_below_reaches_its_directory_only() {
+    let rules = Rules::new([("", "*.md"), ("a", "!x.md\n/b")]);
+    assert!(rules.leave_out("x.md"));
+    assert!(!rules.leave_out("a/x.md"));
+    assert!(rules.leave_out("a/b/c") && !rules.leave_out("b/c") && !rules.leave_out("a/c/b"));
+    assert!(!Rules::new([("a", "*")]).leave_out("ab/c"));
+}
+
+#[test]
+fn blanks_and_line_ends() {
+    assert!(left_out("a.md   \r\n", "a.md"));
+    assert!(left_out("a.md\r", "a.md"));
+    assert!(left_out("a\\ ", "a "));
+    assert!(left_out("\\#a", "#a"));
+    assert!(!left_out("#a", "#a"));
+    let long = format!("{}\n*.md\n", "x".repeat(70_000));
+    assert!(!left_out(&long, "a.md"), "Go's scanner stops at a line that is too long");
+}
+
+#[test]
+fn wildcards_are_go_s() {
+    let matches =
+        |pattern: &str, name: &str| Wildcard::parse(pattern).is_some_and(|wildcard| wildcard.matches(name));
+    for (pattern, name) in [
+        ("abc", "abc"),
+        ("*", ""),
+        ("*c", "abc"),
+        ("a*", "a"),
+        ("a*b*c*d", "axbxcxd"),
+        ("a*ab", "aabab"),
+        ("a?b", "aéb"),
+        ("[a-c]x", "bx"),
+        ("[^a-c]x", "dx"),
+        ("[\\]a]", "]"),
+        ("[!a]", "!"),
+        ("\\*", "*"),
+    ] {
+        assert!(matches(pattern, name), "{pattern} {name}");
+    }
+    for (pattern, name) in [
+        ("abc", "abcd"),
+        ("a?b", "ab"),
+        ("[a-c]x", "dx"),
+        ("[^a-c]x", "bx"),
+        ("[c-a]", "b"),
+        ("[", "["),
+        ("[]a]", "]"),
+        ("[-a]", "-"),
+        ("[a-]", "-"),
+        ("[a", "a"),
+        ("a\\", "a\\"),
+        ("*x", ""),
+    ] {
+        assert!(!matches(pattern, name), "{pattern} {name}");
+    }
+}
+
+#[test]
+fn many_stars_take_no_time() {
+    let pattern = "*a".repeat(2000);
+    assert!(!Wildcard::parse(&pattern).unwrap().matches(&"a".repeat(1999)));
+    assert!(!Wildcard::parse(&(pattern + "b")).unwrap().matches(&"a".repeat(4000)));
+}
+
+#[test]
+fn files_know_what_is_left_out_of_them() {
+    let mut files = Files::default();
+    for (path, content) in [("a/.sourceignore", "*.md"), ("a/x.md", ""), ("x.md", ""), ("logo.png", "")] {
+        files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
+    }
+    let files = files.without_ignored();
+    assert_eq!(files.ignored().collect::<Vec<_>>(), ["a/x.md"]);
+    assert_eq!(
+        files.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+        ["a/.sourceignore", "logo.png", "x.md"]
+    );
+    assert_eq!(files.clone().without_ignored(), files);
+}

@@ -1,0 +1,113 @@
+//! `metadata.yaml`, or `csctl.yaml` where a release in source form has none.
+
+use crate::names::{KubernetesVersion, ReleaseName};
+
+use super::document::{Document, Value};
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+
+const METADATA: &str = "metadata.yaml";
+const CSCTL: &str = "csctl.yaml";
+
+/// The versions of a release's parts: `versions.components` of `metadata.yaml`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Components {
+    /// `clusterAddon`: may be older than the release.
+    pub cluster_addon: Option<String>,
+    /// `nodeImage`.
+    pub node_image: Option<String>,
+}
+
+/// The Kubernetes version and the parts' versions; `None`, with findings, where they are unknown.
+pub(super) fn read(
+    name: &ReleaseName,
+    files: &Files,
+    limits: &Limits,
+    findings: &mut Findings,
+) -> Option<(KubernetesVersion, Components)> {
+    if files.get(METADATA).is_some() {
+        let document = Document::read(files, METADATA, false, limits, findings)?;
+        return read_metadata(name, &document, findings);
+    }
+    if files.get(CSCTL).is_some() {
+        let document = Document::read(files, CSCTL, false, limits, findings)?;
+        return read_csctl(name, &document, findings).map(|kubernetes| (kubernetes, Components::default()));
+    }
+    let message = "the release has no metadata.yaml, so its Kubernetes version is unknown";
+    let hint = "a release in source form may have a csctl.yaml with config.kubernetesVersion instead";
+    findings.push(Finding::error(Reason::MissingFile, METADATA, message).hint(hint));
+    None
+}
+
+fn read_metadata(
+    name: &ReleaseName,
+    document: &Document<'_>,
+    findings: &mut Findings,
+) -> Option<(KubernetesVersion, Components)> {
+    let root = document.root();
+    let Some(versions) = root.get("versions") else {
+        findings.push(root.error(Reason::InvalidField, "versions is missing"));
+        return None;
+    };
+    if let Some(version) = versions.get("clusterStack") {
+        let text = version.text(findings);
+        let own = name.version();
+        if let Some(text) = text.filter(|text| *text != own.to_string() && *text != own.dotted()) {
+            let message = format!("versions.clusterStack is {text}, and the release's name says {own}");
+            findings.push(version.error(Reason::MetadataMismatch, message));
+        }
+    }
+    let components = versions.get("components").map(|components| Components {
+        cluster_addon: components.optional("clusterAddon", findings),
+        node_image: components.optional("nodeImage", findings),
+    });
+    let kubernetes = kubernetes_version(name, &versions, "kubernetes", findings)?;
+    Some((kubernetes, components.unwrap_or_default()))
+}
+
+fn read_csctl(
+    name: &ReleaseName,
+    document: &Document<'_>,
+    findings: &mut Findings,
+) -> Option<KubernetesVersion> {
+    let root = document.root();
+    let Some(config) = root.get("config") else {
+        findings.push(root.error(Reason::InvalidField, "config is missing"));
+        return None;
+    };
+    let provider = config.get("provider").and_then(|provider| provider.get("type"));
+    let stack = config.get("clusterStackName");
+    for (value, own) in [(provider, name.provider()), (stack, name.stack())] {
+        let Some(value) = value else { continue };
+        if let Some(text) = value.text(findings).filter(|text| text != own) {
+            let message = format!("it says {text}, and the release's name says {own}");
+            findings.push(value.error(Reason::MetadataMismatch, message));
+        }
+    }
+    kubernetes_version(name, &config, "kubernetesVersion", findings)
+}
+
+fn kubernetes_version(
+    name: &ReleaseName,
+    parent: &Value<'_>,
+    key: &str,
+    findings: &mut Findings,
+) -> Option<KubernetesVersion> {
+    let text = parent.required(key, Reason::InvalidField, findings)?;
+    let value = parent.get(key)?;
+    let version: KubernetesVersion = text
+        .parse()
+        .map_err(|error: crate::names::NameError| {
+            findings.push(value.error(Reason::InvalidField, error.to_string()));
+        })
+        .ok()?;
+    let (major, minor) = name.kubernetes_minor();
+    if version.minor() != (u64::from(major), u64::from(minor)) {
+        let message = format!(
+            "Kubernetes {version} is not of the minor version {major}.{minor} that the release's name says"
+        );
+        findings.push(value.error(Reason::MetadataMismatch, message));
+        return None;
+    }
+    Some(version)
+}

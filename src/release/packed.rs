@@ -1,0 +1,64 @@
+//! The packed form of a release: the cluster class, the cluster addons and the node images as archives beside
+//! `metadata.yaml`.
+
+use crate::names::ReleaseName;
+
+use super::archive;
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, stages};
+
+/// The part of an archive's name that says what is in it, and the directory that it is unpacked to.
+const ARCHIVES: [(&str, &str); 3] =
+    [("-cluster-class-", CLUSTER_CLASS), ("-cluster-addon-", CLUSTER_ADDON), ("-node-image-", NODE_IMAGES)];
+
+/// The unpacked form of a packed release; `None` where none of its files is such an archive.
+pub(super) fn unpack(
+    name: &ReleaseName,
+    files: &Files,
+    limits: &Limits,
+    findings: &mut Findings,
+) -> Option<Files> {
+    let archives: Vec<_> =
+        files.iter().filter_map(|(path, _)| Some((path, directory_of(name, path)?))).collect();
+    if archives.is_empty() {
+        return None;
+    }
+    let mut unpacked = files.clone();
+    let mut left = limits.clone();
+    for (path, directory) in archives {
+        let Some(file) = unpacked.remove(path) else { continue };
+        // In the multi-stage form what is at the top of the addons' archive is the addons.
+        let keeps_top = directory == CLUSTER_ADDON && files.get(stages::FILE).is_some();
+        match archive::unpack_within(&file.content, path, &mut left) {
+            Ok(content) => {
+                let content = if keeps_top { content } else { without_top(content) };
+                absorb(&mut unpacked, content, directory, path, findings);
+            }
+            Err(errors) => findings.extend(errors),
+        }
+    }
+    Some(unpacked.without_ignored())
+}
+
+/// The directory for the content of `<provider>-<stack>-<major>-<minor>-cluster-class-<version>.tgz` and the like.
+fn directory_of(name: &ReleaseName, path: &str) -> Option<&'static str> {
+    let part = path.strip_suffix(".tgz")?.strip_prefix(&name.prefix())?;
+    ARCHIVES.into_iter().find(|(infix, _)| part.starts_with(infix)).map(|(_, directory)| directory)
+}
+
+/// Helm packs a chart below one directory of the chart's name, which is no part of the chart.
+fn without_top(content: Files) -> Files {
+    let top = content.directories("").into_iter().next().map(str::to_owned);
+    match top.filter(|top| content.get(&format!("{top}/Chart.yaml")).is_some()) {
+        Some(top) => content.without_directory(&top),
+        None => content,
+    }
+}
+
+fn absorb(unpacked: &mut Files, content: Files, directory: &str, archive: &str, findings: &mut Findings) {
+    if let Err((path, error)) = unpacked.absorb(content, directory) {
+        let message = format!("{archive} holds it, and it is there unpacked as well: {error}");
+        findings.push(Finding::error(Reason::InvalidPath, &path, message));
+    }
+}

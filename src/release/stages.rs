@@ -1,0 +1,250 @@
+//! `clusteraddon.yaml`: which addon is applied or deleted at which moment of a cluster's life.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::names::AddonName;
+
+use super::CLUSTER_ADDON;
+use super::document::{Document, Entry, Value};
+use super::files::{Files, Limits};
+use super::finding::{Findings, Reason};
+
+/// The file whose presence selects the multi-stage form.
+pub(super) const FILE: &str = "clusteraddon.yaml";
+
+/// The most directories that a hint names.
+const MOST_DIRECTORIES: usize = 20;
+
+/// A moment of a cluster's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hook {
+    /// The control plane of a new cluster answers for the first time.
+    AfterControlPlaneInitialized,
+    /// Cluster API is about to upgrade the control plane.
+    BeforeClusterUpgrade,
+    /// Cluster API has upgraded the whole cluster.
+    AfterClusterUpgrade,
+}
+
+impl Hook {
+    /// All hooks in the order of a cluster's life.
+    pub const ALL: [Self; 3] =
+        [Self::AfterControlPlaneInitialized, Self::BeforeClusterUpgrade, Self::AfterClusterUpgrade];
+
+    /// The name in `clusteraddon.yaml`, which is Cluster API's name of the hook.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AfterControlPlaneInitialized => "AfterControlPlaneInitialized",
+            Self::BeforeClusterUpgrade => "BeforeClusterUpgrade",
+            Self::AfterClusterUpgrade => "AfterClusterUpgrade",
+        }
+    }
+
+    fn from_key(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|hook| hook.as_str() == key)
+    }
+}
+
+/// What a stage does with its addon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// Install or upgrade it.
+    Apply,
+    /// Uninstall it.
+    Delete,
+}
+
+impl Action {
+    /// The word in `clusteraddon.yaml`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// One step of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stage {
+    /// The addon.
+    pub addon: AddonName,
+    /// What is done with it.
+    pub action: Action,
+    /// What must be true before.
+    pub wait_before: Option<Wait>,
+    /// What must be true after, before the next stage begins.
+    pub wait_after: Option<Wait>,
+}
+
+/// A condition on objects of the workload cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wait {
+    /// The objects, each with the name that the expression has for it.
+    pub objects: Vec<WaitObject>,
+    /// One CEL expression over all keys.
+    pub expression: String,
+}
+
+/// An object that a wait looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitObject {
+    /// The variable in the expression.
+    pub key: String,
+    /// `apiVersion`.
+    pub api_version: String,
+    /// `kind`.
+    pub kind: String,
+    /// The object's name.
+    pub name: String,
+    /// Its namespace; `None` for kinds that have none.
+    pub namespace: Option<String>,
+}
+
+/// All stages by hook; `None` where the release is of the single-chart form. Stages with an error are left out.
+pub(super) fn read(
+    files: &Files,
+    limits: &Limits,
+    findings: &mut Findings,
+) -> Option<BTreeMap<Hook, Vec<Stage>>> {
+    files.get(FILE)?;
+    let mut stages = BTreeMap::new();
+    let directories = files.directories(CLUSTER_ADDON);
+    let Some(document) = Document::read(files, FILE, true, limits, findings) else { return Some(stages) };
+    let root = document.root();
+    let entries = root.entries(findings);
+    report_unknown(
+        &entries,
+        &["apiVersion", "kind", "metadata", "clusterAddonVersion", "addonStages"],
+        findings,
+    );
+    let Some(hooks) = root.get("addonStages") else {
+        findings.push(root.error(Reason::InvalidField, "addonStages is missing"));
+        return Some(stages);
+    };
+    for entry in hooks.entries(findings) {
+        let Some(hook) = Hook::from_key(entry.key) else {
+            let message =
+                format!("{:?} is not a hook that stackflux knows: its stages are not run", entry.key);
+            let known = Hook::ALL.map(Hook::as_str).join(", ");
+            findings.push(entry.warning(Reason::UnknownHook, message).hint(format!("known hooks: {known}")));
+            continue;
+        };
+        stages.insert(hook, read_hook(&entry.value, &directories, findings));
+    }
+    Some(stages)
+}
+
+fn read_hook(list: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Vec<Stage> {
+    let mut stages = Vec::new();
+    let mut seen = BTreeSet::new();
+    for item in list.items(findings) {
+        let Some(stage) = read_stage(&item, directories, findings) else { continue };
+        if !seen.insert((stage.addon.clone(), stage.action)) {
+            let message = format!("the hook lists {} with {} twice", stage.addon, stage.action.as_str());
+            findings.push(item.warning(Reason::DuplicateStage, message));
+        }
+        stages.push(stage);
+    }
+    stages
+}
+
+fn read_stage(item: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Option<Stage> {
+    let entries = item.entries(findings);
+    report_unknown(&entries, &["name", "action", "waitForPreCondition", "waitForPostCondition"], findings);
+    let addon = read_addon(item, directories, findings);
+    let action = read_action(item, findings);
+    let wait_before = item.get("waitForPreCondition").map(|wait| read_wait(&wait, findings));
+    let wait_after = item.get("waitForPostCondition").map(|wait| read_wait(&wait, findings));
+    let flat = |wait: Option<Option<Wait>>| wait.flatten();
+    Some(Stage {
+        addon: addon?,
+        action: action?,
+        wait_before: flat(wait_before),
+        wait_after: flat(wait_after),
+    })
+}
+
+fn read_addon(item: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Option<AddonName> {
+    let text = item.required("name", Reason::InvalidField, findings)?;
+    let value = item.get("name")?;
+    match text.parse::<AddonName>() {
+        Err(error) => {
+            findings.push(value.error(Reason::InvalidName, error.to_string()));
+            None
+        }
+        Ok(name) if !directories.contains(name.as_str()) => {
+            let message =
+                format!("the stage names the addon {name}, and there is no directory {CLUSTER_ADDON}/{name}");
+            let known: Vec<_> = directories.iter().copied().take(MOST_DIRECTORIES).collect();
+            let hint = format!("directories that are there: {}", known.join(", "));
+            findings.push(value.error(Reason::StageWithoutDirectory, message).hint(hint));
+            None
+        }
+        Ok(name) => Some(name),
+    }
+}
+
+fn read_action(item: &Value<'_>, findings: &mut Findings) -> Option<Action> {
+    let text = item.required("action", Reason::InvalidField, findings)?;
+    let action = [Action::Apply, Action::Delete].into_iter().find(|action| action.as_str() == text);
+    if action.is_none() {
+        let message = format!("{text:?} is not an action");
+        let finding = item.get("action")?.error(Reason::UnknownAction, message);
+        findings.push(finding.hint("write apply or delete"));
+    }
+    action
+}
+
+fn read_wait(wait: &Value<'_>, findings: &mut Findings) -> Option<Wait> {
+    report_unknown(&wait.entries(findings), &["objects", "conditions"], findings);
+    let expression = wait.required("conditions", Reason::InvalidField, findings);
+    let list = wait.get("objects").map(|objects| objects.items(findings)).unwrap_or_default();
+    if list.is_empty() {
+        findings.push(wait.error(Reason::InvalidField, "the wait has no objects to look at"));
+    }
+    let mut objects: Vec<WaitObject> = Vec::new();
+    let mut keys = BTreeSet::new();
+    for item in list {
+        let Some(object) = read_object(&item, findings) else { continue };
+        if !keys.insert(object.key.clone()) {
+            let message = format!("two objects of the wait have the key {:?}", object.key);
+            findings.push(item.error(Reason::InvalidField, message));
+        }
+        objects.push(object);
+    }
+    Some(Wait { objects, expression: expression? })
+}
+
+fn read_object(item: &Value<'_>, findings: &mut Findings) -> Option<WaitObject> {
+    report_unknown(&item.entries(findings), &["key", "apiVersion", "kind", "name", "namespace"], findings);
+    let key = item.required("key", Reason::InvalidField, findings);
+    if let Some(key) = key.as_ref().filter(|key| !is_variable(key)) {
+        let message =
+            format!("{key:?} cannot be a variable of a CEL expression: letters, digits and '_' only");
+        findings.push(item.error(Reason::InvalidField, message));
+    }
+    let api_version = item.required("apiVersion", Reason::InvalidField, findings);
+    let kind = item.required("kind", Reason::InvalidField, findings);
+    let name = item.required("name", Reason::InvalidField, findings);
+    let namespace = item.optional("namespace", findings).filter(|namespace| !namespace.is_empty());
+    Some(WaitObject { key: key?, api_version: api_version?, kind: kind?, name: name?, namespace })
+}
+
+fn is_variable(key: &str) -> bool {
+    !key.starts_with(|first: char| first.is_ascii_digit())
+        && key.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
+fn report_unknown(entries: &[Entry<'_>], known: &[&str], findings: &mut Findings) {
+    for entry in entries.iter().filter(|entry| !known.contains(&entry.key)) {
+        let message = format!("{:?} is not a field that anything reads", entry.key);
+        let hint = format!("fields here: {}", known.join(", "));
+        findings.push(entry.warning(Reason::UnknownField, message).hint(hint));
+    }
+}

@@ -1,0 +1,8 @@
+//! A small good release, and every way to break it.
+
+pub(super) mod builder;
+mod forms;
+mod hostile;
+mod properties;
+mod refusals;
+mod warnings;

@@ -1,0 +1,204 @@
+//! Releases made in memory.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tar::{Builder, EntryType, Header};
+
+use crate::release::{File, Files, Finding, Findings, Limits, Loaded, Reason, Release, Severity};
+
+pub(super) const NAME: &str = "openstack-demo-1-34-v2";
+
+const METADATA: &str = "\
+apiVersion: metadata.clusterstack.x-k8s.io/v1alpha1
+versions:
+  clusterStack: v2
+  kubernetes: v1.34.2
+  components:
+    clusterAddon: v2
+    nodeImage: v1
+";
+
+const CLUSTER_ADDON: &str = "\
+apiVersion: clusteraddonconfig.x-k8s.io/v1alpha1
+clusterAddonVersion: clusteraddons.clusterstack.x-k8s.io/v1alpha1
+addonStages:
+  AfterControlPlaneInitialized:
+    - name: cni
+      action: apply
+    - name: ccm
+      action: apply
+  BeforeClusterUpgrade:
+    - name: cni
+      action: apply
+      waitForPostCondition:
+        objects:
+          - {key: cilium, apiVersion: apps/v1, kind: DaemonSet, name: cilium, namespace: kube-system}
+        conditions: cilium.status.numberReady == cilium.status.desiredNumberScheduled
+    - name: storage-classes
+      action: apply
+";
+
+const CLASS: &str = "\
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata:
+  name: {{ .Release.Name }}-{{ .Chart.Version }}
+";
+
+const CNI_CHART: &str = "\
+apiVersion: v2
+name: CNI
+version: v1
+description: >
+  The network
+dependencies:
+  - name: cilium
+    alias: net
+    version: 1.18.9
+    repository: https://charts.example.com
+";
+
+const CCM_CHART: &str = "\
+apiVersion: v2
+name: CCM
+version: v1
+appVersion: 1.34
+";
+
+/// A release that a test makes and breaks.
+#[derive(Clone)]
+pub(in crate::release) struct Stack {
+    pub(super) name: String,
+    pub(in crate::release) files: Files,
+    pub(super) limits: Limits,
+}
+
+impl Stack {
+    pub(in crate::release) fn empty() -> Self {
+        Self { name: NAME.to_owned(), files: Files::default(), limits: Limits::default() }
+    }
+
+    /// Multi-stage: two charts, one of them with a vendored dependency, one addon of manifests, node images.
+    pub(super) fn good() -> Self {
+        Self::empty()
+            .with("metadata.yaml", METADATA)
+            .with("clusteraddon.yaml", CLUSTER_ADDON)
+            .with("cluster-class/Chart.yaml", "apiVersion: v2\nname: demo-class\nversion: v2\n")
+            .with("cluster-class/templates/class.yaml", CLASS)
+            .with("cluster-addon/cni/Chart.yaml", CNI_CHART)
+            .with_bytes("cluster-addon/cni/charts/cilium-1.18.9.tgz", chart_archive("cilium", "1.18.9"))
+            .with("cluster-addon/ccm/Chart.yaml", CCM_CHART)
+            .with("cluster-addon/ccm/overwrite.yaml", "values: |\n  cluster: {{ .Cluster.metadata.name }}\n")
+            .with("cluster-addon/storage-classes/default.yaml", "kind: StorageClass\n")
+            .with("node-images/image.yaml", "kind: Image\n")
+    }
+
+    /// Single-chart.
+    pub(super) fn single() -> Self {
+        Self::empty()
+            .with("metadata.yaml", METADATA)
+            .with("cluster-class/Chart.yaml", "apiVersion: v2\nname: demo-class\nversion: v2\n")
+            .with("cluster-addon/Chart.yaml", CCM_CHART)
+            .with("cluster-addon/templates/all.yaml", "kind: ConfigMap\n")
+            .with("cluster-addon-values.yaml", "cluster: {{ .Cluster.metadata.name }}\n")
+    }
+
+    pub(in crate::release) fn with(self, path: &str, content: &str) -> Self {
+        self.with_bytes(path, content.as_bytes().to_vec())
+    }
+
+    pub(in crate::release) fn with_bytes(mut self, path: &str, content: Vec<u8>) -> Self {
+        self.files.remove(path);
+        self.files.insert(path, File { content, executable: false }).unwrap();
+        self
+    }
+
+    pub(super) fn without(mut self, path: &str) -> Self {
+        self.files.remove(path).unwrap();
+        self
+    }
+
+    /// Replaces text in a file, which must have it once.
+    pub(super) fn replacing(self, path: &str, old: &str, new: &str) -> Self {
+        let text = String::from_utf8(self.files.get(path).unwrap().content.clone()).unwrap();
+        assert_eq!(text.matches(old).count(), 1, "{path} has {old:?} not once");
+        let text = text.replace(old, new);
+        self.with(path, &text)
+    }
+
+    pub(super) fn load(&self) -> Result<Loaded, Findings> {
+        Release::load(&self.name.parse().unwrap(), &self.files, &self.limits)
+    }
+
+    /// The release, which must have no findings at all.
+    pub(super) fn clean(&self) -> Release {
+        let loaded = self.load().unwrap_or_else(|findings| panic!("refused:\n{findings}"));
+        assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+        loaded.release
+    }
+
+    /// The one error for which the release is refused.
+    #[track_caller]
+    pub(super) fn refused(&self) -> Finding {
+        let findings = self.load().expect_err("it was not refused");
+        let errors: Vec<_> = findings.errors().cloned().collect();
+        let [error] = errors.as_slice() else { panic!("not one error:\n{findings}") };
+        error.clone()
+    }
+
+    /// The one warning with which the release is accepted.
+    #[track_caller]
+    pub(super) fn warned(&self) -> Finding {
+        let warnings = self.load().unwrap_or_else(|findings| panic!("refused:\n{findings}")).warnings;
+        let all: Vec<_> = warnings.iter().cloned().collect();
+        let [warning] = all.as_slice() else { panic!("not one warning:\n{warnings}") };
+        assert_eq!(warning.severity, Severity::Warning);
+        warning.clone()
+    }
+}
+
+/// Compares what a person would look at.
+#[track_caller]
+pub(super) fn expect(
+    finding: &Finding,
+    reason: Reason,
+    file: &str,
+    line: impl Into<Option<u64>>,
+    message: &str,
+) {
+    let line = line.into();
+    assert_eq!((finding.reason, finding.file.as_str(), finding.line), (reason, file, line), "{finding}");
+    assert_eq!(finding.message, message);
+    assert_eq!(finding.text.is_some(), line.is_some(), "a finding with a line has the line's text");
+    assert!(finding.to_string().contains(message), "the whole message is shown");
+}
+
+/// An archive of regular files.
+pub(in crate::release) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let entries = files.iter().map(|(path, content)| (*path, EntryType::Regular, "", content.as_bytes()));
+    raw_archive(entries)
+}
+
+/// An archive as Helm packs a chart.
+pub(super) fn chart_archive(name: &str, version: &str) -> Vec<u8> {
+    let chart = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
+    archive(&[(&format!("{name}/Chart.yaml"), &chart), (&format!("{name}/values.yaml"), "a: 1\n")])
+}
+
+/// An archive of whatever entries: path, type, link target, content. The path is written as it is.
+pub(in crate::release) fn raw_archive<'a>(
+    entries: impl IntoIterator<Item = (&'a str, EntryType, &'a str, &'a [u8])>,
+) -> Vec<u8> {
+    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (path, kind, target, content) in entries {
+        let mut header = Header::new_gnu();
+        header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+        header.as_old_mut().linkname[..target.len()].copy_from_slice(target.as_bytes());
+        header.set_entry_type(kind);
+        header.set_mode(0o644);
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        builder.append(&header, content).unwrap();
+    }
+    builder.into_inner().unwrap().finish().unwrap()
+}

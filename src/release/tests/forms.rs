@@ -1,0 +1,192 @@
+//! The forms of releases that are read.
+
+use super::builder::{NAME, Stack, archive, chart_archive};
+use crate::release::{Action, AddonKind, Digest, Form, Hook, Release};
+
+fn names(release: &Release) -> Vec<&str> {
+    release.addons.iter().map(|addon| addon.name.as_str()).collect()
+}
+
+#[test]
+fn a_multi_stage_release() {
+    let release = Stack::good().clean();
+    assert_eq!(release.name.to_string(), NAME);
+    assert_eq!((release.form, release.packed), (Form::MultiStage, false));
+    assert_eq!(release.kubernetes.to_string(), "v1.34.2");
+    assert_eq!(release.components.cluster_addon.as_deref(), Some("v2"));
+    assert_eq!(release.components.node_image.as_deref(), Some("v1"));
+    assert_eq!(
+        (release.cluster_class.name.as_str(), release.cluster_class.version.as_str()),
+        ("demo-class", "v2")
+    );
+    assert_eq!(names(&release), ["cni", "ccm", "storage-classes"]);
+    assert_eq!(release.node_images.as_ref().unwrap().path, "node-images");
+}
+
+#[test]
+fn charts_with_their_dependencies_and_templates() {
+    let release = Stack::good().clean();
+    let cni = release.addon(&"cni".parse().unwrap()).unwrap();
+    assert!(cni.template.is_none());
+    let chart = cni.chart().unwrap();
+    assert_eq!(chart.description.as_deref(), Some("The network"));
+    let [cilium] = chart.dependencies.as_slice() else { panic!("one dependency") };
+    assert_eq!((cilium.alias.as_deref(), cilium.vendored.as_deref()), (Some("net"), Some("1.18.9")));
+    assert_eq!(cilium.repository.as_deref(), Some("https://charts.example.com"));
+
+    let ccm = release.addon(&"ccm".parse().unwrap()).unwrap();
+    assert_eq!(ccm.path, "cluster-addon/ccm");
+    assert_eq!(ccm.chart().unwrap().app_version.as_deref(), Some("1.34"));
+    assert_eq!(ccm.template.as_ref().unwrap().file, "cluster-addon/ccm/overwrite.yaml");
+
+    let storage = release.addon(&"storage-classes".parse().unwrap()).unwrap();
+    assert_eq!(storage.kind, AddonKind::Manifests);
+}
+
+#[test]
+fn stages_in_the_order_of_the_file() {
+    let release = Stack::good().clean();
+    let upgrade = &release.stages[&Hook::BeforeClusterUpgrade];
+    let steps: Vec<_> = upgrade.iter().map(|stage| (stage.addon.as_str(), stage.action)).collect();
+    assert_eq!(steps, [("cni", Action::Apply), ("storage-classes", Action::Apply)]);
+    let wait = upgrade[0].wait_after.as_ref().unwrap();
+    assert_eq!(wait.expression, "cilium.status.numberReady == cilium.status.desiredNumberScheduled");
+    let object = &wait.objects[0];
+    assert_eq!(
+        (object.key.as_str(), object.kind.as_str(), object.name.as_str()),
+        ("cilium", "DaemonSet", "cilium")
+    );
+    assert_eq!(object.namespace.as_deref(), Some("kube-system"));
+    assert!(upgrade[0].wait_before.is_none() && upgrade[1].wait_after.is_none());
+}
+
+#[test]
+fn an_addon_that_is_only_deleted_is_not_installed() {
+    let text = "    - name: storage-classes\n      action: apply";
+    let release =
+        Stack::good().replacing("clusteraddon.yaml", text, &text.replace("apply", "delete")).clean();
+    assert_eq!(names(&release), ["cni", "ccm"]);
+    assert_eq!(release.stages[&Hook::BeforeClusterUpgrade][1].action, Action::Delete);
+}
+
+#[test]
+fn a_common_template_is_for_charts_without_one_of_their_own() {
+    let release = Stack::good().with("cluster-addon-values.yaml", "a: 1\n").clean();
+    let template = |name: &str| {
+        release
+            .addon(&name.parse().unwrap())
+            .unwrap()
+            .template
+            .as_ref()
+            .map(|template| template.file.as_str())
+    };
+    assert_eq!(template("cni"), Some("cluster-addon-values.yaml"));
+    assert_eq!(template("ccm"), Some("cluster-addon/ccm/overwrite.yaml"));
+    assert_eq!(template("storage-classes"), None);
+}
+
+#[test]
+fn a_single_chart_release() {
+    let release = Stack::single().clean();
+    assert_eq!(release.form, Form::SingleChart);
+    assert_eq!(names(&release), ["cluster-addon"]);
+    assert_eq!(release.addons[0].path, "cluster-addon");
+    assert_eq!(release.addons[0].template.as_ref().unwrap().file, "cluster-addon-values.yaml");
+    assert!(release.stages.is_empty());
+}
+
+#[test]
+fn a_release_in_source_form() {
+    let csctl =
+        "config:\n  clusterStackName: demo\n  kubernetesVersion: v1.34.2\n  provider:\n    type: openstack\n";
+    let release = Stack::good().without("metadata.yaml").with("csctl.yaml", csctl).clean();
+    assert_eq!(release.kubernetes.to_string(), "v1.34.2");
+    assert_eq!(release.components.cluster_addon, None);
+}
+
+#[test]
+fn a_packed_release_has_the_digests_of_the_unpacked_one() {
+    let unpacked = Stack::single();
+    let text = |path: &str| String::from_utf8(unpacked.files.get(path).unwrap().content.clone()).unwrap();
+    let class = archive(&[("demo-class/Chart.yaml", &text("cluster-class/Chart.yaml"))]);
+    let addons = archive(&[
+        ("CCM/Chart.yaml", &text("cluster-addon/Chart.yaml")),
+        ("CCM/templates/all.yaml", &text("cluster-addon/templates/all.yaml")),
+    ]);
+    let packed = Stack::empty()
+        .with("metadata.yaml", &text("metadata.yaml"))
+        .with("cluster-addon-values.yaml", &text("cluster-addon-values.yaml"))
+        .with_bytes("openstack-demo-1-34-cluster-class-v2.tgz", class)
+        .with_bytes("openstack-demo-1-34-cluster-addon-v1.tgz", addons);
+    let (packed, unpacked) = (packed.clean(), unpacked.clean());
+    assert!(packed.packed);
+    assert_eq!(packed.digest, unpacked.digest);
+    assert_eq!(packed.addons[0].digest, unpacked.addons[0].digest);
+}
+
+#[test]
+fn a_packed_multi_stage_release_keeps_its_addons_directories() {
+    let text = "addonStages:\n  AfterControlPlaneInitialized:\n    - {name: cni, action: apply}\n";
+    let chart = "name: CNI\nversion: v1\n";
+    let release = Stack::empty()
+        .with("metadata.yaml", "versions: {clusterStack: v2, kubernetes: v1.34.2}\n")
+        .with("clusteraddon.yaml", text)
+        .with_bytes("openstack-demo-1-34-cluster-class-v2.tgz", chart_archive("demo-class", "v2"))
+        .with_bytes("openstack-demo-1-34-cluster-addon-v2.tgz", archive(&[("./cni/Chart.yaml", chart)]))
+        .with_bytes("openstack-demo-1-34-node-image-v2.tgz", archive(&[("image.yaml", "kind: Image\n")]))
+        .clean();
+    assert_eq!(names(&release), ["cni"]);
+    assert_eq!(release.addons[0].path, "cluster-addon/cni");
+    assert!(release.node_images.is_some());
+}
+
+#[test]
+fn class_versions_are_compared_in_the_form_with_a_dot() {
+    let mut stack = Stack::single()
+        .with("metadata.yaml", "versions: {clusterStack: v0-sha.abc, kubernetes: v1.34.2}\n")
+        .with("cluster-class/Chart.yaml", "name: demo-class\nversion: v0-sha.abc\n");
+    stack.name = "openstack-demo-1-34-v0-sha-abc".to_owned();
+    assert_eq!(stack.clean().name.class_name(), "openstack-demo-1-34-v0-sha.abc");
+}
+
+#[test]
+fn digests_are_pinned_to_their_definition() {
+    // printf over `path NUL (x|-) SHA-256(content)` and sha256sum give the same.
+    let stack = Stack::empty().with("a/b", "one").with("a/c", "");
+    let digest = Digest::of(&stack.files, "a");
+    assert_eq!(digest.to_string(), DIGEST);
+    assert_eq!(digest.short(), DIGEST["sha256:".len()..][..12]);
+    assert_eq!(DIGEST.parse(), Ok(digest));
+    assert_ne!(Digest::of(&stack.files, ""), digest, "paths are relative to the directory");
+}
+
+const DIGEST: &str = "sha256:804a2fe5a7bfd1ec787408cc9471bc1f9c39dfa0ac68463cb96be8df2f14d270";
+
+#[test]
+fn a_digest_sees_content_path_and_executability() {
+    let base = Stack::empty().with("a", "one").files;
+    let mut executable = base.clone();
+    let mut file = executable.remove("a").unwrap();
+    file.executable = true;
+    executable.insert("a", file).unwrap();
+    let others = [
+        executable,
+        Stack::empty().with("b", "one").files,
+        Stack::empty().with("a", "two").files,
+        Stack::empty().with("a", "one").with("b", "").files,
+    ];
+    for other in others {
+        assert_ne!(Digest::of(&base, ""), Digest::of(&other, ""));
+    }
+    let mut with_link = base.clone();
+    with_link.insert_link("link", "a").unwrap();
+    with_link.insert_ignored("logo.png").unwrap();
+    assert_eq!(Digest::of(&base, ""), Digest::of(&with_link, ""));
+}
+
+#[test]
+fn a_digest_is_read_strictly() {
+    for text in ["", "sha256:", "sha256:ab", &DIGEST.to_uppercase(), &format!("{DIGEST}0"), &DIGEST[7..]] {
+        assert!(text.parse::<Digest>().is_err(), "{text}");
+    }
+}

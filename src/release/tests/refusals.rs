@@ -1,0 +1,337 @@
+//! Every refusal, each by a broken copy of the good release: reason, file, line and message.
+
+use std::fmt::Write as _;
+
+use super::builder::{Stack, expect};
+use crate::release::Reason;
+
+const STAGES: &str = "clusteraddon.yaml";
+const CNI: &str = "cluster-addon/cni/Chart.yaml";
+
+#[test]
+fn no_metadata() {
+    let finding = Stack::good().without("metadata.yaml").refused();
+    let message = "the release has no metadata.yaml, so its Kubernetes version is unknown";
+    expect(&finding, Reason::MissingFile, "metadata.yaml", None, message);
+}
+
+#[test]
+fn no_kubernetes_version() {
+    let stack = Stack::good().replacing("metadata.yaml", "  kubernetes: v1.34.2\n", "");
+    let message = "versions.kubernetes is missing";
+    expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 3, message);
+    let stack = Stack::good().with("metadata.yaml", "apiVersion: metadata.clusterstack.x-k8s.io/v1alpha1\n");
+    expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 1, "versions is missing");
+}
+
+#[test]
+fn a_kubernetes_version_without_v() {
+    let finding = Stack::good().replacing("metadata.yaml", "v1.34.2", "1.34.2").refused();
+    let message =
+        "\"1.34.2\" is not a Kubernetes version: expected v<major>.<minor>.<patch>, such as v1.34.2";
+    expect(&finding, Reason::InvalidField, "metadata.yaml", 4, message);
+    assert_eq!((finding.column, finding.text.as_deref()), (Some(15), Some("  kubernetes: 1.34.2")));
+}
+
+#[test]
+fn a_kubernetes_minor_other_than_the_name_s() {
+    let finding = Stack::good().replacing("metadata.yaml", "v1.34.2", "v1.33.9").refused();
+    let message = "Kubernetes v1.33.9 is not of the minor version 1.34 that the release's name says";
+    expect(&finding, Reason::MetadataMismatch, "metadata.yaml", 4, message);
+}
+
+#[test]
+fn a_version_other_than_the_name_s() {
+    let finding = Stack::good().replacing("metadata.yaml", "clusterStack: v2", "clusterStack: v3").refused();
+    let message = "versions.clusterStack is v3, and the release's name says v2";
+    expect(&finding, Reason::MetadataMismatch, "metadata.yaml", 3, message);
+}
+
+#[test]
+fn a_source_form_of_another_stack() {
+    let csctl = "config:\n  clusterStackName: other\n  kubernetesVersion: v1.34.2\n";
+    let finding = Stack::good().without("metadata.yaml").with("csctl.yaml", csctl).refused();
+    let message = "it says other, and the release's name says demo";
+    expect(&finding, Reason::MetadataMismatch, "csctl.yaml", 2, message);
+    let finding = Stack::good().without("metadata.yaml").with("csctl.yaml", "a: b\n").refused();
+    expect(&finding, Reason::InvalidField, "csctl.yaml", 1, "config is missing");
+}
+
+#[test]
+fn duplicate_keys() {
+    let finding = Stack::good()
+        .replacing(STAGES, "  BeforeClusterUpgrade:", "  AfterControlPlaneInitialized:")
+        .refused();
+    let message = "the key \"AfterControlPlaneInitialized\" is there twice in one mapping";
+    expect(&finding, Reason::DuplicateKey, STAGES, 9, message);
+}
+
+#[test]
+fn an_alias_bomb() {
+    let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (name, of) in ["b", "c", "d", "e", "f", "g", "h"].iter().zip(["a", "b", "c", "d", "e", "f", "g"]) {
+        let list = vec![format!("*{of}"); 10].join(", ");
+        writeln!(bomb, "{name}: &{name} [{list}]").unwrap();
+    }
+    let finding = Stack::good().with("metadata.yaml", &bomb).refused();
+    assert_eq!((finding.reason, finding.file.as_str()), (Reason::YamlBudgetExceeded, "metadata.yaml"));
+    assert!(finding.line.is_some(), "{finding}");
+    assert!(
+        finding.message.starts_with("more nesting, nodes or aliases than a release file may have"),
+        "{finding}"
+    );
+}
+
+#[test]
+fn nesting_without_end() {
+    let finding = Stack::good().with("metadata.yaml", &"[".repeat(100_000)).refused();
+    assert_eq!(finding.file, "metadata.yaml");
+    assert!(matches!(finding.reason, Reason::YamlBudgetExceeded | Reason::InvalidYaml), "{finding}");
+    let deep = (0..1000).fold(String::new(), |text, depth| text + &" ".repeat(depth) + "a:\n");
+    let finding = Stack::good().with("metadata.yaml", &deep).refused();
+    assert_eq!((finding.reason, finding.file.as_str()), (Reason::YamlBudgetExceeded, "metadata.yaml"));
+}
+
+#[test]
+fn a_file_that_is_not_yaml() {
+    let finding = Stack::good().replacing(STAGES, "addonStages:", "addonStages: [").refused();
+    assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidYaml, STAGES));
+    assert!(finding.line.is_some() && finding.text.is_some(), "{finding}");
+    let finding = Stack::good().with_bytes("metadata.yaml", b"a: b\nc: \xff\n".to_vec()).refused();
+    expect(
+        &finding,
+        Reason::InvalidYaml,
+        "metadata.yaml",
+        None,
+        "the file is not UTF-8: a wrong byte in line 2",
+    );
+}
+
+#[test]
+fn values_of_another_type() {
+    let stack = Stack::good().with("metadata.yaml", "versions:\n  kubernetes: [v1.34.2]\n");
+    let message = "versions.kubernetes must be a string, and is a list";
+    expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 2, message);
+    let stack = Stack::single().with(STAGES, "addonStages: cni\n");
+    let message = "addonStages must be a mapping, and is a string";
+    expect(&stack.refused(), Reason::InvalidField, STAGES, 1, message);
+    let stack = Stack::single().with(STAGES, "addonStages:\n  AfterClusterUpgrade:\n    name: cni\n");
+    let message = "addonStages.AfterClusterUpgrade must be a list, and is a mapping";
+    expect(&stack.refused(), Reason::InvalidField, STAGES, 3, message);
+}
+
+#[test]
+fn a_file_without_stages() {
+    let finding = Stack::good().with(STAGES, "apiVersion: clusteraddonconfig.x-k8s.io/v1alpha1\n").refused();
+    expect(&finding, Reason::InvalidField, STAGES, 1, "addonStages is missing");
+}
+
+#[test]
+fn an_unknown_action() {
+    let text = "- name: ccm\n      action: apply";
+    let finding = Stack::good().replacing(STAGES, text, "- name: ccm\n      action: aply").refused();
+    expect(&finding, Reason::UnknownAction, STAGES, 8, "\"aply\" is not an action");
+    assert_eq!(
+        finding.to_string(),
+        "error: UnknownAction: clusteraddon.yaml:8:15: \"aply\" is not an action\n  \
+         8 |       action: aply\n    |               ^\n  hint: write apply or delete"
+    );
+}
+
+#[test]
+fn booleans_are_strict_in_stages() {
+    let text = "- name: ccm\n      action: apply";
+    let finding = Stack::good().replacing(STAGES, text, "- name: ccm\n      action: yes").refused();
+    expect(&finding, Reason::UnknownAction, STAGES, 8, "\"yes\" is not an action");
+}
+
+#[test]
+fn a_stage_without_name_or_action() {
+    let finding =
+        Stack::good().replacing(STAGES, "- name: ccm\n      action: apply", "- name: ccm").refused();
+    let message = "addonStages.AfterControlPlaneInitialized[1].action is missing";
+    expect(&finding, Reason::InvalidField, STAGES, 7, message);
+    let finding =
+        Stack::good().replacing(STAGES, "- name: storage-classes\n      action", "- action").refused();
+    let message = "addonStages.BeforeClusterUpgrade[1].name is missing";
+    expect(&finding, Reason::InvalidField, STAGES, 16, message);
+}
+
+#[test]
+fn a_stage_without_its_directory() {
+    let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: cmm").refused();
+    let message = "the stage names the addon cmm, and there is no directory cluster-addon/cmm";
+    expect(&finding, Reason::StageWithoutDirectory, STAGES, 7, message);
+    assert_eq!(finding.hint.as_deref(), Some("directories that are there: ccm, cni, storage-classes"));
+}
+
+#[test]
+fn an_addon_name_that_cannot_be_an_object_s() {
+    let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: ../ccm").refused();
+    let message = "\"../ccm\" is not a DNS label: lower-case letters, digits and '-', at most 63 characters";
+    expect(&finding, Reason::InvalidName, STAGES, 7, message);
+}
+
+#[test]
+fn waits_of_the_wrong_shape() {
+    let cases = [
+        (
+            "        conditions: ",
+            "        conditon: ",
+            13,
+            "addonStages.BeforeClusterUpgrade[0].waitForPostCondition.conditions is missing",
+        ),
+        ("objects:\n          - ", "objects: []\n        other: ", 13, "the wait has no objects to look at"),
+        (
+            "{key: cilium,",
+            "{key: 1x,",
+            14,
+            "\"1x\" cannot be a variable of a CEL expression: letters, digits and '_' only",
+        ),
+        (
+            "kind: DaemonSet, ",
+            "",
+            14,
+            "addonStages.BeforeClusterUpgrade[0].waitForPostCondition.objects[0].kind is missing",
+        ),
+    ];
+    for (old, new, line, message) in cases {
+        expect(
+            &Stack::good().replacing(STAGES, old, new).refused(),
+            Reason::InvalidField,
+            STAGES,
+            line,
+            message,
+        );
+    }
+}
+
+#[test]
+fn two_objects_of_a_wait_with_one_key() {
+    let object = "          - {key: cilium, apiVersion: v1, kind: Pod, name: x}\n        conditions: ";
+    let finding = Stack::good().replacing(STAGES, "        conditions: ", object).refused();
+    let message = "two objects of the wait have the key \"cilium\"";
+    expect(&finding, Reason::InvalidField, STAGES, 15, message);
+}
+
+#[test]
+fn no_addons_at_all() {
+    let finding = Stack::single().without("cluster-addon/Chart.yaml").refused();
+    let message = "the release has neither clusteraddon.yaml nor a chart in cluster-addon/";
+    expect(&finding, Reason::MissingFile, STAGES, None, message);
+}
+
+#[test]
+fn no_cluster_class() {
+    let finding = Stack::good().without("cluster-class/Chart.yaml").refused();
+    let message = "cluster-class is no chart: it has no Chart.yaml";
+    expect(&finding, Reason::MissingFile, "cluster-class/Chart.yaml", None, message);
+}
+
+#[test]
+fn a_chart_without_name_or_version() {
+    let finding = Stack::good().replacing(CNI, "name: CNI\n", "").refused();
+    expect(&finding, Reason::InvalidChart, CNI, 1, "name is missing");
+    let finding = Stack::good().replacing(CNI, "version: v1\n", "version: ''\n").refused();
+    expect(&finding, Reason::InvalidChart, CNI, 3, "version is empty");
+}
+
+#[test]
+fn chart_versions_that_helm_refuses() {
+    for version in ["latest", "1.2.3.4", "v", "1.2.x", "vv1", "1-", "1.2.3-01"] {
+        let finding =
+            Stack::good().replacing(CNI, "version: v1\n", &format!("version: {version}\n")).refused();
+        let message = format!("version {version} is none that Helm accepts");
+        expect(&finding, Reason::InvalidChart, CNI, 3, &message);
+    }
+    for version in ["1", "v1.2", "1.2.3-rc.1+build.2", "v0-sha.abc"] {
+        Stack::good().replacing(CNI, "version: v1\n", &format!("version: {version}\n")).clean();
+    }
+}
+
+#[test]
+fn a_dependency_from_nowhere() {
+    let finding = Stack::good()
+        .without("cluster-addon/cni/charts/cilium-1.18.9.tgz")
+        .replacing(CNI, "    repository: https://charts.example.com\n", "")
+        .refused();
+    let message = "dependency cilium is neither in charts/ nor has it a repository to come from: Helm would install \
+                   the chart without it, and call it ready";
+    expect(&finding, Reason::DependencyUnresolved, CNI, 7, message);
+}
+
+#[test]
+fn values_for_plain_manifests() {
+    let path = "cluster-addon/storage-classes/overwrite.yaml";
+    let finding = Stack::good().with(path, "a: 1\n").refused();
+    let message = "an addon of plain manifests takes no values: Flux would apply this file as a manifest";
+    expect(&finding, Reason::InvalidTemplate, path, None, message);
+}
+
+#[test]
+fn templates_that_cannot_be_parsed() {
+    let path = "cluster-addon/ccm/overwrite.yaml";
+    let finding = Stack::good().with(path, "values: |\n  a: {{ .Cluster.metadata.name | quot }}\n").refused();
+    expect(&finding, Reason::InvalidTemplate, path, 2, "function \"quot\" not defined");
+    assert_eq!((finding.column, finding.hint.as_deref()), (Some(34), Some("did you mean quote?")));
+    let finding = Stack::good().with(path, "a: 1\n{{ if .Cluster }}\n").refused();
+    assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidTemplate, path));
+    assert!(finding.line.is_some(), "{finding}");
+}
+
+#[test]
+fn a_bad_template_of_several_addons_is_told_once() {
+    let finding = Stack::good()
+        .without("cluster-addon/ccm/overwrite.yaml")
+        .with("cluster-addon-values.yaml", "a: {{ env \"HOME\" }}\n")
+        .refused();
+    let place = (finding.reason, finding.file.as_str(), finding.line);
+    assert_eq!(place, (Reason::InvalidTemplate, "cluster-addon-values.yaml", Some(1)));
+    assert!(finding.message.contains("\"env\""), "{finding}");
+}
+
+#[test]
+fn placeholders() {
+    let finding =
+        Stack::good().replacing(CNI, "version: v1\n", "version: << .ClusterAddonVersion >>\n").refused();
+    let message = "the placeholder << .ClusterAddonVersion >> was not replaced: Flux refuses such a chart";
+    expect(&finding, Reason::PlaceholderLeft, CNI, 3, message);
+    assert_eq!(finding.column, Some(10));
+    let path = "cluster-class/templates/x.yaml";
+    let script = "a: |\n  cat <<EOF >>file\n  <<.NodeImageVersion>>\n";
+    let finding = Stack::good().with(path, script).refused();
+    let message = "the placeholder << .NodeImageVersion >> was not replaced: Flux refuses such a chart";
+    expect(&finding, Reason::PlaceholderLeft, path, 3, message);
+}
+
+#[test]
+fn placeholders_where_nobody_reads_them_are_let_be() {
+    Stack::good().with("README.md", "<< .ClusterAddonVersion >>\n").clean();
+}
+
+#[test]
+fn everything_is_told_at_once_and_in_order() {
+    let findings = Stack::good()
+        .replacing(STAGES, "- name: ccm\n      action: apply", "- name: cmm\n      action: aply")
+        .replacing(STAGES, "  BeforeClusterUpgrade:", "  BeforeClusterUpgrades:")
+        .replacing("metadata.yaml", "clusterStack: v2", "clusterStack: v3")
+        .replacing(CNI, "name: CNI\n", "")
+        .load()
+        .unwrap_err();
+    let told: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.line)).collect();
+    let expected = [
+        (Reason::AddonWithoutStage, None),
+        (Reason::InvalidChart, Some(1)),
+        (Reason::AddonWithoutStage, None),
+        (Reason::StageWithoutDirectory, Some(7)),
+        (Reason::UnknownAction, Some(8)),
+        (Reason::UnknownHook, Some(9)),
+        (Reason::MetadataMismatch, Some(3)),
+    ];
+    assert_eq!(told, expected, "{findings}");
+    let lines = findings.to_string();
+    assert_eq!(
+        lines.lines().filter(|line| line.starts_with("error: ") || line.starts_with("warning: ")).count(),
+        7
+    );
+}

@@ -1,0 +1,131 @@
+//! What a release is accepted with.
+
+use super::builder::{Stack, archive, expect};
+use crate::release::Reason;
+
+const STAGES: &str = "clusteraddon.yaml";
+const CNI: &str = "cluster-addon/cni/Chart.yaml";
+
+#[test]
+fn an_unknown_hook() {
+    let finding = Stack::good()
+        .replacing(STAGES, "  BeforeClusterUpgrade:", "  AfterClusterDelete: []\n  BeforeClusterUpgrade:")
+        .warned();
+    let message = "\"AfterClusterDelete\" is not a hook that stackflux knows: its stages are not run";
+    expect(&finding, Reason::UnknownHook, STAGES, 9, message);
+    let hint = "known hooks: AfterControlPlaneInitialized, BeforeClusterUpgrade, AfterClusterUpgrade";
+    assert_eq!(finding.hint.as_deref(), Some(hint));
+}
+
+#[test]
+fn unknown_fields() {
+    let finding = Stack::good().replacing(STAGES, "addonStages:", "stages: []\naddonStages:").warned();
+    expect(&finding, Reason::UnknownField, STAGES, 3, "\"stages\" is not a field that anything reads");
+    let finding = Stack::good().replacing(STAGES, "waitForPostCondition:", "waitForPostConditions:").warned();
+    let message = "\"waitForPostConditions\" is not a field that anything reads";
+    expect(&finding, Reason::UnknownField, STAGES, 12, message);
+    assert_eq!(
+        finding.hint.as_deref(),
+        Some("fields here: name, action, waitForPreCondition, waitForPostCondition")
+    );
+}
+
+#[test]
+fn a_stage_listed_twice() {
+    let stack = Stack::good().replacing(
+        STAGES,
+        "  BeforeClusterUpgrade:",
+        "    - {name: cni, action: apply}\n  BeforeClusterUpgrade:",
+    );
+    expect(&stack.warned(), Reason::DuplicateStage, STAGES, 9, "the hook lists cni with apply twice");
+}
+
+#[test]
+fn an_addon_that_no_stage_names() {
+    let finding = Stack::good().with("cluster-addon/csi/Chart.yaml", "name: csi\nversion: v1\n").warned();
+    let message = "no stage of clusteraddon.yaml names this addon: it is not installed";
+    expect(&finding, Reason::AddonWithoutStage, "cluster-addon/csi", None, message);
+}
+
+#[test]
+fn a_dependency_to_be_fetched() {
+    let finding = Stack::good().without("cluster-addon/cni/charts/cilium-1.18.9.tgz").warned();
+    let message = "dependency cilium 1.18.9 is not vendored: source-controller fetches it from \
+                   https://charts.example.com when it packages the chart, and needs network access to it then";
+    expect(&finding, Reason::DependencyNotVendored, CNI, 7, message);
+}
+
+#[test]
+fn a_dependency_vendored_as_a_directory_is_found() {
+    Stack::good()
+        .without("cluster-addon/cni/charts/cilium-1.18.9.tgz")
+        .with("cluster-addon/cni/charts/cilium/Chart.yaml", "name: cilium\nversion: 1.18.9\n")
+        .clean();
+}
+
+#[test]
+fn another_vendored_chart_is_not_the_dependency() {
+    let other = archive(&[("hubble/Chart.yaml", "name: hubble\nversion: 1.18.9\n")]);
+    let finding = Stack::good().with_bytes("cluster-addon/cni/charts/cilium-1.18.9.tgz", other).warned();
+    assert_eq!(finding.reason, Reason::DependencyNotVendored);
+}
+
+#[test]
+fn a_class_chart_of_another_version() {
+    let finding = Stack::good().replacing("cluster-class/Chart.yaml", "version: v2", "version: v1").warned();
+    let message = "the class chart has version v1 and the release v2: a ClusterClass named by .Chart.Version is called \
+                   openstack-demo-1-34-v1, and Clusters of this release look for openstack-demo-1-34-v2";
+    expect(&finding, Reason::VersionMismatch, "cluster-class/Chart.yaml", 3, message);
+}
+
+#[test]
+fn an_unversioned_name_in_the_class() {
+    let path = "cluster-class/templates/image.yaml";
+    let text =
+        "apiVersion: v1\nkind: Image\nmetadata:\n  labels:\n    name: x\n  name: '{{ .Values.image }}'\n";
+    let finding = Stack::good().with(path, text).warned();
+    let message = "the name of this Image does not show the chart's version: two releases of the class would share \
+                   the object, and removing one release would remove it from the other";
+    expect(&finding, Reason::UnversionedObject, path, 6, message);
+    assert_eq!(finding.column, Some(9));
+}
+
+#[test]
+fn names_that_show_the_version() {
+    for name in
+        ["{{ .Release.Name }}-{{ .Chart.Version }}-worker", "\"image-v2\"", "{{ include \"worker\" . }}"]
+    {
+        let text = format!("---\n# the image\nkind: Image\nmetadata:\n  name: {name}\nspec:\n  name: x\n");
+        Stack::good()
+            .with("cluster-class/templates/image.yaml", &text)
+            .with(
+                "cluster-class/templates/_helpers.tpl",
+                "{{ define \"worker\" }}{{ .Chart.Version }}{{ end }}",
+            )
+            .clean();
+    }
+}
+
+#[test]
+fn a_helper_without_the_version() {
+    let finding = Stack::good()
+        .with("cluster-class/templates/image.yaml", "kind: Image\nmetadata:\n  name: {{ include \"a\" . }}\n")
+        .with(
+            "cluster-class/templates/_h.tpl",
+            "{{ define \"a\" }}x{{ end }}{{ define \"b\" }}{{ .Chart.Version }}{{ end }}",
+        )
+        .warned();
+    assert_eq!(finding.reason, Reason::UnversionedObject);
+}
+
+#[test]
+fn a_class_of_another_name() {
+    let path = "cluster-class/templates/class.yaml";
+    let finding = Stack::good().replacing(path, "{{ .Release.Name }}", "my-class").warned();
+    let message = "Clusters of this release look for a ClusterClass openstack-demo-1-34-v2, and this one is named \
+                   my-class-{{ .Chart.Version }}";
+    expect(&finding, Reason::UnexpectedClassName, path, 4, message);
+    Stack::good()
+        .replacing(path, "{{ .Release.Name }}-{{ .Chart.Version }}", "openstack-demo-1-34-v2")
+        .clean();
+}

@@ -1,0 +1,100 @@
+//! From the text that a values template renders to the values of a chart.
+
+use serde_json::{Map, Number, Value};
+
+use super::document::{options, yaml_finding};
+use super::finding::Finding;
+
+/// The key under which authors may wrap the values: `values: |`.
+const WRAPPER: &str = "values";
+
+/// The deepest nesting of values.
+const DEPTH: usize = 64;
+
+/// Why rendered text is no values.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValuesError {
+    /// It is not YAML, with the line of the text in which it is not.
+    #[error("the rendered values are not YAML{}: {message}", Place(*line, text.as_deref()))]
+    Yaml {
+        /// The line of the values document, from 1.
+        line: Option<u64>,
+        /// What the line says.
+        text: Option<String>,
+        /// What is wrong.
+        message: String,
+    },
+    /// It is YAML, and not a mapping.
+    #[error("the rendered values must be a mapping, and are {0}")]
+    NotAMapping(&'static str),
+}
+
+/// The values in what a values template rendered. Where it has a top-level string `values`, that string is the values
+/// document; otherwise all of it is. A document with nothing in it is an empty mapping: a template may have left out
+/// everything. Booleans are those of YAML 1.1, as Helm reads them, and numbers without a fraction are integers, as they
+/// are once Go has turned YAML into JSON.
+pub fn read_values(rendered: &str) -> Result<Map<String, Value>, ValuesError> {
+    let mut values = read_mapping(rendered)?;
+    match values.get_mut(WRAPPER) {
+        Some(Value::String(inner)) => read_mapping(inner),
+        _ => Ok(values),
+    }
+}
+
+fn read_mapping(source: &str) -> Result<Map<String, Value>, ValuesError> {
+    let read = serde_yaml::from_str_with_options(source, options(false, DEPTH));
+    match read.map_err(|error| ValuesError::from(yaml_finding(&error, "", source)))? {
+        Value::Object(mut values) => {
+            values.values_mut().for_each(whole_numbers);
+            Ok(values)
+        }
+        Value::Null => Ok(Map::new()),
+        Value::Bool(_) => Err(ValuesError::NotAMapping("a boolean")),
+        Value::Number(_) => Err(ValuesError::NotAMapping("a number")),
+        Value::String(_) => Err(ValuesError::NotAMapping("a string")),
+        Value::Array(_) => Err(ValuesError::NotAMapping("a list")),
+    }
+}
+
+/// Turns floats without a fraction into integers: Go writes `1.0` as `1` into JSON. The nesting is limited by the
+/// reader.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(whole) = whole(number) {
+                *number = whole;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(entries) => entries.values_mut().for_each(whole_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+fn whole(number: &Number) -> Option<Number> {
+    if !number.is_f64() {
+        return None;
+    }
+    // Digits alone are an integer; Go writes an exponent from 1e21 on, which is beyond 64 bits.
+    format!("{}", number.as_f64()?).parse::<i64>().ok().map(Number::from)
+}
+
+impl From<Finding> for ValuesError {
+    fn from(finding: Finding) -> Self {
+        Self::Yaml { line: finding.line, text: finding.text, message: finding.message }
+    }
+}
+
+/// ` in line 3 ("a: [")`, or nothing where the place is unknown.
+struct Place<'a>(Option<u64>, Option<&'a str>);
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Some(line) = self.0 else { return Ok(()) };
+        write!(f, " in line {line}")?;
+        self.1.map_or(Ok(()), |text| write!(f, " ({text:?})"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+use serde_json::json;
+
+use super::*;
+
+fn read(rendered: &str) -> Value {
+    Value::Object(read_values(rendered).unwrap_or_else(|error| panic!("{error}")))
+}
+
+#[test]
+fn the_whole_output_or_the_string_in_values() {
+    assert_eq!(read("a: 1\nb: {c: x}\n"), json!({"a": 1, "b": {"c": "x"}}));
+    assert_eq!(read("values: |\n  a: 1\n"), json!({"a": 1}));
+    assert_eq!(read("values: |\n  a: 1\nother: 2\n"), json!({"a": 1}), "the string is the document");
+    assert_eq!(read("values: {a: 1}\n"), json!({"values": {"a": 1}}), "a mapping is a value of that name");
+    assert_eq!(read("values: |\n  values: |\n    a: 1\n"), json!({"values": "a: 1\n"}), "one wrapper only");
+}
+
+#[test]
+fn nothing_is_an_empty_mapping() {
+    for rendered in ["", "\n", "# nothing\n", "values: ''\n", "values: |\n  # nothing\n"] {
+        assert_eq!(read(rendered), json!({}), "{rendered:?}");
+    }
+}
+
+#[test]
+fn scalars_are_read_as_helm_reads_them() {
+    let rendered = "a: yes\nb: 'yes'\nc: 1.0\nd: 1.5\ne: 017\nf: -2.0\ng: [3.0, {h: 4.0}]\ni: ~\nj: 1e21\nk: 2026-11-20\n";
+    let expected = json!({"a": true, "b": "yes", "c": 1, "d": 1.5, "e": 15, "f": -2, "g": [3, {"h": 4}], "i": null,
+        "j": 1e21, "k": "2026-11-20"});
+    assert_eq!(read(rendered), expected);
+}
+
+#[test]
+fn keys_keep_their_order() {
+    let values = read_values("z: 1\na: 2\nm: 3\n").unwrap();
+    assert_eq!(values.keys().collect::<Vec<_>>(), ["z", "a", "m"]);
+}
+
+#[test]
+fn everything_but_a_mapping_is_refused() {
+    for (rendered, kind) in
+        [("- a\n", "a list"), ("x\n", "a string"), ("1\n", "a number"), ("values: 'yes'", "a boolean")]
+    {
+        let error = read_values(rendered).unwrap_err();
+        assert_eq!(error.to_string(), format!("the rendered values must be a mapping, and are {kind}"));
+    }
+}
+
+#[test]
+fn an_error_names_the_line_of_the_values() {
+    let error = read_values("values: |\n  a: 1\n  b: x: y\n").unwrap_err();
+    let ValuesError::Yaml { line, text, .. } = &error else { panic!("{error}") };
+    assert_eq!((*line, text.as_deref()), (Some(2), Some("b: x: y")));
+    assert!(
+        error.to_string().starts_with("the rendered values are not YAML in line 2 (\"b: x: y\"): "),
+        "{error}"
+    );
+    let error = read_values("a: 1\na: 2\n").unwrap_err();
+    let message =
+        "the rendered values are not YAML in line 2 (\"a: 2\"): the key \"a\" is there twice in one mapping";
+    assert_eq!(error.to_string(), message);
+}
+
+#[test]
+fn nesting_is_limited() {
+    let nested = |depth: usize| format!("a: {}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(read_values(&nested(DEPTH - 1)).is_ok());
+    assert!(read_values(&nested(DEPTH)).is_err());
+    assert!(read_values(&nested(100_000)).is_err());
+}

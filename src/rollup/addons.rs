@@ -1,0 +1,125 @@
+//! Verdicts to the conditions of `ClusterAddon` and `ClusterStackRelease`.
+
+use crate::api::conditions::Reason;
+use crate::error::Class;
+use crate::names::AddonName;
+
+use super::report::{ConditionStatus, Report, summary};
+use super::verdict::{Silence, Verdict};
+
+impl Verdict {
+    /// The verdict in one word, for the lists in a status.
+    #[must_use]
+    pub fn phase(&self) -> Reason {
+        match self {
+            Self::Terminating => Reason::Terminating,
+            Self::Suspended => Reason::Suspended,
+            Self::Foreign { .. } => Reason::Foreign,
+            Self::RolledBack { .. } => Reason::RolledBack,
+            Self::Failed { .. } => Reason::Failed,
+            Self::Waiting { .. } => Reason::Waiting,
+            Self::Pending => Reason::Pending,
+            Self::Applied { drifted: false } => Reason::Applied,
+            Self::Applied { drifted: true } => Reason::Drifted,
+            Self::Retrying { .. } => Reason::Retrying,
+            Self::Progressing { .. } => Reason::Progressing,
+            Self::Fetched => Reason::Fetched,
+            Self::ApplierUnavailable(_) => Reason::ApplierUnavailable,
+        }
+    }
+
+    /// What a condition about the object alone says: its phase as the reason, or Flux's reason where it has one.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let reason = match self {
+            Self::Failed { reason, .. } | Self::Waiting { reason, .. } => reason,
+            _ => self.phase().as_str(),
+        };
+        Report::new(self.status(), reason, &self.message())
+    }
+
+    /// An issue is what somebody may have to look at. What is only on its way or cannot be known is unknown.
+    fn status(&self) -> ConditionStatus {
+        match self {
+            Self::Applied { .. } | Self::Fetched => ConditionStatus::True,
+            Self::Suspended
+            | Self::Waiting { .. }
+            | Self::Pending
+            | Self::Progressing { .. }
+            | Self::ApplierUnavailable(_) => ConditionStatus::Unknown,
+            Self::Terminating
+            | Self::Foreign { .. }
+            | Self::RolledBack { .. }
+            | Self::Failed { .. }
+            | Self::Retrying { .. } => ConditionStatus::False,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Terminating => "is being deleted".to_owned(),
+            Self::Suspended => "is suspended, its state is not known".to_owned(),
+            Self::Foreign { manager } => {
+                format!("its spec was changed by {}", manager.as_deref().unwrap_or("somebody else"))
+            }
+            Self::RolledBack { exhausted: true, message } => format!("{message}; no retries are left"),
+            Self::RolledBack { exhausted: false, message } => format!("{message}; Flux tries again"),
+            Self::Waiting { message, last_good: Some(version), .. } => {
+                format!("{message} ({version} works meanwhile)")
+            }
+            Self::Failed { message, .. }
+            | Self::Waiting { message, .. }
+            | Self::Progressing { message, .. } => message.clone(),
+            Self::Pending => "Flux has not looked at it yet".to_owned(),
+            Self::Applied { drifted: true } => "somebody changed it, Flux repairs it".to_owned(),
+            Self::Retrying { attempt, message } => format!("attempt {attempt} failed: {message}"),
+            Self::Applied { drifted: false } | Self::Fetched => String::new(),
+            Self::ApplierUnavailable(Silence::NoAnswer) => "the Flux controller does not answer".to_owned(),
+            Self::ApplierUnavailable(Silence::LeaseNotRenewed) => {
+                "the Flux controller does not renew its lease".to_owned()
+            }
+        }
+    }
+}
+
+/// `ClusterAddon`'s `AddonsReady`: over all addons of one cluster, in the release's order. An addon without a verdict was
+/// not seen yet.
+#[must_use]
+pub fn addons_ready(addons: &[(AddonName, Option<Verdict>)]) -> Report {
+    let parts: Vec<_> =
+        addons.iter().map(|(name, verdict)| (name, verdict.as_ref().map(Verdict::report))).collect();
+    summary(&parts, (Reason::Applied, &format!("{0} of {0} addons", addons.len())))
+}
+
+/// A condition about a single object: `SourceReady`, `ClusterClassReady`, `NodeImagesReady`. Without a verdict the
+/// object was not seen yet.
+#[must_use]
+pub fn object_ready(verdict: Option<&Verdict>) -> Report {
+    verdict.map_or_else(Report::not_yet_reported, Verdict::report)
+}
+
+/// kstatus' `Reconciling`, which is there only while it is true: an object is on its way.
+#[must_use]
+pub fn reconciling<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Report> {
+    let on_its_way =
+        |verdict: &&Verdict| verdict.awaits_applier() || matches!(verdict, Verdict::Foreign { .. });
+    verdicts.into_iter().find(on_its_way).map(|verdict| verdict.report().become_true())
+}
+
+/// kstatus' `Stalled`, which is there only while it is true: Flux gave up on an object.
+#[must_use]
+pub fn stalled<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Report> {
+    let given_up = |verdict: &&Verdict| match verdict {
+        Verdict::Failed { class, .. } => *class == Class::Terminal,
+        Verdict::RolledBack { exhausted, .. } => *exhausted,
+        _ => false,
+    };
+    verdicts.into_iter().find(given_up).map(|verdict| verdict.report().become_true())
+}
+
+impl Report {
+    /// The same words on a condition that is there only while it is true.
+    fn become_true(self) -> Self {
+        Self { status: ConditionStatus::True, ..self }
+    }
+}

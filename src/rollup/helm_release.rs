@@ -1,0 +1,94 @@
+//! The truth table of a `HelmRelease`.
+
+use crate::foreign::flux::observed::{HelmRelease, Snapshot, Status};
+
+use super::verdict::{Expected, Moment, Verdict, doing, said};
+
+/// Reasons of `Ready=False` that are not the release's own doing: somebody else has to act first.
+const WAITING: [&str; 6] = [
+    "DependencyNotReady",
+    "SourceNotReady",
+    "ArtifactFailed",
+    "RESTClientError",
+    "StateError",
+    "HealthCheckCanceled",
+];
+
+/// What a `HelmRelease` says. `expected.version` is the version of the chart.
+///
+/// The rules come from helm-controller 1.6 (`internal/controller`, `internal/reconcile`) and from what was recorded of
+/// a running one (`tests/recorded`).
+#[must_use]
+pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) -> Verdict {
+    let status = &object.status;
+    let stalled = object.current_with("Stalled", Status::True);
+    let not_ready = object.conditions.with("Ready", Status::False);
+
+    let verdict = if let Some(verdict) = Verdict::before_status(object, expected) {
+        verdict
+    } else if let Some(remediated) = object.current_with("Remediated", Status::True)
+        && remediated.reason == "RollbackSucceeded"
+    {
+        let why = object.current_with("Released", Status::False);
+        Verdict::RolledBack { exhausted: stalled.is_some(), message: said([Some(remediated), why]) }
+    } else if let Some(stalled) = stalled {
+        Verdict::stalled(object, stalled)
+    } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
+        waiting(object, &ready.reason, &ready.message)
+    } else if status.last_attempted_generation != Some(object.metadata.generation) {
+        match object.current_with("Ready", Status::False) {
+            Some(ready) => waiting(object, &ready.reason, &ready.message),
+            None => Verdict::Pending,
+        }
+    } else if is_applied(object, expected) {
+        Verdict::Applied { drifted: object.conditions.with("Drifted", Status::True).is_some() }
+    } else if is_reconciling(object, "ProgressingWithRetry") {
+        Verdict::Retrying { attempt: status.failures, message: last_words(object) }
+    } else if let Some(ready) = not_ready {
+        Verdict::failing(ready)
+    } else {
+        Verdict::Progressing { message: last_words(object), deadline: moment.deadline_of(expected) }
+    };
+    moment.judge(verdict, object, expected)
+}
+
+/// Ready, of this generation, and with the chart that we mean.
+///
+/// Flux sets `Reconciling` at the beginning of every interval and leaves `Ready` true until it acts, so a
+/// `Reconciling` with the reason `Progressing` beside a true `Ready` is a look, not a change.
+fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
+    let deployed = deployed(object).map(|snapshot| &snapshot.chart_version);
+    object.conditions.with("Ready", Status::True).is_some()
+        && object.is_observed()
+        && (object.conditions.with("Reconciling", Status::True).is_none()
+            || is_reconciling(object, "Progressing"))
+        && deployed.is_some()
+        && deployed == expected.version.as_ref()
+}
+
+fn is_reconciling(object: &HelmRelease, reason: &str) -> bool {
+    object
+        .conditions
+        .with("Reconciling", Status::True)
+        .is_some_and(|reconciling| reconciling.reason == reason)
+}
+
+fn waiting(object: &HelmRelease, reason: &str, message: &str) -> Verdict {
+    Verdict::Waiting {
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_good: deployed(object).map(|snapshot| snapshot.chart_version.clone()),
+    }
+}
+
+/// The newest Helm release, where it is the one that works.
+fn deployed(object: &HelmRelease) -> Option<&Snapshot> {
+    object.status.history.first().filter(|snapshot| snapshot.status == "deployed")
+}
+
+/// Why the last attempt failed, else what Flux says it is doing.
+fn last_words(object: &HelmRelease) -> String {
+    object
+        .current_with("Released", Status::False)
+        .map_or_else(|| doing(object), |failed| failed.message.clone())
+}

@@ -1,0 +1,53 @@
+//! The truth table of a `Kustomization`.
+
+use crate::foreign::flux::observed::{Kustomization, Status};
+
+use super::source::holds_commit;
+use super::verdict::{Expected, Moment, Verdict, doing};
+
+/// Reasons of `Ready=False` that are not the manifests' own doing: somebody else has to act first.
+const WAITING: [&str; 3] = ["DependencyNotReady", "ArtifactFailed", "HealthCheckCanceled"];
+
+/// What a `Kustomization` says. `expected.version` is the commit.
+///
+/// The rules come from kustomize-controller 1.9 (`internal/controller/kustomization_controller.go`).
+#[must_use]
+pub fn kustomization(object: &Kustomization, expected: &Expected, moment: &Moment) -> Verdict {
+    let status = &object.status;
+    let not_ready = object.current_with("Ready", Status::False);
+    let attempted = holds_commit(status.last_attempted_revision.as_deref(), expected);
+
+    let verdict = if let Some(verdict) = Verdict::before_status(object, expected) {
+        verdict
+    } else if let Some(stalled) = object.current_with("Stalled", Status::True) {
+        Verdict::stalled(object, stalled)
+    } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
+        Verdict::Waiting { reason: ready.reason.clone(), message: ready.message.clone(), last_good: None }
+    } else if object.current("Ready").is_none() {
+        Verdict::Pending
+    } else if is_applied(object, expected) {
+        Verdict::Applied { drifted: false }
+    } else if let Some(ready) = not_ready.filter(|_| attempted) {
+        Verdict::failing(ready)
+    } else {
+        Verdict::Progressing { message: doing(object), deadline: moment.deadline_of(expected) }
+    };
+    moment.judge(verdict, object, expected)
+}
+
+/// Applied, of this generation and this commit.
+///
+/// Flux sets `Ready` to unknown at the beginning of every interval. That takes nothing back, unless the attempt before
+/// failed: a retry begins with unknown, too.
+fn is_applied(object: &Kustomization, expected: &Expected) -> bool {
+    let ready = match object.conditions.get("Ready").map(|ready| ready.status) {
+        Some(Status::True) => true,
+        Some(Status::Unknown) => object
+            .status
+            .history
+            .first()
+            .is_some_and(|attempt| attempt.last_reconciled_status == "ReconciliationSucceeded"),
+        Some(Status::False) | None => false,
+    };
+    ready && object.is_observed() && holds_commit(object.status.last_applied_revision.as_deref(), expected)
+}

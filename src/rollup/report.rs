@@ -1,0 +1,205 @@
+//! Conditions without their type and time, and the verbs of Cluster API that make one of others: *mirror* one condition
+//! of another object, *summary* over the condition types of one object, *aggregate* one type over many objects
+//! (`sigs.k8s.io/cluster-api/util/conditions`).
+//!
+//! All conditions here are good when true. What is false is an issue and is told before what is unknown, and that before
+//! what is true.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::api::conditions::{ConditionType, Reason};
+
+/// The longest message of a condition, in characters: enough for what Helm says, small enough for thousands of objects.
+const MAX_MESSAGE: usize = 1024;
+/// How many reasons and how many names an aggregate spells out.
+const MAX_NAMED: usize = 3;
+
+/// The status of a condition, what matters most first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionStatus {
+    /// An issue.
+    False,
+    /// Not known, or not yet.
+    Unknown,
+    /// As it should be.
+    True,
+}
+
+impl ConditionStatus {
+    /// As the API spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+            Self::True => "True",
+        }
+    }
+}
+
+/// What a condition says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Issue, unknown or good.
+    pub status: ConditionStatus,
+    /// One `PascalCase` word.
+    pub reason: String,
+    /// One line for people.
+    pub message: String,
+}
+
+impl Report {
+    /// A report whose reason and message are fit for a condition, whatever they were: a reason that the API would
+    /// refuse becomes `Unrecognized`, a message becomes one line of at most 1,024 characters.
+    #[must_use]
+    pub fn new(status: ConditionStatus, reason: &str, message: &str) -> Self {
+        let reason = if is_reason(reason) { reason } else { Reason::Unrecognized.as_str() };
+        Self { status, reason: reason.to_owned(), message: one_line(message) }
+    }
+
+    /// Nothing was heard yet: unknown, never true.
+    #[must_use]
+    pub fn not_yet_reported() -> Self {
+        Self::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), "not yet reported")
+    }
+
+    /// The condition of type `kind`, made of `generation` of its object. `old` are the conditions that the object has:
+    /// the transition time changes only where the status does.
+    #[must_use]
+    pub fn condition(
+        self,
+        kind: ConditionType,
+        generation: i64,
+        old: &[Condition],
+        now: Timestamp,
+    ) -> Condition {
+        let status = self.status.as_str();
+        let same =
+            old.iter().find(|condition| condition.type_ == kind.as_str() && condition.status == status);
+        Condition {
+            type_: kind.to_string(),
+            status: status.to_owned(),
+            reason: self.reason,
+            message: self.message,
+            observed_generation: Some(generation),
+            last_transition_time: same.map_or(Time(now), |condition| condition.last_transition_time.clone()),
+        }
+    }
+}
+
+/// The condition `kind` of another object, as it is there. `source` are the conditions of that object and its
+/// generation: what it said about an older generation is not an answer.
+#[must_use]
+pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
+    let stale = |condition: &Condition| condition.observed_generation.is_some_and(|seen| seen < generation);
+    let Some(condition) = source.iter().find(|condition| condition.type_ == kind && !stale(condition)) else {
+        return Report::not_yet_reported();
+    };
+    let status = match condition.status.as_str() {
+        "True" => ConditionStatus::True,
+        "False" => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
+    };
+    Report::new(status, &condition.reason, &condition.message)
+}
+
+/// One report of several parts of one object, each with its name; a part that is missing is not yet reported.
+///
+/// The reason is that of the worst parts, `Several` where they have different ones. The message tells every part that is
+/// not good, the worst first, else the order given. `good` is what is said when all are good (and when there are none).
+#[must_use]
+pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &str)) -> Report {
+    let mut told: Vec<(&Name, Report)> = parts
+        .iter()
+        .map(|(name, report)| (name, report.clone().unwrap_or_else(Report::not_yet_reported)))
+        .collect();
+    // A stable sort: parts of the same status keep their order.
+    told.sort_by_key(|(_, report)| report.status);
+    let Some((status, reason)) = worst(told.iter().map(|(_, report)| report)) else {
+        return Report::new(ConditionStatus::True, good.0.as_str(), good.1);
+    };
+    let messages: Vec<String> = told
+        .iter()
+        .filter(|(_, report)| report.status != ConditionStatus::True)
+        .map(|(name, report)| match report.message.as_str() {
+            "" => format!("{name}: {}", report.reason),
+            message => format!("{name}: {message}"),
+        })
+        .collect();
+    Report::new(status, &reason, &messages.join("; "))
+}
+
+/// One report of one condition of many objects (`what`: their name in the plural), each with its name. The message has
+/// counts, the worst and most frequent reasons first, and at most three names for each of three reasons.
+#[must_use]
+pub fn aggregate(what: &str, objects: &[(&str, Option<Report>)], good: Reason) -> Report {
+    let missing = Report::not_yet_reported();
+    let reports = || objects.iter().map(|(_, report)| report.as_ref().unwrap_or(&missing));
+    let total = objects.len();
+    let Some((status, reason)) = worst(reports()) else {
+        return Report::new(ConditionStatus::True, good.as_str(), &format!("{total} of {total} {what}"));
+    };
+    let mut names: BTreeMap<(ConditionStatus, &str), Vec<&str>> = BTreeMap::new();
+    for ((name, _), report) in objects.iter().zip(reports()) {
+        names.entry((report.status, &report.reason)).or_default().push(name);
+    }
+    let ready = reports().filter(|report| report.status == ConditionStatus::True).count();
+    let mut groups: Vec<_> =
+        names.into_iter().filter(|((status, _), _)| *status != ConditionStatus::True).collect();
+    groups.sort_by_key(|((status, _), names)| (*status, std::cmp::Reverse(names.len())));
+    let told = groups
+        .iter()
+        .map(|((_, reason), names)| format!("{} {reason} ({})", names.len(), first(names.clone())));
+    let told = with_rest(told, groups.len(), "reasons");
+    Report::new(status, &reason, &format!("{ready} of {total} {what}: {told}"))
+}
+
+/// The status and reason of the worst reports; none where all are good.
+fn worst<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Option<(ConditionStatus, String)> {
+    let status = reports
+        .clone()
+        .map(|report| report.status)
+        .min()
+        .filter(|status| *status != ConditionStatus::True)?;
+    let mut reasons = reports.filter(|report| report.status == status).map(|report| report.reason.as_str());
+    let reason = reasons.next()?;
+    let reason = if reasons.all(|other| other == reason) { reason } else { Reason::Several.as_str() };
+    Some((status, reason.to_owned()))
+}
+
+/// The first names in alphabetical order, and how many there are besides.
+fn first(mut names: Vec<&str>) -> String {
+    names.sort_unstable();
+    with_rest(names.iter().map(|name| (*name).to_owned()), names.len(), "others")
+}
+
+fn with_rest(items: impl Iterator<Item = String>, count: usize, what: &str) -> String {
+    let told = items.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
+    match count.saturating_sub(MAX_NAMED) {
+        0 => told,
+        rest => format!("{told} and {rest} {what}"),
+    }
+}
+
+/// What the API takes as the reason of a condition (`metav1.Condition`, without its rarer `,` and `:`).
+fn is_reason(text: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    text.len() <= 128
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(word)
+        && !text.ends_with('_')
+}
+
+fn one_line(text: &str) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = line.char_indices().nth(MAX_MESSAGE) {
+        line.truncate(end);
+        line.pop();
+        line.push('…');
+    }
+    line
+}

@@ -1,0 +1,60 @@
+//! The truth table of sources: `GitRepository` and `HelmChart`.
+
+use crate::foreign::flux::observed::{GitRepository, HelmChart, Observed, Status};
+
+use super::verdict::{Expected, Moment, Verdict, doing};
+
+/// What a `GitRepository` says. `expected.version` is the commit.
+#[must_use]
+pub fn git_repository(object: &GitRepository, expected: &Expected, moment: &Moment) -> Verdict {
+    let revision = object.status.artifact.as_ref().map(|artifact| artifact.revision.as_str());
+    source(object, revision, expected, moment)
+}
+
+/// What a `HelmChart` says. `expected.version` is the commit that it is packaged from.
+///
+/// The version of a chart holds twelve digits of the commit, or nothing of it where `reconcileStrategy` is
+/// `ChartVersion`; the whole commit is in the revision of the source.
+#[must_use]
+pub fn helm_chart(object: &HelmChart, expected: &Expected, moment: &Moment) -> Verdict {
+    let packaged = object.status.artifact.is_some();
+    let revision = object.status.observed_source_artifact_revision.as_deref().filter(|_| packaged);
+    source(object, revision, expected, moment)
+}
+
+/// Reasons of `Ready=False` of a chart whose source is not there yet.
+const WAITING: [&str; 2] = ["SourceUnavailable", "NoSourceArtifact"];
+
+fn source<KindStatus>(
+    object: &Observed<KindStatus>,
+    revision: Option<&str>,
+    expected: &Expected,
+    moment: &Moment,
+) -> Verdict {
+    let not_ready = object.current_with("Ready", Status::False);
+    let verdict = if let Some(verdict) = Verdict::before_status(object, expected) {
+        verdict
+    } else if let Some(stalled) = object.current_with("Stalled", Status::True) {
+        Verdict::stalled(object, stalled)
+    } else if object.conditions.with("Ready", Status::True).is_some()
+        && object.is_observed()
+        && holds_commit(revision, expected)
+    {
+        Verdict::Fetched
+    } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
+        Verdict::Waiting { reason: ready.reason.clone(), message: ready.message.clone(), last_good: None }
+    } else if let Some(ready) = not_ready {
+        Verdict::failing(ready)
+    } else if object.current("Ready").is_none() {
+        Verdict::Pending
+    } else {
+        Verdict::Progressing { message: doing(object), deadline: moment.deadline_of(expected) }
+    };
+    moment.judge(verdict, object, expected)
+}
+
+/// Whether a revision (`<branch>@sha1:<commit>` or `sha1:<commit>`, Flux RFC 5) is of the commit that is expected.
+pub(super) fn holds_commit(revision: Option<&str>, expected: &Expected) -> bool {
+    let commit = revision.and_then(|revision| revision.rsplit(':').next());
+    commit.is_some() && commit == expected.version.as_deref()
+}

@@ -1,0 +1,88 @@
+//! Table tests. Objects are made by hand here after Flux's sources; `recorded` has the same rows as a running Flux
+//! wrote them.
+
+mod conditions;
+mod helm_release;
+mod kustomization;
+mod moments;
+mod recorded;
+mod source;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::foreign::flux::observed::SpecDigest;
+
+const CHART: &str = "1.0.0+0123456789ab";
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// When the objects of the tests were written.
+fn written_at() -> Timestamp {
+    time("2026-11-20T10:00:00Z")
+}
+
+/// Half a minute later.
+fn soon() -> Moment {
+    Moment::at(time("2026-11-20T10:00:30Z"))
+}
+
+/// An object of generation 2 with this status, and these [conditions](conditions).
+fn object(status: Value, said: &[&str]) -> Value {
+    let mut object = json!({
+        "metadata": {"name": "c1.cni", "namespace": "tenant", "generation": 2},
+        "spec": {"interval": "10m"},
+    });
+    object["status"] = status;
+    object["status"]["conditions"] = said.iter().map(|said| condition(said)).collect();
+    object
+}
+
+/// A condition in short: `Type=Status Reason: message`, with `@<generation>` after the reason where it is not of the
+/// present generation.
+fn condition(said: &str) -> Value {
+    let (head, message) = said.split_once(": ").unwrap_or((said, ""));
+    let (kind, rest) = head.split_once('=').unwrap();
+    let (status, reason) = rest.split_once(' ').unwrap();
+    let (reason, generation) = reason.split_once('@').unwrap_or((reason, "2"));
+    let generation: i64 = generation.parse().unwrap();
+    json!({
+        "type": kind, "status": status, "reason": reason, "message": message,
+        "observedGeneration": generation, "lastTransitionTime": "2026-11-20T10:00:01Z",
+    })
+}
+
+fn expected(object: &Value, version: &str) -> Expected {
+    let spec_digest = SpecDigest::of(object["spec"].clone());
+    Expected { spec_digest, version: Some(version.to_owned()), since: written_at() }
+}
+
+fn judge_helm_release(object: &Value, moment: &Moment) -> Verdict {
+    let expected = expected(object, CHART);
+    super::helm_release(&serde_json::from_value(object.clone()).unwrap(), &expected, moment)
+}
+
+fn judge_kustomization(object: &Value, moment: &Moment) -> Verdict {
+    let expected = expected(object, COMMIT);
+    super::kustomization(&serde_json::from_value(object.clone()).unwrap(), &expected, moment)
+}
+
+fn progressing(message: &str) -> Verdict {
+    Verdict::Progressing { message: message.to_owned(), deadline: time("2026-11-20T10:20:00Z") }
+}
+
+fn failed(class: crate::error::Class, reason: &str, message: &str) -> Verdict {
+    Verdict::Failed { class, reason: reason.to_owned(), message: message.to_owned() }
+}
+
+fn waiting(reason: &str, message: &str, last_good: Option<&str>) -> Verdict {
+    Verdict::Waiting {
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_good: last_good.map(str::to_owned),
+    }
+}

@@ -1,0 +1,233 @@
+//! A row per line of the table, made by hand after helm-controller's sources, and rows for the order of the lines.
+
+use super::*;
+use crate::error::Class::{Terminal, Transient};
+use crate::rollup;
+
+/// A status that says applied, ready for one thing to be wrong with it.
+fn done() -> Value {
+    json!({
+        "observedGeneration": 2, "lastAttemptedGeneration": 2,
+        "history": [{"status": "deployed", "chartVersion": CHART}, {"status": "superseded", "chartVersion": "0.9.0"}],
+    })
+}
+
+/// `done()` with one field replaced.
+fn but(field: &str, value: Value) -> Value {
+    let mut status = done();
+    status[field] = value;
+    status
+}
+
+const READY: &str = "Ready=True UpgradeSucceeded: done";
+const BACK: &str = "Remediated=True RollbackSucceeded: rolled back";
+const STALLED: &str = "Stalled=True RetriesExceeded: Failed to upgrade after 3 attempt(s)";
+const NOT_READY: &str = "Ready=False InstallFailed: no luck";
+const NOT_RELEASED: &str = "Released=False InstallFailed: no luck";
+/// What Flux says for a moment at the beginning of every interval.
+const LOOK: &str = "Reconciling=True Progressing: Fulfilling prerequisites";
+const RETRY: &str = "Reconciling=True ProgressingWithRetry: retrying after 1m0s";
+
+#[test]
+fn while_all_is_well() {
+    let installing = json!({"observedGeneration": -1, "lastAttemptedGeneration": 2});
+    let rows: Vec<(&str, Value, &[&str], Verdict)> = vec![
+        ("no status", json!({}), &[], Verdict::Pending),
+        ("the CRD's default", json!({"observedGeneration": -1}), &[], Verdict::Pending),
+        ("the first look", json!({"observedGeneration": -1}), &[LOOK], Verdict::Pending),
+        (
+            "installing",
+            installing,
+            &[
+                "Ready=Unknown Progressing: Running 'install'",
+                "Reconciling=True Progressing: Running 'install' action",
+            ],
+            progressing("Running 'install' action"),
+        ),
+        ("applied", done(), &[READY], Verdict::Applied { drifted: false }),
+        ("the look at every interval", done(), &[READY, LOOK], Verdict::Applied { drifted: false }),
+        ("drift", done(), &[READY, "Drifted=True DriftDetected"], Verdict::Applied { drifted: true }),
+        ("no drift", done(), &[READY, "Drifted=False NoDriftDetected"], Verdict::Applied { drifted: false }),
+        (
+            "another chart",
+            but("history", json!([{"status": "deployed", "chartVersion": "2"}])),
+            &[READY],
+            progressing("done"),
+        ),
+        ("no Helm release", but("history", json!([])), &[READY], progressing("done")),
+        (
+            "a failed one",
+            but("history", json!([{"status": "failed", "chartVersion": CHART}])),
+            &[READY],
+            progressing("done"),
+        ),
+        ("not observed", but("observedGeneration", json!(1)), &[READY], progressing("done")),
+        (
+            "not attempted",
+            but("lastAttemptedGeneration", json!(1)),
+            &["Ready=True UpgradeSucceeded@1"],
+            Verdict::Pending,
+        ),
+        ("no condition", done(), &[], progressing("")),
+    ];
+    for (case, status, said, verdict) in rows {
+        assert_eq!(judge_helm_release(&object(status, said), &soon()), verdict, "{case}");
+    }
+}
+
+#[test]
+fn when_it_fails() {
+    let rolled_back =
+        |exhausted| Verdict::RolledBack { exhausted, message: "rolled back: no luck".to_owned() };
+    let given_up = |message| failed(Terminal, "RetriesExceeded", message);
+    let retrying = Verdict::Retrying { attempt: 3, message: "no luck".to_owned() };
+    let running =
+        ["Ready=Unknown Progressing: Running", NOT_RELEASED, "Reconciling=True Progressing: Running"];
+    let before = || but("lastAttemptedGeneration", json!(1));
+    let rows: Vec<(&str, Value, &[&str], Verdict)> = vec![
+        ("between two retries", but("failures", json!(3)), &[NOT_READY, NOT_RELEASED, RETRY], retrying),
+        (
+            "a retry begins",
+            done(),
+            &[NOT_READY, NOT_RELEASED, LOOK],
+            failed(Transient, "InstallFailed", "no luck"),
+        ),
+        ("a retry runs", done(), &running, progressing("no luck")),
+        (
+            "rolled BACK, tries again",
+            done(),
+            &["Ready=False RollbackSucceeded", BACK, NOT_RELEASED, RETRY],
+            rolled_back(false),
+        ),
+        (
+            "rolled back for good",
+            done(),
+            &["Ready=False RollbackSucceeded", BACK, NOT_RELEASED, STALLED],
+            rolled_back(true),
+        ),
+        (
+            "ready, but it retries",
+            but("failures", json!(3)),
+            &[READY, RETRY],
+            Verdict::Retrying { attempt: 3, message: "retrying after 1m0s".to_owned() },
+        ),
+        (
+            "an older failure is not why",
+            done(),
+            &["Ready=Unknown Progressing", "Released=False InstallFailed@1: old", LOOK],
+            progressing("Fulfilling prerequisites"),
+        ),
+        (
+            "the rollback failed",
+            done(),
+            &["Ready=False RollbackFailed: x", "Remediated=False RollbackFailed: x"],
+            failed(Transient, "RollbackFailed", "x"),
+        ),
+        (
+            "uninstalled for good",
+            done(),
+            &["Ready=False UninstallSucceeded", "Remediated=True UninstallSucceeded", STALLED],
+            given_up("Failed to upgrade after 3 attempt(s)"),
+        ),
+        (
+            "given up",
+            done(),
+            &[NOT_READY, STALLED],
+            given_up("Failed to upgrade after 3 attempt(s): no luck"),
+        ),
+        (
+            "given up, whatever else",
+            done(),
+            &["Ready=False DependencyNotReady@1: x", STALLED],
+            given_up("Failed to upgrade after 3 attempt(s)"),
+        ),
+        (
+            "before the change",
+            before(),
+            &["Ready=False UpgradeFailed@1", "Stalled=True RetriesExceeded@1"],
+            Verdict::Pending,
+        ),
+        (
+            "rolled back before the change",
+            before(),
+            &["Ready=False RollbackSucceeded@1", "Remediated=True RollbackSucceeded@1"],
+            Verdict::Pending,
+        ),
+    ];
+    for (case, status, said, verdict) in rows {
+        assert_eq!(judge_helm_release(&object(status, said), &soon()), verdict, "{case}");
+    }
+}
+
+#[test]
+fn while_it_waits() {
+    for reason in [
+        "DependencyNotReady",
+        "SourceNotReady",
+        "ArtifactFailed",
+        "RESTClientError",
+        "StateError",
+        "HealthCheckCanceled",
+    ] {
+        for generation in [1, 2] {
+            let said = format!("Ready=False {reason}@{generation}: why");
+            let upgrade = judge_helm_release(&object(done(), &[&said, LOOK]), &soon());
+            assert_eq!(upgrade, waiting(reason, "why", Some(CHART)));
+            let install =
+                judge_helm_release(&object(json!({"observedGeneration": -1}), &[&said, LOOK]), &soon());
+            assert_eq!(install, waiting(reason, "why", None));
+        }
+    }
+    // Any other reason is one to wait for only while Helm was not asked yet.
+    let said = ["Ready=False ValuesError: no Secret"];
+    let early = judge_helm_release(&object(but("lastAttemptedGeneration", json!(1)), &said), &soon());
+    assert_eq!(early, waiting("ValuesError", "no Secret", Some(CHART)));
+    let late = judge_helm_release(&object(done(), &said), &soon());
+    assert_eq!(late, failed(Transient, "ValuesError", "no Secret"));
+}
+
+#[test]
+fn a_chart_version_that_is_not_known_is_never_applied() {
+    let object = object(but("history", json!([])), &[READY]);
+    let expected = Expected { version: None, ..expected(&object, CHART) };
+    let verdict = rollup::helm_release(&serde_json::from_value(object).unwrap(), &expected, &soon());
+    assert_eq!(verdict, progressing("done"));
+}
+
+/// Deletion, then suspension, then somebody else's spec: none of them is hidden by what the status says.
+#[test]
+fn what_comes_before_the_status() {
+    let mut object = object(done(), &[READY]);
+    let expected = expected(&object, CHART);
+    let verdict = |object: &Value| {
+        rollup::helm_release(&serde_json::from_value(object.clone()).unwrap(), &expected, &soon())
+    };
+
+    object["spec"]["values"] = json!({"evil": true});
+    assert_eq!(verdict(&object), Verdict::Foreign { manager: None });
+
+    let wrote = |manager: &str, second: u8, fields: Value| json!({"manager": manager, "time": format!("2026-11-20T10:00:0{second}Z"), "fieldsV1": fields});
+    let values = || json!({"f:spec": {"f:values": {"f:evil": {}}}});
+    object["metadata"]["managedFields"] = json!([
+        wrote("stackflux", 9, values()),
+        wrote("stackflux-suspend", 9, json!({"f:spec": {"f:suspend": {}}})),
+        wrote("old-tool", 2, values()),
+        wrote("kubectl-edit", 5, values()),
+        wrote("helm-controller", 8, json!({"f:status": {}})),
+    ]);
+    assert_eq!(verdict(&object), Verdict::Foreign { manager: Some("kubectl-edit".to_owned()) });
+
+    object["spec"]["suspend"] = json!(true);
+    assert_eq!(verdict(&object), Verdict::Suspended);
+    object["metadata"]["deletionTimestamp"] = json!("2026-11-20T10:00:07Z");
+    assert_eq!(verdict(&object), Verdict::Terminating);
+}
+
+#[test]
+fn a_suspend_that_was_taken_back_is_no_foreign_edit() {
+    let mut resumed = object(done(), &[READY]);
+    let expected = expected(&resumed, CHART);
+    resumed["spec"]["suspend"] = json!(false);
+    let verdict = rollup::helm_release(&serde_json::from_value(resumed).unwrap(), &expected, &soon());
+    assert_eq!(verdict, Verdict::Applied { drifted: false });
+}

@@ -1,0 +1,127 @@
+//! A row per line of the table, made by hand after kustomize-controller's sources.
+
+use super::*;
+use crate::error::Class::{Terminal, Transient};
+
+const OTHER: &str = "main@sha1:ffffffffffffffffffffffffffffffffffffffff";
+const READY: &str = "Ready=True ReconciliationSucceeded: Applied revision";
+const BAD: &str = "Ready=False HealthCheckFailed: timeout";
+const DEPENDENCY: &str = "Ready=False DependencyNotReady: dependency 'a/b' is not ready";
+/// What Flux says at the beginning of every interval, and of every retry.
+const BEGIN: [&str; 2] = [
+    "Ready=Unknown Progressing: Reconciliation in progress",
+    "Reconciling=True Progressing: Building manifests",
+];
+
+/// A status after an attempt at the expected commit ended with `outcome`.
+fn after(outcome: &str) -> Value {
+    json!({
+        "observedGeneration": 2, "lastAppliedRevision": format!("sha1:{COMMIT}"), "lastAttemptedRevision": format!("sha1:{COMMIT}"),
+        "history": [{"lastReconciledStatus": outcome}, {"lastReconciledStatus": "Other"}],
+    })
+}
+
+fn but(field: &str, value: Value) -> Value {
+    let mut status = after("ReconciliationSucceeded");
+    status[field] = value;
+    status
+}
+
+#[test]
+fn rows() {
+    let unhealthy = || failed(Transient, "HealthCheckFailed", "timeout");
+    let applied = || Verdict::Applied { drifted: false };
+    let rows: Vec<(&str, Value, &[&str], Verdict)> = vec![
+        ("no status", json!({}), &[], Verdict::Pending),
+        ("applied", after("ReconciliationSucceeded"), &[READY], applied()),
+        (
+            "on a branch",
+            but("lastAppliedRevision", json!(format!("main@sha1:{COMMIT}"))),
+            &[READY],
+            applied(),
+        ),
+        ("the look at every interval", after("ReconciliationSucceeded"), &BEGIN, applied()),
+        (
+            "a retry of what became unhealthy",
+            after("HealthCheckFailed"),
+            &BEGIN,
+            progressing("Building manifests"),
+        ),
+        ("no attempt ended yet", but("history", json!([])), &BEGIN, progressing("Building manifests")),
+        (
+            "another commit",
+            but("lastAppliedRevision", json!(OTHER)),
+            &[READY],
+            progressing("Applied revision"),
+        ),
+        ("no commit", but("lastAppliedRevision", Value::Null), &[READY], progressing("Applied revision")),
+        (
+            "before the change",
+            but("observedGeneration", json!(1)),
+            &["Ready=True ReconciliationSucceeded@1"],
+            Verdict::Pending,
+        ),
+        (
+            "a new spec of the same commit",
+            but("observedGeneration", json!(1)),
+            &BEGIN,
+            progressing("Building manifests"),
+        ),
+        ("failed", after("HealthCheckFailed"), &[BAD], unhealthy()),
+        (
+            "failed at the first attempt",
+            json!({"observedGeneration": -1, "lastAttemptedRevision": format!("sha1:{COMMIT}")}),
+            &[BAD],
+            unhealthy(),
+        ),
+        (
+            "failed with another commit",
+            json!({"lastAttemptedRevision": OTHER}),
+            &[BAD],
+            progressing("timeout"),
+        ),
+        (
+            "failed before the change",
+            after("HealthCheckFailed"),
+            &["Ready=False HealthCheckFailed@1"],
+            Verdict::Pending,
+        ),
+        (
+            "no source",
+            json!({}),
+            &["Ready=False ArtifactFailed: not found"],
+            waiting("ArtifactFailed", "not found", None),
+        ),
+        ("no source before the change", json!({}), &["Ready=False ArtifactFailed@1"], Verdict::Pending),
+        (
+            "a dependency",
+            json!({}),
+            &[DEPENDENCY],
+            waiting("DependencyNotReady", "dependency 'a/b' is not ready", None),
+        ),
+        (
+            "given up",
+            json!({}),
+            &["Ready=False AccessDenied: no", "Stalled=True AccessDenied: no"],
+            failed(Terminal, "AccessDenied", "no"),
+        ),
+    ];
+    for (case, status, said, verdict) in rows {
+        assert_eq!(judge_kustomization(&object(status, said), &soon()), verdict, "{case}");
+    }
+}
+
+#[test]
+fn what_comes_before_the_status() {
+    let mut object = object(after("ReconciliationSucceeded"), &[READY]);
+    let expected = expected(&object, COMMIT);
+    let verdict = |object: &Value| {
+        crate::rollup::kustomization(&serde_json::from_value(object.clone()).unwrap(), &expected, &soon())
+    };
+    object["spec"]["path"] = json!("elsewhere");
+    assert_eq!(verdict(&object), Verdict::Foreign { manager: None });
+    object["spec"]["suspend"] = json!(true);
+    assert_eq!(verdict(&object), Verdict::Suspended);
+    object["metadata"]["deletionTimestamp"] = json!("2026-11-20T10:00:07Z");
+    assert_eq!(verdict(&object), Verdict::Terminating);
+}

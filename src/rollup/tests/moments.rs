@@ -1,0 +1,143 @@
+//! What the time adds: our own deadline, and controllers that do not answer.
+
+use super::*;
+use crate::api::cluster_addon::AddonState;
+use crate::error::Class::{Terminal, Transient};
+use crate::rollup;
+
+const RUNNING: [&str; 2] = ["Ready=Unknown Progressing", "Reconciling=True Progressing: Running 'install'"];
+const FAILED: [&str; 2] = ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck"];
+
+fn at(text: &str) -> Moment {
+    Moment::at(time(text))
+}
+
+/// Not written to yet.
+fn new() -> Value {
+    object(json!({}), &[])
+}
+
+fn installing() -> Value {
+    object(json!({"observedGeneration": -1, "lastAttemptedGeneration": 2}), &RUNNING)
+}
+
+fn retrying() -> Value {
+    let retry = "Reconciling=True ProgressingWithRetry: retrying after 1m0s";
+    object(json!({"lastAttemptedGeneration": 2, "failures": 9}), &[FAILED[0], FAILED[1], retry])
+}
+
+fn applied() -> Value {
+    let history = json!([{"status": "deployed", "chartVersion": CHART}]);
+    let status = json!({"observedGeneration": 2, "lastAttemptedGeneration": 2, "history": history});
+    object(status, &["Ready=True InstallSucceeded"])
+}
+
+#[test]
+fn what_is_not_done_by_the_deadline_has_failed() {
+    let late = |message: &str| failed(Transient, "DeadlineExceeded", message);
+    assert_eq!(
+        judge_helm_release(&installing(), &at("2026-11-20T10:19:59Z")),
+        progressing("Running 'install'")
+    );
+    let verdict = judge_helm_release(&installing(), &at("2026-11-20T10:20:00Z"));
+    assert_eq!(verdict, late("not done after 20m: Running 'install'"));
+    // A retry shows three faces; past the deadline they are one, and the verdict stays put.
+    let begins = object(json!({"lastAttemptedGeneration": 2}), &FAILED);
+    let runs = object(json!({"lastAttemptedGeneration": 2}), &[RUNNING[0], RUNNING[1], FAILED[1]]);
+    for face in [retrying(), begins, runs] {
+        let verdict = judge_helm_release(&face, &at("2026-11-20T11:00:00Z"));
+        assert_eq!(verdict, late("not done after 20m: no luck"));
+    }
+}
+
+#[test]
+fn the_deadline_is_an_argument() {
+    let moment = Moment { deadline: jiff::SignedDuration::from_secs(10), ..soon() };
+    let verdict = judge_helm_release(&installing(), &moment);
+    assert_eq!(verdict, failed(Transient, "DeadlineExceeded", "not done after 10s: Running 'install'"));
+}
+
+/// Waiting is a state, not an error; what is settled or given up is not late either.
+#[test]
+fn the_deadline_spares_what_is_not_on_its_way() {
+    let late = at("2026-11-21T10:00:00Z");
+    assert_eq!(judge_helm_release(&applied(), &late), Verdict::Applied { drifted: false });
+    let dependency = object(json!({}), &["Ready=False DependencyNotReady: why"]);
+    assert_eq!(judge_helm_release(&dependency, &late), waiting("DependencyNotReady", "why", None));
+    let given_up = object(json!({}), &["Stalled=True RetriesExceeded: why"]);
+    assert_eq!(judge_helm_release(&given_up, &late), failed(Terminal, "RetriesExceeded", "why"));
+}
+
+#[test]
+fn a_change_without_an_answer_for_two_minutes() {
+    let silent = Verdict::ApplierUnavailable(Silence::NoAnswer);
+    assert_eq!(judge_helm_release(&new(), &at("2026-11-20T10:01:59Z")), Verdict::Pending);
+    assert_eq!(judge_helm_release(&new(), &at("2026-11-20T10:02:00Z")), silent);
+    assert_eq!(judge_kustomization(&new(), &at("2026-11-20T10:02:00Z")), silent);
+    // An install of five minutes is an answer, although Flux notes the generation only at its end.
+    assert_eq!(
+        judge_helm_release(&installing(), &at("2026-11-20T10:05:00Z")),
+        progressing("Running 'install'")
+    );
+}
+
+#[test]
+fn a_request_that_is_not_handled_for_two_minutes() {
+    let requested = |value: &str, handled: &str, mut object: Value| {
+        object["metadata"]["annotations"] = json!({"reconcile.fluxcd.io/requestedAt": value});
+        object["status"]["lastHandledReconcileAt"] = json!(handled);
+        object
+    };
+    let (asked, before) = ("2026-11-20T12:00:00Z", "2026-11-20T08:00:00Z");
+    let (silent, fine) =
+        (Verdict::ApplierUnavailable(Silence::NoAnswer), Verdict::Applied { drifted: false });
+    let late = at("2026-11-20T12:02:00Z");
+    assert_eq!(judge_helm_release(&requested(asked, before, applied()), &at("2026-11-20T12:01:59Z")), fine);
+    assert_eq!(judge_helm_release(&requested(asked, before, applied()), &late), silent);
+    assert_eq!(judge_helm_release(&requested(asked, asked, applied()), &late), fine);
+    // A value that is no time says nothing about how long it has been there.
+    assert_eq!(judge_helm_release(&requested("now!", before, applied()), &late), fine);
+    // Flux is at work and notes the request when it is done.
+    let busy = requested("2026-11-20T10:00:00Z", before, installing());
+    assert_eq!(judge_helm_release(&busy, &at("2026-11-20T10:03:00Z")), progressing("Running 'install'"));
+    let between_retries = requested("2026-11-20T10:00:00Z", before, retrying());
+    assert_eq!(judge_helm_release(&between_retries, &at("2026-11-20T10:03:00Z")), silent);
+}
+
+#[test]
+fn a_lease_that_is_not_renewed() {
+    let renewed = |text: &str| Moment { lease_renewed: Some(time(text)), ..soon() };
+    let (fresh, lost) = (renewed("2026-11-20T09:59:31Z"), renewed("2026-11-20T09:59:30Z"));
+    let silent = Verdict::ApplierUnavailable(Silence::LeaseNotRenewed);
+    let still = Verdict::Retrying { attempt: 9, message: "no luck".to_owned() };
+    assert_eq!(judge_helm_release(&retrying(), &fresh), still);
+    assert_eq!(judge_helm_release(&retrying(), &lost), silent);
+    assert_eq!(judge_helm_release(&new(), &lost), silent);
+    // What is in place stays in place when the controller restarts.
+    assert_eq!(judge_helm_release(&applied(), &lost), Verdict::Applied { drifted: false });
+    let mut deleted = retrying();
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-11-20T10:00:07Z");
+    assert_eq!(judge_helm_release(&deleted, &lost), Verdict::Terminating);
+}
+
+#[test]
+fn odd_times_do_not_overflow() {
+    let object = installing();
+    for since in [Timestamp::MIN, Timestamp::MAX] {
+        let expected = Expected { since, ..expected(&object, CHART) };
+        let release = serde_json::from_value(object.clone()).unwrap();
+        for now in [Timestamp::MIN, Timestamp::MAX] {
+            let moment = Moment { now, lease_renewed: None, deadline: jiff::SignedDuration::MAX };
+            let verdict = rollup::helm_release(&release, &expected, &moment);
+            assert!(!verdict.is_settled() && verdict.awaits_applier(), "{verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_status_keeps_is_what_is_expected() {
+    let digest = SpecDigest::of(json!({"interval": "10m"}));
+    let kept = AddonState { spec_digest: Some(digest.to_string()), version: Some(CHART.to_owned()) };
+    assert_eq!(Expected::kept(&kept, written_at()), Some(expected(&new(), CHART)));
+    assert_eq!(Expected::kept(&AddonState { spec_digest: None, ..kept }, written_at()), None);
+}

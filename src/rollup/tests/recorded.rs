@@ -1,0 +1,169 @@
+//! The truth tables over what a running Flux 2.9 said: every file of `tests/recorded` and its verdict.
+//!
+//! `cargo run --example record` writes the files again; `README.md` beside them says how they are made.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::error::Class;
+use crate::rollup;
+
+/// The file's name without its ending, its content, and how its [verdict told in short](short) begins: messages end
+/// with what differs from run to run.
+type Row = (&'static str, &'static str, &'static str);
+
+macro_rules! rows {
+    ($($file:literal => $told:literal,)*) => {
+        &[$(($file, include_str!(concat!("../../../tests/recorded/", $file, ".json")), $told)),*]
+    };
+}
+
+const ROWS: &[Row] = rows! {
+    "git-repository-fetched" => "Fetched |",
+    "git-repository-on-a-branch" => "Fetched |",
+    "git-repository-pin-is-gone" => "Failed Transient GitOperationFailed | failed to checkout and determine revision: unable to resolve",
+
+    "helm-chart-half-told" => "Progressing | packaged 'addon' chart with version '1.0.0+",
+    "helm-chart-packaged" => "Fetched |",
+    "helm-chart-keeps-its-version" => "Fetched |",
+    "helm-chart-without-directory" => "Failed Terminal InvalidChartReference | invalid chart reference: stat",
+    "helm-chart-without-source" => "Waiting SourceUnavailable None | failed to get source: GitRepository",
+
+    "helm-release-pending" => "Pending |",
+    "helm-release-install-half-told" => "Pending |",
+    "helm-release-installing" => "Progressing | Running 'install' action with timeout of 1m0s",
+    "helm-release-ready" => "Applied |",
+    "helm-release-at-the-interval" => "Applied |",
+    "helm-release-changed" => "Pending |",
+    "helm-release-upgrading" => "Progressing | Running 'upgrade' action with timeout of 5s",
+    "helm-release-upgraded" => "Applied |",
+    "helm-release-waits-for-dependency" => "Waiting DependencyNotReady None | unable to get 'tenant/nobody' dependency",
+    "helm-release-without-chart" => "Waiting ArtifactFailed None | could not get Source object",
+    "helm-release-chart-not-packaged" => "Waiting SourceNotReady None | HelmChart 'tenant/nowhere' is not ready",
+    "helm-release-without-values" => "Waiting ValuesError None | could not resolve Secret",
+    "helm-release-without-kubeconfig" => "Waiting RESTClientError None | could not get KubeConfig secret",
+    "helm-release-unreachable" => "Waiting StateError None | Could not determine release state",
+    "helm-release-retrying" => "Retrying 1 | Helm install failed for release kube-system/stuck",
+    "helm-release-retry-begins" => "Failed Transient InstallFailed | Helm install failed for release kube-system/stuck",
+    "helm-release-retry-runs" => "Progressing | Helm install failed for release kube-system/stuck",
+    "helm-release-install-given-up" => "Failed Terminal RetriesExceeded | Failed to install after 1 attempt(s): Helm install failed for release",
+    "helm-release-upgrade-failed" => "Failed Transient UpgradeFailed | Helm upgrade failed for release kube-system/good",
+    "helm-release-rolled-back" => "RolledBack, tries again | Helm rollback to previous release kube-system/good.v1",
+    "helm-release-rolled-back-for-good" => "RolledBack for good | Helm rollback to previous release",
+    "helm-release-changed-after-stall" => "Pending |",
+    "helm-release-drift-repaired" => "Applied, drifted |",
+    "helm-release-drift-reported" => "Applied, drifted |",
+    "helm-release-edited" => "Foreign Some(\"kubectl-edit\") |",
+    "helm-release-suspended" => "Suspended |",
+    "helm-release-terminating" => "Terminating |",
+
+    "kustomization-ready" => "Applied |",
+    "kustomization-at-the-interval" => "Applied |",
+    "kustomization-refused-by-the-api" => "Failed Transient ReconciliationFailed | ConfigMap/kube-system/Not_A_Name dry-run failed",
+    "kustomization-without-path" => "Waiting ArtifactFailed None | kustomization path not found",
+    "kustomization-without-source" => "Waiting ArtifactFailed None | GitRepository",
+    "kustomization-waits-for-dependency" => "Waiting DependencyNotReady None | dependency 'tenant/nobody' not found",
+    "kustomization-waits-for-health" => "Progressing | Running health checks for revision",
+    "kustomization-unhealthy" => "Failed Transient HealthCheckFailed | health check failed after",
+    "kustomization-retries-health" => "Progressing | Fetching manifests for revision",
+    "kustomization-suspended" => "Suspended |",
+    "kustomization-terminating" => "Terminating |",
+};
+
+#[test]
+fn every_record_gives_its_verdict() {
+    for (file, content, told) in ROWS {
+        let verdict = short(&judge(&record(content)));
+        assert!(verdict.starts_with(told), "{file}: {verdict}");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "whether a file has no row is only seen in the directory")]
+fn every_record_is_a_row() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded");
+    let names =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: BTreeSet<String> =
+        names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect();
+    assert_eq!(ROWS.iter().map(|(file, ..)| (*file).to_owned()).collect::<BTreeSet<_>>(), files);
+}
+
+/// Flux says of an upgraded chart that it is ready before it has looked at the new one.
+#[test]
+fn ready_with_another_chart_than_ours_is_not_applied() {
+    let mut ready = recorded("helm-release-ready");
+    ready["version"] = json!("1.0.0+ffffffffffff");
+    assert!(short(&judge(&ready)).starts_with("Progressing | Helm install succeeded"));
+}
+
+/// What a person added is in the digest, and Flux's own writes are not: without the addition it is what was written.
+#[test]
+fn the_digest_of_a_live_spec_is_that_of_what_was_written() {
+    let mut edited = recorded("helm-release-edited");
+    let spec = &mut edited["object"]["spec"];
+    assert_ne!(SpecDigest::of(spec.clone()), SpecDigest::of(edited["written"].clone()));
+    let spec = &mut edited["object"]["spec"];
+    spec["values"].as_object_mut().unwrap().remove("added").unwrap();
+    assert_eq!(SpecDigest::of(spec.clone()), SpecDigest::of(edited["written"].clone()));
+}
+
+fn record(content: &str) -> Value {
+    serde_json::from_str(content).unwrap()
+}
+
+fn recorded(file: &str) -> Value {
+    record(ROWS.iter().find(|row| row.0 == file).unwrap().1)
+}
+
+/// The verdict of a record: the object, the version expected of it, and its spec as stackflux wrote it where somebody
+/// has changed it since.
+fn judge(record: &Value) -> Verdict {
+    let object = record["object"].clone();
+    let written = record.get("written").unwrap_or(&object["spec"]).clone();
+    let version = record["version"].as_str().map(str::to_owned);
+    let expected = Expected { spec_digest: SpecDigest::of(written), version, since: written_at() };
+    match object["kind"].as_str().unwrap() {
+        "HelmRelease" => rollup::helm_release(&serde_json::from_value(object).unwrap(), &expected, &soon()),
+        "Kustomization" => {
+            rollup::kustomization(&serde_json::from_value(object).unwrap(), &expected, &soon())
+        }
+        "GitRepository" => {
+            rollup::git_repository(&serde_json::from_value(object).unwrap(), &expected, &soon())
+        }
+        "HelmChart" => rollup::helm_chart(&serde_json::from_value(object).unwrap(), &expected, &soon()),
+        kind => panic!("there is no table for {kind}"),
+    }
+}
+
+/// A verdict with all it holds, the message last.
+fn short(verdict: &Verdict) -> String {
+    let (head, message) = match verdict {
+        Verdict::Terminating => ("Terminating".to_owned(), ""),
+        Verdict::Suspended => ("Suspended".to_owned(), ""),
+        Verdict::Foreign { manager } => (format!("Foreign {manager:?}"), ""),
+        Verdict::RolledBack { exhausted: true, message } => {
+            ("RolledBack for good".to_owned(), message.as_str())
+        }
+        Verdict::RolledBack { exhausted: false, message } => {
+            ("RolledBack, tries again".to_owned(), message.as_str())
+        }
+        Verdict::Failed { class: Class::Terminal, reason, message } => {
+            (format!("Failed Terminal {reason}"), message.as_str())
+        }
+        Verdict::Failed { class: Class::Transient, reason, message } => {
+            (format!("Failed Transient {reason}"), message.as_str())
+        }
+        Verdict::Waiting { reason, message, last_good } => {
+            (format!("Waiting {reason} {last_good:?}"), message.as_str())
+        }
+        Verdict::Pending => ("Pending".to_owned(), ""),
+        Verdict::Applied { drifted: false } => ("Applied".to_owned(), ""),
+        Verdict::Applied { drifted: true } => ("Applied, drifted".to_owned(), ""),
+        Verdict::Retrying { attempt, message } => (format!("Retrying {attempt}"), message.as_str()),
+        Verdict::Progressing { message, .. } => ("Progressing".to_owned(), message.as_str()),
+        Verdict::Fetched => ("Fetched".to_owned(), ""),
+        Verdict::ApplierUnavailable(silence) => (format!("ApplierUnavailable {silence:?}"), ""),
+    };
+    format!("{head} | {message}")
+}

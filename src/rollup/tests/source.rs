@@ -1,0 +1,74 @@
+//! A row per line of the table of sources, made by hand after source-controller's sources.
+
+use super::*;
+use crate::error::Class::{Terminal, Transient};
+use crate::rollup;
+
+const READY: &str = "Ready=True Succeeded: stored artifact";
+const GONE: &str = "Ready=False GitOperationFailed: no such commit";
+
+#[test]
+fn git_repository_rows() {
+    let fetched = |revision: &str, generation: i64| json!({"observedGeneration": generation, "artifact": {"revision": revision, "url": "http://source/a.tar.gz"}});
+    let commit = format!("sha1:{COMMIT}");
+    let rows: Vec<(&str, Value, &[&str], Verdict)> = vec![
+        ("no status", json!({}), &[], Verdict::Pending),
+        ("fetched", fetched(&commit, 2), &[READY], Verdict::Fetched),
+        ("on a branch", fetched(&format!("main@{commit}"), 2), &[READY], Verdict::Fetched),
+        ("another commit", fetched("main@sha1:ff", 2), &[READY], progressing("stored artifact")),
+        (
+            "twelve digits are no commit",
+            fetched("sha1:0123456789ab", 2),
+            &[READY],
+            progressing("stored artifact"),
+        ),
+        ("not observed", fetched(&commit, 1), &[READY], progressing("stored artifact")),
+        ("before the change", fetched(&commit, 1), &["Ready=True Succeeded@1"], Verdict::Pending),
+        (
+            "failed before the change",
+            fetched(&commit, 1),
+            &["Ready=False GitOperationFailed@1"],
+            Verdict::Pending,
+        ),
+        ("no artifact", json!({"observedGeneration": 2}), &[READY], progressing("stored artifact")),
+        (
+            "the pin is gone",
+            fetched(&commit, 2),
+            &[GONE],
+            failed(Transient, "GitOperationFailed", "no such commit"),
+        ),
+        (
+            "a bad URL",
+            json!({}),
+            &["Ready=False URLInvalid: x", "Stalled=True URLInvalid: x"],
+            failed(Terminal, "URLInvalid", "x"),
+        ),
+    ];
+    for (case, status, said, verdict) in rows {
+        let object = object(status, said);
+        let expected = expected(&object, COMMIT);
+        let source = serde_json::from_value(object).unwrap();
+        assert_eq!(rollup::git_repository(&source, &expected, &soon()), verdict, "{case}");
+    }
+}
+
+#[test]
+fn helm_chart_rows() {
+    let packaged = |source: &str, artifact: Value| json!({"observedGeneration": 2, "observedSourceArtifactRevision": source, "artifact": artifact});
+    let (commit, artifact) = (format!("main@sha1:{COMMIT}"), json!({"revision": "v2"}));
+    let rows: Vec<(&str, Value, Verdict)> = vec![
+        (
+            "from the commit, which its version does not name",
+            packaged(&commit, artifact.clone()),
+            Verdict::Fetched,
+        ),
+        ("from another commit", packaged("main@sha1:ff", artifact), progressing("stored artifact")),
+        ("its artifact is gone", packaged(&commit, Value::Null), progressing("stored artifact")),
+    ];
+    for (case, status, verdict) in rows {
+        let object = object(status, &[READY]);
+        let expected = expected(&object, COMMIT);
+        let chart = serde_json::from_value(object).unwrap();
+        assert_eq!(rollup::helm_chart(&chart, &expected, &soon()), verdict, "{case}");
+    }
+}

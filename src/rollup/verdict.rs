@@ -1,0 +1,255 @@
+//! What one Flux object says, as a value.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::cluster_addon::AddonState;
+use crate::api::conditions::Reason;
+use crate::error::Class;
+use crate::foreign::flux::observed::{Condition, Observed, SpecDigest, Status};
+
+/// How long an object may be on its way before that is a failure: Flux retries for ever and never says so itself.
+pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
+/// How long Flux may leave a change or a request without any answer.
+pub const PATIENCE: SignedDuration = SignedDuration::from_mins(2);
+/// How long a controller may leave its Lease without renewing it.
+pub const LEASE_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+
+/// What stackflux wrote, and so waits to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The digest of the spec that our own write returned.
+    pub spec_digest: SpecDigest,
+    /// What the object is to deliver: for a `HelmRelease` the version of the chart that our `HelmChart` says it
+    /// packaged, for every other kind the full commit. Nothing counts as applied while it is not known.
+    pub version: Option<String>,
+    /// When it was written, or was last [settled](Verdict::is_settled), whichever is later.
+    pub since: Timestamp,
+}
+
+impl Expected {
+    /// What the status of a `ClusterAddon` keeps. None where it keeps no digest (first start, lost status): then the
+    /// object is applied once more, which changes nothing where nothing differs, and its digest is learnt.
+    #[must_use]
+    pub fn kept(state: &AddonState, since: Timestamp) -> Option<Self> {
+        let spec_digest = SpecDigest::kept(state.spec_digest.as_ref()?);
+        Some(Self { spec_digest, version: state.version.clone(), since })
+    }
+}
+
+/// What a verdict needs to know that is in no object.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The time.
+    pub now: Timestamp,
+    /// When the controller of the object last renewed its Lease, where that can be read.
+    pub lease_renewed: Option<Timestamp>,
+    /// [`DEADLINE`], unless the settings say otherwise.
+    pub deadline: SignedDuration,
+}
+
+/// The one thing that is true of an object now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is being deleted.
+    Terminating,
+    /// Somebody suspended it. What else its status says is as old as that.
+    Suspended,
+    /// Its spec is not what we wrote.
+    Foreign {
+        /// The field manager that wrote to the spec last, where `managedFields` still name one.
+        manager: Option<String>,
+    },
+    /// An upgrade failed, and Helm went back to the release before.
+    RolledBack {
+        /// Flux has no retries left.
+        exhausted: bool,
+        /// Flux's message.
+        message: String,
+    },
+    /// It does not work. Terminal: Flux has given up and waits for a change.
+    Failed {
+        /// Whether Flux tries again.
+        class: Class,
+        /// Flux's reason, or `DeadlineExceeded`.
+        reason: String,
+        /// Flux's message.
+        message: String,
+    },
+    /// Something else has to happen first, and Flux looks again by itself.
+    Waiting {
+        /// Flux's reason.
+        reason: String,
+        /// Flux's message.
+        message: String,
+        /// The chart version that works meanwhile.
+        last_good: Option<String>,
+    },
+    /// Flux has not looked at the present spec yet.
+    Pending,
+    /// It is in the cluster as expected, and was ready.
+    Applied {
+        /// Somebody changed what was applied; Flux repairs it.
+        drifted: bool,
+    },
+    /// The last attempt failed; the next one comes.
+    Retrying {
+        /// Failed attempts so far.
+        attempt: i64,
+        /// Flux's message about the last one.
+        message: String,
+    },
+    /// Flux is at it.
+    Progressing {
+        /// What Flux says it is doing.
+        message: String,
+        /// When it is late.
+        deadline: Timestamp,
+    },
+    /// The source has what is expected of it.
+    Fetched,
+    /// The controller does not answer: nothing is known.
+    ApplierUnavailable(Silence),
+}
+
+/// How a controller shows that it is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// A change or a request got no answer for [`PATIENCE`].
+    NoAnswer,
+    /// Its Lease was not renewed for [`LEASE_PATIENCE`].
+    LeaseNotRenewed,
+}
+
+impl Verdict {
+    /// The rows that every table begins with, which trust nothing in the status.
+    pub(super) fn before_status<KindStatus>(
+        object: &Observed<KindStatus>,
+        expected: &Expected,
+    ) -> Option<Self> {
+        if object.metadata.terminating {
+            Some(Self::Terminating)
+        } else if object.suspended {
+            Some(Self::Suspended)
+        } else if object.spec_digest != expected.spec_digest {
+            Some(Self::Foreign { manager: object.metadata.foreign_manager().map(str::to_owned) })
+        } else {
+            None
+        }
+    }
+
+    /// A failure that Flux gave up on: in the words of `Stalled`, and of `Ready`, which says what it was.
+    pub(super) fn stalled<KindStatus>(object: &Observed<KindStatus>, stalled: &Condition) -> Self {
+        let ready =
+            object.current_with("Ready", Status::False).filter(|ready| ready.message != stalled.message);
+        let message = said([Some(stalled), ready]);
+        Self::Failed { class: Class::Terminal, reason: stalled.reason.clone(), message }
+    }
+
+    /// A failure that Flux tries again, in the words of `Ready`.
+    pub(super) fn failing(ready: &Condition) -> Self {
+        Self::Failed { class: Class::Transient, reason: ready.reason.clone(), message: ready.message.clone() }
+    }
+
+    /// Whether it stays like this without anybody doing anything: our deadlines do not run meanwhile.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        matches!(self, Self::Applied { .. } | Self::Fetched | Self::Suspended)
+    }
+
+    /// Whether the controller is to act next.
+    #[must_use]
+    pub fn awaits_applier(&self) -> bool {
+        match self {
+            Self::RolledBack { exhausted, .. } => !exhausted,
+            Self::Failed { class, .. } => *class == Class::Transient,
+            Self::Waiting { .. } | Self::Pending | Self::Retrying { .. } | Self::Progressing { .. } => true,
+            Self::Terminating
+            | Self::Suspended
+            | Self::Foreign { .. }
+            | Self::Applied { .. }
+            | Self::Fetched
+            | Self::ApplierUnavailable(_) => false,
+        }
+    }
+}
+
+impl Moment {
+    /// This time, nothing known of the controller's Lease, the default deadline.
+    #[must_use]
+    pub fn at(now: Timestamp) -> Self {
+        Self { now, lease_renewed: None, deadline: DEADLINE }
+    }
+
+    /// The verdict that the object's status alone gives, unless the time says more.
+    pub(super) fn judge<KindStatus>(
+        &self,
+        verdict: Verdict,
+        object: &Observed<KindStatus>,
+        expected: &Expected,
+    ) -> Verdict {
+        if matches!(verdict, Verdict::Terminating | Verdict::Suspended | Verdict::Foreign { .. }) {
+            return verdict;
+        }
+        match self.silence(&verdict, object, expected) {
+            Some(silence) => Verdict::ApplierUnavailable(silence),
+            None if self.now >= self.deadline_of(expected) => self.overdue(verdict),
+            None => verdict,
+        }
+    }
+
+    /// When an object that is expected since then is late.
+    pub(super) fn deadline_of(&self, expected: &Expected) -> Timestamp {
+        expected.since.saturating_add(self.deadline).unwrap_or(Timestamp::MAX)
+    }
+
+    fn silence<KindStatus>(
+        &self,
+        verdict: &Verdict,
+        object: &Observed<KindStatus>,
+        expected: &Expected,
+    ) -> Option<Silence> {
+        let longer_than = |limit, since| self.now.duration_since(since) >= limit;
+        let unanswered =
+            (*verdict == Verdict::Pending).then_some(expected.since).or_else(|| unhandled_since(object));
+        if unanswered.is_some_and(|since| longer_than(PATIENCE, since)) {
+            return Some(Silence::NoAnswer);
+        }
+        let lease_lost = self.lease_renewed.is_some_and(|renewed| longer_than(LEASE_PATIENCE, renewed));
+        (lease_lost && verdict.awaits_applier()).then_some(Silence::LeaseNotRenewed)
+    }
+
+    /// What a verdict becomes after the deadline. All that can take turns while Flux retries becomes the same.
+    fn overdue(&self, verdict: Verdict) -> Verdict {
+        let message = match verdict {
+            Verdict::Retrying { message, .. }
+            | Verdict::Progressing { message, .. }
+            | Verdict::Failed { class: Class::Transient, message, .. } => message,
+            other => return other,
+        };
+        let message = format!("not done after {:#}: {message}", self.deadline);
+        Verdict::Failed { class: Class::Transient, reason: Reason::DeadlineExceeded.to_string(), message }
+    }
+}
+
+/// The messages of the conditions that are there.
+pub(super) fn said<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) -> String {
+    let messages = conditions.into_iter().flatten().map(|condition| condition.message.as_str());
+    messages.filter(|message| !message.is_empty()).collect::<Vec<_>>().join(": ")
+}
+
+/// What Flux says it is doing.
+pub(super) fn doing<KindStatus>(object: &Observed<KindStatus>) -> String {
+    let reconciling = object.conditions.with("Reconciling", Status::True);
+    let condition = reconciling.or_else(|| object.conditions.get("Ready"));
+    condition.map(|condition| condition.message.clone()).unwrap_or_default()
+}
+
+/// Since when a request to reconcile was not acted upon. Flux notes it only at the end of a reconciliation, so while it
+/// is at work nothing is missing; a value that is no time was not written by us and is no measure.
+fn unhandled_since<KindStatus>(object: &Observed<KindStatus>) -> Option<Timestamp> {
+    let requested = object.metadata.requested_at.as_ref()?;
+    let handled = object.last_handled_reconcile_at.as_ref() == Some(requested);
+    let at_work =
+        object.conditions.with("Reconciling", Status::True).is_some_and(|now| now.reason == "Progressing");
+    if handled || at_work { None } else { requested.parse().ok() }
+}

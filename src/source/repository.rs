@@ -1,0 +1,88 @@
+//! A stack repository: one directory per release.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{ReleaseFiles, SourceError, directory};
+use crate::names::ReleaseName;
+use crate::release::Limits;
+
+/// The directory of a stack repository that has the releases.
+const RELEASES: &str = "releases";
+
+/// The releases of a stack repository. Only their names are read until one is asked for.
+#[derive(Clone, Debug)]
+pub struct StackRepository {
+    path: PathBuf,
+    releases: BTreeMap<ReleaseName, PathBuf>,
+    malformed: Vec<String>,
+    links: Vec<String>,
+}
+
+impl StackRepository {
+    /// Lists the releases in `releases/` of this directory, or in the directory where it has no `releases/`.
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        let below = path.join(RELEASES);
+        let path = if below.is_dir() { below } else { path.to_owned() };
+        let mut repository =
+            Self { path, releases: BTreeMap::new(), malformed: Vec::new(), links: Vec::new() };
+        for entry in fs::read_dir(&repository.path).map_err(SourceError::io(&repository.path))? {
+            let entry = entry.map_err(SourceError::io(&repository.path))?;
+            let kind = entry.file_type().map_err(SourceError::io(entry.path()))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if kind.is_dir() {
+                repository.add(&name, entry.path());
+            } else if kind.is_symlink() {
+                repository.links.push(name);
+            }
+        }
+        repository.malformed.sort_unstable();
+        repository.links.sort_unstable();
+        if repository.releases.is_empty() {
+            Err(SourceError::Nothing(repository.path))
+        } else {
+            Ok(repository)
+        }
+    }
+
+    fn add(&mut self, name: &str, path: PathBuf) {
+        match name.parse() {
+            Ok(name) => drop(self.releases.insert(name, path)),
+            Err(_) if name.starts_with('.') => {}
+            Err(_) => self.malformed.push(name.to_owned()),
+        }
+    }
+
+    /// The directory that has the releases' directories.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The releases, lowest first within a stack and channel.
+    pub fn names(&self) -> impl Iterator<Item = &ReleaseName> {
+        self.releases.keys()
+    }
+
+    /// Directories whose names are no release names. Real repositories have some; they are skipped.
+    #[must_use]
+    pub fn malformed(&self) -> &[String] {
+        &self.malformed
+    }
+
+    /// Links beside the releases' directories, which Flux leaves out of an artifact.
+    #[must_use]
+    pub fn links(&self) -> &[String] {
+        &self.links
+    }
+
+    /// Reads the files of one release.
+    pub fn read(&self, name: &ReleaseName, limits: &Limits) -> Result<ReleaseFiles, SourceError> {
+        let Some(path) = self.releases.get(name) else {
+            return Err(SourceError::NoRelease { path: self.path.clone(), name: name.to_string() });
+        };
+        let files = directory::read(path, limits)?;
+        Ok(ReleaseFiles { name: name.clone(), path: path.clone(), files })
+    }
+}

@@ -1,0 +1,185 @@
+//! `generate` over the example: its golden output, and a directory that is written again and again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Run, copy, scratch, stackflux};
+
+/// The commit that the README and the golden output pin the example to.
+const REVISION: &str = "4f2d1c0a9b8e7f6a5d4c3b2a1908f7e6d5c4b3a2";
+
+fn examples(below: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(below).to_str().unwrap().to_owned()
+}
+
+/// A copy of the example's clusters, and a directory to write to.
+struct Example {
+    clusters: PathBuf,
+    output: PathBuf,
+}
+
+impl Example {
+    fn new(name: &str) -> Self {
+        let directory = scratch(name);
+        copy(Path::new(&examples("clusters")), &directory);
+        Self { clusters: directory.join("clusters"), output: directory.join("output") }
+    }
+
+    fn edit(&self, cluster: &str, old: &str, new: &str) {
+        let path = self.clusters.join(format!("{cluster}.yaml"));
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(old), "{} has no {old:?}", path.display());
+        fs::write(path, text.replace(old, new)).unwrap();
+    }
+
+    fn generate(&self) -> Run {
+        let (stack, settings) = (examples("stack"), examples("clusterstack.yaml"));
+        let (clusters, output) = (self.clusters.to_str().unwrap(), self.output.to_str().unwrap());
+        let files = ["--filename", clusters, "--output-dir", output];
+        let pinned = ["generate", &stack, "--settings", &settings, "--revision", REVISION];
+        stackflux(&[&pinned[..], &files].concat())
+    }
+
+    fn files(&self) -> BTreeMap<String, String> {
+        files(&self.output)
+    }
+}
+
+/// All files below a directory with their texts.
+fn files(directory: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(below) = directories.pop() {
+        for entry in fs::read_dir(&below).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                let name = path.strip_prefix(directory).unwrap().to_str().unwrap().to_owned();
+                found.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_example_gives_its_golden_output() {
+    let example = Example::new("golden");
+    let run = example.generate();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let golden = examples("output");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::remove_dir_all(&golden).ok();
+        copy(&example.output, Path::new(&golden));
+    }
+    assert_eq!(example.files(), files(Path::new(&golden)), "UPDATE_GOLDEN=1 writes it anew");
+}
+
+#[test]
+fn standard_output_has_the_same_documents_as_the_directory() {
+    let example = Example::new("stdout");
+    example.generate();
+    let (stack, settings, clusters) =
+        (examples("stack"), examples("clusterstack.yaml"), examples("clusters"));
+    let run = stackflux(&[
+        "generate",
+        &stack,
+        "--settings",
+        &settings,
+        "--revision",
+        REVISION,
+        "--filename",
+        &clusters,
+    ]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let mut documents: Vec<&str> = run.stdout.split("---\n").collect();
+    documents.sort_unstable();
+    let mut written = example.files();
+    written.remove("kustomization.yaml");
+    let mut written: Vec<String> = written.into_values().collect();
+    written.sort_unstable();
+    assert_eq!(documents, written);
+}
+
+#[test]
+fn written_again_nothing_changes() {
+    let example = Example::new("again");
+    example.generate();
+    let before = example.files();
+    let run = example.generate();
+    let objects = before.len() - 1;
+    assert!(
+        run.stderr.contains(&format!("0 written, {objects} unchanged, 0 held back and kept, 0 removed")),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(example.files(), before);
+}
+
+#[test]
+fn a_paused_cluster_keeps_what_it_has_with_its_charts() {
+    let example = Example::new("paused");
+    example.generate();
+    let before = example.files();
+    example.edit("one", "docker-demo-1-34-v1", "docker-demo-1-34-v2");
+    example.edit("two", "docker-demo-1-34-v1", "docker-demo-1-34-v2");
+    example.edit("two", "  topology:\n", "  paused: true\n  topology:\n");
+    let run = example.generate();
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("Cluster demo/two is held: Paused"), "{}", run.stderr);
+    let after = example.files();
+    for (path, text) in before.iter().filter(|(path, _)| path.starts_with("clusters/demo/two/")) {
+        assert_eq!(after.get(path), Some(text), "{path}");
+        let resource = format!("- {path}\n");
+        assert!(after["kustomization.yaml"].contains(&resource), "{resource}");
+    }
+    let charts = |files: &BTreeMap<String, String>| {
+        files.keys().filter(|path| path.contains("helmchart-monitoring-")).count()
+    };
+    assert_eq!((charts(&before), charts(&after)), (1, 2), "the chart of the paused cluster went");
+    assert_ne!(
+        before["clusters/demo/one/helmrelease-one.monitoring.yaml"],
+        after["clusters/demo/one/helmrelease-one.monitoring.yaml"]
+    );
+}
+
+#[test]
+fn a_cluster_that_is_gone_takes_its_files_along_and_no_others() {
+    let example = Example::new("gone");
+    example.generate();
+    let mine = example.output.join("clusters/demo/two/mine.yaml");
+    fs::write(&mine, "kind: Mine\n").unwrap();
+    fs::remove_file(example.clusters.join("two.yaml")).unwrap();
+    let run = example.generate();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let left: Vec<String> =
+        example.files().into_keys().filter(|path| path.starts_with("clusters/demo/two/")).collect();
+    assert_eq!(left, ["clusters/demo/two/mine.yaml"]);
+}
+
+#[test]
+fn somebody_elses_kustomize_root_is_refused() {
+    let example = Example::new("foreign");
+    fs::create_dir_all(&example.output).unwrap();
+    fs::write(example.output.join("kustomization.yaml"), "resources: []\n").unwrap();
+    let run = example.generate();
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("was not written by stackflux"), "{}", run.stderr);
+    assert_eq!(example.files().len(), 1);
+}
+
+#[test]
+fn a_release_that_changed_after_it_was_pinned_is_refused() {
+    let example = Example::new("mutated");
+    example.generate();
+    let source = example.output.join("sources/demo/gitrepository-docker-demo-1-34-v1.yaml");
+    let text = fs::read_to_string(&source).unwrap();
+    let old = text.lines().find(|line| line.contains("content-digest")).unwrap();
+    let new = format!("    clusterstack.x-k8s.io/content-digest: sha256:{}", "0".repeat(64));
+    fs::write(&source, text.replace(old, &new)).unwrap();
+    let run = example.generate();
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("docker-demo-1-34-v1 was changed after it was pinned"), "{}", run.stderr);
+}

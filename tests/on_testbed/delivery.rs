@@ -1,0 +1,179 @@
+//! The main job, end to end: what `generate` wrote of the example is applied with kubectl and gets Ready.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use stackflux_testbed::{Object, Testbed};
+
+use crate::git::{commit_and_push, git};
+use crate::support::{copy, scratch, stackflux};
+use crate::text;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
+
+/// The example, with its stack repository on the testbed's Git server and its clusters in a namespace of the test.
+struct Example {
+    testbed: &'static Testbed,
+    namespace: String,
+    directory: PathBuf,
+}
+
+impl Example {
+    fn new(name: &str) -> Self {
+        let testbed = Testbed::shared();
+        let (namespace, directory) = (testbed.namespace(name).unwrap(), scratch(name));
+        let example = Self { testbed, namespace, directory };
+        fs::create_dir_all(example.path("stack/releases")).unwrap();
+        git(&example.path("stack"), &["init", "--quiet", "--initial-branch=main"]);
+        let settings = fs::read_to_string(examples("clusterstack.yaml")).unwrap();
+        let settings = settings.replace("https://git.example.org/stacks.git", &example.url());
+        example.write("clusterstack.yaml", &settings.replace("namespace: demo", &example.in_namespace()));
+        for workload in ["one", "two"] {
+            testbed.add_kubeconfig_secret(&example.namespace, workload, workload).unwrap();
+            example.use_class(workload, "docker-demo-1-34-v1");
+        }
+        example
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.directory.join(below)
+    }
+
+    fn write(&self, below: &str, content: &str) {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn url(&self) -> String {
+        self.testbed.git().url(&self.namespace)
+    }
+
+    fn in_namespace(&self) -> String {
+        format!("namespace: {}", self.namespace)
+    }
+
+    fn use_class(&self, cluster: &str, class: &str) {
+        let file = format!("clusters/{cluster}.yaml");
+        let object = fs::read_to_string(examples(&file)).unwrap();
+        let object = object.replace("namespace: demo", &self.in_namespace());
+        self.write(&file, &object.replace("docker-demo-1-34-v1", class));
+    }
+
+    fn publish(&self, release: &str) -> String {
+        copy(&examples("stack/releases").join(release), &self.path("stack/releases"));
+        commit_and_push(&self.path("stack"), &self.url(), release)
+    }
+
+    fn generate(&self, more: &[&str]) -> String {
+        let (stack, settings) = (self.path("stack"), self.path("clusterstack.yaml"));
+        let (stack, settings) = (stack.to_str().unwrap(), settings.to_str().unwrap());
+        let clusters = self.path("clusters");
+        let arguments = ["generate", stack, "--settings", settings, "--filename", clusters.to_str().unwrap()];
+        let run = stackflux(&[&arguments, more].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    }
+
+    fn apply(&self) {
+        let output = self.path("output");
+        self.generate(&["--output-dir", output.to_str().unwrap()]);
+        self.testbed
+            .management()
+            .kubectl(&["apply", "--server-side", "--kustomize", output.to_str().unwrap()])
+            .unwrap();
+    }
+
+    fn release_of(&self, cluster: &str, addon: &str) -> Value {
+        let name = format!("{cluster}.{addon}");
+        let object = Object { kind: "helmrelease", namespace: &self.namespace, name: &name };
+        self.testbed.management().wait_ready(object, PATIENCE).unwrap()
+    }
+
+    fn all_ready(&self) -> Vec<Value> {
+        for workload in ["one", "two"] {
+            let name = format!("{workload}.policies");
+            let object = Object { kind: "kustomization", namespace: &self.namespace, name: &name };
+            self.testbed.management().wait_ready(object, PATIENCE).unwrap();
+        }
+        let addons = ["one", "two"].into_iter().flat_map(|cluster| CHARTS.map(|addon| (cluster, addon)));
+        addons.map(|(cluster, addon)| self.release_of(cluster, addon)).collect()
+    }
+}
+
+fn examples(below: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(below)
+}
+
+/// Name, generation, and Helm's revision of what is deployed.
+fn state(release: &Value) -> (String, i64, i64) {
+    let number = |pointer: &str| release.pointer(pointer).and_then(Value::as_i64).unwrap();
+    let name = text(release, "/metadata/name").to_owned();
+    (name, number("/metadata/generation"), number("/status/history/0/version"))
+}
+
+/// The documents of a kind in generated YAML, as text.
+fn documents<'a>(yaml: &'a str, kind: &str) -> Vec<&'a str> {
+    yaml.split("---\n").filter(|document| document.contains(&format!("kind: {kind}\nmetadata:"))).collect()
+}
+
+#[test]
+fn the_example_gets_ready_and_a_new_release_upgrades_one_addon() {
+    let example = Example::new("example");
+    let first = example.publish("docker-demo-1-34-v1");
+    example.apply();
+    let before = example.all_ready();
+    assert!(before.iter().all(|release| state(release).2 == 1), "{before:#?}");
+
+    for (cluster, host) in [("one", "172.18.0.3"), ("two", "172.18.0.7")] {
+        let values = &example.release_of(cluster, "ccm")["spec"]["values"];
+        assert!(values.to_string().contains(host), "{values:#}");
+        let workload = example.testbed.workload(cluster).unwrap();
+        let seen =
+            workload.kubectl(&["get", "configmaps", "--namespace=kube-system", "--output=yaml"]).unwrap();
+        assert!(seen.contains(host) && seen.contains(cluster), "{seen}");
+    }
+    let class = Object { kind: "clusterclass", namespace: &example.namespace, name: "docker-demo-1-34-v1" };
+    example.testbed.management().get(class).unwrap().unwrap();
+
+    // Another commit, then a release in which one chart changed; the clusters move to it.
+    example.write("stack/README.md", "Our stacks.\n");
+    commit_and_push(&example.path("stack"), &example.url(), "a commit to something else");
+    let second = example.publish("docker-demo-1-34-v2");
+    for cluster in ["one", "two"] {
+        example.use_class(cluster, "docker-demo-1-34-v2");
+    }
+    let anew = example.generate(&[]);
+    example.apply();
+    let management = example.testbed.management();
+    for cluster in ["one", "two"] {
+        let name = format!("{cluster}.monitoring");
+        let object = Object { kind: "helmrelease", namespace: &example.namespace, name: &name };
+        let upgraded = |found: &Value| found.pointer("/status/history/0/version") == Some(&2.into());
+        management.wait(object, "upgraded", PATIENCE, upgraded).unwrap();
+    }
+    let after = example.all_ready();
+    for (before, after) in before.iter().zip(&after) {
+        let (name, generation, revision) = state(before);
+        let expected =
+            if name.ends_with(".monitoring") { (generation + 1, 2) } else { (generation, revision) };
+        assert_eq!((name, expected.0, expected.1), state(after));
+        if !state(after).0.ends_with(".monitoring") {
+            assert_eq!(
+                before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"],
+                "written"
+            );
+        }
+    }
+
+    // Without what exists the same sources are found: the first release is pinned where it was published.
+    let kept = example.generate(&["--existing", example.path("output").to_str().unwrap()]);
+    for kind in ["GitRepository", "HelmChart", "HelmRelease"] {
+        assert_eq!(documents(&anew, kind), documents(&kept, kind));
+    }
+    let sources = documents(&anew, "GitRepository").concat();
+    assert!(sources.contains(&first) && sources.contains(&second), "{sources}");
+}

@@ -1,0 +1,28 @@
+//! The tests on real API servers and a real Flux: one binary, a module per area, one testbed for all.
+
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
+#[cfg(test)]
+#[path = "../cluster_stack_cases.rs"]
+mod cluster_stack_cases;
+#[cfg(test)]
+mod crds;
+#[cfg(test)]
+mod delivery;
+#[cfg(test)]
+mod digests;
+#[cfg(test)]
+#[path = "../support/git.rs"]
+mod git;
+#[cfg(test)]
+#[path = "../support.rs"]
+mod support;
+
+/// The text at a JSON pointer.
+#[cfg(test)]
+fn text<'a>(object: &'a serde_json::Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_else(|| panic!("no text at {pointer}: {object:#}"))
+}

@@ -1,0 +1,78 @@
+//! The real OpenStack stack, from a Git push to Ready in two workload clusters.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+use stackflux_testbed::{Object, Testbed};
+
+use crate::git::{commit_and_push, git};
+use crate::shared;
+use crate::support::{copy, scratch, stackflux};
+
+const RELEASE: &str = "openstack-scs-1-32-v1";
+
+fn clusters(namespace: &str) -> String {
+    let mut clusters = String::new();
+    for (name, host) in [("one", "one.example.org"), ("two", "two.example.org")] {
+        write!(
+            clusters,
+            "---\n\
+             apiVersion: cluster.x-k8s.io/v1beta2\n\
+             kind: Cluster\n\
+             metadata: {{name: {name}, namespace: {namespace}}}\n\
+             spec:\n  controlPlaneEndpoint: {{host: {host}, port: 6443}}\n  \
+             topology: {{classRef: {{name: {RELEASE}}}, version: v1.32.5}}\n\
+             status: {{initialization: {{controlPlaneInitialized: true}}}}\n"
+        )
+        .unwrap();
+    }
+    clusters
+}
+
+#[test]
+fn all_addons_of_two_clusters_get_ready_with_their_own_values() {
+    let testbed = Testbed::shared();
+    let management = testbed.management();
+    let (namespace, directory) = (testbed.namespace("openstack").unwrap(), scratch("openstack"));
+    let (stack, url) = (directory.join("stack"), testbed.git().url(&namespace));
+    fs::create_dir_all(stack.join("releases")).unwrap();
+    git(&stack, &["init", "--quiet", "--initial-branch=main"]);
+    copy(&shared("stacks").join(RELEASE), &stack.join("releases"));
+    commit_and_push(&stack, &url, RELEASE);
+    let file = directory.join("clusters.yaml");
+    fs::write(&file, clusters(&namespace)).unwrap();
+    for workload in ["one", "two"] {
+        testbed.add_kubeconfig_secret(&namespace, workload, workload).unwrap();
+    }
+
+    let (stack, file) = (stack.to_str().unwrap(), file.to_str().unwrap());
+    let arguments = ["generate", stack, "--filename", file, "--url", &url, "--namespace", &namespace];
+    let run = stackflux(&arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    management.apply(&run.stdout).unwrap();
+
+    for cluster in ["one", "two"] {
+        for addon in ["cni", "ccm", "csi", "metrics-server"] {
+            let name = format!("{cluster}.{addon}");
+            let object = Object { kind: "helmrelease", namespace: &namespace, name: &name };
+            management.wait_ready(object, Duration::from_secs(180)).unwrap();
+        }
+        let workload = testbed.workload(cluster).unwrap();
+        let get = |kind, name| {
+            workload.get(Object { kind, namespace: "kube-system", name }).unwrap().unwrap_or(Value::Null)
+        };
+        let labels = &get("deployment", "metrics-server")["metadata"]["labels"];
+        assert_eq!(labels["domain"], format!("{cluster}.example.org"), "{labels:#}");
+        for object in [
+            get("daemonset", "openstack-cloud-controller-manager"),
+            get("deployment", "openstack-cinder-csi-controllerplugin"),
+        ] {
+            let containers = object["spec"]["template"]["spec"]["containers"].to_string();
+            assert!(containers.contains(&format!("\"value\":\"{cluster}\"")), "{containers}");
+        }
+    }
+    let class = Object { kind: "clusterclass", namespace: &namespace, name: RELEASE };
+    management.wait(class, "there", Duration::from_secs(60), |_| true).unwrap();
+}

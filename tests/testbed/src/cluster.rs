@@ -1,0 +1,195 @@
+//! One API server and what a test does with it, through the built kubectl.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Context as _, Error, Result};
+use crate::probe;
+use crate::process::{log_path, tail};
+
+/// The components whose logs say why an object is not what a test waits for.
+const CONTROLLERS: [&str; 3] = ["source-controller", "kustomize-controller", "helm-controller"];
+
+/// Names an object: `kind` as kubectl takes it (`helmrelease`, `daemonset.apps`), `namespace` empty for
+/// cluster-scoped kinds.
+#[derive(Clone, Copy, Debug)]
+pub struct Object<'a> {
+    /// The kind or resource.
+    pub kind: &'a str,
+    /// The namespace, or nothing.
+    pub namespace: &'a str,
+    /// The name.
+    pub name: &'a str,
+}
+
+/// An API server of the testbed, reached as its administrator.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Cluster {
+    pub(crate) name: String,
+    pub(crate) server: String,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) kubectl: PathBuf,
+    pub(crate) logs: PathBuf,
+}
+
+impl Cluster {
+    /// `management`, or the name of the workload cluster.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The URL of the API server.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// A kubeconfig of the administrator, with the certificate authority embedded.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The kubectl of this testbed.
+    #[must_use]
+    pub fn kubectl_path(&self) -> &Path {
+        &self.kubectl
+    }
+
+    /// Runs kubectl against this cluster: its stdout, or an error with its stderr.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        self.kubectl_with_input(arguments, "")
+    }
+
+    /// Applies YAML documents by server-side apply; an error with the API server's refusal.
+    pub fn apply(&self, yaml: &str) -> Result<String> {
+        self.kubectl_with_input(&["apply", "--server-side", "--force-conflicts", "-f", "-"], yaml)
+    }
+
+    /// The object as it is now, or nothing when it does not exist.
+    pub fn get(&self, object: Object<'_>) -> Result<Option<Value>> {
+        let mut arguments = vec!["get", object.kind, object.name, "--ignore-not-found", "-o", "json"];
+        if !object.namespace.is_empty() {
+            arguments.extend(["-n", object.namespace]);
+        }
+        let text = self.kubectl(&arguments)?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        serde_json::from_str(&text)
+            .map(Some)
+            .context(|| format!("kubectl {} printed no JSON", arguments.join(" ")))
+    }
+
+    /// Waits until the object exists and `condition` holds, and returns it. `what` says what is waited for.
+    ///
+    /// When the time is over: an error with the object's last status and what the controllers logged about it.
+    pub fn wait(
+        &self,
+        object: Object<'_>,
+        what: &str,
+        timeout: Duration,
+        condition: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
+        let mut last = None;
+        let met = probe::poll(timeout, || {
+            last = self.get(object)?;
+            Ok::<_, Error>(last.as_ref().is_some_and(&condition))
+        })?;
+        match last {
+            Some(value) if met => Ok(value),
+            last => Err(self.timed_out(object, what, timeout, last.as_ref())),
+        }
+    }
+
+    /// Waits until the object's condition `Ready` is `True` for its current generation.
+    pub fn wait_ready(&self, object: Object<'_>, timeout: Duration) -> Result<Value> {
+        self.wait(object, "Ready=True", timeout, is_ready)
+    }
+
+    /// Waits until the object does not exist any more.
+    pub fn wait_gone(&self, object: Object<'_>, timeout: Duration) -> Result<()> {
+        let mut last = None;
+        let gone = probe::poll(timeout, || {
+            last = self.get(object)?;
+            Ok::<_, Error>(last.is_none())
+        })?;
+        if gone { Ok(()) } else { Err(self.timed_out(object, "absence", timeout, last.as_ref())) }
+    }
+
+    pub(crate) fn kubectl_with_input(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let failed = || format!("kubectl {} on cluster {}", arguments.join(" "), self.name);
+        let mut child = Command::new(&self.kubectl)
+            .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
+            // Discovery is cached by host and port, and ports come back in later runs with other CRDs.
+            .arg(format!("--cache-dir={}", self.kubeconfig.with_extension("kubectl-cache").display()))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context(failed)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A kubectl that refuses its arguments does not read its input; its own message says more.
+            drop(stdin.write_all(input.as_bytes()));
+        }
+        let output = child.wait_with_output().context(failed)?;
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(Error::new(format!("{}: {}", failed(), String::from_utf8_lossy(&output.stderr).trim_end())))
+        }
+    }
+
+    fn timed_out(&self, object: Object<'_>, what: &str, timeout: Duration, last: Option<&Value>) -> Error {
+        let Object { kind, namespace, name } = object;
+        let mut message =
+            format!("{kind} {namespace}/{name} on cluster {}: no {what} within {timeout:?}\n", self.name);
+        match last {
+            None => message += "  it does not exist\n",
+            Some(value) => {
+                let status = value.get("status").unwrap_or(&Value::Null);
+                // Writing to a String cannot fail.
+                let _ = writeln!(message, "  status: {status:#}");
+            }
+        }
+        for controller in CONTROLLERS {
+            message += "  ";
+            message += controller;
+            message += ":\n";
+            message += &lines_about(name, &log_path(&self.logs, controller));
+        }
+        Error::new(message)
+    }
+}
+
+/// The last lines of a log that name the object; the last lines at all where none does.
+fn lines_about(name: &str, log: &Path) -> String {
+    let recent = tail(log, 2000);
+    let about: Vec<&str> = recent.lines().filter(|line| line.contains(name)).collect();
+    if about.is_empty() {
+        return tail(log, 3);
+    }
+    about.iter().skip(about.len().saturating_sub(8)).fold(String::new(), |text, line| text + line + "\n")
+}
+
+fn is_ready(object: &Value) -> bool {
+    let generation = object.pointer("/metadata/generation").and_then(Value::as_i64);
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| {
+        let observed = condition.get("observedGeneration").and_then(Value::as_i64);
+        condition.get("type").and_then(Value::as_str) == Some("Ready")
+            && condition.get("status").and_then(Value::as_str) == Some("True")
+            && (observed.is_none() || observed == generation)
+    })
+}
+
+#[cfg(test)]
+mod tests;

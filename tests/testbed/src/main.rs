@@ -1,0 +1,77 @@
+//! `testbed`: brings the testbed up for people, and down.
+
+use std::fmt::Write as _;
+use std::io;
+use std::process::ExitCode;
+
+use stackflux_testbed::{Error, Result, Testbed, build};
+
+const USAGE: &str = "\
+Real Kubernetes API servers and a real Flux on loopback, without containers.
+
+Usage: testbed <command>
+
+  build   build the components that are not built yet, into the cache
+  up      build, start everything in the background, print how to use it
+  down    stop exactly what `up` started
+  state   print the path of the state file of what `up` started
+
+tests/testbed/README.md says more, and lists the environment variables.
+";
+
+#[expect(clippy::disallowed_methods, reason = "this is the command line")]
+fn main() -> ExitCode {
+    let command = std::env::args().nth(1).unwrap_or_default();
+    match run(&command) {
+        Ok(text) => print(&mut io::stdout(), &text, ExitCode::SUCCESS),
+        Err(error) => print(&mut io::stderr(), &format!("testbed: {error}\n"), ExitCode::from(2)),
+    }
+}
+
+fn run(command: &str) -> Result<String> {
+    match command {
+        "build" => Ok(format!("{}\n", build()?.display())),
+        "up" => Testbed::up().map(|testbed| introduction(&testbed)),
+        "down" if Testbed::down()? => Ok("testbed: stopped\n".to_owned()),
+        "down" => Ok("testbed: not up\n".to_owned()),
+        "state" => Ok(format!("{}\n", Testbed::state_path().display())),
+        "help" | "--help" | "-h" => Ok(USAGE.to_owned()),
+        _ => Err(Error::new(format!("unknown command\n\n{USAGE}"))),
+    }
+}
+
+/// What somebody who has just started the testbed wants to know.
+fn introduction(testbed: &Testbed) -> String {
+    let mut text = format!("testbed: up after {:.1} s\n\n", testbed.seconds());
+    for cluster in std::iter::once(testbed.management()).chain(testbed.workloads()) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {:<12} KUBECONFIG={}", cluster.name(), cluster.kubeconfig().display());
+    }
+    let kubeconfig = testbed.management().kubeconfig().display();
+    let kubectl = testbed.management().kubectl_path().display();
+    text + &format!(
+        "  {git:<12} {url}   (every name; created at the first push)
+  {logs:<12} {log_directory}
+  {state:<12} {state_file}
+
+Try:
+  export KUBECONFIG={kubeconfig}
+  {kubectl} -n demo get secrets          # the kubeconfigs of the clusters one and two
+  git push {url} HEAD:main
+  make testbed-down
+",
+        git = "git",
+        url = testbed.git().url("stacks"),
+        logs = "logs",
+        log_directory = testbed.logs().display(),
+        state = "state",
+        state_file = Testbed::state_path().display(),
+    )
+}
+
+fn print(to: &mut dyn io::Write, text: &str, code: ExitCode) -> ExitCode {
+    match to.write_all(text.as_bytes()) {
+        Ok(()) => code,
+        Err(_) => ExitCode::from(2),
+    }
+}

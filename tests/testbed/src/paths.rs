@@ -1,0 +1,58 @@
+//! Where things are: the sources of the testbed, the cache of built binaries, the directories of runs.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Context as _, Error, Result};
+
+/// The directory `tests/testbed` of the work tree that this was compiled in.
+pub(crate) fn sources() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The cache of built binaries, outside the work tree so that it outlives `cargo clean`:
+/// `TESTBED_CACHE`, else `stackflux-testbed` in the user's cache directory.
+pub(crate) fn cache() -> Result<PathBuf> {
+    if let Some(directory) = variable("TESTBED_CACHE") {
+        return Ok(directory.into());
+    }
+    let user_cache = match (variable("XDG_CACHE_HOME"), variable("HOME")) {
+        (Some(directory), _) => PathBuf::from(directory),
+        (None, Some(home)) => Path::new(&home).join(".cache"),
+        (None, None) => return Err(Error::new("no place for built binaries: set HOME or TESTBED_CACHE")),
+    };
+    Ok(user_cache.join("stackflux-testbed"))
+}
+
+/// The directory of the testbed that a person starts.
+pub(crate) fn run_of_person() -> PathBuf {
+    runs().join("up")
+}
+
+/// The directory of this test process's own testbed, beside those of other test processes.
+/// Directories that earlier test processes left (they keep the logs) go when their process is gone.
+pub(crate) fn run_of_tests() -> Result<PathBuf> {
+    let runs = runs();
+    fs::create_dir_all(&runs).context(|| format!("cannot create {}", runs.display()))?;
+    for entry in fs::read_dir(&runs).context(|| format!("cannot list {}", runs.display()))?.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix("tests-"));
+        if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            // Another test process may be removing the same directory.
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+    Ok(runs.join(format!("tests-{}", std::process::id())))
+}
+
+/// A variable of the environment that is set and not empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn runs() -> PathBuf {
+    let workspace = sources().ancestors().nth(2).unwrap_or_else(sources);
+    // Relative to the workspace, as Cargo takes it when it is called there.
+    workspace.join(variable("CARGO_TARGET_DIR").unwrap_or_else(|| "target".to_owned())).join("testbed")
+}

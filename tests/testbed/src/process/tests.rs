@@ -1,0 +1,66 @@
+use std::thread;
+
+use super::*;
+
+fn sleeping(supervisor: &Supervisor, name: &str) -> Process {
+    supervisor.start(name, Command::new("/bin/sh").args(["-c", "echo started; sleep 600 & wait"])).unwrap()
+}
+
+fn directory(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("stackflux-testbed-{name}-{}", std::process::id()))
+}
+
+fn ends(process: &Process) -> bool {
+    probe::poll(Duration::from_secs(5), || Ok::<_, Error>(!process.is_running())).unwrap()
+}
+
+#[test]
+fn everything_stops_and_data_goes_when_the_pipe_closes_and_logs_stay() {
+    let run = directory("pipe");
+    let supervisor = Supervisor::new(&run).unwrap();
+    let process = sleeping(&supervisor, "sleeper");
+    supervisor
+        .wait(&process, || tail(&log_path(&run.join("logs"), "sleeper"), 1).contains("started"))
+        .unwrap();
+    assert!(process.is_running());
+    drop(supervisor);
+    assert!(ends(&process));
+    assert!(probe::poll(Duration::from_secs(5), || Ok::<_, Error>(!run.join("data").exists())).unwrap());
+    assert!(run.join("logs/sleeper.log").exists());
+    fs::remove_dir_all(run).unwrap();
+}
+
+#[test]
+fn what_is_left_running_is_stopped_by_id_and_a_process_with_another_start_time_is_not() {
+    let run = directory("leave");
+    let supervisor = Supervisor::new(&run).unwrap();
+    let (ours, other) = (sleeping(&supervisor, "ours"), sleeping(&supervisor, "other"));
+    supervisor.leave_running().unwrap();
+    drop(supervisor);
+    thread::sleep(Duration::from_millis(300));
+    assert!(ours.is_running() && other.is_running());
+    let reused = Process { start_time: other.start_time + 1, ..other.clone() };
+    stop(&[ours.clone(), reused], &run.join("data")).unwrap();
+    assert!(ends(&ours));
+    assert!(other.is_running());
+    stop(std::slice::from_ref(&other), &run.join("data")).unwrap();
+    assert!(ends(&other));
+    fs::remove_dir_all(run).unwrap();
+}
+
+#[test]
+fn a_component_that_ends_early_is_reported_with_its_log() {
+    let run = directory("early");
+    let supervisor = Supervisor::new(&run).unwrap();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "echo the port is taken; sleep 0.3; exit 1"]);
+    let error =
+        supervisor.start("early", &mut command).and_then(|process| supervisor.wait(&process, || false));
+    let message = error.unwrap_err().to_string();
+    assert!(
+        message.contains("early ended before it was ready") && message.contains("the port is taken"),
+        "{message}"
+    );
+    drop(supervisor);
+    fs::remove_dir_all(run).unwrap();
+}

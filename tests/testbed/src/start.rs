@@ -1,0 +1,96 @@
+//! Brings everything up, side by side where nothing depends on the other.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::building;
+use crate::cluster::{Cluster, Object};
+use crate::control_plane::{self, Site};
+use crate::error::{Error, Result};
+use crate::flux;
+use crate::git::GitServer;
+use crate::paths;
+use crate::ports::Ports;
+use crate::process::Supervisor;
+use crate::testbed::Testbed;
+
+/// The workload clusters.
+const WORKLOADS: [&str; 2] = ["one", "two"];
+
+/// Where people try things: its clusters `one` and `two` have their kubeconfig Secrets.
+pub(crate) const DEMO_NAMESPACE: &str = "demo";
+
+/// Builds what is missing and starts everything in the directory `run`, which is emptied first.
+/// Everything stops with the supervisor that comes back.
+pub(crate) fn start(run: &Path) -> Result<(Testbed, Supervisor)> {
+    let toolbox = building::ensure_built()?;
+    let start = Instant::now();
+    let supervisor = Supervisor::new(run)?;
+    let ports = Ports::new();
+    let site = Site { toolbox: &toolbox, supervisor: &supervisor, ports: &ports, run };
+    let (management, workloads, git) = thread::scope(|scope| {
+        let workloads = WORKLOADS.map(|name| {
+            let site = &site;
+            scope.spawn(move || control_plane::start_workload(site, name))
+        });
+        let git = scope.spawn(|| GitServer::start(&site));
+        let management = start_management(&site);
+        let workloads: Result<Vec<Cluster>> = workloads.into_iter().map(join).collect();
+        Ok::<_, Error>((management?, workloads?, join(git)?))
+    })?;
+    let mut testbed = Testbed {
+        directory: run.to_owned(),
+        seconds: 0.0,
+        management,
+        workloads,
+        git,
+        processes: supervisor.processes()?,
+    };
+    create_namespace(&testbed.management, DEMO_NAMESPACE)?;
+    for name in WORKLOADS {
+        testbed.add_kubeconfig_secret(DEMO_NAMESPACE, name, name)?;
+    }
+    if let Some(process) = testbed.processes.iter().find(|process| !process.is_running()) {
+        return Err(Error::new(format!(
+            "{} ended; see its log in {}",
+            process.name,
+            run.join("logs").display()
+        )));
+    }
+    testbed.seconds = start.elapsed().as_secs_f64();
+    Ok((testbed, supervisor))
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    thread.join().unwrap_or_else(|_| Err(Error::new("a thread that starts components panicked")))
+}
+
+fn start_management(site: &Site<'_>) -> Result<Cluster> {
+    let cluster = control_plane::start_management(site)?;
+    create_crds(&cluster, &site.toolbox.flux_crds())?;
+    create_namespace(&cluster, flux::NAMESPACE)?;
+    thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            create_crds(&cluster, &site.toolbox.cluster_api_crds())?;
+            create_crds(&cluster, &paths::sources().join("crds"))
+        });
+        flux::start(site, &cluster)?;
+        join(others)
+    })?;
+    Ok(cluster)
+}
+
+/// Creates the CRDs of a directory and waits until they are served.
+fn create_crds(cluster: &Cluster, directory: &Path) -> Result<()> {
+    let path = directory.display().to_string();
+    cluster.kubectl(&["create", "--validate=false", "-f", &path])?;
+    cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f", &path]).map(drop)
+}
+
+/// Creates a namespace and waits for the account that the controllers put into each.
+pub(crate) fn create_namespace(cluster: &Cluster, name: &str) -> Result<()> {
+    cluster.kubectl(&["create", "namespace", name])?;
+    let account = Object { kind: "serviceaccount", namespace: name, name: "default" };
+    cluster.wait(account, "account", Duration::from_mins(1), |_| true).map(drop)
+}

@@ -1,0 +1,186 @@
+//! The testbed as tests and people see it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::building::say;
+use crate::cluster::Cluster;
+use crate::error::{Context as _, Error, Result};
+use crate::git::GitServer;
+use crate::paths;
+use crate::process::{self, Process, Supervisor};
+use crate::start;
+
+/// A running testbed. Written as JSON, it is the state file of the one that a person started.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Testbed {
+    pub(crate) directory: PathBuf,
+    pub(crate) seconds: f64,
+    pub(crate) management: Cluster,
+    pub(crate) workloads: Vec<Cluster>,
+    pub(crate) git: GitServer,
+    pub(crate) processes: Vec<Process>,
+}
+
+/// What one test process uses, with what keeps it running.
+struct Shared {
+    testbed: Testbed,
+    /// Everything stops when this goes; none where the process uses a person's testbed.
+    _supervisor: Option<Supervisor>,
+}
+
+static SHARED: OnceLock<Result<Shared>> = OnceLock::new();
+
+impl Testbed {
+    /// The testbed of this test process: started by the first test that asks (built before that where needed),
+    /// gone with the process, however it ends. With `TESTBED_STATE` the one of that state file is used instead.
+    ///
+    /// # Panics
+    /// When it cannot be built or started: every test that needs it fails, none is skipped.
+    #[expect(clippy::panic, reason = "a test without its testbed has failed")]
+    pub fn shared() -> &'static Self {
+        match SHARED.get_or_init(start_shared) {
+            Ok(shared) => &shared.testbed,
+            Err(error) => panic!("no testbed: {error}"),
+        }
+    }
+
+    /// Starts a testbed that outlives this process and writes its state file; the one that is up already,
+    /// where it is whole, is returned as it is.
+    pub fn up() -> Result<Self> {
+        let run = paths::run_of_person();
+        let _lock = lock(&run)?;
+        if state_file(&run).exists() {
+            let existing = read(&state_file(&run))?;
+            if existing.processes.iter().all(Process::is_running) {
+                return Ok(existing);
+            }
+            existing.stop()?;
+        }
+        let (testbed, supervisor) = start::start(&run)?;
+        let text = serde_json::to_string_pretty(&testbed).context(|| "cannot write the state".to_owned())?;
+        let path = state_file(&run);
+        fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
+        supervisor.leave_running()?;
+        Ok(testbed)
+    }
+
+    /// Stops the testbed that a person started: exactly its processes. `false` when there is none.
+    pub fn down() -> Result<bool> {
+        let run = paths::run_of_person();
+        let _lock = lock(&run)?;
+        let path = state_file(&run);
+        if !path.exists() {
+            return Ok(false);
+        }
+        read(&path)?.stop()?;
+        Ok(true)
+    }
+
+    /// Where the state file of the testbed that a person starts is; it exists while that is up.
+    #[must_use]
+    pub fn state_path() -> PathBuf {
+        state_file(&paths::run_of_person())
+    }
+
+    /// The management cluster: Flux, and the CRDs of Flux and Cluster API.
+    #[must_use]
+    pub fn management(&self) -> &Cluster {
+        &self.management
+    }
+
+    /// The workload cluster of this name: `one` or `two`.
+    pub fn workload(&self, name: &str) -> Result<&Cluster> {
+        let found = self.workloads.iter().find(|cluster| cluster.name() == name);
+        found.ok_or_else(|| Error::new(format!("there is no workload cluster {name}")))
+    }
+
+    /// All workload clusters.
+    #[must_use]
+    pub fn workloads(&self) -> &[Cluster] {
+        &self.workloads
+    }
+
+    /// The Git server.
+    #[must_use]
+    pub fn git(&self) -> &GitServer {
+        &self.git
+    }
+
+    /// The directory of the components' logs.
+    #[must_use]
+    pub fn logs(&self) -> PathBuf {
+        self.directory.join("logs")
+    }
+
+    /// How long it took to start, in seconds, without building.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Creates a namespace of the management cluster that no other test has.
+    pub fn namespace(&self, prefix: &str) -> Result<String> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{prefix}-{:x}", now.as_nanos());
+        start::create_namespace(&self.management, &name)?;
+        Ok(name)
+    }
+
+    /// Gives the cluster `cluster_name` of a namespace the kubeconfig of a workload cluster, as Cluster API does:
+    /// Secret `<cluster_name>-kubeconfig`, key `value`.
+    pub fn add_kubeconfig_secret(&self, namespace: &str, cluster_name: &str, workload: &str) -> Result<()> {
+        let path = self.workload(workload)?.kubeconfig();
+        let kubeconfig = fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
+        let secret = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "cluster.x-k8s.io/secret",
+            "metadata": {
+                "name": format!("{cluster_name}-kubeconfig"),
+                "namespace": namespace,
+                "labels": {"cluster.x-k8s.io/cluster-name": cluster_name},
+            },
+            "stringData": {"value": kubeconfig},
+        });
+        self.management.apply(&secret.to_string()).map(drop)
+    }
+
+    fn stop(&self) -> Result<()> {
+        process::stop(&self.processes, &self.directory.join("data"))?;
+        let path = state_file(&self.directory);
+        fs::remove_file(&path).context(|| format!("cannot remove {}", path.display()))
+    }
+}
+
+fn start_shared() -> Result<Shared> {
+    if let Some(path) = paths::variable("TESTBED_STATE") {
+        return Ok(Shared { testbed: read(Path::new(&path))?, _supervisor: None });
+    }
+    let (testbed, supervisor) = start::start(&paths::run_of_tests()?)?;
+    say(&format!("testbed: up after {:.1} s, logs in {}\n", testbed.seconds, testbed.logs().display()))?;
+    Ok(Shared { testbed, _supervisor: Some(supervisor) })
+}
+
+/// Waits until nobody else starts or stops the testbed in this directory.
+fn lock(run: &Path) -> Result<File> {
+    let path = run.with_added_extension("lock");
+    fs::create_dir_all(run).context(|| format!("cannot create {}", run.display()))?;
+    let file = File::create(&path).context(|| format!("cannot create {}", path.display()))?;
+    file.lock().context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
+}
+
+fn state_file(run: &Path) -> PathBuf {
+    run.join("state.json")
+}
+
+fn read(path: &Path) -> Result<Testbed> {
+    let text = fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).context(|| format!("{} is no state of a testbed", path.display()))
+}
