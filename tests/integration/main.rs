@@ -18,6 +18,7 @@ mod oracle;
 #[cfg(test)]
 #[path = "../support.rs"]
 mod support;
+#[cfg(test)]
 mod templates;
 #[cfg(test)]
 mod yaml;

@@ -128,9 +128,8 @@ impl Case {
 impl Go {
     fn judge(&self, answer: &Answer) -> Verdict {
         match (self.missing, answer.kind) {
-            (_, Kind::Panicked) => Verdict::Differs,
             (Some(_), Kind::Missing) => Verdict::Holds,
-            (Some(Missing::Must), _) => Verdict::Differs,
+            (_, Kind::Panicked) | (Some(Missing::Must), _) => Verdict::Differs,
             _ => self.judge_without_missing(answer),
         }
     }
@@ -138,8 +137,8 @@ impl Go {
     fn judge_without_missing(&self, answer: &Answer) -> Verdict {
         match (self.error, answer.kind) {
             (Some(GoError::Limit), _) => Verdict::Unknown,
-            (Some(GoError::Parse), Kind::Refused) | (Some(GoError::Exec), Kind::Failed) => Verdict::SameError,
             (None, Kind::Output) if answer.text == self.expected_output() => Verdict::SameOutput,
+            (Some(GoError::Parse), Kind::Refused) | (Some(GoError::Exec), Kind::Failed) => Verdict::SameError,
             (None, Kind::Failed) if self.output_hex.is_some() => Verdict::SameError,
             _ => Verdict::Differs,
         }

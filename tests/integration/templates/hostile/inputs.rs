@@ -177,7 +177,7 @@ const SHORT: &[(&str, &str)] = &[
         "a long text compared again and again",
         "{{ $x := print .text }}{{ range until 1000000 }}{{ eq $x $.text }}{{ end }}",
     ),
-    ("a long text counted in characters", r#"{{ range until 100000 }}{{ range $.text }}{{ end }}{{ end }}"#),
+    ("a long text counted in characters", "{{ range until 100000 }}{{ range $.text }}{{ end }}{{ end }}"),
     ("JSON nested deeply", r#"{{ mustFromJson (repeat 100000 "[") }}"#),
     (
         "JSON nested deeply and closed",
@@ -185,7 +185,7 @@ const SHORT: &[(&str, &str)] = &[
     ),
     (
         "JSON read again and again",
-        r#"{{ $x := toJson .list }}{{ range until 1000000 }}{{ $_ := fromJson $x }}{{ end }}"#,
+        "{{ $x := toJson .list }}{{ range until 1000000 }}{{ $_ := fromJson $x }}{{ end }}",
     ),
     (
         "a map grown",
@@ -198,7 +198,7 @@ const SHORT: &[(&str, &str)] = &[
     ("chunks of nothing", "{{ chunk 9223372036854775807 .list }}{{ chunk 0 .list }}"),
     (
         "a plucked crowd",
-        r#"{{ range until 1000000 }}{{ $_ := keys $.map $.map $.map $.map }}{{ $_ := toString $.list }}{{ end }}"#,
+        "{{ range until 1000000 }}{{ $_ := keys $.map $.map $.map $.map }}{{ $_ := toString $.list }}{{ end }}",
     ),
 ];
 
