@@ -1,0 +1,242 @@
+//! What plans cost: rendering, planning and YAML in memory for 1 to 10,000 clusters, and `generate` from files.
+//!
+//! `cargo bench --bench plan` fails when a bar is missed: 200 ms for 1,000 clusters × 4 addons in memory, 1 s for
+//! `generate` of them from files, 50 ms for `generate` of the example. Each figure is the best of some runs, on one
+//! thread.
+#![allow(clippy::disallowed_methods, reason = "a program that measures")]
+#![allow(clippy::print_stdout, reason = "a program that prints")]
+#![allow(clippy::unwrap_used, reason = "a program for developers")]
+#![allow(missing_docs, reason = "no library")]
+
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stackflux::foreign::capi::Cluster;
+use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
+use stackflux::inputs::stack::Stack;
+use stackflux::inputs::{ClusterInputs, ReleaseInputs};
+use stackflux::plan::{self, canonical};
+use stackflux::release::{File, Files, Limits, Release};
+
+const RELEASE: &str = "openstack-bench-1-34-v1";
+const COMMIT: &str = "1111111111111111111111111111111111111111";
+/// Clusters planned in memory; the bar is for the fourth.
+const SIZES: [usize; 5] = [1, 10, 100, 1_000, 10_000];
+const IN_MEMORY: Duration = Duration::from_millis(200);
+const FROM_FILES: Duration = Duration::from_secs(1);
+const EXAMPLE: Duration = Duration::from_millis(50);
+
+/// The values templates of the four addons: what stacks do with fields, loops, conditions and named templates.
+const ADDONS: [(&str, &str); 4] = [
+    (
+        "cni",
+        "{{- define \"ranges\" }}{{ range . }}\n    - {{ . }}{{ end }}{{ end -}}
+values: |
+  cilium:
+    k8sServiceHost: {{ .Cluster.spec.controlPlaneEndpoint.host }}
+    k8sServicePort: {{ .Cluster.spec.controlPlaneEndpoint.port }}
+    ranges: {{- template \"ranges\" .Cluster.spec.clusterNetwork.pods.cidrBlocks }}
+",
+    ),
+    (
+        "metrics-server",
+        "values: |\n  metrics-server:\n    domain: {{ .Cluster.spec.controlPlaneEndpoint.host | quote }}\n",
+    ),
+    (
+        "csi",
+        "values: |
+  csi:
+    clusterID: {{ .Cluster.metadata.name }}
+    {{- if eq .Cluster.metadata.namespace \"production\" }}
+    replicas: {{ .ControlPlane.spec.replicas }}
+    {{- end }}
+",
+    ),
+    (
+        "ccm",
+        "values: |
+  ccm:
+    cluster: {{ .Cluster.metadata.name }}
+    cloudConfig: |
+      {{- printf \"[Networking]\\nnetwork-id=%s\" .InfraCluster.status.network.id | nindent 6 }}
+    labels: {{- .Cluster.metadata.labels | toYaml | nindent 6 }}
+",
+    ),
+];
+
+fn main() -> ExitCode {
+    let in_memory = in_memory();
+    let from_files = from_files();
+    if in_memory && from_files { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The files of the release: four charts with a values template each, and a cluster class.
+fn release_files() -> Vec<(String, String)> {
+    let stages = ADDONS.map(|(addon, _)| format!("    - {{name: {addon}, action: apply}}\n"));
+    let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: v1\n");
+    let mut files = vec![
+        ("metadata.yaml".to_owned(), "versions: {clusterStack: v1, kubernetes: v1.34.2}\n".to_owned()),
+        (
+            "clusteraddon.yaml".to_owned(),
+            format!("addonStages:\n  AfterControlPlaneInitialized:\n{}", stages.concat()),
+        ),
+        ("cluster-class/Chart.yaml".to_owned(), chart("openstack-bench-1-34-cluster-class")),
+    ];
+    for (addon, template) in ADDONS {
+        files.push((format!("cluster-addon/{addon}/Chart.yaml"), chart(addon)));
+        files.push((format!("cluster-addon/{addon}/overwrite.yaml"), template.to_owned()));
+    }
+    files
+}
+
+/// A Cluster and the two objects that it refers to.
+fn objects(number: usize) -> [Value; 3] {
+    let name = format!("cluster-{number:05}");
+    let metadata = json!({"name": name, "namespace": "demo", "labels": {"cluster.x-k8s.io/cluster-name": name, "tier": "gold"}});
+    let reference = |group: &str, kind: &str| json!({"apiGroup": group, "kind": kind, "name": name});
+    let cluster = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": metadata,
+        "spec": {
+            "clusterNetwork": {"pods": {"cidrBlocks": ["10.244.0.0/16"]}, "services": {"cidrBlocks": ["10.96.0.0/12"]}},
+            "controlPlaneEndpoint": {"host": format!("172.18.{}.{}", number / 250, number % 250), "port": 6443},
+            "controlPlaneRef": reference("controlplane.cluster.x-k8s.io", "KubeadmControlPlane"),
+            "infrastructureRef": reference("infrastructure.cluster.x-k8s.io", "OpenStackCluster"),
+            "topology": {"classRef": {"name": RELEASE}, "version": "v1.34.2"},
+        },
+        "status": {
+            "initialization": {"controlPlaneInitialized": true, "infrastructureProvisioned": true},
+            "conditions": [{"type": "Available", "status": "True", "reason": "Available", "message": ""}],
+        },
+    });
+    let control_plane = json!({
+        "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane", "metadata": metadata,
+        "spec": {"replicas": 3, "version": "v1.34.2"}, "status": {"readyReplicas": 3},
+    });
+    let infrastructure = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "OpenStackCluster", "metadata": metadata,
+        "spec": {"managedSubnets": [{"cidr": "10.8.0.0/20"}]},
+        "status": {"ready": true, "network": {"id": format!("00000000-0000-4000-8000-{number:012}"), "name": name}},
+    });
+    [cluster, control_plane, infrastructure]
+}
+
+fn cluster_inputs(number: usize) -> ClusterInputs {
+    let [cluster, control_plane, infrastructure] = objects(number);
+    let related = [control_plane, infrastructure];
+    ClusterInputs::new(Cluster::new(cluster).unwrap(), |to| {
+        related.iter().find(|object| object["kind"].as_str() == Some(&to.kind))
+    })
+}
+
+fn stack() -> Stack {
+    let object = json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+        "metadata": {"name": "bench", "namespace": "demo"},
+        "spec": {
+            "provider": "openstack", "name": "bench", "kubernetesVersion": "1.34", "noProvider": true,
+            "source": {"git": {"url": "https://git.example.org/stacks.git"}},
+        },
+    });
+    Stack::new(&serde_json::from_value(object).unwrap(), std::iter::empty()).unwrap()
+}
+
+fn release() -> Release {
+    let mut files = Files::default();
+    for (path, content) in release_files() {
+        files.insert(&path, File { content: content.into_bytes(), executable: false }).unwrap();
+    }
+    Release::load(&RELEASE.parse().unwrap(), &files, &Limits::default()).unwrap().release
+}
+
+/// Renders, plans and writes YAML: how many bytes it is.
+fn plan(stack: &Stack, release: &Release, contents: &Contents, clusters: &[ClusterInputs]) -> usize {
+    let inputs = ReleaseInputs { stack, release, contents };
+    let mut plan = plan::stack(stack).unwrap();
+    plan.merge(plan::release(&inputs).unwrap()).unwrap();
+    for cluster in clusters {
+        plan.merge(plan::cluster(&inputs, cluster).unwrap()).unwrap();
+    }
+    assert_eq!(plan.held(), [], "every addon is rendered");
+    canonical::documents(plan.objects().map(|object| &object.value)).len()
+}
+
+/// Plans in memory; whether the bar is kept.
+fn in_memory() -> bool {
+    let (stack, release) = (stack(), release());
+    let entry = CatalogEntry::of(&release, COMMIT.parse().unwrap());
+    let catalog = Catalog::from([(release.name.clone(), entry)]);
+    let contents = content::resolve(&stack, &release, &catalog, &Existing::default()).unwrap();
+    let clusters: Vec<ClusterInputs> = (0..10_000).map(cluster_inputs).collect();
+    println!("in memory, rendering + planning + YAML, 4 addons each");
+    println!("{:>8} {:>10} {:>12} {:>10} {:>10}", "clusters", "ms", "µs/cluster", "to linear", "KiB");
+    let time = |size: usize| {
+        let clusters = &clusters[..size];
+        let bytes = plan(&stack, &release, &contents, clusters);
+        (best(if size > 1_000 { 3 } else { 7 }, || plan(&stack, &release, &contents, clusters)), bytes)
+    };
+    let per_cluster = |time: Duration, size: usize| time.as_secs_f64() * 1e6 / size as f64;
+    let reference = per_cluster(time(1_000).0, 1_000);
+    let mut within = true;
+    for size in SIZES {
+        let (time, bytes) = time(size);
+        let each = per_cluster(time, size);
+        let milliseconds = time.as_secs_f64() * 1e3;
+        println!(
+            "{size:>8} {milliseconds:>10.2} {each:>12.1} {:>10.2} {:>10}",
+            each / reference,
+            bytes / 1024
+        );
+        within &= size != 1_000 || time < IN_MEMORY;
+    }
+    within
+}
+
+/// Runs `generate` from files; whether the bars are kept.
+fn from_files() -> bool {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-plan");
+    for (path, content) in release_files() {
+        let path = directory.join(RELEASE).join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    let objects: Vec<Value> = (0..1_000).flat_map(objects).collect();
+    fs::write(directory.join("clusters.yaml"), canonical::documents(objects.iter())).unwrap();
+    let (stack, namespace) = (["--url", "https://git.example.org/stacks.git"], ["--namespace", "demo"]);
+    let thousand = [&["generate", RELEASE, "--filename", "clusters.yaml"][..], &stack, &namespace].concat();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let example = ["generate", "stack", "--settings", "clusterstack.yaml", "--filename", "clusters"];
+    println!("generate from files");
+    let runs = [
+        ("1,000 clusters × 4 addons", directory.as_path(), &thousand[..], FROM_FILES),
+        ("the example", examples.as_path(), &example, EXAMPLE),
+    ];
+    let mut within = true;
+    for (name, directory, arguments, bar) in runs {
+        let time = best(5, || generate(directory, arguments));
+        println!("{name:>28} {:>10.1} ms", time.as_secs_f64() * 1e3);
+        within &= time < bar;
+    }
+    within
+}
+
+/// Runs the program: how many bytes it prints.
+fn generate(directory: &Path, arguments: &[&str]) -> usize {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stackflux"));
+    let output =
+        command.current_dir(directory).args(arguments).args(["--revision", COMMIT]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout.len()
+}
+
+fn best(runs: usize, mut run: impl FnMut() -> usize) -> Duration {
+    let time = |()| {
+        let start = Instant::now();
+        black_box(run());
+        start.elapsed()
+    };
+    std::iter::repeat_n((), runs).map(time).min().unwrap()
+}
