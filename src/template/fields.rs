@@ -62,12 +62,11 @@ impl FieldPath {
         for segment in &self.segments {
             let next = match place {
                 Json::Object(fields) => fields.get(segment),
-                Json::Array(items) if segment.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    segment.parse::<usize>().ok().and_then(|index| items.get(index))
-                }
+                Json::Array(items) if element(items, segment).is_some() => element(items, segment),
                 // Below a null everything is absent.
                 Json::Null => None,
-                // A value that has no fields makes the template fail: it is part of what it sees, and is no value of the field.
+                // A value that has no such field can make the template fail: it is part of what it sees, and is no
+                // value of the field.
                 _ => return Some(serde_json::json!({ format!("no field {segment}"): place })),
             };
             place = next?;
@@ -99,6 +98,12 @@ impl FieldPath {
                 Extent::Below => true,
             }
     }
+}
+
+/// The element of a list that a segment names by its index.
+fn element<'a>(items: &'a [Json], segment: &str) -> Option<&'a Json> {
+    let is_index = segment.bytes().all(|byte| byte.is_ascii_digit());
+    segment.parse::<usize>().ok().filter(|_| is_index).and_then(|index| items.get(index))
 }
 
 fn is_true(value: &Json) -> bool {

@@ -30,9 +30,9 @@ struct Go {
     error: Option<GoError>,
     message: Option<String>,
     missing: Option<Missing>,
-    /// Go failed because a null stood in the middle of a path.
+    /// Go failed because of a null, where it does not fail because of an absent field.
     #[serde(default)]
-    below_null: bool,
+    over_null: bool,
 }
 
 /// What kind of error Go gave.
@@ -125,7 +125,7 @@ impl Case {
             return verdict;
         }
         match self.nulls_absent.as_ref().map_or(Verdict::Differs, |go| go.judge(answer)) {
-            Verdict::Differs if self.go.below_null && answer.kind == Kind::Output => Verdict::Unknown,
+            Verdict::Differs if self.go.over_null && answer.kind == Kind::Output => Verdict::Unknown,
             verdict => verdict,
         }
     }
