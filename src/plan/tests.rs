@@ -88,7 +88,8 @@ fn an_object_that_the_cluster_names_and_that_is_not_there_is_waited_for() {
 
 #[test]
 fn gates_hold_the_whole_cluster_and_the_first_one_is_told() {
-    let cases: [(fn(&mut serde_json::Value), Reason); 4] = [
+    type Edit = fn(&mut serde_json::Value);
+    let cases: [(Edit, Reason); 4] = [
         (
             |cluster| cluster["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
             Reason::Deleting,
