@@ -65,8 +65,10 @@ impl FieldPath {
                 Json::Array(items) if segment.bytes().all(|byte| byte.is_ascii_digit()) => {
                     segment.parse::<usize>().ok().and_then(|index| items.get(index))
                 }
-                // A value that has no fields makes the template fail: it is part of what it sees.
-                _ => return Some(place.clone()),
+                // Below a null everything is absent.
+                Json::Null => None,
+                // A value that has no fields makes the template fail: it is part of what it sees, and is no value of the field.
+                _ => return Some(serde_json::json!({ format!("no field {segment}"): place })),
             };
             place = next?;
         }

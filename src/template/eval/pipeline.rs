@@ -139,9 +139,10 @@ impl<'a> Evaluator<'a> {
             Value::Nil(Nil::Empty) => {
                 Err(Fault::failed(format!("nil pointer evaluating interface {{}}.{name}")))
             }
-            Value::Nil(Nil::Absent(path)) => Ok(Value::Nil(Nil::Absent(extended(path, name)))),
-            // Go fails here.
-            Value::Nil(Nil::Null(path)) => Err(Fault::Missing(extended(path, name))),
+            // Go fails below a null. It counts as absent here: objects lose and gain nulls without a meaning.
+            Value::Nil(Nil::Absent(path) | Nil::Null(path)) => {
+                Ok(Value::Nil(Nil::Absent(extended(path, name))))
+            }
             Value::Map(_) if has_arguments => {
                 Err(Fault::failed(format!("{name} is not a method but has arguments")))
             }
@@ -262,7 +263,7 @@ impl<'a> Evaluator<'a> {
             | (Value::Float(_), Parameter::Float)
             | (Value::Text(_), Parameter::Text) => true,
             (Value::Map(map), Parameter::Map) => self.context.heap.map_type(*map) == MapType::Any,
-            (Value::Nil(Nil::Absent(_)), Parameter::Map) if absence == Absence::Allowed => {
+            (Value::Nil(Nil::Absent(_) | Nil::Null(_)), Parameter::Map) if absence == Absence::Allowed => {
                 return Ok(Value::Map(self.context.heap.nil_map()?));
             }
             (Value::Nil(Nil::Absent(path) | Nil::Null(path)), _) => return Err(Fault::Missing(path.clone())),

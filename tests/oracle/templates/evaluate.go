@@ -27,6 +27,8 @@ type result struct {
 	Error     string  `json:"error,omitempty"`
 	Message   string  `json:"message,omitempty"`
 	Missing   missing `json:"missing,omitempty"`
+	// BelowNull says that Go failed because a null stood in the middle of a path.
+	BelowNull bool `json:"below_null,omitempty"`
 }
 
 // answer is a case with what Go says.
@@ -56,6 +58,7 @@ func evaluateOnce(asked question, steps int) result {
 	var answered result
 	output, err := execute(asked, steps, nil)
 	answered.Error, answered.Message = class(err)
+	answered.BelowNull = answered.Error == "exec" && strings.Contains(answered.Message, "nil pointer evaluating")
 	if answered.Error != "parse" {
 		answered.Missing = lookForMissing(asked, steps)
 	}
