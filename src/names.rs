@@ -331,8 +331,8 @@ fn bounded(text: &str) -> String {
     if text.len() <= MAX_OBJECT_NAME {
         return text.to_owned();
     }
-    let hash: String =
-        Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let [a, b, c, d, ..]: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+    let hash = format!("{:08x}", u32::from_be_bytes([a, b, c, d]));
     let head: String = text.chars().take(MAX_OBJECT_NAME - 9).collect();
     format!("{}-{hash}", head.trim_end_matches(['-', '.']))
 }

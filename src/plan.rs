@@ -118,14 +118,14 @@ pub fn release(inputs: &ReleaseInputs) -> Result<Plan, PlanError> {
 /// The plan of a Cluster whose class is that of the release: its addons. What a gate holds is left out and named.
 pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
-    let held = |addon, hold| Held {
+    let not_now = |addon, hold| Held {
         namespace: cluster.cluster.namespace().clone(),
         cluster: cluster.cluster.name().clone(),
         addon,
         hold,
     };
     if let Some(hold) = gate::cluster(&cluster.cluster, inputs.release) {
-        plan.held.push(held(None, hold));
+        plan.held.push(not_now(None, hold));
         return Ok(plan);
     }
     plan.extend(sources::of_cluster(inputs, cluster.cluster.namespace())?)?;
@@ -133,7 +133,7 @@ pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, 
         let Some(content) = inputs.contents.addons.get(&addon.name) else { continue };
         match addons::addon(inputs, cluster, addon, content)? {
             Ok(object) => plan.insert(object)?,
-            Err(hold) => plan.held.push(held(Some(addon.name.clone()), hold)),
+            Err(hold) => plan.held.push(not_now(Some(addon.name.clone()), hold)),
         }
     }
     Ok(plan)

@@ -137,8 +137,6 @@ pub struct Loaded {
     pub release: Release,
     /// Findings that are no errors.
     pub warnings: Findings,
-    /// The files in the unpacked form, where the release is packed.
-    pub unpacked: Option<Files>,
 }
 
 impl Release {
@@ -151,7 +149,7 @@ impl Release {
         match release {
             Some(mut release) if !findings.has_errors() => {
                 release.packed = unpacked.is_some();
-                Ok(Loaded { release, warnings: findings, unpacked })
+                Ok(Loaded { release, warnings: findings })
             }
             _ => Err(findings),
         }

@@ -28,6 +28,9 @@ mod parse;
 mod syntax;
 mod value;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;

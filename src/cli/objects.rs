@@ -104,11 +104,9 @@ fn take(file: &Path, mut object: Value, objects: &mut Vec<Sourced>) -> Result<()
         return Err(CliError::usage(message));
     }
     let is_list = text(&object, &["kind"]).ends_with("List") && field(&object, &["items"]).is_some();
-    match object.get_mut("items").filter(|_| is_list).map(Value::take) {
-        Some(Value::Array(items)) => items.into_iter().try_for_each(|item| take(file, item, objects)),
-        _ => {
-            objects.push(Sourced { file: file.to_owned(), object });
-            Ok(())
-        }
+    if let Some(Value::Array(items)) = object.get_mut("items").filter(|_| is_list).map(Value::take) {
+        return items.into_iter().try_for_each(|item| take(file, item, objects));
     }
+    objects.push(Sourced { file: file.to_owned(), object });
+    Ok(())
 }

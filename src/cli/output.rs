@@ -70,7 +70,7 @@ fn wrap_last(table: &mut Table, width: u16) {
     let Some((_, before)) = widths.split_last() else { return };
     let taken: u16 = before.iter().map(|width| width.saturating_add(GAP)).fold(0, u16::saturating_add);
     let cells = table.column_cells_iter(before.len()).flatten();
-    let longest = cells.flat_map(|cell| longest_word(&cell.content())).max().unwrap_or_default();
+    let longest = cells.filter_map(|cell| longest_word(&cell.content())).max().unwrap_or_default();
     if usize::from(width.saturating_sub(taken)) < longest.max(LEAST_TEXT) {
         return;
     }

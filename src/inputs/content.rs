@@ -130,7 +130,7 @@ pub enum ContentError {
     )]
     ReleaseMutated {
         /// The release.
-        release: ReleaseName,
+        release: Box<ReleaseName>,
         /// Where it is pinned.
         revision: Revision,
         /// The digest that was pinned.
@@ -249,7 +249,7 @@ fn pin(
     match (found, existing) {
         (Some(found), Some(existing)) if found.digest.to_string() != existing.digest => {
             Err(ContentError::ReleaseMutated {
-                release: release.clone(),
+                release: Box::new(release.clone()),
                 revision: existing.revision.clone(),
                 pinned: existing.digest.clone(),
                 found: found.digest.to_string(),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::object::{PlannedObject, Step, metadata};
 use super::{PlanError, ReleaseInputs, presets};
 use crate::api::{Reason, labels};
+use crate::foreign::capi::Cluster;
 use crate::foreign::flux::helm::{Dependency, HelmReleaseSpec};
 use crate::foreign::flux::kustomize::KustomizationSpec;
 use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
@@ -34,12 +35,9 @@ pub(super) fn addon(
     if !addon.is_chart() {
         return manifests(inputs, cluster, addon, content).map(Ok);
     }
-    let values = addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster));
-    let held = values.and_then(|values| Ok((values, dependencies(inputs, cluster, addon)?)));
-    match held {
-        Ok((values, depends_on)) => {
-            helm_release(inputs, cluster, addon, content, values, depends_on?).map(Ok)
-        }
+    let rendered = addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster));
+    match rendered.and_then(|values| Ok((values, dependencies(inputs, addon)?))) {
+        Ok((values, needed)) => helm_release(inputs, cluster, addon, content, values, &needed).map(Ok),
         Err(hold) => Ok(Err(hold)),
     }
 }
@@ -64,43 +62,42 @@ pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<St
         .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
 }
 
-/// The `dependsOn` of an addon: what its settings declare. An expression replaces Flux's own check, so it is complete:
-/// the dependency has this release's chart, and Flux has seen and finished it.
-fn dependencies(
-    inputs: &ReleaseInputs,
-    cluster: &ClusterInputs,
+/// The addons that must be ready before this one: what its settings declare.
+fn dependencies<'a>(
+    inputs: &'a ReleaseInputs,
     addon: &Addon,
-) -> Result<Result<Vec<Dependency>, NameError>, Hold> {
-    let declared = inputs.stack.flux.addons.get(addon.name.as_str());
-    let names = declared.map(|settings| settings.depends_on.as_slice()).unwrap_or_default();
-    let mut dependencies = Vec::with_capacity(names.len());
-    for name in names {
-        let found =
-            inputs.release.addons.iter().find(|other| other.name.as_str() == name && other.is_chart());
-        let content = found.and_then(|other| inputs.contents.addons.get(&other.name));
-        let Some(content) = content else {
-            let message = format!(
+) -> Result<Vec<(&'a AddonName, &'a Content)>, Hold> {
+    let settings = inputs.stack.flux.addons.get(addon.name.as_str());
+    let names = settings.map(|settings| settings.depends_on.as_slice()).unwrap_or_default();
+    let find = |name: &String| {
+        let charts = inputs.release.addons.iter().filter(|other| other.is_chart());
+        let found = charts.map(|other| &other.name).find(|other| other.as_str() == name);
+        let content = found.and_then(|found| Some((found, inputs.contents.addons.get(found)?)));
+        content.ok_or_else(|| Hold {
+            reason: Reason::DependencyNotFound,
+            message: format!(
                 "spec.flux.addons.{}.dependsOn names {name:?}, which is no chart of release {}",
                 addon.name, inputs.release.name
-            );
-            return Err(Hold { reason: Reason::DependencyNotFound, message });
-        };
-        let object = ObjectName::bounded(&format!("{}.{name}", cluster.cluster.name()));
-        match object {
-            Ok(object) => {
-                dependencies.push(Dependency { name: object.to_string(), ready_expr: ready(content) })
-            }
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-    Ok(Ok(dependencies))
+            ),
+        })
+    };
+    names.iter().map(find).collect()
 }
 
-fn ready(content: &Content) -> String {
-    format!(
-        "dep.spec.chartRef.name == '{}' && dep.status.observedGeneration == dep.metadata.generation && dep.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
+/// An entry of `dependsOn`. An expression replaces Flux's own check, so it is complete: the dependency has this
+/// release's chart, and Flux has seen and finished it.
+fn dependency(cluster: &Cluster, addon: &AddonName, content: &Content) -> Result<Dependency, NameError> {
+    let ready_expr = format!(
+        "dep.spec.chartRef.name == '{}' && dep.status.observedGeneration == dep.metadata.generation && \
+         dep.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
         content.chart
-    )
+    );
+    Ok(Dependency { name: object_name(cluster, addon)?.to_string(), ready_expr })
+}
+
+/// The name of an addon's object. Addon names have no dot, so that different pairs have different names.
+fn object_name(cluster: &Cluster, addon: &AddonName) -> Result<ObjectName, NameError> {
+    ObjectName::bounded(&format!("{}.{addon}", cluster.name()))
 }
 
 fn helm_release(
@@ -109,10 +106,12 @@ fn helm_release(
     addon: &Addon,
     content: &Content,
     values: Map<String, Value>,
-    depends_on: Vec<Dependency>,
+    needed: &[(&AddonName, &Content)],
 ) -> Result<PlannedObject, PlanError> {
     let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
     let effective = presets::addon(&stack.flux, &addon.name);
+    let depends_on = needed.iter().map(|(name, content)| dependency(&cluster.cluster, name, content));
+    let depends_on = depends_on.collect::<Result<_, _>>()?;
     // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist.
     let adopted = format!("{}-helm", addon.name);
     let (release_name, storage_namespace) = match stack.flux.adopt {
@@ -188,7 +187,7 @@ fn addon_metadata(
     let label = ObjectName::bounded(cluster.name().as_str())?.to_string();
     Ok(metadata(
         cluster.namespace(),
-        ObjectName::bounded(&format!("{}.{addon}", cluster.name()))?,
+        object_name(cluster, addon)?,
         [
             (labels::CLUSTER_NAME, label.clone()),
             (labels::ADDON, addon.to_string()),

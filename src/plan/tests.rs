@@ -88,7 +88,8 @@ fn an_object_that_the_cluster_names_and_that_is_not_there_is_waited_for() {
 
 #[test]
 fn gates_hold_the_whole_cluster_and_the_first_one_is_told() {
-    let cases: [(fn(&mut serde_json::Value), Reason); 4] = [
+    type Edit = fn(&mut serde_json::Value);
+    let cases: [(Edit, Reason); 4] = [
         (
             |cluster| cluster["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
             Reason::Deleting,
@@ -116,14 +117,14 @@ fn a_new_release_changes_the_objects_of_the_changed_addon_only() {
     let (before, after) = (fixture.plan("v1", &["one", "two"]), fixture.plan("v2", &["one", "two"]));
     let inventory = Inventory::of(&before);
     let changes = diff(&after, &inventory);
-    let changed: Vec<String> = changes
+    let upgraded: Vec<String> = changes
         .iter()
         .filter_map(|change| match change {
             Change::Changed(object) => Some(object.id.to_string()),
             _ => None,
         })
         .collect();
-    assert_eq!(changed, ["HelmRelease stacks/one.cni", "HelmRelease stacks/two.cni"]);
+    assert_eq!(upgraded, ["HelmRelease stacks/one.cni", "HelmRelease stacks/two.cni"]);
     assert!(changes.iter().any(|change| matches!(change, Change::Removed(id) if id.kind == "Namespace")));
 }
 

@@ -65,6 +65,14 @@ impl Chart {
         let root = document.root();
         let name = root.required("name", Reason::InvalidChart, findings);
         let version = root.required("version", Reason::InvalidChart, findings);
+        if let (Some(version), Some(value)) = (&version, root.get("version"))
+            && !is_version(version)
+            && !version.contains("<<")
+        {
+            let message = format!("version {version} is none that Helm accepts");
+            let hint = "a number with up to two more after dots, such as v1 or 1.2.3-rc.1";
+            findings.push(value.error(Reason::InvalidChart, message).hint(hint));
+        }
         let app_version = root.optional("appVersion", findings);
         let description = root.optional("description", findings).map(|text| text.trim().to_owned());
         let vendored = vendored_charts(files, path, limits, findings);
@@ -73,6 +81,21 @@ impl Chart {
         let path = path.to_owned();
         Some(Self { name: name?, version: version?, app_version, description, dependencies, path, digest })
     }
+}
+
+/// Whether Helm accepts it as the version of a chart: a semantic version that may begin with `v` and may lack its minor
+/// and patch (`NewVersion` of Masterminds/semver).
+fn is_version(text: &str) -> bool {
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let (core, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
+    let numbers: Result<Vec<u64>, _> = core.split('.').map(str::parse).collect();
+    let Ok(mut numbers) = numbers else { return false };
+    if numbers.len() > 3 {
+        return false;
+    }
+    numbers.resize(3, 0);
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    semver::Version::parse(&format!("{}{rest}", numbers.join("."))).is_ok()
 }
 
 /// The charts below `charts/`, as directories and as archives: name and version.

@@ -2,6 +2,7 @@
 
 pub(super) mod builder;
 mod forms;
+mod hostile;
 mod properties;
 mod refusals;
 mod warnings;

@@ -67,7 +67,7 @@ pub fn write(plan: &Plan, directory: &Path) -> Result<Written, DirectoryError> {
         plan.objects().map(|object| (path(object), object)).collect();
     let stale = before.into_iter().filter(|path| !files.contains_key(path));
     let stale = stale.map(|path| Ok((read(&directory.join(&path))?, path)));
-    let (kept, stale) = kept::split(plan, stale.collect::<Result<_, DirectoryError>>()?);
+    let (kept, stale) = kept::split(plan, &stale.collect::<Result<Vec<_>, DirectoryError>>()?);
     let mut written = Written { kept: kept.len(), ..Written::default() };
     for (path, object) in &files {
         let changed = write_file(&directory.join(path), &documents(std::iter::once(&object.value)))?;

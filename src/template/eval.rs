@@ -136,8 +136,8 @@ impl<'a> Evaluator<'a> {
             _ => {
                 let mut printer = Printer::new(&mut self.context.heap);
                 printer.print(std::slice::from_ref(value))?;
-                let printed = printer.finish()?;
-                self.write(&printed)
+                let text = printer.finish()?;
+                self.write(&text)
             }
         }
     }
@@ -150,7 +150,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn first_branch(&mut self, dot: &Value<'a>, branches: &'a Branches) -> Walked<'a> {
-        for (condition, body) in &branches.branches {
+        for (condition, body) in &branches.conditions {
             let value = self.pipeline(dot, condition)?;
             if value.truth(&self.context.heap) {
                 return self.walk(if branches.moves_dot { &value } else { dot }, body);
@@ -178,7 +178,7 @@ impl<'a> Evaluator<'a> {
                 for (index, item) in self.context.heap.items(list).iter().enumerate() {
                     ran = true;
                     let index = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
-                    if self.iteration(range, index, item.clone())? == Flow::Break {
+                    if self.iteration(range, index, item)? == Flow::Break {
                         return Ok(Flow::Next);
                     }
                 }
@@ -186,7 +186,7 @@ impl<'a> Evaluator<'a> {
             Value::Map(map) => {
                 for (key, item) in self.context.heap.entries(map).iter() {
                     ran = true;
-                    if self.iteration(range, Value::Text(key.clone()), item.clone())? == Flow::Break {
+                    if self.iteration(range, Value::Text(key.clone()), item)? == Flow::Break {
                         return Ok(Flow::Next);
                     }
                 }
@@ -225,14 +225,14 @@ impl<'a> Evaluator<'a> {
             return self.walk(dot, &range.otherwise);
         }
         for index in 0..count {
-            if self.iteration(range, Value::NOTHING, number(index))? == Flow::Break {
+            if self.iteration(range, Value::NOTHING, &number(index))? == Flow::Break {
                 break;
             }
         }
         Ok(Flow::Next)
     }
 
-    fn iteration(&mut self, range: &'a RangeNode, index: Value<'a>, item: Value<'a>) -> Walked<'a> {
+    fn iteration(&mut self, range: &'a RangeNode, index: Value<'a>, item: &Value<'a>) -> Walked<'a> {
         self.context.heap.step(1)?;
         let known = self.variables.len();
         match range.pipeline.variables.as_slice() {
@@ -243,7 +243,7 @@ impl<'a> Evaluator<'a> {
                 self.set_range_variable(range, element, 1, item.clone())?;
             }
         }
-        let flow = self.walk(&item, &range.body);
+        let flow = self.walk(item, &range.body);
         self.variables.truncate(known);
         flow
     }

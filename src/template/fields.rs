@@ -111,7 +111,7 @@ fn is_true(value: &Json) -> bool {
 }
 
 /// The paths without those that another one covers.
-fn without_covered(paths: BTreeSet<FieldPath>) -> BTreeSet<FieldPath> {
+fn without_covered(paths: &BTreeSet<FieldPath>) -> BTreeSet<FieldPath> {
     let is_covered = |path: &FieldPath| {
         // The root always has fields.
         (path.extent == Extent::Way && path.segments.len() < 2)

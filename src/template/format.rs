@@ -242,8 +242,13 @@ impl<'h, 'a> Printer<'h, 'a> {
             if self.style.sharp && (index == 0 || self.style.space) {
                 text.push_str(prefix);
             }
-            text.push_str(&if upper { format!("{byte:02X}") } else { format!("{byte:02x}") });
+            text.extend([byte >> 4, byte & 0xf].into_iter().map(|half| hexadecimal_digit(half, upper)));
         }
         self.pad(text.as_bytes())
     }
+}
+
+fn hexadecimal_digit(half: u8, upper: bool) -> char {
+    let digit = char::from_digit(u32::from(half), 16).unwrap_or('0');
+    if upper { digit.to_ascii_uppercase() } else { digit }
 }

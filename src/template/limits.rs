@@ -6,11 +6,13 @@ pub const SOURCE_BYTES: usize = 256 * 1024;
 pub const OUTPUT_BYTES: usize = 1024 * 1024;
 /// How deep parentheses and blocks may be nested in a source, and containers in a value that is walked.
 pub const NESTING: usize = 100;
+/// How many variables may be declared at the same place.
+pub const VARIABLES: usize = 1_000;
 /// How many calls by `template` may be open at the same time.
 pub const CALLS: usize = 100;
 /// How many blocks, pipelines and calls may be open at the same time in one render.
-pub const OPEN: usize = 400;
-/// How much one render may do: one step is an action, a command, an iteration or 256 bytes read or made.
+pub const OPEN: usize = 300;
+/// How much one render may do: one step is an action, a command, an iteration or 64 bytes read or made.
 pub const STEPS: usize = 1_000_000;
 /// The longest text that a function may make, in bytes.
 pub const TEXT_BYTES: usize = 1024 * 1024;

@@ -289,12 +289,12 @@ impl Parser<'_> {
     fn branches(&mut self, offset: usize, keyword: Keyword) -> Parsed<Branches> {
         let context = if keyword == Keyword::If { "if" } else { "with" };
         let known = self.scope.variables.len();
-        let mut branches = Vec::new();
+        let mut conditions = Vec::new();
         let mut otherwise = Vec::new();
         loop {
             let condition = self.pipeline(context, Kind::RightDelimiter)?;
             let (body, ending) = self.deeper(offset, Self::list)?;
-            branches.push((condition, body));
+            conditions.push((condition, body));
             if ending == Ending::End {
                 break;
             }
@@ -306,7 +306,7 @@ impl Parser<'_> {
             break;
         }
         self.scope.variables.truncate(known);
-        Ok(Branches { moves_dot: keyword == Keyword::With, branches, otherwise })
+        Ok(Branches { moves_dot: keyword == Keyword::With, conditions, otherwise })
     }
 
     fn otherwise(&mut self, offset: usize) -> Parsed<Vec<Node>> {

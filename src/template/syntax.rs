@@ -36,7 +36,7 @@ pub(super) struct Branches {
     /// Whether the dot is moved to the value (`with`).
     pub moves_dot: bool,
     /// The conditions in their order, each with what is done when it is the first that holds.
-    pub branches: Vec<(Pipeline, Vec<Node>)>,
+    pub conditions: Vec<(Pipeline, Vec<Node>)>,
     /// What is done when none holds.
     pub otherwise: Vec<Node>,
 }

@@ -1,5 +1,7 @@
 //! The integration tests: one binary, a module per area.
 
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
@@ -8,12 +10,15 @@ mod cluster_stack_cases;
 #[cfg(test)]
 mod crds;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod generate;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
 #[path = "../support.rs"]
 mod support;
+#[cfg(test)]
 mod templates;
 #[cfg(test)]
 mod yaml;

@@ -11,7 +11,7 @@ use crate::git::{commit_and_push, git};
 use crate::support::{copy, scratch, stackflux};
 use crate::text;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
 
 /// The example, with its stack repository on the testbed's Git server and its clusters in a namespace of the test.

@@ -1,5 +1,7 @@
 //! The tests on real API servers and a real Flux: one binary, a module per area, one testbed for all.
 
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
 #[cfg(test)]
 #[path = "../cluster_stack_cases.rs"]
 mod cluster_stack_cases;

@@ -1,5 +1,7 @@
 //! The real stacks, read from the directory that `STACKFLUX_SHARED` names (`make test-shared`).
 
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
 #[cfg(test)]
 #[path = "../support/git.rs"]
 mod git;

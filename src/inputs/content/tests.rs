@@ -56,7 +56,9 @@ fn cni(contents: &Contents) -> (String, String) {
 
 fn existing(objects: &[Value]) -> Existing {
     let mut existing = Existing::default();
-    objects.iter().for_each(|object| existing.insert(object));
+    for object in objects {
+        existing.insert(object);
+    }
     existing
 }
 

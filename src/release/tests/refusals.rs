@@ -2,11 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tar::EntryType;
-
-use super::builder::{Stack, archive, expect, raw_archive};
-use crate::error::Classify as _;
-use crate::release::{File, Limits, Reason};
+use super::builder::{Stack, expect};
+use crate::release::Reason;
 
 const STAGES: &str = "clusteraddon.yaml";
 const CNI: &str = "cluster-addon/cni/Chart.yaml";
@@ -240,6 +237,19 @@ fn a_chart_without_name_or_version() {
 }
 
 #[test]
+fn chart_versions_that_helm_refuses() {
+    for version in ["latest", "1.2.3.4", "v", "1.2.x", "vv1", "1-", "1.2.3-01"] {
+        let finding =
+            Stack::good().replacing(CNI, "version: v1\n", &format!("version: {version}\n")).refused();
+        let message = format!("version {version} is none that Helm accepts");
+        expect(&finding, Reason::InvalidChart, CNI, 3, &message);
+    }
+    for version in ["1", "v1.2", "1.2.3-rc.1+build.2", "v0-sha.abc"] {
+        Stack::good().replacing(CNI, "version: v1\n", &format!("version: {version}\n")).clean();
+    }
+}
+
+#[test]
 fn a_dependency_from_nowhere() {
     let finding = Stack::good()
         .without("cluster-addon/cni/charts/cilium-1.18.9.tgz")
@@ -300,102 +310,6 @@ fn placeholders_where_nobody_reads_them_are_let_be() {
 }
 
 #[test]
-fn links() {
-    let mut stack = Stack::good();
-    stack.files.insert_link("cluster-addon/cni/values.yaml", "../../values.yaml").unwrap();
-    let message = "it is a link to \"../../values.yaml\": Flux leaves links out of an artifact";
-    expect(&stack.refused(), Reason::LinkNotAllowed, "cluster-addon/cni/values.yaml", None, message);
-}
-
-#[test]
-fn ignored_files_that_a_chart_needs() {
-    let mut stack = Stack::good();
-    stack.files.insert_ignored("cluster-addon/cni/.gitignore").unwrap();
-    stack.files.insert_ignored("logo.png").unwrap();
-    stack.clean();
-    stack.files.insert_ignored("cluster-addon/cni/files/logo.png").unwrap();
-    let message = "Flux leaves this file out of an artifact, so the chart would be packaged without it";
-    expect(&stack.refused(), Reason::FileIgnored, "cluster-addon/cni/files/logo.png", None, message);
-}
-
-#[test]
-fn limits() {
-    let mut stack = Stack::good();
-    stack.limits = Limits { unpacked: 1500, ..Limits::default() };
-    stack = stack.with("README.md", &"x".repeat(2000));
-    let findings = stack.load().unwrap_err();
-    assert!(findings.errors().all(|finding| finding.reason == Reason::LimitExceeded), "{findings}");
-    assert_eq!(findings.reason(), "LimitExceeded");
-
-    let mut stack = Stack::good();
-    stack.limits.entries = 9;
-    let message = "the release has 10 files, more than the limit of 9";
-    expect(&stack.refused(), Reason::LimitExceeded, "", None, message);
-
-    let mut stack = Stack::good().with("metadata.yaml", &"#".repeat(601));
-    stack.limits.yaml_file = 600;
-    let message = "the file has 601 bytes, more than the limit of 600";
-    expect(&stack.refused(), Reason::LimitExceeded, "metadata.yaml", None, message);
-}
-
-#[test]
-fn archives_of_a_packed_release_share_the_limits() {
-    let big = "x".repeat(600_000);
-    let mut stack = Stack::empty()
-        .with("metadata.yaml", "versions: {kubernetes: v1.34.2}\n")
-        .with_bytes(
-            "openstack-demo-1-34-cluster-addon-v2.tgz",
-            archive(&[("c/Chart.yaml", "name: c\nversion: v1\n"), ("c/x", &big)]),
-        )
-        .with_bytes(
-            "openstack-demo-1-34-cluster-class-v2.tgz",
-            archive(&[("c/Chart.yaml", "name: c\nversion: v2\n"), ("c/x", &big)]),
-        );
-    stack.clean();
-    stack.limits.unpacked = 1_000_000;
-    let findings = stack.load().unwrap_err();
-    let finding = findings.errors().find(|finding| finding.reason == Reason::LimitExceeded).unwrap();
-    let message = "unpacked, this archive makes the release larger than it may be";
-    expect(finding, Reason::LimitExceeded, "openstack-demo-1-34-cluster-class-v2.tgz", None, message);
-}
-
-#[test]
-fn a_bad_entry_of_a_packed_release() {
-    let bytes = raw_archive([("../../etc/passwd", EntryType::Regular, "", &b"x"[..])]);
-    let stack = Stack::single().with_bytes("openstack-demo-1-34-node-image-v2.tgz", bytes);
-    let file = "openstack-demo-1-34-node-image-v2.tgz: ../../etc/passwd";
-    expect(&stack.refused(), Reason::InvalidPath, file, None, "the path has a `..` in it");
-}
-
-#[test]
-fn a_part_that_is_there_packed_and_unpacked() {
-    let bytes = archive(&[("c/Chart.yaml", "name: c\nversion: v2\n")]);
-    let stack = Stack::single().with_bytes("openstack-demo-1-34-cluster-class-v2.tgz", bytes);
-    let message = "openstack-demo-1-34-cluster-class-v2.tgz holds it, and it is there unpacked as well: another entry \
-                   has the same path, or is a file where this one needs a directory";
-    expect(&stack.refused(), Reason::InvalidPath, "cluster-class/Chart.yaml", None, message);
-}
-
-#[test]
-fn a_bad_entry_of_a_vendored_chart() {
-    let path = "cluster-addon/cni/charts/cilium-1.18.9.tgz";
-    let chart = &b"name: cilium\nversion: 1.18.9\n"[..];
-    let bytes = raw_archive([
-        ("cilium/Chart.yaml", EntryType::Regular, "", chart),
-        ("cilium/null", EntryType::Char, "", &b""[..]),
-    ]);
-    let findings = Stack::good().with_bytes(path, bytes).load().unwrap_err();
-    let finding = findings.errors().next().unwrap();
-    let message = "the entry is a device, a pipe or something else special";
-    expect(finding, Reason::SpecialFile, &format!("{path}: cilium/null"), None, message);
-    let finding =
-        Stack::good().with_bytes(path, archive(&[("cilium/Chart.yaml", "a: 1\na: 2\n")])).load().unwrap_err();
-    let finding = finding.errors().next().unwrap();
-    let message = "the key \"a\" is there twice in one mapping";
-    expect(finding, Reason::DuplicateKey, &format!("{path}: cilium/Chart.yaml"), 2, message);
-}
-
-#[test]
 fn everything_is_told_at_once_and_in_order() {
     let findings = Stack::good()
         .replacing(STAGES, "- name: ccm\n      action: apply", "- name: cmm\n      action: aply")
@@ -420,21 +334,4 @@ fn everything_is_told_at_once_and_in_order() {
         lines.lines().filter(|line| line.starts_with("error: ") || line.starts_with("warning: ")).count(),
         7
     );
-}
-
-#[test]
-fn control_characters_do_not_reach_a_terminal() {
-    let mut stack = Stack::good();
-    let file = File { content: b"versions: \"\x1b[31m\"\n".to_vec(), executable: false };
-    stack.files.remove("metadata.yaml");
-    stack.files.insert("metadata.yaml", file).unwrap();
-    assert!(!stack.load().unwrap_err().to_string().contains('\x1b'));
-}
-
-#[test]
-fn a_file_full_of_errors_is_told_of_whole() {
-    let stages = "    - {name: x, action: x, more: x}\n".repeat(5_000);
-    let text = format!("addonStages:\n  AfterControlPlaneInitialized:\n{stages}");
-    let findings = Stack::good().with(STAGES, &text).load().unwrap_err();
-    assert_eq!((findings.errors().count(), findings.warnings().count()), (10_000, 5_003));
 }

@@ -13,7 +13,7 @@ type Identity<'a> = (&'a str, &'a str, &'a str);
 
 /// Splits what is not planned any more into what stays and what goes, by path. What is held back stays, and so do the
 /// charts and sources that it refers to.
-pub(super) fn split(plan: &Plan, stale: Vec<(Value, String)>) -> (Vec<String>, Vec<String>) {
+pub(super) fn split(plan: &Plan, stale: &[(Value, String)]) -> (Vec<String>, Vec<String>) {
     let mut wanted: BTreeSet<Identity<'_>> = BTreeSet::new();
     let held = |object: &Value| plan.held().iter().any(|held| holds(held, object));
     loop {

@@ -41,7 +41,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn variable(&self, name: &str) -> Outcome<'a> {
+    fn variable(&mut self, name: &str) -> Outcome<'a> {
+        self.context.heap.step((self.variables.len() - self.visible) / 16)?;
         let visible = self.variables.get(self.visible..).unwrap_or_default();
         match visible.iter().rev().find(|(known, _)| *known == name) {
             Some((_, value)) => Ok(value.clone()),
@@ -123,6 +124,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn fields(&mut self, value: Value<'a>, names: &'a [String], has_arguments: bool) -> Outcome<'a> {
+        self.context.heap.step(names.len() / 8)?;
         let mut value = value;
         for (index, name) in names.iter().enumerate() {
             let has_arguments = has_arguments && index + 1 == names.len();
@@ -297,7 +299,7 @@ fn named<'a>(value: Value<'a>, variable: Option<&'a str>, names: &'a [String]) -
     let Value::Nil(Nil::Nothing) = value else {
         return value;
     };
-    let path = variable.into_iter().chain(names.iter().map(String::as_str)).map(Text::from);
+    let path = variable.into_iter().chain(names.iter().map(String::as_str)).map(Text::from).take(NESTING);
     Value::Nil(Nil::Absent(Rc::new(path.collect())))
 }
 

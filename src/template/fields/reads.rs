@@ -6,14 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::functions::Function;
+use super::super::limits::{NESTING, OPEN};
 use super::super::syntax::{
     Branches, Call, Command, Node, Operand, OperandKind, Pipeline, RangeNode, Templates,
 };
 use super::{Extent, FieldPath, without_covered};
 
-/// So many templates may be followed into each other, and so many nodes looked at.
+/// So many templates are followed into each other.
 const DEPTH: usize = 20;
-const NODES: usize = 200_000;
+/// So many nodes are looked at, and so many fields noted: beyond that the template may read anything.
+const NODES: usize = 100_000;
+const NOTED: usize = 1_000;
+/// So many places and entries one value is followed through: beyond that it is taken to be read as a whole.
+const PLACES: usize = 32;
 
 /// Where a value may come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,8 +36,17 @@ impl Origin {
 
     fn field(&self, name: &str) -> Origin {
         let mut field = self.entries.get(name).cloned().unwrap_or_default();
-        field.places.extend(self.places.iter().map(|place| [place.as_slice(), &[name.to_owned()]].concat()));
+        for place in &self.places {
+            // No data are deeper: a longer path leads nowhere.
+            let further = (place.len() < NESTING).then(|| name.to_owned());
+            field.places.insert(place.iter().cloned().chain(further).collect());
+        }
         field
+    }
+
+    /// How many places and entries there are.
+    fn weight(&self) -> usize {
+        self.places.len() + self.entries.values().map(|entry| 1 + entry.weight()).sum::<usize>()
     }
 
     fn or(mut self, other: Origin) -> Origin {
@@ -48,14 +62,14 @@ impl Origin {
 /// All fields that the template of that name can read.
 pub(in crate::template) fn fields_read(name: &str, templates: &Templates) -> BTreeSet<FieldPath> {
     let mut reader =
-        Reader { templates, noted: BTreeSet::new(), followed: BTreeSet::new(), nodes: 0, loops: 0 };
+        Reader { templates, noted: BTreeSet::new(), followed: BTreeSet::new(), nodes: 0, loops: 0, open: 0 };
     let root = Origin::root();
     reader.template(name, &root, 0);
-    if reader.nodes > NODES {
+    if reader.nodes > NODES || reader.noted.len() > NOTED {
         // Too much to follow: the template may read anything.
         return BTreeSet::from([FieldPath::new(Vec::new(), Extent::Below)]);
     }
-    without_covered(reader.noted)
+    without_covered(&reader.noted)
 }
 
 struct Reader<'t> {
@@ -66,6 +80,8 @@ struct Reader<'t> {
     nodes: usize,
     /// How many ranges are open.
     loops: usize,
+    /// How many lists of nodes are open.
+    open: usize,
 }
 
 type Variables = Vec<(String, Origin)>;
@@ -87,7 +103,7 @@ impl Reader<'_> {
 
     /// The place of a field below a value. Going there can fail, whatever becomes of it.
     fn fields(&mut self, origin: &Origin, names: &[String]) -> Origin {
-        let field = names.iter().fold(origin.clone(), |origin, name| origin.field(name));
+        let field = names.iter().take(NESTING).fold(origin.clone(), |origin, name| origin.field(name));
         for place in field.places.iter().filter(|_| !names.is_empty()) {
             self.noted.insert(FieldPath::new(place.clone(), Extent::Way));
         }
@@ -118,9 +134,19 @@ impl Reader<'_> {
     }
 
     fn walk(&mut self, nodes: &[Node], dot: &Origin, variables: &mut Variables, depth: usize) {
+        if self.open == OPEN {
+            self.nodes = NODES + 1;
+            return;
+        }
+        self.open += 1;
+        self.walk_open(nodes, dot, variables, depth);
+        self.open -= 1;
+    }
+
+    fn walk_open(&mut self, nodes: &[Node], dot: &Origin, variables: &mut Variables, depth: usize) {
         for node in nodes {
             self.nodes += 1;
-            if self.nodes > NODES {
+            if self.nodes > NODES || self.noted.len() > NOTED {
                 return;
             }
             match node {
@@ -140,7 +166,7 @@ impl Reader<'_> {
 
     fn branches(&mut self, branches: &Branches, dot: &Origin, variables: &mut Variables, depth: usize) {
         let known = variables.len();
-        for (condition, body) in &branches.branches {
+        for (condition, body) in &branches.conditions {
             let origin = self.pipeline(condition, dot, variables, depth);
             self.note(&origin, Extent::Presence);
             let inside = variables.len();
@@ -194,7 +220,8 @@ impl Reader<'_> {
                 // The next iteration may read it in places that were followed already.
                 self.note(&origin, Extent::Value);
             } else if let Some((_, variable)) = variables.iter_mut().rev().find(|(known, _)| known == name) {
-                *variable = std::mem::take(variable).or(origin.clone());
+                let merged = std::mem::take(variable).or(origin.clone());
+                *variable = self.limited(merged);
             }
         }
         origin
@@ -257,7 +284,13 @@ impl Reader<'_> {
             arguments.push(Argument { origin, constant: constant(other) });
         }
         arguments.extend(piped.map(|origin| Argument { origin, constant: None }));
-        self.result(function.name, arguments)
+        let origin = self.result(function.name, arguments);
+        self.limited(origin)
+    }
+
+    /// A value that may come from too many places is read as a whole.
+    fn limited(&mut self, origin: Origin) -> Origin {
+        if origin.weight() > PLACES { self.consume(&origin, Extent::Value) } else { origin }
     }
 
     /// What a function looks at, and where its result may come from.

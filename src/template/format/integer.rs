@@ -51,7 +51,7 @@ impl<'a> Printer<'_, 'a> {
             (None, Some(width)) if style.zero && !style.minus => width.saturating_sub(sign.len()),
             _ => 0,
         };
-        let zeros = self.zeros(least.saturating_sub(digits.len()))?;
+        let zeros = zeros(least.saturating_sub(digits.len()))?;
         let prefix = match verb {
             'O' => "0o",
             'b' if style.sharp => "0b",
@@ -68,22 +68,22 @@ impl<'a> Printer<'_, 'a> {
         self.pad_with_spaces(format!("{sign}{prefix}{zeros}{digits}").as_bytes())
     }
 
-    fn zeros(&self, count: usize) -> Result<String, Fault<'a>> {
-        if count > TEXT_BYTES { Err(Fault::Limit(Limit::ValueSize)) } else { Ok("0".repeat(count)) }
-    }
-
     /// `U+0078`, or `U+0078 'x'`
     fn code_point(&mut self, number: i128) -> Printed<'a> {
         // A negative number is shown as Go's uint64 of it.
         let code = u64::try_from(number.rem_euclid(1 << 64)).unwrap_or_default();
         let digits = format!("{code:X}");
         let least = self.style.precision.unwrap_or(4).max(4);
-        let zeros = self.zeros(least.saturating_sub(digits.len()))?;
+        let zeros = zeros(least.saturating_sub(digits.len()))?;
         let shown = u32::try_from(code).ok().and_then(char::from_u32);
         let shown = shown.filter(|character| self.style.sharp && quote::is_printable(*character));
         let shown = shown.map_or_else(String::new, |character| format!(" '{character}'"));
         self.pad_with_spaces(format!("U+{zeros}{digits}{shown}").as_bytes())
     }
+}
+
+fn zeros<'a>(count: usize) -> Result<String, Fault<'a>> {
+    if count > TEXT_BYTES { Err(Fault::Limit(Limit::ValueSize)) } else { Ok("0".repeat(count)) }
 }
 
 /// The character with that code; what is none is U+FFFD.

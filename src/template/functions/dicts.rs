@@ -90,7 +90,7 @@ fn pluck<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
     context.heap.list(ListType::Any, found)
 }
 
-fn maps<'a>(values: &[Value<'a>]) -> impl Iterator<Item = super::super::value::MapId> {
+fn maps(values: &[Value<'_>]) -> impl Iterator<Item = super::super::value::MapId> {
     values.iter().filter_map(|value| match value {
         Value::Map(map) => Some(*map),
         _ => None,

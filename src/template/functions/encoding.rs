@@ -44,7 +44,8 @@ fn illegal(encoding: &str, at: usize) -> Vec<u8> {
 }
 
 fn hexadecimal(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    halves.filter_map(|half| char::from_digit(u32::from(half), 16)).collect()
 }
 
 fn sha256sum<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {

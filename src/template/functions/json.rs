@@ -33,7 +33,7 @@ fn encode<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>, style: w
 }
 
 /// The empty text where Go gives up quietly.
-fn or_empty<'a>(outcome: Outcome<'a>) -> Outcome<'a> {
+fn or_empty(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
         Err(Fault::Failed(_)) => Ok(Value::Text("".into())),
         other => other,

@@ -155,15 +155,15 @@ fn power_of_ten(exponent: i64) -> f64 {
     mantissa * 2f64.powi(half) * 2f64.powi(binary - half)
 }
 
-/// The ints from `start` to before `stop`.
-fn steps<'a>(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, Fault<'a>> {
+/// The ints from `start` to before `end`.
+fn steps<'a>(start: i64, end: i64, step: i64) -> Result<Vec<i64>, Fault<'a>> {
     let mut numbers = Vec::new();
     let mut next = start;
-    let downwards = stop < start;
+    let downwards = end < start;
     if downwards == (step >= 0) || step == 0 {
         return Ok(numbers);
     }
-    while if downwards { next > stop } else { next < stop } {
+    while if downwards { next > end } else { next < end } {
         if numbers.len() == ELEMENTS {
             return Err(Fault::Limit(Limit::ValueSize));
         }

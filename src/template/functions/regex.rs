@@ -1,17 +1,19 @@
 //! Regular expressions in Go's syntax (slim-sprig's `regex.go`). Matching takes linear time.
 
+mod searched;
 mod translate;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use regex::bytes::{Captures, Match, Regex, RegexBuilder};
+use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::super::fault::Fault;
 use super::super::limits::{Limit, REGEX_BYTES, REGEX_PROGRAM_BYTES};
 use super::super::value::{ListType, Text, TextBuilder, Value, decode_character};
 use super::Parameter::{Int, Text as TextParameter};
 use super::{Arguments, Context, Function, Outcome, Parameter};
+use searched::Searched;
 
 const GROUP: &str = "regular expressions";
 
@@ -126,7 +128,7 @@ fn expression<'a>(
 
 fn must_match<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let compiled = expression(context, arguments)?;
-    Ok(Value::Bool(compiled.regex.is_match(arguments.bytes(1)?)))
+    Ok(Value::Bool(Searched::new(arguments.bytes(1)?).has_match(&compiled.regex)))
 }
 
 fn matches<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
@@ -138,14 +140,9 @@ fn matches<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outc
 
 fn find<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let compiled = expression(context, arguments)?;
-    let found = compiled.regex.find(arguments.bytes(1)?).map_or(&b""[..], |found| found.as_bytes());
-    context.heap.text(found.to_vec())
-}
-
-/// Tells whether Go finds a match as well: an empty one never stands inside of a character.
-fn is_found_by_go(text: &[u8]) -> impl Fn(&Match<'_>) -> bool {
-    let valid = std::str::from_utf8(text).ok();
-    move |found| !found.is_empty() || valid.is_none_or(|text| text.is_char_boundary(found.start()))
+    let searched = Searched::new(arguments.bytes(1)?);
+    let found = searched.matches(&compiled.regex).next().unwrap_or_default();
+    context.heap.text(searched.part(found).to_vec())
 }
 
 fn limit(count: i64) -> usize {
@@ -154,12 +151,13 @@ fn limit(count: i64) -> usize {
 
 fn find_all<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let compiled = expression(context, arguments)?;
-    let text = arguments.bytes(1)?;
+    let searched = Searched::new(arguments.bytes(1)?);
     let mut found: Vec<Text<'a>> = Vec::new();
-    for part in compiled.regex.find_iter(text).filter(is_found_by_go(text)).take(limit(arguments.int(2)?)) {
+    for range in searched.matches(&compiled.regex).take(limit(arguments.int(2)?)) {
+        let part = searched.part(range);
         context.heap.step(1)?;
         context.heap.charge(part.len() + 16)?;
-        found.push(Text::from(part.as_bytes().to_vec()));
+        found.push(Text::from(part.to_vec()));
     }
     if found.is_empty() {
         return context.heap.nil_list(ListType::Text);
@@ -167,44 +165,59 @@ fn find_all<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Out
     context.heap.texts(found)
 }
 
+/// The groups of one match.
+struct Groups<'s, 't> {
+    searched: &'s Searched<'t>,
+    captures: Captures<'s>,
+    names: &'s [String],
+}
+
+impl<'t> Groups<'_, 't> {
+    /// The group with that number or name, if it took part in the match.
+    fn get(&self, name: &str) -> Option<&'t [u8]> {
+        let group = match name.parse::<usize>() {
+            Ok(index) if name.len() == 1 || !name.starts_with('0') => self.captures.get(index),
+            // Several may have the name.
+            _ => {
+                let mut named = (1..).zip(self.names).filter(|(_, known)| *known == name);
+                named.find_map(|(index, _)| self.captures.get(index))
+            }
+        };
+        group.map(|group| self.searched.part(group.range()))
+    }
+}
+
 fn replaced<'a>(
     context: &mut Context<'a>,
     arguments: &Arguments<'_, 'a>,
-    replacement: impl Fn(&mut TextBuilder, &Captures<'_>, &[String]) -> Result<(), Fault<'a>>,
+    replacement: impl Fn(&mut TextBuilder, &Groups<'_, '_>) -> Result<(), Fault<'a>>,
 ) -> Outcome<'a> {
     let compiled = expression(context, arguments)?;
-    let text = arguments.bytes(1)?;
+    let searched = Searched::new(arguments.bytes(1)?);
     let mut result = TextBuilder::default();
     let mut end = 0;
-    let is_found = is_found_by_go(text);
-    for captures in compiled.regex.captures_iter(text) {
-        let Some(whole) = captures.get(0).filter(&is_found) else { continue };
+    for (whole, captures) in searched.captures(&compiled.regex) {
         context.heap.step(1)?;
-        result.push(text.get(end..whole.start()).unwrap_or_default())?;
-        replacement(&mut result, &captures, &compiled.groups)?;
-        end = whole.end();
+        result.push(searched.part(end..whole.start))?;
+        replacement(&mut result, &Groups { searched: &searched, captures, names: &compiled.groups })?;
+        end = whole.end;
     }
-    result.push(text.get(end..).unwrap_or_default())?;
+    result.push(searched.part(end..searched.length()))?;
     context.heap.text(result.finish())
 }
 
 fn replace_literal<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let literal = arguments.bytes(2)?;
-    replaced(context, arguments, |result, _, _| result.push(literal))
+    replaced(context, arguments, |result, _| result.push(literal))
 }
 
 fn replace<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let template = arguments.bytes(2)?;
-    replaced(context, arguments, |result, captures, groups| expand(result, template, captures, groups))
+    replaced(context, arguments, |result, groups| expand(result, template, groups))
 }
 
 /// Go's `Regexp.Expand`: `$1`, `$name`, `${name}` and `$$`.
-fn expand<'a>(
-    result: &mut TextBuilder,
-    template: &[u8],
-    captures: &Captures<'_>,
-    groups: &[String],
-) -> Result<(), Fault<'a>> {
+fn expand<'a>(result: &mut TextBuilder, template: &[u8], groups: &Groups<'_, '_>) -> Result<(), Fault<'a>> {
     let mut rest = template;
     while let Some(dollar) = rest.iter().position(|byte| *byte == b'$') {
         result.push(rest.get(..dollar).unwrap_or_default())?;
@@ -220,17 +233,7 @@ fn expand<'a>(
             rest = after;
             continue;
         };
-        let group = match name.parse::<usize>() {
-            Ok(index) if name.len() == 1 || !name.starts_with('0') => captures.get(index),
-            // The first group of that name that took part.
-            _ => (1..)
-                .zip(groups)
-                .filter(|(_, known)| *known == name)
-                .find_map(|(index, _)| captures.get(index)),
-        };
-        if let Some(group) = group {
-            result.push(group.as_bytes())?;
-        }
+        result.push(groups.get(name).unwrap_or_default())?;
         rest = left;
     }
     result.push(rest)
@@ -264,21 +267,22 @@ fn split<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
     if text.is_empty() && !arguments.bytes(0)?.is_empty() {
         return context.heap.texts([Text::from("")]);
     }
+    let searched = Searched::new(text);
     let mut parts: Vec<&[u8]> = Vec::new();
     let (mut start, mut end) = (0, 0);
-    for found in compiled.regex.find_iter(text).filter(is_found_by_go(text)).take(most) {
+    for found in searched.matches(&compiled.regex).take(most) {
         context.heap.step(1)?;
         if parts.len() + 1 == most {
             break;
         }
-        end = found.start();
-        if found.end() != 0 {
-            parts.push(text.get(start..end).unwrap_or_default());
+        end = found.start;
+        if found.end != 0 {
+            parts.push(searched.part(start..end));
         }
-        start = found.end();
+        start = found.end;
     }
-    if end != text.len() {
-        parts.push(text.get(start..).unwrap_or_default());
+    if end != searched.length() {
+        parts.push(searched.part(start..searched.length()));
     }
     context.heap.charge(text.len())?;
     let texts: Vec<Text<'a>> = parts.into_iter().map(|part| Text::from(part.to_vec())).collect();

@@ -137,7 +137,7 @@ fn count<'a>(number: i64) -> Result<usize, Fault<'a>> {
     usize::try_from(number).map_err(|_| Fault::failed("strings: negative Repeat count"))
 }
 
-fn part<'t, 'a>(bytes: &'t [u8], start: i64, end: i64) -> Result<&'t [u8], Fault<'a>> {
+fn part<'a>(bytes: &[u8], start: i64, end: i64) -> Result<&[u8], Fault<'a>> {
     let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
     range
         .and_then(|(start, end)| bytes.get(start..end))

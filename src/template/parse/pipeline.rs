@@ -2,6 +2,7 @@
 
 use super::super::functions;
 use super::super::lex::{Keyword, Kind, Token};
+use super::super::limits::VARIABLES;
 use super::super::syntax::{Command, Operand, OperandKind, Pipeline};
 use super::{Parsed, Parser, Wrong, literals, wrong};
 
@@ -59,6 +60,12 @@ impl Parser<'_> {
                 return Ok(());
             }
             let name = self.text(&variable).to_owned();
+            if self.scope.variables.len() == VARIABLES {
+                return Err(wrong(
+                    variable.span.start,
+                    format!("more than {VARIABLES} variables are declared"),
+                ));
+            }
             self.scope.variables.push(name.clone());
             pipeline.variables.push(name);
             if !is_comma {

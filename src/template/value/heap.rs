@@ -106,7 +106,7 @@ impl<'a> Heap<'a> {
 
     /// Counts the work of reading or making this many bytes.
     pub(in crate::template) fn step_bytes(&mut self, bytes: usize) -> Result<(), Fault<'a>> {
-        self.step(bytes / 256)
+        self.step(bytes / 64)
     }
 
     /// Makes a text value.

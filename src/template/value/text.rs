@@ -14,7 +14,7 @@ pub(in crate::template) enum Text<'a> {
     Shared(Rc<[u8]>),
 }
 
-impl<'a> Text<'a> {
+impl Text<'_> {
     pub(in crate::template) fn bytes(&self) -> &[u8] {
         match self {
             Text::Borrowed(bytes) => bytes,

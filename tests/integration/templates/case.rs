@@ -49,34 +49,48 @@ enum Missing {
     May,
 }
 
-/// What the engine gave.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    Output(String),
-    Refused(String),
-    Failed(String),
-    Missing(String),
-    Limit(String),
+/// What kind of answer the engine gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Output,
+    Refused,
+    Failed,
+    Missing,
+    Limit,
     Panicked,
+}
+
+/// What the engine gave: the output, or the message of an error.
+pub(crate) struct Answer {
+    pub(crate) kind: Kind,
+    text: String,
 }
 
 impl Answer {
     /// Parses and renders.
     pub(crate) fn of(template: &str, data: &Value) -> Self {
-        catch_unwind(AssertUnwindSafe(|| Self::uncaught(template, data))).unwrap_or(Self::Panicked)
+        let (kind, text) = catch_unwind(AssertUnwindSafe(|| uncaught(template, data)))
+            .unwrap_or_else(|_| (Kind::Panicked, String::new()));
+        Self { kind, text }
     }
+}
 
-    fn uncaught(template: &str, data: &Value) -> Self {
-        let parsed = match Template::parse(NAME, template) {
-            Ok(parsed) => parsed,
-            Err(error) => return Self::Refused(error.to_string()),
-        };
-        match parsed.render(data) {
-            Ok(output) => Self::Output(output),
-            Err(error @ RenderError::Missing { .. }) => Self::Missing(error.to_string()),
-            Err(error @ RenderError::Failed { .. }) => Self::Failed(error.to_string()),
-            Err(error @ RenderError::Limit { .. }) => Self::Limit(error.to_string()),
-        }
+impl fmt::Display for Answer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?} {:?}", self.kind, self.text)
+    }
+}
+
+fn uncaught(template: &str, data: &Value) -> (Kind, String) {
+    let parsed = match Template::parse(NAME, template) {
+        Ok(parsed) => parsed,
+        Err(error) => return (Kind::Refused, error.to_string()),
+    };
+    match parsed.render(data) {
+        Ok(output) => (Kind::Output, output),
+        Err(error @ RenderError::Missing { .. }) => (Kind::Missing, error.to_string()),
+        Err(error @ RenderError::Failed { .. }) => (Kind::Failed, error.to_string()),
+        Err(error @ RenderError::Limit { .. }) => (Kind::Limit, error.to_string()),
     }
 }
 
@@ -113,22 +127,19 @@ impl Case {
 
 impl Go {
     fn judge(&self, answer: &Answer) -> Verdict {
-        match (self.missing, answer) {
-            (_, Answer::Panicked) => Verdict::Differs,
-            (Some(_), Answer::Missing(_)) => Verdict::Holds,
-            (Some(Missing::Must), _) => Verdict::Differs,
+        match (self.missing, answer.kind) {
+            (Some(_), Kind::Missing) => Verdict::Holds,
+            (_, Kind::Panicked) | (Some(Missing::Must), _) => Verdict::Differs,
             _ => self.judge_without_missing(answer),
         }
     }
 
     fn judge_without_missing(&self, answer: &Answer) -> Verdict {
-        match (self.error, answer) {
+        match (self.error, answer.kind) {
             (Some(GoError::Limit), _) => Verdict::Unknown,
-            (Some(GoError::Parse), Answer::Refused(_)) | (Some(GoError::Exec), Answer::Failed(_)) => {
-                Verdict::SameError
-            }
-            (None, Answer::Output(output)) if *output == self.expected_output() => Verdict::SameOutput,
-            (None, Answer::Failed(_)) if self.output_hex.is_some() => Verdict::SameError,
+            (None, Kind::Output) if answer.text == self.expected_output() => Verdict::SameOutput,
+            (Some(GoError::Parse), Kind::Refused) | (Some(GoError::Exec), Kind::Failed) => Verdict::SameError,
+            (None, Kind::Failed) if self.output_hex.is_some() => Verdict::SameError,
             _ => Verdict::Differs,
         }
     }

@@ -1,10 +1,11 @@
-//! The oracle: Go's own engine as a program, built from `tests/oracle` when it is first needed.
+//! Go's own template engine as a program: `tests/oracle/templates`.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+
+use crate::oracle::build;
 
 /// Starts to answer made-up cases, one JSON line each.
 pub(crate) fn random(seed: u64, count: u64) -> Child {
@@ -18,7 +19,7 @@ pub(crate) fn random(seed: u64, count: u64) -> Child {
 
 /// Writes the conformance files anew, below the target directory.
 pub(crate) fn conformance() -> PathBuf {
-    let directory = directory().join("conformance");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
     if directory.exists() {
         std::fs::remove_dir_all(&directory).expect("the old files go");
     }
@@ -40,30 +41,16 @@ pub(crate) fn functions() -> BTreeSet<String> {
 
 /// Runs the oracle's own tests.
 pub(crate) fn test() {
-    go(Command::new("go").args(["test", "./..."]));
+    let output = Command::new("go")
+        .args(["test", "./templates"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle"))
+        .output()
+        .expect("the oracle needs Go: https://go.dev/dl");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// The built program. Go's own build cache makes this quick when nothing has changed.
+/// The built program.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let program = directory().join("templates");
-        go(Command::new("go").args(["build", "-o"]).arg(&program).arg("./templates"));
-        program
-    })
-}
-
-/// Runs Go in the oracle's module.
-fn go(command: &mut Command) {
-    match command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle")).status() {
-        Ok(status) => assert!(status.success(), "{command:?} failed"),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            panic!("this test compares with Go's own engine: install Go 1.26 or newer (https://go.dev/dl)")
-        }
-        Err(error) => panic!("{command:?}: {error}"),
-    }
-}
-
-fn directory() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target directory").join("oracle")
+    PROGRAM.get_or_init(|| build("templates"))
 }

@@ -26,7 +26,7 @@ impl Tally {
         let verdict = case.judge(&answer);
         *self.verdicts.entry(verdict).or_default() += 1;
         if verdict == Verdict::Differs && self.differences.len() < KEPT {
-            self.differences.push(format!("{case}\n  engine   {answer:?}\n"));
+            self.differences.push(format!("{case}\n  engine   {answer}\n"));
         }
     }
 

@@ -72,7 +72,10 @@ func evaluateOnce(asked question, steps int) result {
 }
 
 // complaints are what Go says of a nil before a function sees it.
-var complaints = []string{"nil pointer evaluating", "index of untyped nil", "index of nil pointer", "invalid value; expected", "got interface {}"}
+var complaints = []string{
+	"nil pointer evaluating", "index of untyped nil", "index of nil pointer", "invalid value; expected", "got interface {}",
+	"interface {} is nil, not map",
+}
 
 // lookForMissing evaluates the case a second time, with a look at every value that is needed.
 func lookForMissing(asked question, steps int) missing {

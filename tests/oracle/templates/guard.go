@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"math"
 	"reflect"
+	"regexp"
+	"regexp/syntax"
 	"strings"
 	"text/template/parse"
 	"time"
@@ -190,6 +193,14 @@ var argumentChecks = map[string]func([]any) string{
 	"replace": func(a []any) string {
 		return product(len(a[1].(string)), strings.Count(a[2].(string), a[0].(string)), "replace")
 	},
+	"regexMatch":                 regexSize,
+	"mustRegexMatch":             regexSize,
+	"regexFind":                  regexSize,
+	"mustRegexFind":              regexSize,
+	"regexFindAll":               regexSize,
+	"mustRegexFindAll":           regexSize,
+	"regexSplit":                 regexSize,
+	"mustRegexSplit":             regexSize,
 	"regexReplaceAll":            regexGrowth,
 	"mustRegexReplaceAll":        regexGrowth,
 	"regexReplaceAllLiteral":     regexGrowth,
@@ -228,7 +239,27 @@ var argumentChecks = map[string]func([]any) string{
 
 func lines(text any) int { return 1 + strings.Count(text.(string), "\n") }
 
-func regexGrowth(a []any) string { return product(len(a[1].(string))+1, len(a[2].(string))+1, "regex") }
+func regexGrowth(a []any) string {
+	if tooLarge := regexSize(a); tooLarge != "" {
+		return tooLarge
+	}
+	return product(len(a[1].(string))+1, len(a[2].(string))+1, "regex")
+}
+
+var repeatCount = regexp.MustCompile(`\{[0-9]{4,}|,[0-9]{4,}\}`)
+
+// regexSize refuses what Go finds too large: the engine has limits of its own. A single count above 1000 is not meant.
+func regexSize(a []any) string {
+	pattern := a[0].(string)
+	var problem *syntax.Error
+	if _, err := syntax.Parse(pattern, syntax.Perl); errors.As(err, &problem) {
+		nested := problem.Code == syntax.ErrInvalidRepeatSize && !repeatCount.MatchString(pattern)
+		if nested || problem.Code == syntax.ErrLarge {
+			return "regex"
+		}
+	}
+	return ""
+}
 
 func chunkCheck(a []any) string {
 	if count := a[0].(int); count > maximumValue {

@@ -62,6 +62,7 @@ var signatures = []signature{
 	{"strings", "b32enc", []string{`"abc"`}},
 	{"strings", "b32dec", []string{`"MFRGG==="`}},
 	{"strings", "duration", []string{`"95"`}},
+	{"strings", "durationRound", []string{`"2h10m5s"`}},
 
 	{"paths", "base", []string{`"/a/b.c"`}},
 	{"paths", "dir", []string{`"/a/b.c"`}},

@@ -23,7 +23,14 @@ pub(super) struct Translation {
 
 /// The expression for the crate, or what Go finds wrong with it.
 pub(super) fn translate(pattern: &str) -> Result<Translation, &'static str> {
-    let mut translator = Translator { rest: pattern, result: String::new(), groups: Vec::new() };
+    let mut translator = Translator {
+        rest: pattern,
+        result: String::new(),
+        groups: Vec::new(),
+        last: 1,
+        largest: 1,
+        enclosing: Vec::new(),
+    };
     while let Some(character) = translator.next() {
         translator.item(character)?;
     }
@@ -34,6 +41,11 @@ struct Translator<'p> {
     rest: &'p str,
     result: String,
     groups: Vec<String>,
+    /// How often the last item is repeated by counts, with all counts inside of it.
+    last: u32,
+    /// The largest such number in the group that is open, and in those around it.
+    largest: u32,
+    enclosing: Vec<u32>,
 }
 
 type Translated<T = ()> = Result<T, &'static str>;
@@ -83,32 +95,29 @@ impl<'p> Translator<'p> {
 
     fn item(&mut self, character: char) -> Translated {
         match character {
+            '*' | '+' | '?' => {
+                self.result.push(character);
+                return self.after_repetition();
+            }
+            '{' => {
+                if let Some((least, most, rest)) = counts(self.rest) {
+                    return self.counted(least, most, rest);
+                }
+            }
+            _ => {}
+        }
+        self.last = 1;
+        match character {
             '\\' => self.escape(),
             '[' => self.class(),
             '(' => self.group(),
-            '{' => match counts(self.rest) {
-                Some((least, most, rest)) => {
-                    if least > MOST_REPETITIONS
-                        || most.is_some_and(|most| most > MOST_REPETITIONS || most < least)
-                    {
-                        return Err("invalid repeat count");
-                    }
-                    let length = self.rest.len() - rest.len();
-                    self.result.push('{');
-                    self.result.push_str(self.rest.get(..length).unwrap_or_default());
-                    self.rest = rest;
-                    self.after_repetition()
-                }
-                None => {
-                    self.literal('{');
-                    Ok(())
-                }
-            },
-            '*' | '+' | '?' => {
-                self.result.push(character);
-                self.after_repetition()
+            ')' => {
+                self.result.push(')');
+                self.last = self.largest;
+                self.largest = self.enclosing.pop().unwrap_or(1).max(self.last);
+                Ok(())
             }
-            '.' | '^' | '$' | '|' | ')' => {
+            '.' | '^' | '$' | '|' => {
                 self.result.push(character);
                 Ok(())
             }
@@ -117,6 +126,22 @@ impl<'p> Translator<'p> {
                 Ok(())
             }
         }
+    }
+
+    /// `{2,5}`: counts in each other may not repeat anything more often than one alone may.
+    fn counted(&mut self, least: u32, most: Option<u32>, rest: &'p str) -> Translated {
+        let count = most.unwrap_or(least);
+        self.last = self.last.saturating_mul(count);
+        if count < least || least > MOST_REPETITIONS || self.last > MOST_REPETITIONS {
+            return Err("invalid repeat count");
+        }
+        self.last = self.last.max(1);
+        self.largest = self.largest.max(self.last);
+        let (counts, _) = self.rest.split_at(self.rest.len() - rest.len());
+        self.result.push('{');
+        self.result.push_str(counts);
+        self.rest = rest;
+        self.after_repetition()
     }
 
     /// The `?` that may follow a repetition. Another repetition right after one is wrong in Go.
@@ -133,40 +158,52 @@ impl<'p> Translator<'p> {
 
     fn group(&mut self) -> Translated {
         self.result.push('(');
-        if !self.accept("?") {
-            self.groups.push(String::new());
-            return Ok(());
-        }
-        if self.accept("P<") || self.accept("<") {
+        if self.accept("?P<") || self.accept("?<") {
             let name = self.take_until(">").ok_or("invalid named capture")?;
             if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
                 return Err("invalid named capture");
             }
             self.groups.push(name.to_owned());
-            return Ok(());
+        } else if self.accept("?") {
+            if !self.flags()? {
+                return Ok(());
+            }
+        } else {
+            self.groups.push(String::new());
         }
-        self.result.push('?');
-        let mut negative = false;
-        let mut any = false;
+        self.enclosing.push(std::mem::replace(&mut self.largest, 1));
+        Ok(())
+    }
+
+    /// The flags after `(?` with what ends them; whether a group begins here.
+    fn flags(&mut self) -> Translated<bool> {
+        let (mut set, mut cleared) = (String::new(), String::new());
+        let mut clears = false;
         loop {
             let flag = self.next().ok_or("missing closing )")?;
+            let flags = if clears { &mut cleared } else { &mut set };
             match flag {
-                'i' | 'm' | 's' | 'U' => any = true,
-                '-' if !negative => {
-                    negative = true;
-                    any = false;
-                }
-                ':' | ')' if !negative || any => {
-                    // The crate knows no group that changes no flag.
-                    if flag == ')' && !any && !negative {
-                        self.result.push(':');
+                // Go takes a flag twice, and the last one counts.
+                'i' | 'm' | 's' | 'U' if flags.contains(flag) => {}
+                'i' | 'm' | 's' | 'U' => {
+                    flags.push(flag);
+                    if clears {
+                        set.retain(|other| other != flag);
                     }
-                    self.result.push(flag);
-                    return Ok(());
+                }
+                '-' if !clears => clears = true,
+                ':' | ')' if !clears || !cleared.is_empty() => {
+                    let minus = if clears { "-" } else { "" };
+                    let begins_group = flag == ':';
+                    // The crate knows no group that changes no flag.
+                    let end =
+                        if !begins_group && set.is_empty() && !clears { ":)" } else { &flag.to_string() };
+                    // Writing to a String cannot fail.
+                    let _ = write!(self.result, "?{set}{minus}{cleared}{end}");
+                    return Ok(begins_group);
                 }
                 _ => return Err("invalid or unsupported Perl syntax"),
             }
-            self.result.push(flag);
         }
     }
 
@@ -192,17 +229,16 @@ impl<'p> Translator<'p> {
                 }
             }
             'p' | 'P' => self.property(character)?,
-            other => match ascii_class(other) {
-                Some(class) => {
+            other => {
+                if let Some(class) = ascii_class(other) {
                     self.result.push_str(if other.is_ascii_uppercase() { "[^" } else { "[" });
                     self.result.push_str(class);
                     self.result.push(']');
-                }
-                None => {
+                } else {
                     let literal = self.escaped(other)?;
                     self.literal(literal);
                 }
-            },
+            }
         }
         Ok(())
     }

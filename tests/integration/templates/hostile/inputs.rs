@@ -177,7 +177,7 @@ const SHORT: &[(&str, &str)] = &[
         "a long text compared again and again",
         "{{ $x := print .text }}{{ range until 1000000 }}{{ eq $x $.text }}{{ end }}",
     ),
-    ("a long text counted in characters", r#"{{ range until 100000 }}{{ range $.text }}{{ end }}{{ end }}"#),
+    ("a long text counted in characters", "{{ range until 100000 }}{{ range $.text }}{{ end }}{{ end }}"),
     ("JSON nested deeply", r#"{{ mustFromJson (repeat 100000 "[") }}"#),
     (
         "JSON nested deeply and closed",
@@ -185,7 +185,7 @@ const SHORT: &[(&str, &str)] = &[
     ),
     (
         "JSON read again and again",
-        r#"{{ $x := toJson .list }}{{ range until 1000000 }}{{ $_ := fromJson $x }}{{ end }}"#,
+        "{{ $x := toJson .list }}{{ range until 1000000 }}{{ $_ := fromJson $x }}{{ end }}",
     ),
     (
         "a map grown",
@@ -198,7 +198,7 @@ const SHORT: &[(&str, &str)] = &[
     ("chunks of nothing", "{{ chunk 9223372036854775807 .list }}{{ chunk 0 .list }}"),
     (
         "a plucked crowd",
-        r#"{{ range until 1000000 }}{{ $_ := keys $.map $.map $.map $.map }}{{ $_ := toString $.list }}{{ end }}"#,
+        "{{ range until 1000000 }}{{ $_ := keys $.map $.map $.map $.map }}{{ $_ := toString $.list }}{{ end }}",
     ),
 ];
 
@@ -225,11 +225,17 @@ fn long() -> Vec<Input> {
         input("5,000 definitions in each other", nested("{{define \"a\"}}", "x", "{{end}}", 5_000)),
         input("300,000 bytes", "x".repeat(300_000)),
         input("80,000 openings", "{{".repeat(80_000)),
-        input("a long path", format!("{{{{ .map{} }}}}{{{{ fail \"end\" }}}}", ".a".repeat(100_000))),
+        input(
+            "a long path",
+            format!("{{{{ if .map{} }}}}{{{{ end }}}}{{{{ fail \"end\" }}}}", ".c".repeat(100_000)),
+        ),
         input("a long pipeline", format!("{{{{ 1{} }}}}{{{{ fail \"end\" }}}}", " | print".repeat(20_000))),
         input("many arguments", format!("{{{{ print{} }}}}{{{{ fail \"end\" }}}}", " 1".repeat(100_000))),
         input("many variables", format!("{}{{{{ fail \"end\" }}}}", "{{$x:=1}}".repeat(25_000))),
-        input("many wide verbs", format!("{{{{ printf \"{}\" }}}}", "%999999d".repeat(20_000))),
+        input(
+            "many wide verbs",
+            format!("{{{{ printf \"{}\" }}}}{{{{ fail \"end\" }}}}", "%999999d".repeat(20_000)),
+        ),
         input("a long number", format!("{{{{ {} }}}}", "9".repeat(200_000))),
         input("a comment never closed", format!("{{{{/*{}", "*".repeat(200_000))),
         input("a string never closed", format!("{{{{ \"{}", "\\\"".repeat(100_000))),
