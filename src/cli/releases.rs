@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::terminal;
 use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::names::{ReleaseName, Revision};
-use crate::release::{Files, Limits, Loaded, Release};
+use crate::release::{Limits, Loaded, Release};
 use crate::source::git::{Checkout, GitError};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
@@ -90,13 +90,7 @@ impl Releases {
 
     /// One release, checked.
     pub(super) fn load(&self, name: &ReleaseName) -> Result<Loaded, SourceError> {
-        Ok(self.read(name)?.load(&self.limits)?)
-    }
-
-    /// The files of one release, unpacked.
-    pub(super) fn unpacked(&self, name: &ReleaseName) -> Result<Files, SourceError> {
-        let files = self.read(name)?.files;
-        Ok(Release::unpacked(name, &files, &self.limits)?.into_owned())
+        self.read(name)?.load(&self.limits)
     }
 
     /// The releases of the same stack and channel as `wanted`, which contents may come from, and those of `wanted`
@@ -127,8 +121,7 @@ impl Releases {
     fn entry(&self, name: &ReleaseName, pins: &Pins) -> Result<(Release, Revision), CliError> {
         let files = self.read(name)?;
         let revision = pins.of(&files)?;
-        let loaded = files.load(&self.limits).map_err(SourceError::from)?;
-        Ok((loaded.release, revision))
+        Ok((files.load(&self.limits)?.release, revision))
     }
 }
 

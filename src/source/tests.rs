@@ -83,7 +83,7 @@ fn a_directory_over_the_limits() {
         scratch.write(name, "12345");
     }
     let read = |limits: Limits| match directory::read(&scratch.0, &limits) {
-        Err(SourceError::Unusable(findings)) => findings.to_string(),
+        Err(SourceError::Unusable { findings, .. }) => findings.to_string(),
         other => panic!("{other:?}"),
     };
     let message = "error: LimitExceeded: c: with this file there are more than the 14 allowed bytes";
@@ -99,7 +99,7 @@ fn special_files_and_names_that_are_not_text() {
     let scratch = Scratch::new("special");
     let _socket = std::os::unix::net::UnixListener::bind(scratch.0.join("s")).unwrap();
     fs::write(scratch.0.join(std::ffi::OsStr::from_bytes(b"a\xff")), "x").unwrap();
-    let Err(SourceError::Unusable(findings)) = directory::read(&scratch.0, &Limits::default()) else {
+    let Err(SourceError::Unusable { findings, .. }) = directory::read(&scratch.0, &Limits::default()) else {
         panic!("it was read")
     };
     let told: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.file.as_str())).collect();
