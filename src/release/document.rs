@@ -189,12 +189,11 @@ pub(super) fn read_text<'a>(
         Ok(text) => Some(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
             let before = content.get(..error.valid_up_to()).unwrap_or_default();
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
-            let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            let column =
-                1 + String::from_utf8_lossy(before.get(start..).unwrap_or_default()).chars().count() as u64;
+            let before = String::from_utf8_lossy(before);
+            let line = 1 + before.matches('\n').count() as u64;
+            let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
             let finding = Finding::error(Reason::InvalidYaml, path, "the file is not UTF-8: a wrong byte");
-            findings.push(finding.on(line, column, None));
+            findings.push(finding.at(line, column, &String::from_utf8_lossy(content)));
             None
         }
     }

@@ -86,9 +86,11 @@ fn a_directory_over_the_limits() {
         Err(SourceError::Unusable { findings, .. }) => findings.to_string(),
         other => panic!("{other:?}"),
     };
-    let message = "error: LimitExceeded: c: with this file there are more than the 14 allowed bytes";
+    let hint = "\n  hint: remove what the release does not need, or split the file";
+    let message =
+        format!("error: LimitExceeded: c: with this file there are more than the 14 allowed bytes{hint}");
     assert_eq!(read(Limits { unpacked: 14, ..Limits::default() }), message);
-    let message = "error: LimitExceeded: there are more than the 2 allowed files";
+    let message = format!("error: LimitExceeded: there are more than the 2 allowed files{hint}");
     assert_eq!(read(Limits { entries: 2, ..Limits::default() }), message);
     assert!(directory::read(&scratch.0, &Limits { unpacked: 15, entries: 3, ..Limits::default() }).is_ok());
 }

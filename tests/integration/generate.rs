@@ -170,6 +170,67 @@ fn somebody_elses_kustomize_root_is_refused() {
     assert_eq!(example.files().len(), 1);
 }
 
+/// A copy of the example's first release in which `old` is `new` in a file.
+fn broken(name: &str, file: &str, old: &str, new: &str) -> PathBuf {
+    let directory = scratch(name);
+    copy(Path::new(&examples("stack/releases/docker-demo-1-34-v1")), &directory);
+    let release = directory.join("docker-demo-1-34-v1");
+    let path = release.join(file);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(old), "{} has no {old:?}", path.display());
+    fs::write(path, text.replacen(old, new, 1)).unwrap();
+    release
+}
+
+fn generate_release(release: &Path) -> Run {
+    let settings = examples("clusterstack.yaml");
+    let release = release.to_str().unwrap();
+    stackflux(&["generate", release, "--settings", &settings, "--revision", REVISION])
+}
+
+#[test]
+fn an_unusable_release_is_named_with_its_errors() {
+    let release = broken("unusable", "clusteraddon.yaml", "action: apply", "action: aply");
+    let run = generate_release(&release);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    let expected = format!(
+        "✗ {}: the release cannot be used:\nerror: UnknownAction: clusteraddon.yaml:",
+        release.canonicalize().unwrap().display()
+    );
+    assert!(run.stderr.starts_with(&expected), "{}", run.stderr);
+}
+
+#[test]
+fn stages_without_effect_are_told_of_once() {
+    let wait = "action: apply\n      waitForPreCondition: \
+                {objects: [{key: a, apiVersion: v1, kind: Node, name: a}], conditions: 'true'}";
+    for (name, stage) in [("waits", wait), ("deletes", "action: delete")] {
+        let run = generate_release(&broken(name, "clusteraddon.yaml", "action: apply", stage));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let told: Vec<_> = run.stderr.lines().filter(|line| line.contains("no effect yet")).collect();
+        let expected = "! docker-demo-1-34-v1: conditions to wait for and the action delete have no effect yet; \
+                        clusteraddon.yaml has them for cni";
+        assert_eq!(told, [expected]);
+    }
+    let run = generate_release(Path::new(&examples("stack/releases/docker-demo-1-34-v1")));
+    assert!(!run.stderr.contains("no effect yet"), "{}", run.stderr);
+}
+
+/// A failed `kubectl get` before the pipe must not read as "there are no Clusters": their files would be removed.
+#[test]
+fn nothing_at_all_is_not_an_empty_list() {
+    let example = Example::new("nothing");
+    example.generate();
+    let files = example.files();
+    for name in ["one", "two"] {
+        fs::write(example.clusters.join(format!("{name}.yaml")), "# nothing\n").unwrap();
+    }
+    let run = example.generate();
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("clusters: there is no Kubernetes object"), "{}", run.stderr);
+    assert_eq!(example.files(), files);
+}
+
 #[test]
 fn a_release_that_changed_after_it_was_pinned_is_refused() {
     let example = Example::new("mutated");
