@@ -321,6 +321,16 @@ fn many_differences_are_counted() {
 }
 
 #[test]
+fn a_repository_without_a_commit() {
+    let scratch = Scratch::new("unborn");
+    git2::Repository::init(&scratch.0).unwrap();
+    let release = scratch.release(NAME);
+    let error = check(&release).unwrap_err();
+    assert_eq!((error.reason(), error.hint().is_some()), ("NotCommitted", true));
+    assert!(error.to_string().ends_with("this Git repository has no commit yet"), "{error}");
+}
+
+#[test]
 fn no_work_tree_no_pin() {
     let scratch = Scratch::new("plain");
     let release = scratch.release(NAME);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::git::{commit_and_push, git};
 use crate::support::{Run, copy, scratch, stackflux};
 
 /// The commit that the README and the golden output pin the example to.
@@ -186,6 +187,33 @@ fn generate_release(release: &Path) -> Run {
     let settings = examples("clusterstack.yaml");
     let release = release.to_str().unwrap();
     stackflux(&["generate", release, "--settings", &settings, "--revision", REVISION])
+}
+
+#[test]
+fn a_release_where_flux_will_not_look_is_refused() {
+    let directory = scratch("elsewhere");
+    fs::create_dir(directory.join("below")).unwrap();
+    copy(Path::new(&examples("stack/releases")), &directory.join("below"));
+    git(&directory, &["init", "--quiet"]);
+    let remote = scratch("elsewhere-remote");
+    git(&remote, &["init", "--quiet", "--bare"]);
+    let commit = commit_and_push(&directory, remote.to_str().unwrap(), "releases");
+    let release = directory.join("below/releases/docker-demo-1-34-v1");
+    let generate =
+        |settings: &str| stackflux(&["generate", release.to_str().unwrap(), "--settings", settings]);
+    let run = generate(&examples("clusterstack.yaml"));
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    let expected = "✗ docker-demo-1-34-v1 is at below/releases/docker-demo-1-34-v1 in this work tree, and the \
+                    ClusterStack's source has releases below releases\n\
+                    → give the ClusterStack's source the path below/releases (--settings), or name the commit of the \
+                    other repository (--revision)\n";
+    assert_eq!(run.stderr, expected);
+    let settings = fs::read_to_string(examples("clusterstack.yaml")).unwrap();
+    let own = directory.join("clusterstack.yaml");
+    fs::write(&own, settings.replace("path: releases\n", "path: ./below/releases/\n")).unwrap();
+    let run = generate(own.to_str().unwrap());
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert!(run.stdout.contains(&format!("commit: {commit}\n")), "{}", run.stdout);
 }
 
 #[test]
