@@ -39,7 +39,7 @@ fn release(name: &str, value: &str) -> Release {
     ] {
         files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
     }
-    Release::load(&name, &files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+    Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
 }
 
 fn catalog(releases: &[&Release]) -> Catalog {

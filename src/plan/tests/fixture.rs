@@ -100,5 +100,5 @@ fn load(version: &str, ccm_template: &str) -> Release {
         files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
     }
     let name = format!("docker-demo-1-34-{version}").parse().unwrap();
-    Release::load(&name, &files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+    Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
 }

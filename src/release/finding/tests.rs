@@ -10,7 +10,12 @@ fn a_finding_shows_its_place() {
         Finding::error(Reason::MissingFile, "a.yaml", "what").to_string(),
         "error: MissingFile: a.yaml: what"
     );
-    assert_eq!(Finding::error(Reason::LimitExceeded, "", "what").to_string(), "error: LimitExceeded: what");
+    assert_eq!(Finding::error(Reason::InvalidYaml, "", "what").to_string(), "error: InvalidYaml: what");
+    assert_eq!(
+        Finding::error(Reason::SpecialFile, "a", "what").to_string(),
+        "error: SpecialFile: a: what\n  hint: remove it",
+        "a reason with one remedy brings it along"
+    );
 }
 
 #[test]

@@ -98,13 +98,8 @@ fn a_file_that_is_not_yaml() {
     assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidYaml, STAGES));
     assert!(finding.line.is_some() && finding.text.is_some(), "{finding}");
     let finding = Stack::good().with_bytes("metadata.yaml", b"a: b\nc: \xff\n".to_vec()).refused();
-    expect(
-        &finding,
-        Reason::InvalidYaml,
-        "metadata.yaml",
-        None,
-        "the file is not UTF-8: a wrong byte in line 2",
-    );
+    expect(&finding, Reason::InvalidYaml, "metadata.yaml", 2, "the file is not UTF-8: a wrong byte");
+    assert_eq!(finding.column, Some(4));
 }
 
 #[test]
@@ -139,6 +134,49 @@ fn an_unknown_action() {
 }
 
 #[test]
+fn a_bad_stage_hides_nothing_of_its_addon_and_makes_up_nothing() {
+    let stack = Stack::good().with("cluster-addon/ccm/Chart.yaml", "apiVersion: v2\nname: CCM\n").replacing(
+        STAGES,
+        "- name: ccm\n      action: apply",
+        "- name: ccm\n      action: aply",
+    );
+    let told = |stack: &Stack| -> Vec<_> {
+        stack.load().unwrap_err().iter().map(|finding| (finding.reason, finding.line)).collect()
+    };
+    assert_eq!(told(&stack), [(Reason::InvalidChart, Some(1)), (Reason::UnknownAction, Some(8))]);
+    let stack = stack.with(STAGES, "addonStages: [\n");
+    assert_eq!(told(&stack), [(Reason::InvalidChart, Some(1)), (Reason::InvalidYaml, Some(1))]);
+}
+
+#[test]
+fn names_too_long_for_a_helm_release() {
+    let with_addon = |length: usize, file: &str| {
+        let name = "a".repeat(length);
+        let stack = Stack::good().replacing(STAGES, "- name: ccm", &format!("- name: {name}"));
+        let files = stack.without("cluster-addon/ccm/Chart.yaml").without("cluster-addon/ccm/overwrite.yaml");
+        files.with(&format!("cluster-addon/{name}/{file}"), "name: long\nversion: v1\n")
+    };
+    with_addon(53, "Chart.yaml").clean();
+    with_addon(54, "manifest.yaml").clean();
+    let name = "a".repeat(54);
+    let message = format!("{name} becomes the name of a Helm release, and has 54 characters: Helm allows 53");
+    let finding = with_addon(54, "Chart.yaml").refused();
+    expect(&finding, Reason::InvalidName, &format!("cluster-addon/{name}"), None, &message);
+    let mut stack = Stack::single();
+    stack.name = format!("openstack-{}-1-34-v2", "a".repeat(40));
+    expect(
+        &stack.refused(),
+        Reason::InvalidName,
+        "",
+        None,
+        &format!(
+            "openstack-{}-1-34 becomes the name of a Helm release, and has 55 characters: Helm allows 53",
+            "a".repeat(40)
+        ),
+    );
+}
+
+#[test]
 fn booleans_are_strict_in_stages() {
     let text = "- name: ccm\n      action: apply";
     let finding = Stack::good().replacing(STAGES, text, "- name: ccm\n      action: yes").refused();
@@ -163,6 +201,11 @@ fn a_stage_without_its_directory() {
     let message = "the stage names the addon cmm, and there is no directory cluster-addon/cmm";
     expect(&finding, Reason::StageWithoutDirectory, STAGES, 7, message);
     assert_eq!(finding.hint.as_deref(), Some("directories that are there: ccm, cni, storage-classes"));
+    let stages = "addonStages:\n  AfterClusterUpgrade: [{name: cni, action: apply}]\n";
+    let finding =
+        Stack::single().without("cluster-addon/Chart.yaml").without("cluster-addon/templates/all.yaml");
+    let finding = finding.with(STAGES, stages).refused();
+    assert_eq!(finding.hint.as_deref(), Some("cluster-addon/ has no directory: there is one for each addon"));
 }
 
 #[test]
@@ -320,9 +363,7 @@ fn everything_is_told_at_once_and_in_order() {
         .unwrap_err();
     let told: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.line)).collect();
     let expected = [
-        (Reason::AddonWithoutStage, None),
         (Reason::InvalidChart, Some(1)),
-        (Reason::AddonWithoutStage, None),
         (Reason::StageWithoutDirectory, Some(7)),
         (Reason::UnknownAction, Some(8)),
         (Reason::UnknownHook, Some(9)),
@@ -332,6 +373,6 @@ fn everything_is_told_at_once_and_in_order() {
     let lines = findings.to_string();
     assert_eq!(
         lines.lines().filter(|line| line.starts_with("error: ") || line.starts_with("warning: ")).count(),
-        7
+        5
     );
 }
