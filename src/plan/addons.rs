@@ -6,7 +6,7 @@ use super::object::{PlannedObject, Step, metadata};
 use super::{PlanError, ReleaseInputs, presets};
 use crate::api::{Reason, labels};
 use crate::foreign::capi::Cluster;
-use crate::foreign::flux::helm::{Dependency, HelmReleaseSpec};
+use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec};
 use crate::foreign::flux::kustomize::KustomizationSpec;
 use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
 use crate::gate::Hold;
@@ -14,7 +14,7 @@ use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
 use crate::names::{AddonName, NameError, ObjectName};
 use crate::release::values::read_values;
-use crate::release::{Addon, ValuesTemplate};
+use crate::release::{Addon, Form, ValuesTemplate};
 use crate::template::RenderError;
 
 /// Where addons and Helm's record of them go.
@@ -85,10 +85,14 @@ fn dependencies<'a>(
 }
 
 /// An entry of `dependsOn`. An expression replaces Flux's own check, so it is complete: the dependency has this
-/// release's chart, and Flux has seen and finished it.
+/// release's chart, and Flux has tried exactly that and is done with it. Flux notes a generation as observed also while
+/// an object is suspended, with the old `Ready` beside it; what was tried last tells the two apart. Each `has` is for a
+/// dependency whose status is still empty: without it the expression fails instead of being false.
 fn dependency(cluster: &Cluster, addon: &AddonName, content: &Content) -> Result<Dependency, NameError> {
     let ready_expr = format!(
-        "dep.spec.chartRef.name == '{}' && dep.status.observedGeneration == dep.metadata.generation && \
+        "has(dep.spec.chartRef) && dep.spec.chartRef.name == '{}' && has(dep.status.lastAttemptedGeneration) && \
+         dep.status.lastAttemptedGeneration == dep.metadata.generation && \
+         dep.status.observedGeneration == dep.metadata.generation && has(dep.status.conditions) && \
          dep.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
         content.chart
     );
@@ -112,12 +116,13 @@ fn helm_release(
     let effective = presets::addon(&stack.flux, &addon.name);
     let depends_on = needed.iter().map(|(name, content)| dependency(&cluster.cluster, name, content));
     let depends_on = depends_on.collect::<Result<_, _>>()?;
-    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist.
+    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist. It depends on
+    // the form and not on how many addons there are: Flux uninstalls a release whose storage namespace changes.
     let adopted = format!("{}-helm", addon.name);
-    let (release_name, storage_namespace) = match stack.flux.adopt {
-        true if inputs.release.addons.len() > 1 => (ADOPTED_RELEASE, adopted.as_str()),
-        true => (ADOPTED_RELEASE, NAMESPACE),
-        false => (addon.name.as_str(), NAMESPACE),
+    let (release_name, storage_namespace) = match (stack.flux.adopt, inputs.release.form) {
+        (true, Form::MultiStage) => (ADOPTED_RELEASE, adopted.as_str()),
+        (true, Form::SingleChart) => (ADOPTED_RELEASE, NAMESPACE),
+        (false, _) => (addon.name.as_str(), NAMESPACE),
     };
     let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
     let spec = HelmReleaseSpec {
@@ -138,6 +143,7 @@ fn helm_release(
         install: effective.install(),
         upgrade: effective.upgrade(),
         drift_detection: effective.drift_detection(),
+        common_metadata: Some(content_mark(content)),
         values,
     };
     PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
@@ -170,6 +176,13 @@ fn manifests(
         timeout: &effective.timeout,
     };
     PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
+}
+
+/// The digest of the content on every object of the chart. helm-controller takes a chart for another one by its name and
+/// version alone. Two contents that came into the repository with one commit have the same, and without this it would
+/// leave the old one installed and say that it is ready.
+fn content_mark(content: &Content) -> CommonMetadata {
+    CommonMetadata { annotations: [(labels::CONTENT_DIGEST, content.digest.to_string())].into() }
 }
 
 fn kube_config<'a>(inputs: &'a ReleaseInputs, secret: &'a str) -> KubeConfig<'a> {
