@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::dependencies::Needed;
 use super::object::{PlannedObject, Step, metadata};
-use super::{PlanError, ReleaseInputs, presets};
+use super::{PlanError, ReleaseInputs, dependencies, presets};
 use crate::api::{Reason, labels};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec};
@@ -32,12 +33,15 @@ pub(super) fn addon(
     addon: &Addon,
     content: &Content,
 ) -> Result<Outcome, PlanError> {
+    let needed = match dependencies::of(inputs, addon) {
+        Ok(needed) => needed,
+        Err(hold) => return Ok(Err(hold)),
+    };
     if !addon.is_chart() {
         return manifests(inputs, cluster, addon, content).map(Ok);
     }
-    let rendered = addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster));
-    match rendered.and_then(|values| Ok((values, dependencies(inputs, addon)?))) {
-        Ok((values, needed)) => helm_release(inputs, cluster, addon, content, values, &needed).map(Ok),
+    match addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster)) {
+        Ok(values) => helm_release(inputs, cluster, addon, content, values, &needed).map(Ok),
         Err(hold) => Ok(Err(hold)),
     }
 }
@@ -62,43 +66,6 @@ pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<St
         .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
 }
 
-/// The addons that must be ready before this one: what its settings declare.
-fn dependencies<'a>(
-    inputs: &'a ReleaseInputs,
-    addon: &Addon,
-) -> Result<Vec<(&'a AddonName, &'a Content)>, Hold> {
-    let settings = inputs.stack.flux.addons.get(addon.name.as_str());
-    let names = settings.map(|settings| settings.depends_on.as_slice()).unwrap_or_default();
-    let find = |name: &String| {
-        let charts = inputs.release.addons.iter().filter(|other| other.is_chart());
-        let found = charts.map(|other| &other.name).find(|other| other.as_str() == name);
-        let content = found.and_then(|found| Some((found, inputs.contents.addons.get(found)?)));
-        content.ok_or_else(|| Hold {
-            reason: Reason::DependencyNotFound,
-            message: format!(
-                "spec.flux.addons.{}.dependsOn names {name:?}, which is no chart of release {}",
-                addon.name, inputs.release.name
-            ),
-        })
-    };
-    names.iter().map(find).collect()
-}
-
-/// An entry of `dependsOn`. An expression replaces Flux's own check, so it is complete: the dependency has this
-/// release's chart, and Flux has tried exactly that and is done with it. Flux notes a generation as observed also while
-/// an object is suspended, with the old `Ready` beside it; what was tried last tells the two apart. Each `has` is for a
-/// dependency whose status is still empty: without it the expression fails instead of being false.
-fn dependency(cluster: &Cluster, addon: &AddonName, content: &Content) -> Result<Dependency, NameError> {
-    let ready_expr = format!(
-        "has(dep.spec.chartRef) && dep.spec.chartRef.name == '{}' && has(dep.status.lastAttemptedGeneration) && \
-         dep.status.lastAttemptedGeneration == dep.metadata.generation && \
-         dep.status.observedGeneration == dep.metadata.generation && has(dep.status.conditions) && \
-         dep.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
-        content.chart
-    );
-    Ok(Dependency { name: object_name(cluster, addon)?.to_string(), ready_expr })
-}
-
 /// The name of an addon's object. Addon names have no dot, so that different pairs have different names.
 fn object_name(cluster: &Cluster, addon: &AddonName) -> Result<ObjectName, NameError> {
     ObjectName::bounded(&format!("{}.{addon}", cluster.name()))
@@ -110,12 +77,15 @@ fn helm_release(
     addon: &Addon,
     content: &Content,
     values: Map<String, Value>,
-    needed: &[(&AddonName, &Content)],
+    needed: &[Needed],
 ) -> Result<PlannedObject, PlanError> {
     let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
     let effective = presets::addon(&stack.flux, &addon.name);
-    let depends_on = needed.iter().map(|(name, content)| dependency(&cluster.cluster, name, content));
-    let depends_on = depends_on.collect::<Result<_, _>>()?;
+    let depends_on = needed.iter().map(|needed| {
+        let name = object_name(&cluster.cluster, needed.addon)?.to_string();
+        Ok(Dependency { name, ready_expr: needed.ready_expression() })
+    });
+    let depends_on = depends_on.collect::<Result<_, NameError>>()?;
     // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist. It depends on
     // the form and not on how many addons there are: Flux uninstalls a release whose storage namespace changes.
     let adopted = format!("{}-helm", addon.name);

@@ -168,7 +168,8 @@ fn a_stage_without_its_directory() {
 #[test]
 fn an_addon_name_that_cannot_be_an_object_s() {
     let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: ../ccm").refused();
-    let message = "\"../ccm\" is not a DNS label: lower-case letters, digits and '-', at most 63 characters";
+    let message =
+        "\"../ccm\" is not an addon's name: lower-case letters, digits and '-', at most 53 characters";
     expect(&finding, Reason::InvalidName, STAGES, 7, message);
 }
 
