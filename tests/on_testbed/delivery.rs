@@ -143,7 +143,12 @@ fn examples(below: &str) -> PathBuf {
 
 /// Name, generation, and Helm's revision of what is deployed.
 fn state(release: &Value) -> (String, i64, i64) {
-    let number = |pointer: &str| release.pointer(pointer).and_then(Value::as_i64).unwrap();
+    let number = |pointer: &str| {
+        release
+            .pointer(pointer)
+            .and_then(Value::as_i64)
+            .unwrap_or_else(|| panic!("no number at {pointer}: {release:#}"))
+    };
     let name = text(release, "/metadata/name").to_owned();
     (name, number("/metadata/generation"), number("/status/history/0/version"))
 }
