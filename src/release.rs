@@ -174,7 +174,6 @@ impl Release {
         let metadata = metadata::read(name, files, limits, findings);
         let cluster_class = Chart::read(files, CLUSTER_CLASS, limits, findings);
         class::check(name, files, limits, findings);
-        addons::check_release_name("", &name.prefix(), findings);
         let (form, stages, addons) = match stages::read(files, limits, findings) {
             Some((stages, complete)) => {
                 let addons = addons::read_staged(files, &stages, complete, limits, findings);

@@ -87,24 +87,9 @@ fn read_addon(
         }
         return Some(Addon { name, kind: AddonKind::Manifests, path, digest, template: None });
     }
-    check_release_name(&path, name.as_str(), findings);
     let template = read_template(files, &path, limits, findings);
     let kind = AddonKind::Chart(Box::new(Chart::read(files, &path, limits, findings)?));
     Some(Addon { name, kind, path, digest, template })
-}
-
-/// The most characters of a Helm release's name: `MaxReleaseNameLen` of Helm, `spec.releaseName` of helm-controller.
-const LONGEST_RELEASE_NAME: usize = 53;
-
-/// Refuses a Helm release's name that Flux's API would refuse in the `HelmRelease`.
-pub(super) fn check_release_name(path: &str, name: &str, findings: &mut Findings) {
-    let length = name.len();
-    if length > LONGEST_RELEASE_NAME {
-        let message = format!(
-            "{name} becomes the name of a Helm release, and has {length} characters: Helm allows {LONGEST_RELEASE_NAME}"
-        );
-        findings.push(Finding::error(Reason::InvalidName, path, message).hint("choose a shorter name"));
-    }
 }
 
 /// The values template of the chart in this directory. The common one is parsed for each chart that it is for; what is

@@ -149,34 +149,6 @@ fn a_bad_stage_hides_nothing_of_its_addon_and_makes_up_nothing() {
 }
 
 #[test]
-fn names_too_long_for_a_helm_release() {
-    let with_addon = |length: usize, file: &str| {
-        let name = "a".repeat(length);
-        let stack = Stack::good().replacing(STAGES, "- name: ccm", &format!("- name: {name}"));
-        let files = stack.without("cluster-addon/ccm/Chart.yaml").without("cluster-addon/ccm/overwrite.yaml");
-        files.with(&format!("cluster-addon/{name}/{file}"), "name: long\nversion: v1\n")
-    };
-    with_addon(53, "Chart.yaml").clean();
-    with_addon(54, "manifest.yaml").clean();
-    let name = "a".repeat(54);
-    let message = format!("{name} becomes the name of a Helm release, and has 54 characters: Helm allows 53");
-    let finding = with_addon(54, "Chart.yaml").refused();
-    expect(&finding, Reason::InvalidName, &format!("cluster-addon/{name}"), None, &message);
-    let mut stack = Stack::single();
-    stack.name = format!("openstack-{}-1-34-v2", "a".repeat(40));
-    expect(
-        &stack.refused(),
-        Reason::InvalidName,
-        "",
-        None,
-        &format!(
-            "openstack-{}-1-34 becomes the name of a Helm release, and has 55 characters: Helm allows 53",
-            "a".repeat(40)
-        ),
-    );
-}
-
-#[test]
 fn booleans_are_strict_in_stages() {
     let text = "- name: ccm\n      action: apply";
     let finding = Stack::good().replacing(STAGES, text, "- name: ccm\n      action: yes").refused();
@@ -211,7 +183,8 @@ fn a_stage_without_its_directory() {
 #[test]
 fn an_addon_name_that_cannot_be_an_object_s() {
     let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: ../ccm").refused();
-    let message = "\"../ccm\" is not a DNS label: lower-case letters, digits and '-', at most 63 characters";
+    let message =
+        "\"../ccm\" is not an addon's name: lower-case letters, digits and '-', at most 53 characters";
     expect(&finding, Reason::InvalidName, STAGES, 7, message);
 }
 
