@@ -1,6 +1,6 @@
 # The one entry for people. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help testbed testbed-down build check test test-shared clean
+.PHONY: help testbed testbed-down build check test test-shared fuzz clean
 
 CARGO ?= cargo
 # What the pure core must not depend on (docs: the core cannot do I/O).
@@ -35,6 +35,16 @@ test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../sh
 test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)
 	@test -d "$$STACKFLUX_SHARED" || { echo "$$STACKFLUX_SHARED is not a directory: set STACKFLUX_SHARED" >&2; exit 1; }
 	$(CARGO) test --locked --test shared_content
+
+SECONDS ?= 30
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard tests/fuzz/fuzz_targets/*.rs)))
+
+fuzz: $(FUZZ_TARGETS:%=fuzz-%) ## feed hostile bytes to every parser, SECONDS=30 for each; needs nightly Rust and cargo-fuzz
+
+fuzz-%:
+	mkdir -p tests/fuzz/corpus/$*
+	$(CARGO) +nightly fuzz run --fuzz-dir tests/fuzz $* tests/fuzz/corpus/$* tests/fuzz/seeds/$* -- \
+		-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict))
 
 clean: ## stop the testbed and remove what was built (not the testbed's cache of components)
 	@test ! -e $(or $(CARGO_TARGET_DIR),target)/testbed/up/state.json || $(MAKE) testbed-down
