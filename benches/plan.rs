@@ -151,7 +151,7 @@ fn release() -> Release {
     for (path, content) in release_files() {
         files.insert(&path, File { content: content.into_bytes(), executable: false }).unwrap();
     }
-    Release::load(&RELEASE.parse().unwrap(), &files, &Limits::default()).unwrap().release
+    Release::load(&RELEASE.parse().unwrap(), files, &Limits::default()).unwrap().release
 }
 
 /// Renders, plans and writes YAML: how many bytes it is.

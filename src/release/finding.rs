@@ -232,8 +232,9 @@ impl fmt::Display for Finding {
         if let (Some(line), Some(text)) = (self.line, &self.text) {
             let number = line.to_string();
             write!(f, "\n  {number} | {}", Printable(text))?;
-            if let Some(before) = self.column.and_then(|column| usize::try_from(column).ok()?.checked_sub(1))
-            {
+            let before = self.column.and_then(|column| usize::try_from(column).ok()?.checked_sub(1));
+            // Beyond the part of the line that is shown there is nothing to point at.
+            if let Some(before) = before.filter(|before| *before <= text.chars().count()) {
                 write!(f, "\n  {:width$} | {:before$}^", "", "", width = number.len())?;
             }
         }

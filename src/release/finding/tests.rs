@@ -30,6 +30,14 @@ fn a_long_line_is_cut_and_a_missing_one_is_none() {
 }
 
 #[test]
+fn a_place_beyond_the_part_of_a_line_that_is_shown_is_not_pointed_at() {
+    let long = format!("{}: [", "x".repeat(70_000));
+    let shown = Finding::error(Reason::InvalidYaml, "a", "b").at(1, 70_002, &long).to_string();
+    assert!(shown.starts_with("error: InvalidYaml: a:1:70002: b\n  1 | xxx"), "{shown}");
+    assert!(!shown.contains('^') && shown.ends_with('…'), "{shown}");
+}
+
+#[test]
 fn findings_are_sorted_by_place_and_told_once() {
     let at = |file: &str, line| Finding::error(Reason::InvalidYaml, file, "x").at(line, 1, "");
     let mut findings = Findings::default();
