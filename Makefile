@@ -1,6 +1,6 @@
 # The one entry for people. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help testbed testbed-down build check test test-shared conformance clean
+.PHONY: help testbed testbed-down build check test test-shared conformance fuzz bench clean
 
 CARGO ?= cargo
 # What the pure core must not depend on (docs: the core cannot do I/O).
@@ -38,6 +38,20 @@ test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SH
 
 conformance: ## write tests/conformance anew, from what Go's own template engine says
 	cd tests/oracle && go run ./templates conformance --out ../conformance
+
+bench: ## what plans and hostile templates cost, in figures; fails when a bar is missed
+	$(CARGO) bench --locked --bench plan
+	$(CARGO) bench --locked --bench hostile
+
+SECONDS ?= 30
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard tests/fuzz/fuzz_targets/*.rs)))
+
+fuzz: $(FUZZ_TARGETS:%=fuzz-%) ## feed hostile bytes to every parser, SECONDS=30 for each; needs nightly Rust and cargo-fuzz
+
+fuzz-%:
+	mkdir -p tests/fuzz/corpus/$*
+	$(CARGO) +nightly fuzz run --fuzz-dir tests/fuzz $* tests/fuzz/corpus/$* tests/fuzz/seeds/$* -- \
+		-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict))
 
 clean: ## stop the testbed and remove what was built (not the testbed's cache of components)
 	@test ! -e $(or $(CARGO_TARGET_DIR),target)/testbed/up/state.json || $(MAKE) testbed-down

@@ -13,6 +13,9 @@ use sha2::{Digest as _, Sha256};
 /// The longest name that Flux can put into a label.
 pub const MAX_OBJECT_NAME: usize = 63;
 
+/// The longest name of a Helm release (`chart/common/util` of Helm; the `releaseName` of a `HelmRelease`).
+const MAX_HELM_NAME: usize = 53;
+
 /// Why a name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
@@ -29,6 +32,9 @@ pub enum NameError {
     /// Not `v<major>.<minor>.<patch>`.
     #[error("{0:?} is not a Kubernetes version: expected v<major>.<minor>.<patch>, such as v1.34.2")]
     Kubernetes(String),
+    /// Not an RFC 1123 label that Helm takes as a release name.
+    #[error("{0:?} is not an addon's name: lower-case letters, digits and '-', at most 53 characters")]
+    Addon(String),
     /// Not an RFC 1123 label.
     #[error("{0:?} is not a DNS label: lower-case letters, digits and '-', at most 63 characters")]
     Label(String),
@@ -212,10 +218,12 @@ impl FromStr for ReleaseName {
         let version = ReleaseVersion::parse(version).map_err(refuse)?;
         let parsed =
             Self { provider: (*provider).to_owned(), stack: (*stack).to_owned(), major, minor, version };
-        if parsed.to_string() == name {
-            Ok(parsed)
-        } else {
+        if parsed.prefix().len() > MAX_HELM_NAME {
+            Err(refuse("and without the version at most the 53 characters of a Helm release's name"))
+        } else if parsed.to_string() != name {
             Err(refuse("the version's number has leading zeros"))
+        } else {
+            Ok(parsed)
         }
     }
 }
@@ -286,10 +294,11 @@ macro_rules! checked_name {
 }
 
 checked_name!(
-    /// An addon's name, which is its directory below `cluster-addon/`: an RFC 1123 label.
+    /// An addon's name, which is its directory below `cluster-addon/` and its Helm release's name: an RFC 1123 label of
+    /// at most 53 characters.
     AddonName,
-    is_label,
-    Label
+    is_addon,
+    Addon
 );
 checked_name!(
     /// A namespace: an RFC 1123 label.
@@ -344,6 +353,10 @@ fn is_word(text: &str) -> bool {
 
 fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_addon(text: &str) -> bool {
+    text.len() <= MAX_HELM_NAME && is_label(text)
 }
 
 fn is_label(text: &str) -> bool {

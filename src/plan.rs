@@ -3,6 +3,7 @@
 mod addons;
 pub mod canonical;
 mod cluster_class;
+mod dependencies;
 pub mod diff;
 mod object;
 mod presets;

@@ -9,7 +9,6 @@ pub mod digest;
 pub mod files;
 pub mod finding;
 pub mod ignore;
-pub mod images;
 pub mod values;
 
 mod addons;
@@ -21,7 +20,6 @@ mod metadata;
 mod packed;
 mod stages;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::names::{AddonName, KubernetesVersion, ReleaseName};
@@ -94,10 +92,19 @@ pub struct Addon {
 }
 
 impl Addon {
+    /// Its chart; `None` where it is plain manifests.
+    #[must_use]
+    pub fn chart(&self) -> Option<&Chart> {
+        match &self.kind {
+            AddonKind::Chart(chart) => Some(chart),
+            AddonKind::Manifests => None,
+        }
+    }
+
     /// Whether it is a Helm chart, and not plain manifests.
     #[must_use]
     pub fn is_chart(&self) -> bool {
-        matches!(self.kind, AddonKind::Chart(_))
+        self.chart().is_some()
     }
 }
 
@@ -135,38 +142,28 @@ pub struct NodeImages {
 pub struct Loaded {
     /// The release.
     pub release: Release,
+    /// Its files, unpacked.
+    pub files: Files,
     /// Findings that are no errors.
     pub warnings: Findings,
 }
 
 impl Release {
     /// Reads a release of this name out of its files, packed or unpacked. Where anything makes it unusable all
-    /// findings are returned, warnings included.
-    pub fn load(name: &ReleaseName, files: &Files, limits: &Limits) -> Result<Loaded, Findings> {
+    /// findings are returned, warnings included; where an archive does, only those of archives: what it would have
+    /// held is not missing.
+    pub fn load(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Findings> {
         let mut findings = Findings::default();
-        let unpacked = packed::unpack(name, files, limits, &mut findings);
-        let release = Self::read(name, unpacked.as_ref().unwrap_or(files), limits, &mut findings);
-        match release {
-            Some(mut release) if !findings.has_errors() => {
-                release.packed = unpacked.is_some();
-                Ok(Loaded { release, warnings: findings })
-            }
-            _ => Err(findings),
-        }
-    }
-
-    /// The files of a release unpacked, whichever form they have.
-    pub fn unpacked<'a>(
-        name: &ReleaseName,
-        files: &'a Files,
-        limits: &Limits,
-    ) -> Result<Cow<'a, Files>, Findings> {
-        let mut findings = Findings::default();
-        let unpacked = packed::unpack(name, files, limits, &mut findings);
+        let (files, packed) = packed::unpack(name, files, limits, &mut findings);
         if findings.has_errors() {
             return Err(findings);
         }
-        Ok(unpacked.map_or(Cow::Borrowed(files), Cow::Owned))
+        match Self::read(name, &files, limits, &mut findings) {
+            Some(release) if !findings.has_errors() => {
+                Ok(Loaded { release: Self { packed, ..release }, files, warnings: findings })
+            }
+            _ => Err(findings),
+        }
     }
 
     /// Reads an unpacked release; `None`, with findings, where a part is unusable.
@@ -177,11 +174,15 @@ impl Release {
         let metadata = metadata::read(name, files, limits, findings);
         let cluster_class = Chart::read(files, CLUSTER_CLASS, limits, findings);
         class::check(name, files, limits, findings);
-        let stages = stages::read(files, limits, findings);
-        let form = if stages.is_some() { Form::MultiStage } else { Form::SingleChart };
-        let addons = match &stages {
-            Some(stages) => addons::read_staged(files, stages, limits, findings),
-            None => addons::read_single(files, limits, findings).into_iter().collect(),
+        let (form, stages, addons) = match stages::read(files, limits, findings) {
+            Some((stages, complete)) => {
+                let addons = addons::read_staged(files, &stages, complete, limits, findings);
+                (Form::MultiStage, stages, addons)
+            }
+            None => {
+                let addon = addons::read_single(files, limits, findings);
+                (Form::SingleChart, BTreeMap::new(), addon.into_iter().collect())
+            }
         };
         let node_images = files
             .has_directory(NODE_IMAGES)
@@ -195,7 +196,7 @@ impl Release {
             components,
             cluster_class: cluster_class?,
             addons,
-            stages: stages.unwrap_or_default(),
+            stages,
             node_images,
             digest: Digest::of(files, ""),
         })
@@ -205,17 +206,6 @@ impl Release {
     #[must_use]
     pub fn addon(&self, name: &AddonName) -> Option<&Addon> {
         self.addons.iter().find(|addon| addon.name == *name)
-    }
-}
-
-impl Addon {
-    /// Its chart; `None` where it is plain manifests.
-    #[must_use]
-    pub fn chart(&self) -> Option<&Chart> {
-        match &self.kind {
-            AddonKind::Chart(chart) => Some(chart),
-            AddonKind::Manifests => None,
-        }
     }
 }
 

@@ -50,14 +50,24 @@ pub enum SourceError {
         name: String,
     },
     /// Something of the release makes it unusable.
-    #[error(transparent)]
-    Unusable(#[from] Findings),
+    #[error("{}: the release cannot be used:\n{}", path.display(), findings.without_warnings())]
+    Unusable {
+        /// The release's directory or archive.
+        path: PathBuf,
+        /// All that was found, warnings included.
+        findings: Findings,
+    },
 }
 
 impl SourceError {
     fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |error| Self::Io { path, error }
+    }
+
+    fn unusable(path: impl Into<PathBuf>) -> impl FnOnce(Findings) -> Self {
+        let path = path.into();
+        |findings| Self::Unusable { path, findings }
     }
 }
 
@@ -66,7 +76,7 @@ impl Classify for SourceError {
         match self {
             Self::Io { .. } => Class::Transient,
             Self::Name { .. } | Self::Nothing(_) | Self::NoRelease { .. } => Class::Terminal,
-            Self::Unusable(findings) => findings.class(),
+            Self::Unusable { findings, .. } => findings.class(),
         }
     }
 
@@ -75,7 +85,7 @@ impl Classify for SourceError {
             Self::Io { .. } => "SourceUnreadable",
             Self::Name { .. } => "InvalidName",
             Self::Nothing(_) | Self::NoRelease { .. } => "ReleaseNotFound",
-            Self::Unusable(findings) => findings.reason(),
+            Self::Unusable { findings, .. } => findings.reason(),
         }
     }
 }
@@ -102,8 +112,8 @@ pub struct ReleaseFiles {
 
 impl ReleaseFiles {
     /// The release, checked.
-    pub fn load(&self, limits: &Limits) -> Result<Loaded, Findings> {
-        Release::load(&self.name, &self.files, limits)
+    pub fn load(self, limits: &Limits) -> Result<Loaded, SourceError> {
+        Release::load(&self.name, self.files, limits).map_err(SourceError::unusable(self.path))
     }
 }
 
@@ -133,8 +143,8 @@ fn read_archive(path: PathBuf, limits: &Limits) -> Result<ReleaseFiles, SourceEr
     let most = limits.unpacked.saturating_add(1 << 20);
     file.take(most).read_to_end(&mut bytes).map_err(SourceError::io(&path))?;
     let called = path.file_name().unwrap_or_default().to_string_lossy();
-    let files =
-        archive::unpack(&bytes, &called, limits)?.without_directory(&name.to_string()).without_ignored();
+    let files = archive::unpack(&bytes, &called, limits).map_err(SourceError::unusable(&path))?;
+    let files = files.without_directory(&name.to_string()).without_ignored();
     Ok(ReleaseFiles { name, path, files })
 }
 

@@ -120,8 +120,8 @@ reasons! {
     ValuesInvalid:
         "A values template failed, or what it gave is no mapping in YAML.",
         "Mend the template in a new release; `stackflux template` tries it against a Cluster's file.";
-    DependencyNotFound:
-        "The settings let an addon depend on one that is no chart of the release.",
+    DependencyInvalid:
+        "The settings let an addon wait for something that can never come.",
         "Correct spec.flux.addons.<name>.dependsOn of the ClusterStack.";
     KubernetesVersionMismatch:
         "The Cluster's Kubernetes version is not the one that its class's release is for.",

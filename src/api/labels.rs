@@ -15,7 +15,8 @@ pub const RELEASE: &str = "clusterstack.x-k8s.io/release";
 /// Annotation: the digest of the object as it was planned.
 pub const PLAN_DIGEST: &str = "clusterstack.x-k8s.io/digest";
 
-/// Annotation on sources and charts: the full digest of the content, of which the name holds twelve digits at most.
+/// Annotation on sources and charts, and on what an addon's chart makes: the full digest of the content, of which names
+/// hold twelve digits at most.
 pub const CONTENT_DIGEST: &str = "clusterstack.x-k8s.io/content-digest";
 
 /// Annotation: becomes `cluster` in every event that Flux sends about the object.

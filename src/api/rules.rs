@@ -76,8 +76,8 @@ rules! {
     SECRET_NAME: r"self.matches('^[-.a-z0-9]*\\{cluster\\}[-.a-z0-9]*$')",
         "secretName holds {cluster} once, and else lower-case letters, digits, '-' and '.'";
     SECRET_KEY: r"self.matches('^[-._a-zA-Z0-9]+$')", "a key has letters, digits, '-', '_' and '.'";
-    ADDON_NAMES: "self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$'))",
-        "the name of an addon has lower-case letters, digits and '-', at most 63";
+    ADDON_NAMES: "self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$'))",
+        "the name of an addon has lower-case letters, digits and '-', at most 53";
     NO_SELF_DEPENDENCY: "self.all(name, !has(self[name].dependsOn) || !(name in self[name].dependsOn))",
         "an addon does not depend on itself";
 }

@@ -16,7 +16,7 @@ use super::objects;
 use super::releases::Releases;
 use super::stack_settings::StackArguments;
 use super::{CommandResult, Outcome, terminal};
-use crate::release::{Digest, Files, Release};
+use crate::release::{Digest, Files, Loaded, Release};
 
 /// Show what a release changes over another
 ///
@@ -75,8 +75,8 @@ struct Side {
 impl Side {
     fn open(path: &Path) -> Result<Self, CliError> {
         let releases = Releases::open(path)?;
-        let name = releases.single()?;
-        Ok(Self { release: releases.load(&name)?.release, files: releases.unpacked(&name)? })
+        let Loaded { release, files, .. } = releases.load(&releases.single()?)?;
+        Ok(Self { release, files })
     }
 }
 

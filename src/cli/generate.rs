@@ -1,5 +1,6 @@
 //! `stackflux generate`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::error::CliError;
@@ -10,8 +11,9 @@ use super::{clusters, objects};
 use crate::inputs::content::{self, Existing};
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
-use crate::names::{ReleaseName, Revision};
+use crate::names::{AddonName, ReleaseName, Revision};
 use crate::plan::{self, Plan, canonical};
+use crate::release::{Action, Release};
 use crate::sink::directory;
 
 /// Turn a release and Clusters into Flux objects
@@ -140,6 +142,15 @@ fn deliver(arguments: &Arguments, plan: &Plan) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The addons with stages that a plan does not act on, each once: the moments of a cluster's life are the operator's.
+fn without_effect(release: &Release) -> Vec<String> {
+    let stages = release.stages.values().flatten().filter(|stage| {
+        stage.action == Action::Delete || stage.wait_before.is_some() || stage.wait_after.is_some()
+    });
+    let addons: BTreeSet<&AddonName> = stages.map(|stage| &stage.addon).collect();
+    addons.into_iter().map(ToString::to_string).collect()
+}
+
 /// Tells what is not in the output, and why.
 fn report(plan: &Plan, stack: &Stack, found: &Found, clusters: &[ClusterInputs]) {
     let classes: Vec<String> = found.releases.keys().map(ReleaseName::class_name).collect();
@@ -163,6 +174,16 @@ fn report(plan: &Plan, stack: &Stack, found: &Found, clusters: &[ClusterInputs])
             "{} is packed: Flux finds its charts only where the stack repository has it unpacked",
             release.name
         ));
+    }
+    for release in found.releases.values() {
+        let addons = without_effect(release);
+        if !addons.is_empty() {
+            terminal::warning(format!(
+                "{}: conditions to wait for and the action delete have no effect yet; clusteraddon.yaml has them for {}",
+                release.name,
+                addons.join(", ")
+            ));
+        }
     }
     for held in plan.held() {
         let addon = held.addon.as_ref().map(|addon| format!(" addon {addon}")).unwrap_or_default();

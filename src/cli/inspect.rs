@@ -93,7 +93,7 @@ fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
 
 fn read(releases: &Releases, name: &ReleaseName) -> Result<Contents, SourceError> {
     let loaded = releases.load(name)?;
-    Ok(Contents::of(&loaded, &releases.unpacked(name)?, releases.limits()))
+    Ok(Contents::of(&loaded, releases.limits()))
 }
 
 /// Shows one line per release of a stack repository.
@@ -126,7 +126,7 @@ fn unknown(name: &ReleaseName, arguments: &Arguments) -> CliError {
 
 /// The error of a release that cannot be read: how many things are wrong, and how to see them all.
 fn unusable(error: SourceError, release: &dyn Display, arguments: &Arguments) -> CliError {
-    let SourceError::Unusable(findings) = &error else { return CliError::from(error) };
+    let SourceError::Unusable { findings, .. } = &error else { return CliError::from(error) };
     let errors = count(findings.errors().count(), "error");
     CliError::usage(format!("{release}: the release cannot be used: {errors}"))
         .hint(format!("{} shows all of them", lint_hint(arguments)))

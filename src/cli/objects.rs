@@ -23,9 +23,16 @@ pub(super) struct Sourced {
 pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Sourced>, CliError> {
     let mut objects = Vec::new();
     for path in paths {
+        let mut documents = 0;
         for file in files(path)? {
             let content = read_file(&file)?;
-            parse(&file, &content, &mut objects)?;
+            documents += parse(&file, &content, &mut objects)?;
+        }
+        // A list without items says that there is nothing; no bytes at all say that a `kubectl get` before this failed.
+        if documents == 0 {
+            let message =
+                format!("{}: there is no Kubernetes object, not even an empty list", path.display());
+            return Err(CliError::usage(message).hint("did the command that writes it fail?"));
         }
     }
     Ok(objects)
@@ -80,10 +87,13 @@ fn options() -> serde_yaml::Options {
     }
 }
 
-fn parse(file: &Path, content: &str, objects: &mut Vec<Sourced>) -> Result<(), CliError> {
+/// Adds the objects of a file, and returns how many documents it has.
+fn parse(file: &Path, content: &str, objects: &mut Vec<Sourced>) -> Result<usize, CliError> {
     let documents: Vec<Value> = serde_yaml::from_multiple_with_options(content, options())
         .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))?;
+    let mut count = 0;
     for document in documents {
+        count += usize::from(!document.is_null());
         match document {
             Value::Null => {}
             Value::Object(_) => take(file, document, objects)?,
@@ -95,7 +105,7 @@ fn parse(file: &Path, content: &str, objects: &mut Vec<Sourced>) -> Result<(), C
             }
         }
     }
-    Ok(())
+    Ok(count)
 }
 
 fn take(file: &Path, mut object: Value, objects: &mut Vec<Sourced>) -> Result<(), CliError> {

@@ -1,14 +1,14 @@
 //! The releases that a command works on, with where Flux will find them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::error::CliError;
 use super::terminal;
 use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::names::{ReleaseName, Revision};
-use crate::release::{Files, Limits, Loaded, Release};
-use crate::source::git::{Checkout, GitError};
+use crate::release::{Limits, Loaded, Release};
+use crate::source::git::{Checkout, GitError, Pin};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
 /// A release, or a stack repository with many.
@@ -90,13 +90,7 @@ impl Releases {
 
     /// One release, checked.
     pub(super) fn load(&self, name: &ReleaseName) -> Result<Loaded, SourceError> {
-        Ok(self.read(name)?.load(&self.limits)?)
-    }
-
-    /// The files of one release, unpacked.
-    pub(super) fn unpacked(&self, name: &ReleaseName) -> Result<Files, SourceError> {
-        let files = self.read(name)?.files;
-        Ok(Release::unpacked(name, &files, &self.limits)?.into_owned())
+        self.read(name)?.load(&self.limits)
     }
 
     /// The releases of the same stack and channel as `wanted`, which contents may come from, and those of `wanted`
@@ -127,8 +121,7 @@ impl Releases {
     fn entry(&self, name: &ReleaseName, pins: &Pins) -> Result<(Release, Revision), CliError> {
         let files = self.read(name)?;
         let revision = pins.of(&files)?;
-        let loaded = files.load(&self.limits).map_err(SourceError::from)?;
-        Ok((loaded.release, revision))
+        Ok((files.load(&self.limits)?.release, revision))
     }
 }
 
@@ -160,15 +153,7 @@ impl Pins {
         let checkout = Checkout::of(&release.path).map_err(failed)?;
         checkout.check_committed(&release.files).map_err(failed)?;
         let pin = checkout.pin().map_err(failed)?;
-        let expected = PathBuf::from(self.path.trim_start_matches("./")).join(release.name.to_string());
-        if Path::new(&pin.path) != expected {
-            terminal::warning(format!(
-                "{} is at {} in this work tree, but the ClusterStack's source says {}",
-                release.name,
-                pin.path,
-                expected.display()
-            ));
-        }
+        self.check_path(release, &pin)?;
         if pin.cut_off {
             terminal::warning(format!(
                 "{}: this clone is shallow and ends at {}: a full clone may pin an older commit",
@@ -176,5 +161,25 @@ impl Pins {
             ));
         }
         Ok(pin.revision.parse()?)
+    }
+
+    /// Refuses a release that the commit has at another path than the one at which Flux will look.
+    fn check_path(&self, release: &ReleaseFiles, pin: &Pin) -> Result<(), CliError> {
+        let (found, name) = (Path::new(&pin.path), release.name.to_string());
+        let plain = Path::new(&self.path).components().filter(|part| matches!(part, Component::Normal(_)));
+        if found == plain.collect::<PathBuf>().join(&name) {
+            return Ok(());
+        }
+        let directory = found.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new(".")).display();
+        let message = format!(
+            "{name} is at {} in this work tree, and the ClusterStack's source has releases below {}",
+            pin.path, self.path
+        );
+        let hint = format!(
+            "give the ClusterStack's source the path {directory} (--settings), or name the commit of the other \
+             repository (--revision)"
+        );
+        Err(CliError::usage(message).hint(hint))
     }
 }

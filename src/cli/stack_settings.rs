@@ -52,8 +52,10 @@ impl StackArguments {
             );
             return Err(CliError::usage(message).hint("name the releases wanted with --release"));
         }
-        Stack::new(&stack, objects)
-            .map_err(|error| CliError::from(error).hint("stackflux explains spec.source in docs/concepts.md"))
+        Stack::new(&stack, objects).map_err(|error| {
+            CliError::from(error)
+                .hint("set spec.source.git.url, or give the GitRepository that it refers to with --filename")
+        })
     }
 
     fn made_up(&self, release: &ReleaseName) -> Result<ClusterStack, CliError> {

@@ -1,81 +1,61 @@
 //! One Cluster with the objects that it refers to: what values templates are rendered over.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::names::KubernetesVersion;
 use crate::template::FieldPath;
 
-/// What a Cluster's reference leads to.
-#[derive(Clone, Debug, PartialEq)]
-enum Related {
-    /// The Cluster refers to nothing: the root does not exist, as in Go.
-    NotReferenced,
-    /// The object.
-    Found(Value),
-    /// The Cluster refers to an object that is not there (yet).
-    NotFound(ObjectReference),
-}
-
-impl Related {
-    fn find<'a>(
-        reference: Option<ObjectReference>,
-        find: impl Fn(&ObjectReference) -> Option<&'a Value>,
-    ) -> Self {
-        match reference {
-            None => Self::NotReferenced,
-            Some(reference) => match find(&reference) {
-                Some(object) => Self::Found(object.clone()),
-                None => Self::NotFound(reference),
-            },
-        }
-    }
-
-    fn object(&self) -> Option<&Value> {
-        match self {
-            Self::Found(object) => Some(object),
-            Self::NotReferenced | Self::NotFound(_) => None,
-        }
-    }
-}
+/// The roots of values templates besides `Cluster`, each for an object that the Cluster may refer to.
+const RELATED: [&str; 2] = ["ControlPlane", "InfraCluster"];
 
 /// A Cluster and the data that its values templates are rendered over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterInputs {
     /// The Cluster.
     pub cluster: Cluster,
-    control_plane: Related,
-    infrastructure: Related,
     data: Value,
+    /// What the Cluster refers to and what is not there (yet), by root.
+    not_found: BTreeMap<&'static str, ObjectReference>,
 }
 
 impl ClusterInputs {
     /// Takes a Cluster with the objects that it refers to, which `find` finds in the Cluster's namespace.
     #[must_use]
     pub fn new<'a>(cluster: Cluster, find: impl Fn(&ObjectReference) -> Option<&'a Value>) -> Self {
-        let control_plane = Related::find(cluster.control_plane_ref(), &find);
-        let infrastructure = Related::find(cluster.infrastructure_ref(), &find);
-        Self::assemble(cluster, control_plane, infrastructure)
+        let references = [cluster.control_plane_ref(), cluster.infrastructure_ref()];
+        let (mut found, mut not_found) = (BTreeMap::new(), BTreeMap::new());
+        for (root, reference) in RELATED.into_iter().zip(references) {
+            let Some(reference) = reference else { continue };
+            match find(&reference) {
+                Some(object) => _ = found.insert(root, object.clone()),
+                None => _ = not_found.insert(root, reference),
+            }
+        }
+        Self::assemble(cluster, found, not_found)
     }
 
     /// The same as if the Cluster used another class at that class's Kubernetes version: what an upgrade would give.
     /// The objects that it refers to stay as they are.
     #[must_use]
     pub fn with_class(&self, class: &str, version: &KubernetesVersion) -> Self {
+        let found = RELATED.into_iter().filter_map(|root| Some((root, self.data.get(root)?.clone())));
         let cluster = self.cluster.with_class(class, version);
-        Self::assemble(cluster, self.control_plane.clone(), self.infrastructure.clone())
+        Self::assemble(cluster, found.collect(), self.not_found.clone())
     }
 
-    fn assemble(cluster: Cluster, control_plane: Related, infrastructure: Related) -> Self {
-        let mut data = Map::new();
-        let seen = cluster.for_templates(control_plane.object(), infrastructure.object());
-        data.insert("Cluster".to_owned(), seen);
-        for (root, related) in [("ControlPlane", &control_plane), ("InfraCluster", &infrastructure)] {
-            if let Some(object) = related.object() {
-                data.insert(root.to_owned(), object.clone());
-            }
-        }
-        Self { cluster, control_plane, infrastructure, data: Value::Object(data) }
+    fn assemble(
+        cluster: Cluster,
+        found: BTreeMap<&'static str, Value>,
+        not_found: BTreeMap<&'static str, ObjectReference>,
+    ) -> Self {
+        let [control_plane, infrastructure] = RELATED.map(|root| found.get(root));
+        let seen = cluster.for_templates(control_plane, infrastructure);
+        let found = found.into_iter().map(|(root, object)| (root.to_owned(), object));
+        let data: Map<_, _> = std::iter::once(("Cluster".to_owned(), seen)).chain(found).collect();
+        Self { cluster, data: data.into(), not_found }
     }
 
     /// The data of values templates: `Cluster`, and `ControlPlane` and `InfraCluster` where they exist.
@@ -90,12 +70,6 @@ impl ClusterInputs {
         &self,
         mut fields: impl Iterator<Item = &'a FieldPath>,
     ) -> Option<&ObjectReference> {
-        fields.find_map(|field| {
-            match (field.segments().first()?.as_str(), &self.control_plane, &self.infrastructure) {
-                ("ControlPlane", Related::NotFound(reference), _)
-                | ("InfraCluster", _, Related::NotFound(reference)) => Some(reference),
-                _ => None,
-            }
-        })
+        fields.find_map(|field| self.not_found.get(field.segments().first()?.as_str()))
     }
 }

@@ -1,5 +1,6 @@
 //! A `ClusterStack` as plans need it: its name, its source and its settings.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::api::{ClusterStack, FluxSettings, GitReference, GitSource, SourcePlacement};
@@ -165,17 +166,18 @@ impl StackSource {
             name: name.to_owned(),
         })?;
         let spec = field(object, &["spec"]).cloned().unwrap_or_else(|| json!({}));
-        let url = text(&spec, &["url"]).to_owned();
         let invalid = |source| StackError::SourceInvalid { name: name.to_owned(), source };
-        Ok(Self {
-            name: name.parse()?,
-            namespace: namespace.parse()?,
-            url,
-            access: serde_json::from_value(spec).map_err(invalid)?,
-            path,
-            followed: None,
-        })
+        let Remote { url, access } = serde_json::from_value(spec).map_err(invalid)?;
+        Ok(Self { name: name.parse()?, namespace: namespace.parse()?, url, access, path, followed: None })
     }
+}
+
+/// What is taken from the spec of a `GitRepository` that exists.
+#[derive(Deserialize)]
+struct Remote {
+    url: String,
+    #[serde(flatten)]
+    access: Access,
 }
 
 /// Flux's `spec.ref` for what the user wants followed; `master` where nothing is said, as in Flux.
@@ -194,3 +196,6 @@ fn reference(wanted: Option<&GitReference>) -> Value {
     let named: Map<String, Value> = named.collect();
     if named.is_empty() { json!({"branch": "master"}) } else { Value::Object(named) }
 }
+
+#[cfg(test)]
+mod tests;

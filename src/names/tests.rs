@@ -67,6 +67,15 @@ fn long_names_stay_distinct_and_short_ones_stay_themselves() {
 }
 
 #[test]
+fn what_becomes_a_helm_release_is_no_longer_than_helm_takes() {
+    assert!("a".repeat(53).parse::<AddonName>().is_ok());
+    assert!("a".repeat(54).parse::<AddonName>().is_err());
+    let release = |stack: usize| format!("docker-{}-1-34-v1", "s".repeat(stack)).parse::<ReleaseName>();
+    assert_eq!(release(41).unwrap().prefix().len(), 53);
+    assert!(release(42).unwrap_err().to_string().contains("53 characters"));
+}
+
+#[test]
 fn kubernetes_versions_need_their_v() {
     assert_eq!("v1.34.2".parse::<KubernetesVersion>().unwrap().minor(), (1, 34));
     assert!("1.34.2".parse::<KubernetesVersion>().is_err());

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::dependencies::Needed;
 use super::object::{PlannedObject, Step, metadata};
-use super::{PlanError, ReleaseInputs, presets};
+use super::{PlanError, ReleaseInputs, dependencies, presets};
 use crate::api::{Reason, labels};
 use crate::foreign::capi::Cluster;
-use crate::foreign::flux::helm::{Dependency, HelmReleaseSpec};
+use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec};
 use crate::foreign::flux::kustomize::KustomizationSpec;
 use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
 use crate::gate::Hold;
@@ -14,7 +15,7 @@ use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
 use crate::names::{AddonName, NameError, ObjectName};
 use crate::release::values::read_values;
-use crate::release::{Addon, ValuesTemplate};
+use crate::release::{Addon, Form, ValuesTemplate};
 use crate::template::RenderError;
 
 /// Where addons and Helm's record of them go.
@@ -32,12 +33,15 @@ pub(super) fn addon(
     addon: &Addon,
     content: &Content,
 ) -> Result<Outcome, PlanError> {
+    let needed = match dependencies::of(inputs, addon) {
+        Ok(needed) => needed,
+        Err(hold) => return Ok(Err(hold)),
+    };
     if !addon.is_chart() {
         return manifests(inputs, cluster, addon, content).map(Ok);
     }
-    let rendered = addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster));
-    match rendered.and_then(|values| Ok((values, dependencies(inputs, addon)?))) {
-        Ok((values, needed)) => helm_release(inputs, cluster, addon, content, values, &needed).map(Ok),
+    match addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster)) {
+        Ok(values) => helm_release(inputs, cluster, addon, content, values, &needed).map(Ok),
         Err(hold) => Ok(Err(hold)),
     }
 }
@@ -62,39 +66,6 @@ pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<St
         .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
 }
 
-/// The addons that must be ready before this one: what its settings declare.
-fn dependencies<'a>(
-    inputs: &'a ReleaseInputs,
-    addon: &Addon,
-) -> Result<Vec<(&'a AddonName, &'a Content)>, Hold> {
-    let settings = inputs.stack.flux.addons.get(addon.name.as_str());
-    let names = settings.map(|settings| settings.depends_on.as_slice()).unwrap_or_default();
-    let find = |name: &String| {
-        let charts = inputs.release.addons.iter().filter(|other| other.is_chart());
-        let found = charts.map(|other| &other.name).find(|other| other.as_str() == name);
-        let content = found.and_then(|found| Some((found, inputs.contents.addons.get(found)?)));
-        content.ok_or_else(|| Hold {
-            reason: Reason::DependencyNotFound,
-            message: format!(
-                "spec.flux.addons.{}.dependsOn names {name:?}, which is no chart of release {}",
-                addon.name, inputs.release.name
-            ),
-        })
-    };
-    names.iter().map(find).collect()
-}
-
-/// An entry of `dependsOn`. An expression replaces Flux's own check, so it is complete: the dependency has this
-/// release's chart, and Flux has seen and finished it.
-fn dependency(cluster: &Cluster, addon: &AddonName, content: &Content) -> Result<Dependency, NameError> {
-    let ready_expr = format!(
-        "dep.spec.chartRef.name == '{}' && dep.status.observedGeneration == dep.metadata.generation && \
-         dep.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
-        content.chart
-    );
-    Ok(Dependency { name: object_name(cluster, addon)?.to_string(), ready_expr })
-}
-
 /// The name of an addon's object. Addon names have no dot, so that different pairs have different names.
 fn object_name(cluster: &Cluster, addon: &AddonName) -> Result<ObjectName, NameError> {
     ObjectName::bounded(&format!("{}.{addon}", cluster.name()))
@@ -106,18 +77,22 @@ fn helm_release(
     addon: &Addon,
     content: &Content,
     values: Map<String, Value>,
-    needed: &[(&AddonName, &Content)],
+    needed: &[Needed],
 ) -> Result<PlannedObject, PlanError> {
     let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
     let effective = presets::addon(&stack.flux, &addon.name);
-    let depends_on = needed.iter().map(|(name, content)| dependency(&cluster.cluster, name, content));
-    let depends_on = depends_on.collect::<Result<_, _>>()?;
-    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist.
+    let depends_on = needed.iter().map(|needed| {
+        let name = object_name(&cluster.cluster, needed.addon)?.to_string();
+        Ok(Dependency { name, ready_expr: needed.ready_expression() })
+    });
+    let depends_on = depends_on.collect::<Result<_, NameError>>()?;
+    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist. It depends on
+    // the form and not on how many addons there are: Flux uninstalls a release whose storage namespace changes.
     let adopted = format!("{}-helm", addon.name);
-    let (release_name, storage_namespace) = match stack.flux.adopt {
-        true if inputs.release.addons.len() > 1 => (ADOPTED_RELEASE, adopted.as_str()),
-        true => (ADOPTED_RELEASE, NAMESPACE),
-        false => (addon.name.as_str(), NAMESPACE),
+    let (release_name, storage_namespace) = match (stack.flux.adopt, inputs.release.form) {
+        (true, Form::MultiStage) => (ADOPTED_RELEASE, adopted.as_str()),
+        (true, Form::SingleChart) => (ADOPTED_RELEASE, NAMESPACE),
+        (false, _) => (addon.name.as_str(), NAMESPACE),
     };
     let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
     let spec = HelmReleaseSpec {
@@ -138,6 +113,7 @@ fn helm_release(
         install: effective.install(),
         upgrade: effective.upgrade(),
         drift_detection: effective.drift_detection(),
+        common_metadata: Some(content_mark(content)),
         values,
     };
     PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
@@ -170,6 +146,13 @@ fn manifests(
         timeout: &effective.timeout,
     };
     PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
+}
+
+/// The digest of the content on every object of the chart. helm-controller takes a chart for another one by its name and
+/// version alone. Two contents that came into the repository with one commit have the same, and without this it would
+/// leave the old one installed and say that it is ready.
+fn content_mark(content: &Content) -> CommonMetadata {
+    CommonMetadata { annotations: [(labels::CONTENT_DIGEST, content.digest.to_string())].into() }
 }
 
 fn kube_config<'a>(inputs: &'a ReleaseInputs, secret: &'a str) -> KubeConfig<'a> {

@@ -54,6 +54,8 @@ pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>
         install: effective.install(),
         upgrade: effective.upgrade(),
         drift_detection: effective.drift_detection(),
+        // A release never changes, so neither does its class.
+        common_metadata: None,
         values: Map::new(),
     };
     let chart_metadata = metadata(sources, name.clone(), labels(), []);

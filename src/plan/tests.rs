@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::diff::{Change, Inventory, diff};
 use super::*;
-use crate::api::{Reason, SourcePlacement};
+use crate::api::{Reason, SourcePlacement, labels};
 use crate::foreign::capi::text;
 use fixture::Fixture;
 
@@ -88,7 +88,8 @@ fn an_object_that_the_cluster_names_and_that_is_not_there_is_waited_for() {
 
 #[test]
 fn gates_hold_the_whole_cluster_and_the_first_one_is_told() {
-    let cases: [(fn(&mut serde_json::Value), Reason); 4] = [
+    type Edit = fn(&mut serde_json::Value);
+    let cases: [(Edit, Reason); 4] = [
         (
             |cluster| cluster["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
             Reason::Deleting,
@@ -180,13 +181,52 @@ fn settings_reach_the_helm_release() {
 }
 
 #[test]
-fn a_dependency_that_is_no_chart_of_the_release_holds() {
-    for unknown in ["policies", "nothing"] {
-        let mut fixture = Fixture::new();
-        let settings = json!({"addons": {"cni": {"dependsOn": [unknown]}}});
-        fixture.stack.flux = serde_json::from_value(settings).unwrap();
+fn two_contents_of_one_commit_differ_in_what_helm_sees() {
+    let fixture = Fixture::new();
+    let mark = |version: &str, addon: &str| {
+        let plan = fixture.plan(version, &["one"]);
+        let object = plan.objects().find(|object| object.id.name == addon).unwrap();
+        object.value["spec"]["commonMetadata"]["annotations"].clone()
+    };
+    let cni = &fixture.release("v1").addons[0];
+    assert_eq!(mark("v1", "one.cni"), json!({labels::CONTENT_DIGEST: cni.digest.to_string()}));
+    assert_ne!(mark("v1", "one.cni"), mark("v2", "one.cni"));
+    assert_eq!(mark("v1", "one.ccm"), mark("v2", "one.ccm"), "never the release: nothing changed in it");
+}
+
+/// Flux uninstalls a release whose storage namespace or name changes.
+#[test]
+fn an_adopted_addon_stays_where_it_is_when_addons_come_and_go() {
+    let mut fixture = Fixture::new();
+    fixture.stack.flux = serde_json::from_value(json!({"adopt": true})).unwrap();
+    let target = |fixture: &Fixture| {
         let plan = fixture.plan("v1", &["one"]);
-        assert_eq!(plan.held()[0].hold.reason, Reason::DependencyNotFound, "{:?}", plan.held());
+        let spec = &plan.objects().find(|object| object.id.name == "one.cni").unwrap().value["spec"];
+        (text(spec, &["releaseName"]).to_owned(), text(spec, &["storageNamespace"]).to_owned())
+    };
+    let stays = ("cluster-addon".to_owned(), "cni-helm".to_owned());
+    assert_eq!(target(&fixture), stays);
+    fixture.addons = &["cni"];
+    assert_eq!(target(&fixture), stays);
+}
+
+#[test]
+fn a_dependency_that_can_never_be_ready_holds() {
+    for (settings, held, why) in [
+        (json!({"cni": {"dependsOn": ["policies"]}}), vec!["cni"], "no chart of release"),
+        (json!({"cni": {"dependsOn": ["nothing"]}}), vec!["cni"], "no chart of release"),
+        (json!({"policies": {"dependsOn": ["cni"]}}), vec!["policies"], "plain manifests"),
+        (json!({"cni": {"dependsOn": ["ccm"]}, "ccm": {"dependsOn": ["cni"]}}), vec!["cni", "ccm"], "itself"),
+    ] {
+        let mut fixture = Fixture::new();
+        fixture.stack.flux = serde_json::from_value(json!({"addons": settings})).unwrap();
+        let plan = fixture.plan("v1", &["one"]);
+        let names: Vec<&str> = plan.held().iter().map(|held| held.addon.as_ref().unwrap().as_str()).collect();
+        assert_eq!(names, held);
+        for held in plan.held() {
+            assert_eq!(held.hold.reason, Reason::DependencyInvalid);
+            assert!(held.hold.message.contains(why), "{}", held.hold.message);
+        }
     }
 }
 

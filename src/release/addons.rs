@@ -17,32 +17,44 @@ const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
 /// The values template of one addon, in its directory.
 const OWN_TEMPLATE: &str = "overwrite.yaml";
 
-/// The addons that a stage applies, in the order in which stages name them first.
+/// The addons that a stage applies, in the order in which stages name them first. Where the stages are not `complete`
+/// every directory is taken for an addon, so that what is wrong with it is told together with what is wrong with them.
 pub(super) fn read_staged(
     files: &Files,
     stages: &BTreeMap<Hook, Vec<Stage>>,
+    complete: bool,
     limits: &mut Limits,
     findings: &mut Findings,
 ) -> Vec<Addon> {
-    let mut seen = BTreeSet::new();
-    let applies = stages.values().flatten().filter(|stage| stage.action == Action::Apply);
-    let names: Vec<&AddonName> =
-        applies.map(|stage| &stage.addon).filter(|name| seen.insert(name.as_str())).collect();
-    let with_stage: BTreeSet<&str> = stages.values().flatten().map(|stage| stage.addon.as_str()).collect();
-    for directory in files.directories(CLUSTER_ADDON) {
-        if !with_stage.contains(directory) {
-            let path = format!("{CLUSTER_ADDON}/{directory}");
-            let message = "no stage of clusteraddon.yaml names this addon: it is not installed";
-            let hint = format!("add it to a hook of clusteraddon.yaml, or remove {path}");
-            findings.push(Finding::warning(Reason::AddonWithoutStage, &path, message).hint(hint));
-        }
-    }
+    let names = if complete {
+        report_without_stage(files, stages, findings);
+        applied(stages)
+    } else {
+        files.directories(CLUSTER_ADDON).into_iter().filter_map(|name| name.parse().ok()).collect()
+    };
     names
         .into_iter()
         .filter_map(|name| {
-            read_addon(files, name.clone(), format!("{CLUSTER_ADDON}/{name}"), limits, findings)
+            let path = format!("{CLUSTER_ADDON}/{name}");
+            read_addon(files, name, path, limits, findings)
         })
         .collect()
+}
+
+fn applied(stages: &BTreeMap<Hook, Vec<Stage>>) -> Vec<AddonName> {
+    let mut seen = BTreeSet::new();
+    let applies = stages.values().flatten().filter(|stage| stage.action == Action::Apply);
+    applies.map(|stage| &stage.addon).filter(|name| seen.insert(name.as_str())).cloned().collect()
+}
+
+fn report_without_stage(files: &Files, stages: &BTreeMap<Hook, Vec<Stage>>, findings: &mut Findings) {
+    let with_stage: BTreeSet<&str> = stages.values().flatten().map(|stage| stage.addon.as_str()).collect();
+    for directory in files.directories(CLUSTER_ADDON).difference(&with_stage) {
+        let path = format!("{CLUSTER_ADDON}/{directory}");
+        let message = "no stage of clusteraddon.yaml names this addon: it is not installed";
+        let hint = format!("add it to a hook of clusteraddon.yaml, or remove {path}");
+        findings.push(Finding::warning(Reason::AddonWithoutStage, &path, message).hint(hint));
+    }
 }
 
 /// The one addon of the single-chart form.

@@ -58,7 +58,9 @@ impl Chart {
         let Some(document) = Document::read(files, &file, false, limits, findings) else {
             if files.get(&file).is_none() {
                 let message = format!("{path} is no chart: it has no Chart.yaml");
-                findings.push(Finding::error(Reason::MissingFile, &file, message));
+                let hint =
+                    "every release has the chart of its cluster class, as a directory or as an archive";
+                findings.push(Finding::error(Reason::MissingFile, &file, message).hint(hint));
             }
             return None;
         };

@@ -12,9 +12,7 @@ pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
     check_limits(files, limits, findings);
     for (path, target) in files.links() {
         let message = format!("it is a link to {target:?}: Flux leaves links out of an artifact");
-        findings.push(
-            Finding::error(Reason::LinkNotAllowed, path, message).hint("replace it by a copy of its target"),
-        );
+        findings.push(Finding::error(Reason::LinkNotAllowed, path, message));
     }
     for path in files.ignored().filter(|path| is_needed(path)) {
         let message = "Flux leaves this file out of an artifact, so the chart would be packaged without it";

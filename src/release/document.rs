@@ -146,7 +146,8 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Reads the file, with strict booleans where the Go operator's reader has them; `None` with a finding where it cannot be read, and without one where it does not exist.
+    /// Reads the file, with strict booleans where the Go operator's reader has them; `None` with a finding where it
+    /// cannot be read, and without one where it does not exist.
     pub(super) fn read(
         files: &'a Files,
         path: &'a str,
@@ -187,13 +188,12 @@ pub(super) fn read_text<'a>(
     match std::str::from_utf8(content) {
         Ok(text) => Some(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
-            let line = content.split(|byte| *byte == b'\n').scan(0, |end, line| {
-                *end += line.len() + 1;
-                (*end <= error.valid_up_to()).then_some(())
-            });
-            let line = 1 + line.count();
-            let message = format!("the file is not UTF-8: a wrong byte in line {line}");
-            findings.push(Finding::error(Reason::InvalidYaml, path, message));
+            let before = content.get(..error.valid_up_to()).unwrap_or_default();
+            let before = String::from_utf8_lossy(before);
+            let line = 1 + before.matches('\n').count() as u64;
+            let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
+            let finding = Finding::error(Reason::InvalidYaml, path, "the file is not UTF-8: a wrong byte");
+            findings.push(finding.at(line, column, &String::from_utf8_lossy(content)));
             None
         }
     }

@@ -107,6 +107,24 @@ reasons! {
     UnexpectedClassName,
 }
 
+impl Reason {
+    /// What to do about it where that is the same in every case; other findings have hints of their own.
+    fn remedy(self) -> Option<&'static str> {
+        match self {
+            Self::InvalidArchive => Some("pack or download it again"),
+            Self::InvalidPath => Some("rename or remove it; pack archives anew, with plain relative paths"),
+            Self::LinkNotAllowed => Some("replace it by a copy of its target"),
+            Self::SpecialFile => Some("remove it"),
+            Self::LimitExceeded => Some("remove what the release does not need, or split the file"),
+            Self::DuplicateKey => Some("remove one of them"),
+            Self::YamlBudgetExceeded => Some("write it with fewer aliases and levels"),
+            Self::MetadataMismatch => Some("make them agree"),
+            Self::InvalidChart => Some("complete Chart.yaml: Helm needs a name and a version"),
+            _ => None,
+        }
+    }
+}
+
 /// One thing that is wrong, with its place. Findings sort by place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
@@ -157,7 +175,16 @@ impl Finding {
 
     fn new(severity: Severity, reason: Reason, file: &str, message: &str) -> Self {
         let (file, message) = (shortened(file, LONGEST_FILE), shortened(message, LONGEST_MESSAGE));
-        Self { severity, reason, file, line: None, column: None, text: None, message, hint: None }
+        Self {
+            severity,
+            reason,
+            file,
+            line: None,
+            column: None,
+            text: None,
+            message,
+            hint: reason.remedy().map(str::to_owned),
+        }
     }
 
     /// The same, with its place in the file's source.
@@ -205,8 +232,9 @@ impl fmt::Display for Finding {
         if let (Some(line), Some(text)) = (self.line, &self.text) {
             let number = line.to_string();
             write!(f, "\n  {number} | {}", Printable(text))?;
-            if let Some(before) = self.column.and_then(|column| usize::try_from(column).ok()?.checked_sub(1))
-            {
+            let before = self.column.and_then(|column| usize::try_from(column).ok()?.checked_sub(1));
+            // Beyond the part of the line that is shown there is nothing to point at.
+            if let Some(before) = before.filter(|before| *before <= text.chars().count()) {
                 write!(f, "\n  {:width$} | {:before$}^", "", "", width = number.len())?;
             }
         }
@@ -250,6 +278,12 @@ impl Findings {
     /// Those that do not.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.iter().filter(|finding| finding.severity == Severity::Warning)
+    }
+
+    /// The same without warnings.
+    #[must_use]
+    pub fn without_warnings(&self) -> Self {
+        Self(self.errors().cloned().collect())
     }
 
     /// Whether one of them makes the release unusable.

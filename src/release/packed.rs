@@ -12,33 +12,32 @@ use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, stages};
 const ARCHIVES: [(&str, &str); 3] =
     [("-cluster-class-", CLUSTER_CLASS), ("-cluster-addon-", CLUSTER_ADDON), ("-node-image-", NODE_IMAGES)];
 
-/// The unpacked form of a packed release; `None` where none of its files is such an archive.
+/// The files of a release unpacked, and whether one of them was such an archive.
 pub(super) fn unpack(
     name: &ReleaseName,
-    files: &Files,
+    mut files: Files,
     limits: &Limits,
     findings: &mut Findings,
-) -> Option<Files> {
-    let archives: Vec<_> =
-        files.iter().filter_map(|(path, _)| Some((path, directory_of(name, path)?))).collect();
+) -> (Files, bool) {
+    let archives: Vec<(String, &str)> =
+        files.iter().filter_map(|(path, _)| Some((path.to_owned(), directory_of(name, path)?))).collect();
     if archives.is_empty() {
-        return None;
+        return (files, false);
     }
-    let mut unpacked = files.clone();
     let mut left = limits.clone();
     for (path, directory) in archives {
-        let Some(file) = unpacked.remove(path) else { continue };
+        let Some(file) = files.remove(&path) else { continue };
         // In the multi-stage form what is at the top of the addons' archive is the addons.
         let keeps_top = directory == CLUSTER_ADDON && files.get(stages::FILE).is_some();
-        match archive::unpack_within(&file.content, path, &mut left) {
+        match archive::unpack_within(&file.content, &path, &mut left) {
             Ok(content) => {
                 let content = if keeps_top { content } else { without_top(content) };
-                absorb(&mut unpacked, content, directory, path, findings);
+                absorb(&mut files, content, directory, &path, findings);
             }
             Err(errors) => findings.extend(errors),
         }
     }
-    Some(unpacked.without_ignored())
+    (files.without_ignored(), true)
 }
 
 /// The directory for the content of `<provider>-<stack>-<major>-<minor>-cluster-class-<version>.tgz` and the like.

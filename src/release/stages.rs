@@ -106,16 +106,25 @@ pub struct WaitObject {
     pub namespace: Option<String>,
 }
 
-/// All stages by hook; `None` where the release is of the single-chart form. Stages with an error are left out.
+/// All stages by hook, and whether they are all there are: `false` with findings, where one has an error and is left
+/// out. `None` where the release is of the single-chart form.
 pub(super) fn read(
     files: &Files,
     limits: &Limits,
     findings: &mut Findings,
-) -> Option<BTreeMap<Hook, Vec<Stage>>> {
+) -> Option<(BTreeMap<Hook, Vec<Stage>>, bool)> {
     files.get(FILE)?;
+    let mut own = Findings::default();
+    let stages = read_hooks(files, limits, &mut own);
+    let complete = !own.has_errors();
+    findings.extend(own);
+    Some((stages, complete))
+}
+
+fn read_hooks(files: &Files, limits: &Limits, findings: &mut Findings) -> BTreeMap<Hook, Vec<Stage>> {
     let mut stages = BTreeMap::new();
     let directories = files.directories(CLUSTER_ADDON);
-    let Some(document) = Document::read(files, FILE, true, limits, findings) else { return Some(stages) };
+    let Some(document) = Document::read(files, FILE, true, limits, findings) else { return stages };
     let root = document.root();
     let entries = root.entries(findings);
     report_unknown(
@@ -125,7 +134,7 @@ pub(super) fn read(
     );
     let Some(hooks) = root.get("addonStages") else {
         findings.push(root.error(Reason::InvalidField, "addonStages is missing"));
-        return Some(stages);
+        return stages;
     };
     for entry in hooks.entries(findings) {
         let Some(hook) = Hook::from_key(entry.key) else {
@@ -137,7 +146,7 @@ pub(super) fn read(
         };
         stages.insert(hook, read_hook(&entry.value, &directories, findings));
     }
-    Some(stages)
+    stages
 }
 
 fn read_hook(list: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Vec<Stage> {
@@ -182,7 +191,10 @@ fn read_addon(item: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Fin
             let message =
                 format!("the stage names the addon {name}, and there is no directory {CLUSTER_ADDON}/{name}");
             let known: Vec<_> = directories.iter().copied().take(MOST_DIRECTORIES).collect();
-            let hint = format!("directories that are there: {}", known.join(", "));
+            let hint = match known.as_slice() {
+                [] => format!("{CLUSTER_ADDON}/ has no directory: there is one for each addon"),
+                known => format!("directories that are there: {}", known.join(", ")),
+            };
             findings.push(value.error(Reason::StageWithoutDirectory, message).hint(hint));
             None
         }

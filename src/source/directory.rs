@@ -39,7 +39,10 @@ pub fn read(directory: &Path, limits: &Limits) -> Result<Files, SourceError> {
             walk.refuse(&path, Reason::InvalidPath, &error.to_string());
         }
     }
-    if walk.findings.has_errors() { Err(walk.findings.into()) } else { Ok(files) }
+    if walk.findings.has_errors() {
+        return Err(SourceError::unusable(directory)(walk.findings));
+    }
+    Ok(files)
 }
 
 struct Walk<'a> {
@@ -74,7 +77,7 @@ impl Walk<'_> {
         self.count += 1;
         if self.count > self.limits.entries {
             let message = format!("there are more than the {} allowed files", self.limits.entries);
-            return Err(Findings::from(Finding::error(Reason::LimitExceeded, "", message)).into());
+            return Err(self.limit("", message));
         }
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let name = entry.file_name();
@@ -100,9 +103,14 @@ impl Walk<'_> {
         if content.len() as u64 > left {
             let message =
                 format!("with this file there are more than the {} allowed bytes", self.limits.unpacked);
-            return Err(Findings::from(Finding::error(Reason::LimitExceeded, path, message)).into());
+            return Err(self.limit(path, message));
         }
         Ok(content)
+    }
+
+    fn limit(&self, path: &str, message: String) -> SourceError {
+        let finding = Finding::error(Reason::LimitExceeded, path, message);
+        SourceError::unusable(self.root)(finding.into())
     }
 
     fn refuse(&mut self, path: &str, reason: Reason, message: &str) {

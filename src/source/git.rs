@@ -18,6 +18,9 @@ pub enum GitError {
     /// The directory is in no work tree.
     #[error("{}: this directory is in no Git work tree, so there is no commit to pin the release to", .0.display())]
     NoWorkTree(PathBuf),
+    /// The repository is new.
+    #[error("{}: this Git repository has no commit yet", .0.display())]
+    NoCommit(PathBuf),
     /// HEAD has no such directory.
     #[error("{path} is not in commit {revision}: the release is not committed")]
     NotCommitted {
@@ -65,7 +68,7 @@ impl GitError {
             Self::NoWorkTree(_) => {
                 Some("commit the release to a stack repository, or name the commit with --revision")
             }
-            Self::NotCommitted { .. } | Self::Differs { .. } => {
+            Self::NoCommit(_) | Self::NotCommitted { .. } | Self::Differs { .. } => {
                 Some("commit the release's directory first, files that .gitignore hides included")
             }
             Self::Path { .. } | Self::Io { .. } | Self::Git(_) => None,
@@ -84,7 +87,7 @@ impl Classify for GitError {
     fn reason(&self) -> &'static str {
         match self {
             Self::NoWorkTree(_) => "NoWorkTree",
-            Self::NotCommitted { .. } => "NotCommitted",
+            Self::NoCommit(_) | Self::NotCommitted { .. } => "NotCommitted",
             Self::Differs { .. } => "WorkTreeDiffers",
             Self::Path { .. } => "InvalidPath",
             Self::Io { .. } => "SourceUnreadable",
@@ -172,7 +175,13 @@ impl Checkout {
     }
 
     fn head(&self) -> Result<Commit<'_>, GitError> {
-        Ok(self.repository.head()?.peel_to_commit()?)
+        let head = self.repository.head().map_err(|error| match error.code() {
+            git2::ErrorCode::UnbornBranch => {
+                GitError::NoCommit(self.repository.workdir().unwrap_or(self.repository.path()).to_owned())
+            }
+            _ => error.into(),
+        })?;
+        Ok(head.peel_to_commit()?)
     }
 
     fn content<'a>(&'a self, commit: &Commit<'a>) -> Result<Tree<'a>, GitError> {

@@ -83,12 +83,14 @@ fn a_directory_over_the_limits() {
         scratch.write(name, "12345");
     }
     let read = |limits: Limits| match directory::read(&scratch.0, &limits) {
-        Err(SourceError::Unusable(findings)) => findings.to_string(),
+        Err(SourceError::Unusable { findings, .. }) => findings.to_string(),
         other => panic!("{other:?}"),
     };
-    let message = "error: LimitExceeded: c: with this file there are more than the 14 allowed bytes";
+    let hint = "\n  hint: remove what the release does not need, or split the file";
+    let message =
+        format!("error: LimitExceeded: c: with this file there are more than the 14 allowed bytes{hint}");
     assert_eq!(read(Limits { unpacked: 14, ..Limits::default() }), message);
-    let message = "error: LimitExceeded: there are more than the 2 allowed files";
+    let message = format!("error: LimitExceeded: there are more than the 2 allowed files{hint}");
     assert_eq!(read(Limits { entries: 2, ..Limits::default() }), message);
     assert!(directory::read(&scratch.0, &Limits { unpacked: 15, entries: 3, ..Limits::default() }).is_ok());
 }
@@ -99,7 +101,7 @@ fn special_files_and_names_that_are_not_text() {
     let scratch = Scratch::new("special");
     let _socket = std::os::unix::net::UnixListener::bind(scratch.0.join("s")).unwrap();
     fs::write(scratch.0.join(std::ffi::OsStr::from_bytes(b"a\xff")), "x").unwrap();
-    let Err(SourceError::Unusable(findings)) = directory::read(&scratch.0, &Limits::default()) else {
+    let Err(SourceError::Unusable { findings, .. }) = directory::read(&scratch.0, &Limits::default()) else {
         panic!("it was read")
     };
     let told: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.file.as_str())).collect();
@@ -316,6 +318,16 @@ fn many_differences_are_counted() {
     }
     let GitError::Differs { paths, .. } = check(&release).unwrap_err() else { panic!("another error") };
     assert_eq!((paths.len(), paths.last().unwrap().as_str()), (11, "and 15 more"));
+}
+
+#[test]
+fn a_repository_without_a_commit() {
+    let scratch = Scratch::new("unborn");
+    git2::Repository::init(&scratch.0).unwrap();
+    let release = scratch.release(NAME);
+    let error = check(&release).unwrap_err();
+    assert_eq!((error.reason(), error.hint().is_some()), ("NotCommitted", true));
+    assert!(error.to_string().ends_with("this Git repository has no commit yet"), "{error}");
 }
 
 #[test]

@@ -149,6 +149,8 @@ fn lint_ends_with_what_it_found() {
     let release = "stack/releases/openstack-demo-1-34-v1";
     expect(&directory, "lint-warnings", &["lint", release]);
     expect(&directory, "lint-strict", &["lint", "--strict", release, "-o", "json"]);
+    let inside = run(&directory.join("stack/releases/openstack-demo-1-34-v3"), &["lint", "."]);
+    assert!(inside.stdout.contains(" = release: openstack-demo-1-34-v3\n"), "{}", inside.stdout);
     expect(&directory, "lint-nowhere", &["lint", release, "nowhere"]);
 }
 

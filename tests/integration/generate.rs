@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::git::{commit_and_push, git};
 use crate::support::{Run, copy, scratch, stackflux};
 
 /// The commit that the README and the golden output pin the example to.
@@ -168,6 +169,94 @@ fn somebody_elses_kustomize_root_is_refused() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("was not written by stackflux"), "{}", run.stderr);
     assert_eq!(example.files().len(), 1);
+}
+
+/// A copy of the example's first release in which `old` is `new` in a file.
+fn broken(name: &str, file: &str, old: &str, new: &str) -> PathBuf {
+    let directory = scratch(name);
+    copy(Path::new(&examples("stack/releases/docker-demo-1-34-v1")), &directory);
+    let release = directory.join("docker-demo-1-34-v1");
+    let path = release.join(file);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(old), "{} has no {old:?}", path.display());
+    fs::write(path, text.replacen(old, new, 1)).unwrap();
+    release
+}
+
+fn generate_release(release: &Path) -> Run {
+    let settings = examples("clusterstack.yaml");
+    let release = release.to_str().unwrap();
+    stackflux(&["generate", release, "--settings", &settings, "--revision", REVISION])
+}
+
+#[test]
+fn a_release_where_flux_will_not_look_is_refused() {
+    let directory = scratch("elsewhere");
+    fs::create_dir(directory.join("below")).unwrap();
+    copy(Path::new(&examples("stack/releases")), &directory.join("below"));
+    git(&directory, &["init", "--quiet"]);
+    let remote = scratch("elsewhere-remote");
+    git(&remote, &["init", "--quiet", "--bare"]);
+    let commit = commit_and_push(&directory, remote.to_str().unwrap(), "releases");
+    let release = directory.join("below/releases/docker-demo-1-34-v1");
+    let generate =
+        |settings: &str| stackflux(&["generate", release.to_str().unwrap(), "--settings", settings]);
+    let run = generate(&examples("clusterstack.yaml"));
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    let expected = "✗ docker-demo-1-34-v1 is at below/releases/docker-demo-1-34-v1 in this work tree, and the \
+                    ClusterStack's source has releases below releases\n\
+                    → give the ClusterStack's source the path below/releases (--settings), or name the commit of the \
+                    other repository (--revision)\n";
+    assert_eq!(run.stderr, expected);
+    let settings = fs::read_to_string(examples("clusterstack.yaml")).unwrap();
+    let own = directory.join("clusterstack.yaml");
+    fs::write(&own, settings.replace("path: releases\n", "path: ./below/releases/\n")).unwrap();
+    let run = generate(own.to_str().unwrap());
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert!(run.stdout.contains(&format!("commit: {commit}\n")), "{}", run.stdout);
+}
+
+#[test]
+fn an_unusable_release_is_named_with_its_errors() {
+    let release = broken("unusable", "clusteraddon.yaml", "action: apply", "action: aply");
+    let run = generate_release(&release);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    let expected = format!(
+        "✗ {}: the release cannot be used:\nerror: UnknownAction: clusteraddon.yaml:",
+        release.canonicalize().unwrap().display()
+    );
+    assert!(run.stderr.starts_with(&expected), "{}", run.stderr);
+}
+
+#[test]
+fn stages_without_effect_are_told_of_once() {
+    let wait = "action: apply\n      waitForPreCondition: \
+                {objects: [{key: a, apiVersion: v1, kind: Node, name: a}], conditions: 'true'}";
+    for (name, stage) in [("waits", wait), ("deletes", "action: delete")] {
+        let run = generate_release(&broken(name, "clusteraddon.yaml", "action: apply", stage));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let told: Vec<_> = run.stderr.lines().filter(|line| line.contains("no effect yet")).collect();
+        let expected = "! docker-demo-1-34-v1: conditions to wait for and the action delete have no effect yet; \
+                        clusteraddon.yaml has them for cni";
+        assert_eq!(told, [expected]);
+    }
+    let run = generate_release(Path::new(&examples("stack/releases/docker-demo-1-34-v1")));
+    assert!(!run.stderr.contains("no effect yet"), "{}", run.stderr);
+}
+
+/// A failed `kubectl get` before the pipe must not read as "there are no Clusters": their files would be removed.
+#[test]
+fn nothing_at_all_is_not_an_empty_list() {
+    let example = Example::new("nothing");
+    example.generate();
+    let files = example.files();
+    for name in ["one", "two"] {
+        fs::write(example.clusters.join(format!("{name}.yaml")), "# nothing\n").unwrap();
+    }
+    let run = example.generate();
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("clusters: there is no Kubernetes object"), "{}", run.stderr);
+    assert_eq!(example.files(), files);
 }
 
 #[test]

@@ -14,6 +14,9 @@ mod documents;
 #[cfg(test)]
 mod generate;
 #[cfg(test)]
+#[path = "../support/git.rs"]
+mod git;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 #[path = "../support.rs"]

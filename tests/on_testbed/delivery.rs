@@ -11,7 +11,7 @@ use crate::git::{commit_and_push, git};
 use crate::support::{copy, scratch, stackflux};
 use crate::text;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
 
 /// The example, with its stack repository on the testbed's Git server and its clusters in a namespace of the test.
@@ -68,6 +68,39 @@ impl Example {
         commit_and_push(&self.path("stack"), &self.url(), release)
     }
 
+    /// The second release again as another one, with another image in its chart `monitoring`. Not committed yet.
+    fn derive(&self, version: &str, image: &str) {
+        let (from, name) = ("docker-demo-1-34-v2", format!("docker-demo-1-34-{version}"));
+        let scratch = self.path(version);
+        fs::create_dir_all(&scratch).unwrap();
+        copy(&examples("stack/releases").join(from), &scratch);
+        fs::rename(scratch.join(from), self.path("stack/releases").join(&name)).unwrap();
+        for (file, old, new) in [
+            ("metadata.yaml", ": v2", format!(": {version}")),
+            ("cluster-class/Chart.yaml", "version: v2", format!("version: {version}")),
+            ("node-images/image.yaml", from, name.clone()),
+            ("cluster-addon/monitoring/values.yaml", "busybox:1.37.0", image.to_owned()),
+        ] {
+            let file = format!("stack/releases/{name}/{file}");
+            let text = fs::read_to_string(self.path(&file)).unwrap();
+            assert!(text.contains(old), "{file}");
+            self.write(&file, &text.replace(old, &new));
+        }
+    }
+
+    /// Moves the cluster to a release and applies.
+    fn upgrade(&self, version: &str) {
+        self.use_class("one", &format!("docker-demo-1-34-{version}"));
+        self.apply();
+    }
+
+    fn suspend(&self, name: &str, suspend: bool) {
+        let patch = format!("{{\"spec\":{{\"suspend\":{suspend}}}}}");
+        let namespace = format!("--namespace={}", self.namespace);
+        let patch = ["patch", "helmrelease", name, &namespace, "--type=merge", "--patch", &patch];
+        self.testbed.management().kubectl(&patch).unwrap();
+    }
+
     fn generate(&self, more: &[&str]) -> String {
         let (stack, settings) = (self.path("stack"), self.path("clusterstack.yaml"));
         let (stack, settings) = (stack.to_str().unwrap(), settings.to_str().unwrap());
@@ -110,7 +143,12 @@ fn examples(below: &str) -> PathBuf {
 
 /// Name, generation, and Helm's revision of what is deployed.
 fn state(release: &Value) -> (String, i64, i64) {
-    let number = |pointer: &str| release.pointer(pointer).and_then(Value::as_i64).unwrap();
+    let number = |pointer: &str| {
+        release
+            .pointer(pointer)
+            .and_then(Value::as_i64)
+            .unwrap_or_else(|| panic!("no number at {pointer}: {release:#}"))
+    };
     let name = text(release, "/metadata/name").to_owned();
     (name, number("/metadata/generation"), number("/status/history/0/version"))
 }
@@ -176,4 +214,36 @@ fn the_example_gets_ready_and_a_new_release_upgrades_one_addon() {
     }
     let sources = documents(&anew, "GitRepository").concat();
     assert!(sources.contains(&first) && sources.contains(&second), "{sources}");
+
+    two_releases_of_one_commit_are_told_apart(&example);
+}
+
+/// Both have the same chart name and version, so that Helm's own comparison finds nothing to do. What depends on the
+/// changed addon waits for it, also while it is suspended and its status still says that it is ready. (Part of the one
+/// test: a second example in the same workload clusters would fight it.)
+fn two_releases_of_one_commit_are_told_apart(example: &Example) {
+    let settings = fs::read_to_string(example.path("clusterstack.yaml")).unwrap();
+    let depends = "  flux:\n    addons:\n      ccm: {dependsOn: [monitoring]}\n";
+    example.write("clusterstack.yaml", &(settings + depends));
+    example.derive("v3", "busybox:1.37.3");
+    example.derive("v4", "busybox:1.37.4");
+    commit_and_push(&example.path("stack"), &example.url(), "two releases");
+    example.upgrade("v3");
+    let deployment = Object { kind: "deployment", namespace: "kube-system", name: "monitoring" };
+    let workload = example.testbed.workload("one").unwrap();
+    let has = |image: &str| {
+        let image = image.to_owned();
+        move |found: &Value| text(found, "/spec/template/spec/containers/0/image") == image
+    };
+    workload.wait(deployment, "the third release's image", PATIENCE, has("busybox:1.37.3")).unwrap();
+    example.all_ready();
+
+    example.suspend("one.monitoring", true);
+    example.upgrade("v4");
+    let ccm = Object { kind: "helmrelease", namespace: &example.namespace, name: "one.ccm" };
+    let waits = |found: &Value| found.to_string().contains("is not ready according to readyExpr eval");
+    example.testbed.management().wait(ccm, "waiting for its dependency", PATIENCE, waits).unwrap();
+    example.suspend("one.monitoring", false);
+    workload.wait(deployment, "the fourth release's image", PATIENCE, has("busybox:1.37.4")).unwrap();
+    example.all_ready();
 }

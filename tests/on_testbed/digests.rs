@@ -49,7 +49,7 @@ fn a_work_tree_has_the_digest_of_its_artifact() {
     let management = testbed.management();
     management.apply(&source).unwrap();
     let object = Object { kind: "gitrepository", namespace: &namespace, name: "digest" };
-    let fetched = management.wait_ready(object, Duration::from_secs(60)).unwrap();
+    let fetched = management.wait_ready(object, Duration::from_mins(1)).unwrap();
     let artifact = http_get(text(&fetched, "/status/artifact/url"));
 
     let limits = Limits::default();

@@ -116,9 +116,9 @@ struct WaitObjectContents {
 }
 
 impl Contents {
-    /// Gathers what is in a release, whose files are `files` unpacked.
-    pub(super) fn of(loaded: &Loaded, files: &Files, limits: &Limits) -> Self {
-        let release = &loaded.release;
+    /// Gathers what is in a release.
+    pub(super) fn of(loaded: &Loaded, limits: &Limits) -> Self {
+        let Loaded { release, files, warnings } = loaded;
         Self {
             name: release.name.to_string(),
             class_name: release.name.class_name(),
@@ -142,7 +142,7 @@ impl Contents {
                 digest: release.node_images.as_ref().map(|images| images.digest.to_string()),
                 images: images::of_nodes(files),
             },
-            warnings: loaded.warnings.len(),
+            warnings: warnings.len(),
         }
     }
 

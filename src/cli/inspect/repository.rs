@@ -36,7 +36,7 @@ impl Overview {
     pub(super) fn of(releases: &Releases, with_malformed: bool) -> Result<Self, SourceError> {
         let lines = releases.names().into_iter().map(|name| match releases.load(&name) {
             Ok(loaded) => Ok(Line::of(&name, Some(&loaded.release), &loaded.warnings)),
-            Err(SourceError::Unusable(findings)) => Ok(Line::of(&name, None, &findings)),
+            Err(SourceError::Unusable { findings, .. }) => Ok(Line::of(&name, None, &findings)),
             Err(error) => Err(error),
         });
         let malformed = if with_malformed { releases.malformed().to_vec() } else { Vec::new() };

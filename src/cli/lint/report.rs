@@ -129,6 +129,9 @@ impl Told {
                 let _ = writeln!(text, "{BLUE}{margin} |{BLUE:#} {:before$}{colour}^{colour:#}", "");
             }
         }
+        if let Some(release) = self.release.as_ref().filter(|release| !self.file.contains(release.as_str())) {
+            let _ = writeln!(text, "{BLUE}{margin} ={BLUE:#} {BOLD}release{BOLD:#}: {release}");
+        }
         if let Some(hint) = &self.hint {
             let _ = writeln!(text, "{BLUE}{margin} ={BLUE:#} {BOLD}hint{BOLD:#}: {}", Printable(hint));
         }

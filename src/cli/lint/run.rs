@@ -22,7 +22,7 @@ pub(super) struct Linted {
 pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
     let releases = match Releases::open(source) {
         Ok(releases) => releases,
-        Err(SourceError::Unusable(findings)) => {
+        Err(SourceError::Unusable { findings, .. }) => {
             let release = source.file_stem().and_then(|name| name.to_str()?.parse().ok());
             return Ok(vec![Linted { release, place: source.to_owned(), findings }]);
         }
@@ -60,7 +60,7 @@ fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted,
             }
             findings
         }
-        Err(SourceError::Unusable(findings)) => findings,
+        Err(SourceError::Unusable { findings, .. }) => findings,
         Err(error) => return Err(error),
     };
     Ok(Linted { release: Some(name), place, findings })
@@ -73,8 +73,7 @@ fn beside(releases: &Releases, directory: &Path) -> Linted {
         if name.parse::<ReleaseName>().is_ok() {
             let message =
                 "the release is a link: Flux leaves links out of an artifact, and stackflux passes it over";
-            let hint = "replace it by a copy of its target";
-            findings.push(Finding::error(Reason::LinkNotAllowed, name, message).hint(hint));
+            findings.push(Finding::error(Reason::LinkNotAllowed, name, message));
         }
     }
     for name in releases.malformed() {

@@ -1,5 +1,7 @@
 //! helm-controller's kind: `HelmRelease`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -38,6 +40,9 @@ pub struct HelmReleaseSpec<'a> {
     pub upgrade: Upgrade,
     /// What happens with changes that others make to the chart's objects.
     pub drift_detection: DriftDetection,
+    /// What is put on all objects of the chart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub common_metadata: Option<CommonMetadata>,
     /// The values, merged over the chart's own by Helm.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
@@ -56,6 +61,13 @@ pub struct Dependency {
     pub name: String,
     /// When it counts as ready: a CEL expression over `dep` that replaces Flux's own check.
     pub ready_expr: String,
+}
+
+/// What is put on all objects of a chart.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommonMetadata {
+    /// Annotations.
+    pub annotations: BTreeMap<&'static str, String>,
 }
 
 /// How the first install is done.

@@ -39,7 +39,7 @@ fn release(name: &str, value: &str) -> Release {
     ] {
         files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
     }
-    Release::load(&name, &files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+    Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
 }
 
 fn catalog(releases: &[&Release]) -> Catalog {
@@ -56,7 +56,9 @@ fn cni(contents: &Contents) -> (String, String) {
 
 fn existing(objects: &[Value]) -> Existing {
     let mut existing = Existing::default();
-    objects.iter().for_each(|object| existing.insert(object));
+    for object in objects {
+        existing.insert(object);
+    }
     existing
 }
 

@@ -13,6 +13,7 @@ pub(super) struct Fixture {
     pub(super) stack: Stack,
     pub(super) edit_cluster: fn(&mut Value),
     pub(super) ccm_template: &'static str,
+    pub(super) addons: &'static [&'static str],
 }
 
 impl Fixture {
@@ -35,11 +36,12 @@ impl Fixture {
             stack,
             edit_cluster: |_| {},
             ccm_template: "values: |\n  cluster: {{ .Cluster.metadata.name }}\n  port: {{ .Cluster.spec.controlPlaneEndpoint.port }}\n",
+            addons: &["cni", "ccm", "policies"],
         }
     }
 
     pub(super) fn release(&self, version: &str) -> Release {
-        load(version, self.ccm_template)
+        load(version, self.ccm_template, self.addons)
     }
 
     /// The plan of the stack, of one release and of clusters that use it.
@@ -76,16 +78,16 @@ impl Fixture {
     }
 }
 
-fn load(version: &str, ccm_template: &str) -> Release {
+fn load(version: &str, ccm_template: &str, addons: &[&str]) -> Release {
     let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: v1\n");
     let metadata = format!("versions: {{clusterStack: {version}, kubernetes: v1.34.2}}\n");
     let class = format!("apiVersion: v2\nname: class\nversion: {version}\n");
-    let stages = "addonStages:\n  AfterControlPlaneInitialized:\n  - {name: cni, action: apply}\n  \
-                  - {name: ccm, action: apply}\n  - {name: policies, action: apply}\n";
+    let stages = addons.iter().map(|addon| format!("  - {{name: {addon}, action: apply}}\n"));
+    let stages = "addonStages:\n  AfterControlPlaneInitialized:\n".to_owned() + &stages.collect::<String>();
     let mut files = Files::default();
     for (path, content) in [
         ("metadata.yaml", metadata.as_str()),
-        ("clusteraddon.yaml", stages),
+        ("clusteraddon.yaml", stages.as_str()),
         ("cluster-class/Chart.yaml", class.as_str()),
         ("cluster-addon/cni/Chart.yaml", chart("cni").as_str()),
         ("cluster-addon/cni/values.yaml", format!("release: {version}\n").as_str()),
@@ -100,5 +102,5 @@ fn load(version: &str, ccm_template: &str) -> Release {
         files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
     }
     let name = format!("docker-demo-1-34-{version}").parse().unwrap();
-    Release::load(&name, &files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+    Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
 }

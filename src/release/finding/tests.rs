@@ -10,7 +10,12 @@ fn a_finding_shows_its_place() {
         Finding::error(Reason::MissingFile, "a.yaml", "what").to_string(),
         "error: MissingFile: a.yaml: what"
     );
-    assert_eq!(Finding::error(Reason::LimitExceeded, "", "what").to_string(), "error: LimitExceeded: what");
+    assert_eq!(Finding::error(Reason::InvalidYaml, "", "what").to_string(), "error: InvalidYaml: what");
+    assert_eq!(
+        Finding::error(Reason::SpecialFile, "a", "what").to_string(),
+        "error: SpecialFile: a: what\n  hint: remove it",
+        "a reason with one remedy brings it along"
+    );
 }
 
 #[test]
@@ -22,6 +27,14 @@ fn a_long_line_is_cut_and_a_missing_one_is_none() {
     assert_eq!((finding.file.chars().count(), finding.message.chars().count()), (501, 1001));
     assert_eq!(Finding::error(Reason::InvalidYaml, "a", "b").at(9, 1, "x").text, None);
     assert_eq!(Finding::error(Reason::InvalidYaml, "a", "b").at(0, 0, "x").text, None);
+}
+
+#[test]
+fn a_place_beyond_the_part_of_a_line_that_is_shown_is_not_pointed_at() {
+    let long = format!("{}: [", "x".repeat(70_000));
+    let shown = Finding::error(Reason::InvalidYaml, "a", "b").at(1, 70_002, &long).to_string();
+    assert!(shown.starts_with("error: InvalidYaml: a:1:70002: b\n  1 | xxx"), "{shown}");
+    assert!(!shown.contains('^') && shown.ends_with('…'), "{shown}");
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl Stack {
     }
 
     pub(super) fn load(&self) -> Result<Loaded, Findings> {
-        Release::load(&self.name.parse().unwrap(), &self.files, &self.limits)
+        Release::load(&self.name.parse().unwrap(), self.files.clone(), &self.limits)
     }
 
     /// The release, which must have no findings at all.

@@ -77,6 +77,15 @@ fn a_bad_entry_of_a_packed_release() {
 }
 
 #[test]
+fn what_a_bad_archive_would_have_held_is_not_missing() {
+    let bytes = raw_archive([("/etc/passwd", EntryType::Regular, "", &b"x"[..])]);
+    let class = "openstack-demo-1-34-cluster-class-v2.tgz";
+    let stack = Stack::single().without("cluster-class/Chart.yaml").with_bytes(class, bytes);
+    let file = format!("{class}: /etc/passwd");
+    expect(&stack.refused(), Reason::InvalidPath, &file, None, "the path is absolute");
+}
+
+#[test]
 fn a_part_that_is_there_packed_and_unpacked() {
     let bytes = archive(&[("c/Chart.yaml", "name: c\nversion: v2\n")]);
     let stack = Stack::single().with_bytes("openstack-demo-1-34-cluster-class-v2.tgz", bytes);
@@ -118,5 +127,5 @@ fn a_file_full_of_errors_is_told_of_whole() {
     let stages = "    - {name: x, action: x, more: x}\n".repeat(5_000);
     let text = format!("addonStages:\n  AfterControlPlaneInitialized:\n{stages}");
     let findings = Stack::good().with(STAGES, &text).load().unwrap_err();
-    assert_eq!((findings.errors().count(), findings.warnings().count()), (10_000, 5_003));
+    assert_eq!((findings.errors().count(), findings.warnings().count()), (10_000, 5_000));
 }

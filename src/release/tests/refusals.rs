@@ -98,13 +98,8 @@ fn a_file_that_is_not_yaml() {
     assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidYaml, STAGES));
     assert!(finding.line.is_some() && finding.text.is_some(), "{finding}");
     let finding = Stack::good().with_bytes("metadata.yaml", b"a: b\nc: \xff\n".to_vec()).refused();
-    expect(
-        &finding,
-        Reason::InvalidYaml,
-        "metadata.yaml",
-        None,
-        "the file is not UTF-8: a wrong byte in line 2",
-    );
+    expect(&finding, Reason::InvalidYaml, "metadata.yaml", 2, "the file is not UTF-8: a wrong byte");
+    assert_eq!(finding.column, Some(4));
 }
 
 #[test]
@@ -139,6 +134,21 @@ fn an_unknown_action() {
 }
 
 #[test]
+fn a_bad_stage_hides_nothing_of_its_addon_and_makes_up_nothing() {
+    let stack = Stack::good().with("cluster-addon/ccm/Chart.yaml", "apiVersion: v2\nname: CCM\n").replacing(
+        STAGES,
+        "- name: ccm\n      action: apply",
+        "- name: ccm\n      action: aply",
+    );
+    let told = |stack: &Stack| -> Vec<_> {
+        stack.load().unwrap_err().iter().map(|finding| (finding.reason, finding.line)).collect()
+    };
+    assert_eq!(told(&stack), [(Reason::InvalidChart, Some(1)), (Reason::UnknownAction, Some(8))]);
+    let stack = stack.with(STAGES, "addonStages: [\n");
+    assert_eq!(told(&stack), [(Reason::InvalidChart, Some(1)), (Reason::InvalidYaml, Some(1))]);
+}
+
+#[test]
 fn booleans_are_strict_in_stages() {
     let text = "- name: ccm\n      action: apply";
     let finding = Stack::good().replacing(STAGES, text, "- name: ccm\n      action: yes").refused();
@@ -163,12 +173,18 @@ fn a_stage_without_its_directory() {
     let message = "the stage names the addon cmm, and there is no directory cluster-addon/cmm";
     expect(&finding, Reason::StageWithoutDirectory, STAGES, 7, message);
     assert_eq!(finding.hint.as_deref(), Some("directories that are there: ccm, cni, storage-classes"));
+    let stages = "addonStages:\n  AfterClusterUpgrade: [{name: cni, action: apply}]\n";
+    let finding =
+        Stack::single().without("cluster-addon/Chart.yaml").without("cluster-addon/templates/all.yaml");
+    let finding = finding.with(STAGES, stages).refused();
+    assert_eq!(finding.hint.as_deref(), Some("cluster-addon/ has no directory: there is one for each addon"));
 }
 
 #[test]
 fn an_addon_name_that_cannot_be_an_object_s() {
     let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: ../ccm").refused();
-    let message = "\"../ccm\" is not a DNS label: lower-case letters, digits and '-', at most 63 characters";
+    let message =
+        "\"../ccm\" is not an addon's name: lower-case letters, digits and '-', at most 53 characters";
     expect(&finding, Reason::InvalidName, STAGES, 7, message);
 }
 
@@ -320,9 +336,7 @@ fn everything_is_told_at_once_and_in_order() {
         .unwrap_err();
     let told: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.line)).collect();
     let expected = [
-        (Reason::AddonWithoutStage, None),
         (Reason::InvalidChart, Some(1)),
-        (Reason::AddonWithoutStage, None),
         (Reason::StageWithoutDirectory, Some(7)),
         (Reason::UnknownAction, Some(8)),
         (Reason::UnknownHook, Some(9)),
@@ -332,6 +346,6 @@ fn everything_is_told_at_once_and_in_order() {
     let lines = findings.to_string();
     assert_eq!(
         lines.lines().filter(|line| line.starts_with("error: ") || line.starts_with("warning: ")).count(),
-        7
+        5
     );
 }

@@ -180,15 +180,19 @@ fn lines_about(name: &str, log: &Path) -> String {
     about.iter().skip(about.len().saturating_sub(8)).fold(String::new(), |text, line| text + line + "\n")
 }
 
+/// Helm-controller says `Ready=True` a moment before it writes what it has done; only the generation that the status as
+/// a whole has observed tells the two apart (-1 before the first time).
 fn is_ready(object: &Value) -> bool {
-    let generation = object.pointer("/metadata/generation").and_then(Value::as_i64);
+    let number = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
+    let generation = number(object, "/metadata/generation");
+    let is_current = |observed: Option<i64>| observed.is_none() || observed == generation;
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|condition| {
-        let observed = condition.get("observedGeneration").and_then(Value::as_i64);
+    let ready = conditions.into_iter().flatten().any(|condition| {
         condition.get("type").and_then(Value::as_str) == Some("Ready")
             && condition.get("status").and_then(Value::as_str) == Some("True")
-            && (observed.is_none() || observed == generation)
-    })
+            && is_current(number(condition, "/observedGeneration"))
+    });
+    ready && is_current(number(object, "/status/observedGeneration"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,50 @@
+//! Where a stack's releases come from.
+
+use super::*;
+
+fn stack(source: &Value, objects: &[Value]) -> Result<Stack, StackError> {
+    let stack = json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+        "metadata": {"name": "demo", "namespace": "stacks"},
+        "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "source": source},
+    });
+    Stack::new(&serde_json::from_value(stack).unwrap(), objects.iter())
+}
+
+fn repository(spec: &Value) -> Value {
+    json!({"kind": "GitRepository", "metadata": {"name": "stacks", "namespace": "flux-system"}, "spec": spec})
+}
+
+#[test]
+fn a_repository_that_exists_says_how_it_is_reached_and_is_not_written() {
+    let reference =
+        json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}, "path": "here"});
+    let spec = json!({
+        "url": "https://git.example.org/stacks.git", "interval": "5m", "ref": {"branch": "main"},
+        "secretRef": {"name": "git"}, "serviceAccountName": "fetcher", "provider": "generic",
+        "proxySecretRef": {"name": "proxy"}, "verify": {"mode": "HEAD", "secretRef": {"name": "keys"}},
+    });
+    let source = stack(&reference, &[repository(&spec)]).unwrap().source;
+    assert_eq!((source.url.as_str(), source.path.as_str()), ("https://git.example.org/stacks.git", "here"));
+    assert_eq!(source.namespace.as_str(), "flux-system");
+    assert!(source.followed.is_none());
+    let mut copied = spec;
+    copied.as_object_mut().unwrap().retain(|field, _| !["url", "interval", "ref"].contains(&field.as_str()));
+    assert_eq!(serde_json::to_value(&source.access).unwrap(), copied);
+}
+
+#[test]
+fn a_repository_that_is_not_there_or_has_no_url_is_refused() {
+    let reference = json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}});
+    assert!(matches!(stack(&reference, &[]), Err(StackError::SourceNotFound { .. })));
+    let error = stack(&reference, &[repository(&json!({"interval": "5m"}))]).unwrap_err();
+    assert_eq!(error.to_string(), "GitRepository stacks: missing field `url`");
+}
+
+#[test]
+fn flux_follows_what_is_named_and_else_master() {
+    let followed = |git: Value| stack(&json!({"git": git}), &[]).unwrap().source.followed.unwrap().reference;
+    let url = "https://git.example.org/stacks.git";
+    assert_eq!(followed(json!({"url": url})), json!({"branch": "master"}));
+    assert_eq!(followed(json!({"url": url, "ref": {"tag": "v1"}})), json!({"tag": "v1"}));
+}
