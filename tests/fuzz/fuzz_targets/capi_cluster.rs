@@ -7,7 +7,8 @@ use stackflux::foreign::capi::Cluster;
 
 // The input is a Cluster, and after a zero byte the object that it refers to.
 fuzz_target!(|bytes: &[u8]| {
-    let mut objects = bytes.splitn(2, |byte| *byte == 0).map(|part| serde_json::from_slice::<Value>(part).ok());
+    let mut objects =
+        bytes.splitn(2, |byte| *byte == 0).map(|part| serde_json::from_slice::<Value>(part).ok());
     let (Some(Some(object)), referred) = (objects.next(), objects.next().flatten()) else { return };
     let Ok(cluster) = Cluster::new(object) else { return };
     let referred = referred.as_ref();

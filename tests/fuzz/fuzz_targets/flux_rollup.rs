@@ -8,8 +8,8 @@ use serde_json::Value;
 use stackflux::api::conditions::Reason;
 use stackflux::foreign::flux::observed::{Observed, SpecDigest};
 use stackflux::rollup::{
-    Expected, Moment, Report, Verdict, aggregate, git_repository, helm_chart, helm_release, kustomization, reconciling,
-    stalled,
+    Expected, Moment, Report, Verdict, aggregate, git_repository, helm_chart, helm_release, kustomization,
+    reconciling, stalled,
 };
 
 /// As in `tests/recorded`.
@@ -57,7 +57,10 @@ fn check_verdict(verdict: &Verdict) {
 /// The rules of `metav1.Condition` for reason and message, and our own: one line.
 fn check_report(report: &Report) {
     let word = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    assert!(report.reason.starts_with(|first: char| first.is_ascii_alphabetic()) && report.reason.chars().all(word));
+    assert!(
+        report.reason.starts_with(|first: char| first.is_ascii_alphabetic())
+            && report.reason.chars().all(word)
+    );
     assert!(report.reason.len() <= 128 && report.message.chars().count() <= 1024);
     assert!(!report.message.contains(['\n', '\r']));
 }
