@@ -174,16 +174,7 @@ impl Release {
         let metadata = metadata::read(name, files, limits, findings);
         let cluster_class = Chart::read(files, CLUSTER_CLASS, limits, findings);
         class::check(name, files, limits, findings);
-        let (form, stages, addons) = match stages::read(files, limits, findings) {
-            Some((stages, complete)) => {
-                let addons = addons::read_staged(files, &stages, complete, limits, findings);
-                (Form::MultiStage, stages, addons)
-            }
-            None => {
-                let addon = addons::read_single(files, limits, findings);
-                (Form::SingleChart, BTreeMap::new(), addon.into_iter().collect())
-            }
-        };
+        let (form, stages, addons) = Self::read_addons(files, limits, findings);
         let node_images = files
             .has_directory(NODE_IMAGES)
             .then(|| NodeImages { path: NODE_IMAGES.to_owned(), digest: Digest::of(files, NODE_IMAGES) });
@@ -200,6 +191,21 @@ impl Release {
             node_images,
             digest: Digest::of(files, ""),
         })
+    }
+
+    /// The form, which the presence of stages decides, and what it brings.
+    fn read_addons(
+        files: &Files,
+        limits: &mut Limits,
+        findings: &mut Findings,
+    ) -> (Form, BTreeMap<Hook, Vec<Stage>>, Vec<Addon>) {
+        if let Some((stages, complete)) = stages::read(files, limits, findings) {
+            let addons = addons::read_staged(files, &stages, complete, limits, findings);
+            (Form::MultiStage, stages, addons)
+        } else {
+            let addon = addons::read_single(files, limits, findings);
+            (Form::SingleChart, BTreeMap::new(), addon.into_iter().collect())
+        }
     }
 
     /// The addon of that name.
