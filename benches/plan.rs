@@ -176,20 +176,13 @@ fn in_memory() -> bool {
     println!("in memory, rendering + planning + YAML, 4 addons each");
     println!("{:>8} {:>10} {:>12} {:>10} {:>10}", "clusters", "ms", "µs/cluster", "to linear", "KiB");
     let time = |size: usize| {
-<<<<<<< HEAD
         let clusters = &clusters[..size];
         // Linux counts processor time in steps of milliseconds: what takes less is done often.
         let times = u32::try_from(1_000 / size).unwrap().max(1);
         let plans = || (0..times).map(|_| plan(&stack, &release, &contents, clusters)).sum();
         (best(5, processor, plans) / times, plan(&stack, &release, &contents, clusters))
-=======
-        let clusters = clusters.get(..size).unwrap();
-        let bytes = plan(&stack, &release, &contents, clusters);
-        (best(if size > 1_000 { 3 } else { 7 }, || plan(&stack, &release, &contents, clusters)), bytes)
->>>>>>> 8bb77a0 (plan: the class in parts; bench: lints)
     };
-    let per_cluster =
-        |time: Duration, size: usize| time.as_secs_f64() * 1e6 / f64::from(u32::try_from(size).unwrap());
+    let per_cluster = |time: Duration, size: usize| time.as_secs_f64() * 1e6 / size as f64;
     let reference = per_cluster(time(1_000).0, 1_000);
     let mut within = true;
     for size in SIZES {
