@@ -1,7 +1,7 @@
 //! The condition types of our kinds, and the reasons that they give.
 //!
-//! A reason is at once the reason of a condition, of an event, and a metric's label. The reference of reasons in the
-//! documentation is made from [`Reason::meaning`] and [`Reason::action`].
+//! A reason is at once the reason of a condition, of an event, and a metric's label. The reference of reasons,
+//! `docs/reasons.md`, is made from [`Reason::meaning`] and [`Reason::action`].
 
 use std::fmt;
 

@@ -21,25 +21,39 @@ pub(super) fn storage_namespace(inputs: &ReleaseInputs) -> Result<Namespace, Pla
 
 /// Storage namespace, chart and `HelmRelease` of the class.
 pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
-    let (stack, release) = (inputs.stack, inputs.release);
-    let name: ObjectName = release.name.to_string().parse()?;
-    let labels = || [(labels::RELEASE, release.name.to_string())];
     let storage = storage_namespace(inputs)?;
-    let sources = stack.source_namespace(&stack.namespace);
-    let path = release_path(&stack.source.path, &release.name, CLUSTER_CLASS);
-    let chart = HelmChartSpec {
+    Ok(vec![
+        PlannedObject::namespace(Step::ClusterClass, &storage),
+        chart(inputs)?,
+        helm_release(inputs, &storage)?,
+    ])
+}
+
+/// The class's chart, beside the source: Flux takes no source of another namespace for a chart.
+fn chart(inputs: &ReleaseInputs) -> Result<PlannedObject, PlanError> {
+    let (stack, release) = (inputs.stack, &inputs.release.name);
+    let name = release.to_string();
+    let path = release_path(&stack.source.path, release, CLUSTER_CLASS);
+    let spec = HelmChartSpec {
         chart: &path,
-        source_ref: Reference { kind: "GitRepository", name: name.as_str(), namespace: None },
+        source_ref: Reference { kind: "GitRepository", name: &name, namespace: None },
         // The class's objects carry `.Chart.Version` in their names: it must stay as it is written.
         reconcile_strategy: ReconcileStrategy::ChartVersion,
-        interval: "24h",
+        interval: presets::PINNED_INTERVAL,
     };
-    let prefix = release.name.prefix();
+    let labels = [(labels::RELEASE, name.clone())];
+    let metadata = metadata(stack.source_namespace(&stack.namespace), name.parse()?, labels, []);
+    PlannedObject::flux(Step::ClusterClass, metadata, spec)
+}
+
+fn helm_release(inputs: &ReleaseInputs, storage: &Namespace) -> Result<PlannedObject, PlanError> {
+    let (stack, release) = (inputs.stack, &inputs.release.name);
+    let (name, prefix) = (release.to_string(), release.prefix());
     let effective = presets::cluster_class(&stack.flux);
-    let class = HelmReleaseSpec {
+    let spec = HelmReleaseSpec {
         chart_ref: Reference {
             kind: "HelmChart",
-            name: name.as_str(),
+            name: &name,
             namespace: stack.reference_namespace(&stack.namespace),
         },
         release_name: &prefix,
@@ -58,16 +72,8 @@ pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>
         common_metadata: None,
         values: Map::new(),
     };
-    let chart_metadata = metadata(sources, name.clone(), labels(), []);
-    Ok(vec![
-        PlannedObject::namespace(Step::ClusterClass, &storage),
-        PlannedObject::flux(Step::ClusterClass, chart_metadata, chart)?,
-        PlannedObject::flux(
-            Step::ClusterClass,
-            metadata(&stack.namespace, name.clone(), labels(), []),
-            class,
-        )?,
-    ])
+    let metadata = metadata(&stack.namespace, name.parse()?, [(labels::RELEASE, name.clone())], []);
+    PlannedObject::flux(Step::ClusterClass, metadata, spec)
 }
 
 /// The Kustomization of the node images, where the release has them.

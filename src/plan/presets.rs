@@ -12,6 +12,8 @@ use crate::names::AddonName;
 
 /// How many revisions Helm keeps.
 pub(super) const MAX_HISTORY: u32 = 3;
+/// How often a pinned source and a chart of it are looked at again: a commit does not change.
+pub(super) const PINNED_INTERVAL: &str = "24h";
 /// How often what was applied from plain manifests is compared.
 pub(super) const INTERVAL: &str = "10m";
 /// How long after a failure it is tried again.

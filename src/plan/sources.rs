@@ -3,16 +3,13 @@
 use serde_json::{Map, json};
 
 use super::object::{PlannedObject, Step, metadata};
-use super::{PlanError, ReleaseInputs};
+use super::{PlanError, ReleaseInputs, presets};
 use crate::api::{SourcePlacement, labels};
 use crate::foreign::flux::Reference;
 use crate::foreign::flux::source::{GitRepositorySpec, HelmChartSpec, ReconcileStrategy};
 use crate::inputs::content::{Content, Pin, release_path};
 use crate::inputs::stack::Stack;
 use crate::names::{Namespace, ReleaseName};
-
-/// How often a pinned source and a chart of it are looked at again: a commit does not change.
-const PINNED_INTERVAL: &str = "24h";
 
 /// The `GitRepository` that follows the stack repository's branch, where the `ClusterStack` names a repository; none where it
 /// refers to a `GitRepository` that exists.
@@ -42,7 +39,7 @@ pub(super) fn pinned(
     let spec = GitRepositorySpec {
         url: &stack.source.url,
         reference: reference.into(),
-        interval: PINNED_INTERVAL,
+        interval: presets::PINNED_INTERVAL,
         sparse_checkout: vec![directory.trim_start_matches("./").to_owned()],
         access: &stack.source.access,
     };
@@ -63,7 +60,7 @@ fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, Plan
         chart: &content.path,
         source_ref: Reference { kind: "GitRepository", name: &source, namespace: None },
         reconcile_strategy: ReconcileStrategy::Revision,
-        interval: PINNED_INTERVAL,
+        interval: presets::PINNED_INTERVAL,
     };
     let metadata = metadata(
         namespace,

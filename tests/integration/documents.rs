@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use stackflux::api::Reason;
 use stackflux::template::functions;
 
 const HEAD: &str = "\
@@ -13,6 +14,19 @@ const HEAD: &str = "\
 
 They answer as those of Go and of slim-sprig do; [decision 0003](decisions/0003-templates-that-differ-from-go.md) says where
 they do not, and which functions of slim-sprig there are not.
+";
+
+const REASONS: &str = "\
+# Reasons
+
+<!-- Made from the types by tests/integration/documents.rs; UPDATE_GOLDEN=1 cargo test writes it anew. -->
+
+One word says why something is as it is. `generate` uses those for what it [holds](troubleshooting.md#something-is-held).
+The operator, which is still to come, will use all of them in conditions, events and metrics; there, what Flux itself
+gives as a reason is handed on as it is.
+
+| reason | what it means | what to do |
+|---|---|---|
 ";
 
 #[test]
@@ -36,9 +50,22 @@ fn the_table_of_functions_is_that_of_the_engine() {
         write!(text, "\n## {group}\n\n| function | arguments | what it does |\n|---|---|---|\n{rows}")
             .unwrap();
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/values-templates-functions.md");
+    assert_is(&text, "docs/values-templates-functions.md");
+}
+
+#[test]
+fn the_table_of_reasons_is_that_of_the_types() {
+    let rows = Reason::ALL.iter().map(|reason| {
+        format!("| `{reason}` | {} | {} |\n", reason.meaning(), reason.action()).replace('<', "\\<")
+    });
+    assert_is(&(REASONS.to_owned() + &rows.collect::<String>()), "docs/reasons.md");
+}
+
+/// A document has this text.
+fn assert_is(text: &str, document: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, &text).unwrap();
+        fs::write(&path, text).unwrap();
     }
     assert_eq!(text, fs::read_to_string(&path).unwrap(), "UPDATE_GOLDEN=1 writes it anew");
 }
