@@ -145,6 +145,7 @@ fn read_archive(path: PathBuf, limits: &Limits) -> Result<ReleaseFiles, SourceEr
     let called = path.file_name().unwrap_or_default().to_string_lossy();
     let files = archive::unpack(&bytes, &called, limits).map_err(SourceError::unusable(&path))?;
     let files = files.without_directory(&name.to_string()).without_ignored();
+    let files = files.map_err(|finding| SourceError::unusable(&path)((*finding).into()))?;
     Ok(ReleaseFiles { name, path, files })
 }
 

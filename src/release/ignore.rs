@@ -6,6 +6,7 @@
 //! of Flux's artifact, so these are Flux's rules.
 
 use super::files::Files;
+use super::finding::{Finding, Reason};
 
 mod wildcard;
 
@@ -44,25 +45,36 @@ const DEFAULTS: [&str; 20] = [
 /// A longer line ends the reading of a file of patterns, as Go's line scanner does.
 const LONGEST_LINE: usize = 64 << 10;
 
+/// More patterns than these are no rules but an attack: each is compared with each file.
+const MOST_PATTERNS: usize = 1_000;
+
 /// Which files Flux leaves out.
 #[derive(Clone, Debug)]
 pub struct Rules(Vec<Pattern>);
 
 impl Rules {
     /// The rules of a directory that has these `.sourceignore` files: each with its directory, relative to the one
-    /// that Flux archives (the empty string is that one itself), a directory before those below it.
-    pub fn new<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    /// that Flux archives (the empty string is that one itself), a directory before those below it. Refused where they
+    /// have more than 1,000 patterns.
+    pub fn new<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Box<Finding>> {
         let mut own = Vec::new();
         for (directory, text) in ignore_files {
             // Unlike Rust's lines: the last one may lack its line feed and have its carriage return all the same.
             let lines = text.split('\n').take_while(|line| line.len() < LONGEST_LINE);
             let lines = lines.map(|line| line.strip_suffix('\r').unwrap_or(line));
             let patterns = lines.filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-            own.extend(patterns.map(|line| Pattern::new(line, directory)));
+            let left = MOST_PATTERNS - own.len();
+            own.extend(patterns.take(left + 1).map(|line| Pattern::new(line, directory)));
+            if own.len() > MOST_PATTERNS {
+                let file = format!("{directory}/{IGNORE_FILE}");
+                let message = format!("with this file there are more than {MOST_PATTERNS} patterns");
+                let finding = Finding::error(Reason::LimitExceeded, file.trim_start_matches('/'), message);
+                return Err(Box::new(finding));
+            }
         }
         let defaults = if own.is_empty() { DEFAULTS.as_slice() } else { &[] };
         let built_in = VERSION_CONTROL.iter().chain(defaults).map(|line| Pattern::new(line, ""));
-        Self(built_in.chain(own).collect())
+        Ok(Self(built_in.chain(own).collect()))
     }
 
     /// Whether Flux leaves out the file of this path: the last pattern that matches decides.
@@ -75,8 +87,7 @@ impl Rules {
 
 impl Files {
     /// The same files, where those that Flux leaves out of an artifact are noted as ignored.
-    #[must_use]
-    pub fn without_ignored(self) -> Self {
+    pub fn without_ignored(self) -> Result<Self, Box<Finding>> {
         let texts: Vec<(String, String)> = self
             .iter()
             .filter_map(|(path, file)| {
@@ -87,8 +98,8 @@ impl Files {
                 Some((directory.to_owned(), String::from_utf8_lossy(&file.content).into_owned()))
             })
             .collect();
-        let rules = Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str())));
-        self.ignoring(|path| rules.leave_out(path))
+        let rules = Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str())))?;
+        Ok(self.ignoring(|path| rules.leave_out(path)))
     }
 }
 

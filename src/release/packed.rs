@@ -37,7 +37,11 @@ pub(super) fn unpack(
             Err(errors) => findings.extend(errors),
         }
     }
-    (files.without_ignored(), true)
+    let files = files.without_ignored().unwrap_or_else(|finding| {
+        findings.push(*finding);
+        Files::default()
+    });
+    (files, true)
 }
 
 /// The directory for the content of `<provider>-<stack>-<major>-<minor>-cluster-class-<version>.tgz` and the like.

@@ -131,5 +131,6 @@ fn rules(walk: &Walk<'_>) -> Result<Rules, SourceError> {
             ));
         }
     }
-    Ok(Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str()))))
+    Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str())))
+        .map_err(|finding| SourceError::unusable(walk.root)((*finding).into()))
 }

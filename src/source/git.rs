@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use git2::{Commit, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
 
 use crate::error::{Class, Classify};
-use crate::release::{File, Files, PathError};
+use crate::release::{File, Files, Finding, PathError};
 
 /// The most paths that an error names.
 const MOST_PATHS: usize = 10;
@@ -47,6 +47,9 @@ pub enum GitError {
         /// What is wrong with it.
         error: PathError,
     },
+    /// The commit's rules of what Flux leaves out cannot be used.
+    #[error("{0}")]
+    Ignore(Box<Finding>),
     /// The operating system refused.
     #[error("{}: {error}", path.display())]
     Io {
@@ -71,7 +74,7 @@ impl GitError {
             Self::NoCommit(_) | Self::NotCommitted { .. } | Self::Differs { .. } => {
                 Some("commit the release's directory first, files that .gitignore hides included")
             }
-            Self::Path { .. } | Self::Io { .. } | Self::Git(_) => None,
+            Self::Ignore(_) | Self::Path { .. } | Self::Io { .. } | Self::Git(_) => None,
         }
     }
 }
@@ -90,6 +93,7 @@ impl Classify for GitError {
             Self::NoCommit(_) | Self::NotCommitted { .. } => "NotCommitted",
             Self::Differs { .. } => "WorkTreeDiffers",
             Self::Path { .. } => "InvalidPath",
+            Self::Ignore(finding) => finding.reason.as_str(),
             Self::Io { .. } => "SourceUnreadable",
             Self::Git(_) => "GitFailed",
         }
@@ -215,6 +219,6 @@ impl Checkout {
             };
             added.map_err(|error| GitError::Path { path, error })?;
         }
-        Ok(files.without_ignored())
+        files.without_ignored().map_err(GitError::Ignore)
     }
 }

@@ -1,13 +1,17 @@
 use super::*;
 use crate::release::File;
 
+fn rules_of<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Rules {
+    Rules::new(ignore_files).unwrap()
+}
+
 fn left_out(patterns: &str, path: &str) -> bool {
-    Rules::new([("", patterns)]).leave_out(path)
+    rules_of([("", patterns)]).leave_out(path)
 }
 
 #[test]
 fn flux_s_own_list() {
-    let rules = Rules::new([]);
+    let rules = rules_of([]);
     for path in [
         "logo.png",
         "a/b/photo.jpg",
@@ -86,11 +90,11 @@ fn the_last_match_decides_and_a_file_can_be_brought_back() {
 
 #[test]
 fn a_file_below_reaches_its_directory_only() {
-    let rules = Rules::new([("", "*.md"), ("a", "!x.md\n/b")]);
+    let rules = rules_of([("", "*.md"), ("a", "!x.md\n/b")]);
     assert!(rules.leave_out("x.md"));
     assert!(!rules.leave_out("a/x.md"));
     assert!(rules.leave_out("a/b/c") && !rules.leave_out("b/c") && !rules.leave_out("a/c/b"));
-    assert!(!Rules::new([("a", "*")]).leave_out("ab/c"));
+    assert!(!rules_of([("a", "*")]).leave_out("ab/c"));
 }
 
 #[test]
@@ -155,11 +159,22 @@ fn files_know_what_is_left_out_of_them() {
     for (path, content) in [("a/.sourceignore", "*.md"), ("a/x.md", ""), ("x.md", ""), ("logo.png", "")] {
         files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
     }
-    let files = files.without_ignored();
+    let files = files.without_ignored().unwrap();
     assert_eq!(files.ignored().collect::<Vec<_>>(), ["a/x.md"]);
     assert_eq!(
         files.iter().map(|(path, _)| path).collect::<Vec<_>>(),
         ["a/.sourceignore", "logo.png", "x.md"]
     );
-    assert_eq!(files.clone().without_ignored(), files);
+    assert_eq!(files.clone().without_ignored().unwrap(), files);
+}
+
+#[test]
+fn more_patterns_than_anybody_needs_are_refused() {
+    let (most, more) = ("a\n".repeat(1_000), "a\n".repeat(1_001));
+    assert!(rules_of([("", most.as_str())]).leave_out("a"));
+    for files in [vec![("", more.as_str())], vec![("", most.as_str()), ("b", "c\n")]] {
+        let finding = Rules::new(files.iter().copied()).unwrap_err();
+        assert_eq!(finding.reason, Reason::LimitExceeded);
+        assert!(finding.message.contains("more than 1000 patterns"), "{}", finding.message);
+    }
 }

@@ -45,7 +45,7 @@ proptest! {
         for (path, content) in changes {
             stack = stack.with_bytes(path, content);
         }
-        stack.files = stack.files.without_ignored();
+        stack.files = stack.files.without_ignored().unwrap();
         if let Err(findings) = stack.load() {
             prop_assert!(findings.has_errors());
             prop_assert!(!findings.to_string().is_empty());
