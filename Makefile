@@ -21,6 +21,7 @@ build: ## build the binary, optimised
 check: ## formatting, lints, and that the pure core stays pure
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --test shared_content --locked -- -D warnings
 	$(CARGO) check --no-default-features --locked
 	@tree=$$($(CARGO) tree --package stackflux --no-default-features --edges normal --prefix none --locked) || exit 1; \
 	if echo "$$tree" | grep -E '^($(SHELL_ONLY))[ -]'; then \

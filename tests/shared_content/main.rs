@@ -1,6 +1,7 @@
 //! The real stacks, read from the directory that `STACKFLUX_SHARED` names (`make test-shared`).
 
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "the whole binary is a test")]
 
 #[cfg(test)]
 #[path = "../support/git.rs"]

@@ -1,4 +1,4 @@
-//! The real OpenStack stack, from a Git push to Ready in two workload clusters.
+//! The real `OpenStack` stack, from a Git push to Ready in two workload clusters.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -57,7 +57,7 @@ fn all_addons_of_two_clusters_get_ready_with_their_own_values() {
         for addon in ["cni", "ccm", "csi", "metrics-server"] {
             let name = format!("{cluster}.{addon}");
             let object = Object { kind: "helmrelease", namespace: &namespace, name: &name };
-            management.wait_ready(object, Duration::from_secs(180)).unwrap();
+            management.wait_ready(object, Duration::from_mins(3)).unwrap();
         }
         let workload = testbed.workload(cluster).unwrap();
         let get = |kind, name| {
@@ -74,5 +74,5 @@ fn all_addons_of_two_clusters_get_ready_with_their_own_values() {
         }
     }
     let class = Object { kind: "clusterclass", namespace: &namespace, name: RELEASE };
-    management.wait(class, "there", Duration::from_secs(60), |_| true).unwrap();
+    management.wait(class, "there", Duration::from_mins(1), |_| true).unwrap();
 }
