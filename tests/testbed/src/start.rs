@@ -18,6 +18,14 @@ use crate::testbed::Testbed;
 /// The workload clusters.
 const WORKLOADS: [&str; 2] = ["one", "two"];
 
+/// What an existing management cluster must serve.
+const NEEDED: [&str; 4] = [
+    "helmreleases.helm.toolkit.fluxcd.io",
+    "kustomizations.kustomize.toolkit.fluxcd.io",
+    "gitrepositories.source.toolkit.fluxcd.io",
+    "clusterclasses.cluster.x-k8s.io",
+];
+
 /// Where people try things: its clusters `one` and `two` have their kubeconfig Secrets.
 pub(crate) const DEMO_NAMESPACE: &str = "demo";
 
@@ -35,7 +43,10 @@ pub(crate) fn start(run: &Path) -> Result<(Testbed, Supervisor)> {
             scope.spawn(move || control_plane::start_workload(site, name))
         });
         let git = scope.spawn(|| GitServer::start(&site));
-        let management = start_management(&site);
+        let management = match paths::variable("TESTBED_KUBECONFIG") {
+            Some(kubeconfig) => existing_management(&site, Path::new(&kubeconfig)),
+            None => start_management(&site),
+        };
         let workloads: Result<Vec<Cluster>> = workloads.into_iter().map(join).collect();
         Ok::<_, Error>((management?, workloads?, join(git)?))
     })?;
@@ -47,7 +58,9 @@ pub(crate) fn start(run: &Path) -> Result<(Testbed, Supervisor)> {
         git,
         processes: supervisor.processes()?,
     };
-    create_namespace(&testbed.management, DEMO_NAMESPACE)?;
+    if testbed.management.get(Object { kind: "namespace", namespace: "", name: DEMO_NAMESPACE })?.is_none() {
+        create_namespace(&testbed.management, DEMO_NAMESPACE)?;
+    }
     for name in WORKLOADS {
         testbed.add_kubeconfig_secret(DEMO_NAMESPACE, name, name)?;
     }
@@ -78,6 +91,25 @@ fn start_management(site: &Site<'_>) -> Result<Cluster> {
         flux::start(site, &cluster)?;
         join(others)
     })?;
+    Ok(cluster)
+}
+
+/// A cluster that somebody else runs, with Flux in it. Nothing of it is started, stopped or installed here.
+fn existing_management(site: &Site<'_>, kubeconfig: &Path) -> Result<Cluster> {
+    let mut cluster = Cluster {
+        name: "management".to_owned(),
+        server: String::new(),
+        kubeconfig: kubeconfig.to_owned(),
+        kubectl: site.toolbox.program("kubectl")?,
+        logs: site.run.join("logs"),
+    };
+    let path = "--output=jsonpath={.clusters[0].cluster.server}";
+    cluster.server = cluster.kubectl(&["config", "view", "--minify", path])?;
+    for kind in NEEDED {
+        cluster.kubectl(&["get", "crd", kind]).map_err(|error| {
+            Error::new(format!("the cluster of TESTBED_KUBECONFIG lacks what the tests need: {error}"))
+        })?;
+    }
     Ok(cluster)
 }
 
