@@ -14,6 +14,9 @@ use serde_json::{Map, Value};
 /// Spaces by which a mapping stands deeper than what holds it.
 const INDENT: usize = 2;
 
+/// The length in bytes that most Flux objects stay below.
+const USUAL_LENGTH: usize = 2048;
+
 /// The longest written key, in bytes, that stands before its colon on one line: YAML readers look at most 1024
 /// characters ahead for the colon (YAML 1.2.2, 7.4.2), so longer ones are introduced by `?`.
 const LONGEST_SIMPLE_KEY: usize = 1000;
@@ -23,7 +26,7 @@ const LONGEST_SIMPLE_KEY: usize = 1000;
 /// Equal values give equal bytes. It takes no more stack for a deeper value.
 #[must_use]
 pub fn to_yaml(value: &Value) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(USUAL_LENGTH);
     write_document(&mut out, value);
     out
 }

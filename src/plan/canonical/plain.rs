@@ -80,6 +80,10 @@ fn is_sexagesimal(unsigned: &str) -> bool {
 
 /// Whether the text is a date of YAML 1.1 or begins with one that a time may follow: `2024-1-5`, `2024-01-05T…`.
 fn is_timestamp(text: &str) -> bool {
+    // Most texts are none, and are not searched.
+    if !text.starts_with(|character: char| character.is_ascii_digit()) {
+        return false;
+    }
     let mut parts = text.splitn(3, '-');
     let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
         return false;
