@@ -1,5 +1,10 @@
 //! One API server and what a test does with it, through the built kubectl.
 
+mod access;
+mod helm;
+
+pub use helm::HelmRevision;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

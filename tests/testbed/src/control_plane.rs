@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::audit;
 use crate::cluster::{Cluster, Object};
 use crate::error::{Context as _, Error, Result};
+use crate::options::Options;
 use crate::ports::Ports;
 use crate::probe;
 use crate::process::{Process, Supervisor};
@@ -19,7 +21,11 @@ pub(crate) struct Site<'a> {
     pub(crate) supervisor: &'a Supervisor,
     pub(crate) ports: &'a Ports,
     pub(crate) run: &'a Path,
+    pub(crate) options: &'a Options,
 }
+
+/// The user that the operator under test is, so that its requests can be told from those of tests.
+const OPERATOR: &str = "stackflux";
 
 /// The management cluster runs no pods: only what cleans up after objects.
 const MANAGEMENT_CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,serviceaccount-controller,clusterrole-aggregation-controller";
@@ -61,16 +67,20 @@ status:
 
 const SOON: Duration = Duration::from_mins(1);
 
-/// Starts the control plane of the management cluster.
-pub(crate) fn start_management(site: &Site<'_>) -> Result<Cluster> {
-    let cluster = start_api_server(site, "management")?;
+/// Starts the control plane of the management cluster; with it comes the kubeconfig of the operator under test.
+pub(crate) fn start_management(site: &Site<'_>) -> Result<(Cluster, PathBuf)> {
+    let operator = random_token()?;
+    let users = format!("{operator},{OPERATOR},{OPERATOR},system:masters\n");
+    let audit = if site.options.audit { audit::flags(site.supervisor.data(), site.run)? } else { Vec::new() };
+    let cluster = start_api_server(site, "management", &users, &audit)?;
     start_controllers(site, &cluster, MANAGEMENT_CONTROLLERS)?;
-    Ok(cluster)
+    let kubeconfig = cluster.kubeconfig_with_token(OPERATOR, &operator)?;
+    Ok((cluster, kubeconfig))
 }
 
 /// Starts a workload cluster with two ready nodes.
 pub(crate) fn start_workload(site: &Site<'_>, name: &str) -> Result<Cluster> {
-    let cluster = start_api_server(site, name)?;
+    let cluster = start_api_server(site, name, "", &[])?;
     start_controllers(site, &cluster, WORKLOAD_CONTROLLERS)?;
     start_scheduler(site, &cluster)?;
     start_kwok(site, &cluster)?;
@@ -98,19 +108,20 @@ fn start_etcd(site: &Site<'_>, name: &str) -> Result<String> {
         .arg(format!("--listen-peer-urls={peer}"))
         .arg(format!("--initial-advertise-peer-urls={peer}"))
         .arg(format!("--initial-cluster=etcd={peer}"));
-    let process = site.supervisor.start(&format!("{name}-etcd"), &mut command)?;
-    site.supervisor.wait(&process, || probe::answers(client_port, "/health"))?;
+    let process = site.supervisor.start(&format!("{name}-etcd"), command)?;
+    site.supervisor.wait(&process, move || probe::answers(client_port, "/health"))?;
     Ok(client)
 }
 
-fn start_api_server(site: &Site<'_>, name: &str) -> Result<Cluster> {
+/// `users` are lines of a token file besides the administrator's.
+fn start_api_server(site: &Site<'_>, name: &str, users: &str, flags: &[String]) -> Result<Cluster> {
     let directory = site.supervisor.data().join(name);
     fs::create_dir_all(&directory).context(|| format!("cannot create {}", directory.display()))?;
     let etcd = start_etcd(site, name)?;
     let port = site.ports.free()?;
     let token = random_token()?;
     let tokens = directory.join("tokens.csv");
-    fs::write(&tokens, format!("{token},admin,admin,system:masters\n"))
+    fs::write(&tokens, format!("{token},admin,admin,system:masters\n{users}"))
         .context(|| format!("cannot write {}", tokens.display()))?;
     // The server writes a self-signed certificate first, and reads the key for service accounts after that.
     let certificates = directory.join("certificates");
@@ -135,9 +146,10 @@ fn start_api_server(site: &Site<'_>, name: &str) -> Result<Cluster> {
         .arg(format!("--cert-dir={}", certificates.display()))
         .arg(format!("--token-auth-file={}", tokens.display()))
         .arg(format!("--etcd-servers={etcd}"))
-        .arg(format!("--secure-port={port}"));
-    let process = site.supervisor.start(&format!("{name}-kube-apiserver"), &mut command)?;
-    site.supervisor.wait(&process, || probe::accepts(port))?;
+        .arg(format!("--secure-port={port}"))
+        .args(flags);
+    let process = site.supervisor.start(&format!("{name}-kube-apiserver"), command)?;
+    site.supervisor.wait(&process, move || probe::accepts(port))?;
     let cluster = Cluster {
         name: name.to_owned(),
         server: format!("https://127.0.0.1:{port}"),
@@ -145,7 +157,8 @@ fn start_api_server(site: &Site<'_>, name: &str) -> Result<Cluster> {
         kubectl: site.toolbox.program("kubectl")?,
         logs: site.run.join("logs"),
     };
-    site.supervisor.wait(&process, || cluster.kubectl(&["get", "--raw=/readyz"]).is_ok())?;
+    let served = cluster.clone();
+    site.supervisor.wait(&process, move || served.kubectl(&["get", "--raw=/readyz"]).is_ok())?;
     Ok(cluster)
 }
 
@@ -189,7 +202,7 @@ fn start_controllers(site: &Site<'_>, cluster: &Cluster, controllers: &str) -> R
         .args(["--secure-port=0", "--leader-elect=false"])
         .arg(format!("--controllers={controllers}"))
         .arg(format!("--kubeconfig={}", cluster.kubeconfig.display()));
-    site.supervisor.start(&format!("{}-kube-controller-manager", cluster.name), &mut command)
+    site.supervisor.start(&format!("{}-kube-controller-manager", cluster.name), command)
 }
 
 fn start_scheduler(site: &Site<'_>, cluster: &Cluster) -> Result<Process> {
@@ -197,7 +210,7 @@ fn start_scheduler(site: &Site<'_>, cluster: &Cluster) -> Result<Process> {
     command
         .args(["--secure-port=0", "--leader-elect=false"])
         .arg(format!("--kubeconfig={}", cluster.kubeconfig.display()));
-    site.supervisor.start(&format!("{}-kube-scheduler", cluster.name), &mut command)
+    site.supervisor.start(&format!("{}-kube-scheduler", cluster.name), command)
 }
 
 /// kwok plays the kubelet of every node: no container runs, pods become ready at once.
@@ -207,7 +220,7 @@ fn start_kwok(site: &Site<'_>, cluster: &Cluster) -> Result<Process> {
         .arg("--manage-all-nodes=true")
         .arg(format!("--config={}", site.toolbox.kwok_stages().display()))
         .arg(format!("--kubeconfig={}", cluster.kubeconfig.display()));
-    site.supervisor.start(&format!("{}-kwok", cluster.name), &mut command)
+    site.supervisor.start(&format!("{}-kwok", cluster.name), command)
 }
 
 /// A secret of this run: other users of the machine reach loopback too.

@@ -12,26 +12,33 @@ use crate::process::Process;
 /// The namespace that the controllers take for their own.
 pub(crate) const NAMESPACE: &str = "flux-system";
 
-/// Starts source-, kustomize- and helm-controller on the management cluster, whose CRDs must be established,
-/// and waits until they are ready.
+/// Starts the wanted ones of source-, kustomize- and helm-controller on the management cluster, whose CRDs must be
+/// established, and waits until they are ready.
 pub(crate) fn start(site: &Site<'_>, management: &Cluster) -> Result<()> {
+    let mut started = Vec::new();
+    for name in site.options.flux {
+        let flags = match *name {
+            "source-controller" => source_flags(site)?,
+            "helm-controller" => vec![format!("--concurrent={}", site.options.helm_concurrent)],
+            _ => Vec::new(),
+        };
+        started.push(start_controller(site, management, name, &flags)?);
+    }
+    for (process, health_port) in started {
+        site.supervisor.wait(&process, move || probe::answers(health_port, "/readyz"))?;
+    }
+    Ok(())
+}
+
+fn source_flags(site: &Site<'_>) -> Result<Vec<String>> {
     let storage = format!("127.0.0.1:{}", site.ports.free()?);
     let artifacts = site.supervisor.data().join("artifacts");
     fs::create_dir_all(&artifacts).context(|| format!("cannot create {}", artifacts.display()))?;
-    let source_flags = [
+    Ok(vec![
         format!("--storage-path={}", artifacts.display()),
         format!("--storage-addr={storage}"),
         format!("--storage-adv-addr={storage}"),
-    ];
-    let controllers = [
-        start_controller(site, management, "source-controller", &source_flags)?,
-        start_controller(site, management, "kustomize-controller", &[])?,
-        start_controller(site, management, "helm-controller", &[])?,
-    ];
-    for (process, health_port) in &controllers {
-        site.supervisor.wait(process, || probe::answers(*health_port, "/readyz"))?;
-    }
-    Ok(())
+    ])
 }
 
 fn start_controller(
@@ -50,5 +57,5 @@ fn start_controller(
         .arg(format!("--metrics-addr=127.0.0.1:{}", site.ports.free()?))
         .arg(format!("--health-addr=127.0.0.1:{health_port}"))
         .args(flags);
-    Ok((site.supervisor.start(name, &mut command)?, health_port))
+    Ok((site.supervisor.start(name, command)?, health_port))
 }

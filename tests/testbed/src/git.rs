@@ -31,8 +31,8 @@ impl GitServer {
         let port = site.ports.free()?;
         let mut command = Command::new(site.toolbox.program("git-server")?);
         command.arg(format!("--root={}", root.display())).arg(format!("--listen=127.0.0.1:{port}"));
-        let process = site.supervisor.start("git-server", &mut command)?;
-        site.supervisor.wait(&process, || probe::answers(port, "/healthz"))?;
+        let process = site.supervisor.start("git-server", command)?;
+        site.supervisor.wait(&process, move || probe::answers(port, "/healthz"))?;
         Ok(Self { url: format!("http://127.0.0.1:{port}"), scratch })
     }
 

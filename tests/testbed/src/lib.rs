@@ -13,13 +13,20 @@
     reason = "a harness is nothing but clock, environment and files; only the core of stackflux must be pure"
 )]
 
+mod audit;
 mod building;
+mod client;
 mod cluster;
+mod cluster_api;
 mod cluster_api_schemas;
 mod control_plane;
 mod error;
 mod flux;
 mod git;
+mod lying_proxy;
+mod operator;
+mod options;
+mod own;
 mod paths;
 mod ports;
 mod probe;
@@ -28,9 +35,15 @@ mod start;
 mod testbed;
 mod tools;
 
+pub use audit::{Audit, Mark, Write};
 pub use building::build;
-pub use cluster::{Cluster, Object};
+pub use cluster::{Cluster, HelmRevision, Object};
+pub use cluster_api::{ClusterApi, Infrastructure, NewCluster};
 pub use error::{Error, Result};
 pub use git::GitServer;
+pub use lying_proxy::{Lie, LyingProxy};
+pub use operator::Operator;
+pub use options::Options;
+pub use own::{Component, OwnTestbed};
 pub use process::Process;
 pub use testbed::Testbed;

@@ -14,6 +14,7 @@ Usage: testbed <command>
   build   build the components that are not built yet, into the cache
   up      build, start everything in the background, print how to use it
   down    stop exactly what `up` started
+  env     as `up`, but print the settings of a shell: KUBECONFIG, KUBECTL, STACKS (the URL of a repository)
   state   print the path of the state file of what `up` started
 
 tests/testbed/README.md says more, and lists the environment variables.
@@ -34,10 +35,22 @@ fn run(command: &str) -> Result<String> {
         "up" => Testbed::up().map(|testbed| introduction(&testbed)),
         "down" if Testbed::down()? => Ok("testbed: stopped\n".to_owned()),
         "down" => Ok("testbed: not up\n".to_owned()),
+        "env" => Testbed::up().map(|testbed| environment(&testbed)),
         "state" => Ok(format!("{}\n", Testbed::state_path().display())),
         "help" | "--help" | "-h" => Ok(USAGE.to_owned()),
         _ => Err(Error::new(format!("unknown command\n\n{USAGE}"))),
     }
+}
+
+/// What a script needs of a testbed, for `eval`.
+fn environment(testbed: &Testbed) -> String {
+    let management = testbed.management();
+    format!(
+        "export KUBECONFIG='{}' KUBECTL='{}' STACKS='{}'\n",
+        management.kubeconfig().display(),
+        management.kubectl_path().display(),
+        testbed.git().url("stacks"),
+    )
 }
 
 /// What somebody who has just started the testbed wants to know.

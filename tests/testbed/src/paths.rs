@@ -37,13 +37,19 @@ pub(crate) fn run_of_tests() -> Result<PathBuf> {
     fs::create_dir_all(&runs).context(|| format!("cannot create {}", runs.display()))?;
     for entry in fs::read_dir(&runs).context(|| format!("cannot list {}", runs.display()))?.flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix("tests-"));
+        let owner = name.to_str().and_then(|name| name.strip_prefix("tests-")?.split('-').next());
         if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
             // Another test process may be removing the same directory.
             drop(fs::remove_dir_all(entry.path()));
         }
     }
     Ok(runs.join(format!("tests-{}", std::process::id())))
+}
+
+/// The directory of a testbed that one test of this process has to itself.
+pub(crate) fn run_of_one_test(number: u32) -> Result<PathBuf> {
+    let run = run_of_tests()?;
+    Ok(run.with_file_name(format!("tests-{}-{number}", std::process::id())))
 }
 
 /// A variable of the environment that is set and not empty.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use crate::error::{Error, Result};
 
@@ -11,15 +11,18 @@ use crate::error::{Error, Result};
 const FIRST: u16 = 10_000;
 const COUNT: u16 = 20_000;
 
-/// Hands out every port at most once; begins where another process is unlikely to begin.
+/// Hands out every port at most once in a process, whatever asks there; begins where another process is unlikely to begin.
 pub(crate) struct Ports {
     next: Mutex<u16>,
 }
 
 impl Ports {
-    pub(crate) fn new() -> Self {
-        let spread = process::id().wrapping_mul(97) % u32::from(COUNT);
-        Self { next: Mutex::new(u16::try_from(spread).unwrap_or_default()) }
+    pub(crate) fn of_this_process() -> &'static Self {
+        static PORTS: OnceLock<Ports> = OnceLock::new();
+        PORTS.get_or_init(|| {
+            let spread = process::id().wrapping_mul(97) % u32::from(COUNT);
+            Self { next: Mutex::new(u16::try_from(spread).unwrap_or_default()) }
+        })
     }
 
     /// A port of 127.0.0.1 on which nothing listens now.

@@ -29,14 +29,22 @@ pub(crate) fn accepts(port: u16) -> bool {
 
 /// Whether `GET <path>` over plain HTTP on this loopback port answers 200.
 pub(crate) fn answers(port: u16, path: &str) -> bool {
+    get(port, path).is_some_and(|(status, _)| status == 200)
+}
+
+/// The status and the body that `GET <path>` over plain HTTP on this loopback port answers; nothing where no answer
+/// comes soon.
+pub(crate) fn get(port: u16, path: &str) -> Option<(u16, String)> {
+    // Version 1.0: the body ends with the connection, in one piece.
     let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
-    let mut status_line = [0_u8; 12];
-    connect(port).is_some_and(|mut stream| {
-        stream.set_read_timeout(Some(ATTEMPT)).is_ok()
-            && stream.write_all(request.as_bytes()).is_ok()
-            && stream.read_exact(&mut status_line).is_ok()
-            && status_line.ends_with(b" 200")
-    })
+    let mut stream = connect(port)?;
+    stream.set_read_timeout(Some(ATTEMPT)).ok()?;
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some((status, body.to_owned()))
 }
 
 fn connect(port: u16) -> Option<TcpStream> {

@@ -1,7 +1,9 @@
 //! The processes of a testbed: started in groups of their own, known by id and start time, stopped together.
 
+mod signals;
+mod stopper;
+
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Context as _, Error, Result};
 use crate::probe;
+use stopper::Stopper;
 
 /// How long one component may take to start on a busy machine.
 const START: Duration = Duration::from_mins(2);
@@ -56,8 +59,21 @@ pub(crate) struct Supervisor {
     logs: PathBuf,
     data: PathBuf,
     stopper: Mutex<Stopper>,
-    processes: Mutex<Vec<Process>>,
+    started: Mutex<Vec<Started>>,
 }
+
+/// A component with what it takes to start it again.
+struct Started {
+    process: Process,
+    /// What is not waited for stays in the table of processes after its end.
+    child: Child,
+    command: Command,
+    /// Its sign of being ready: the one that was last waited for.
+    is_ready: Option<Sign>,
+}
+
+/// Whether a component is ready.
+type Sign = Box<dyn Fn() -> bool + Send>;
 
 impl Supervisor {
     /// Prepares `run` (emptied first): `logs/` to keep, `data/` to throw away.
@@ -70,7 +86,7 @@ impl Supervisor {
             fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))?;
         }
         let stopper = Mutex::new(Stopper::start(&data)?);
-        Ok(Self { logs, data, stopper, processes: Mutex::default() })
+        Ok(Self { logs, data, stopper, started: Mutex::default() })
     }
 
     /// The directory of what components store; it goes when they are stopped.
@@ -79,9 +95,49 @@ impl Supervisor {
     }
 
     /// Starts a component in the background, its output in its log.
-    pub(crate) fn start(&self, name: &str, command: &mut Command) -> Result<Process> {
+    pub(crate) fn start(&self, name: &str, mut command: Command) -> Result<Process> {
+        let (process, child) = self.spawn(name, &mut command)?;
+        locked(&self.started)?.push(Started { process: process.clone(), child, command, is_ready: None });
+        self.check(process)
+    }
+
+    /// Starts a component again that has ended, as it was started before, and waits until it is ready.
+    pub(crate) fn start_again(&self, name: &str) -> Result<Process> {
+        let mut started = locked(&self.started)?;
+        let again = named(&mut started, name)?;
+        if again.process.is_running() {
+            return Err(Error::new(format!("{name} runs already")));
+        }
+        again.child.wait().context(|| format!("cannot wait for {name}"))?;
+        (again.process, again.child) = self.spawn(name, &mut again.command)?;
+        let process = self.check(again.process.clone())?;
+        if let Some(is_ready) = &again.is_ready {
+            self.wait_for(&process, is_ready)?;
+        }
+        Ok(process)
+    }
+
+    /// The process of a component as it was last started.
+    pub(crate) fn process(&self, name: &str) -> Result<Process> {
+        named(&mut locked(&self.started)?, name).map(|started| started.process.clone())
+    }
+
+    /// Waits until a component says that it is ready; an error with its log when it ends or takes too long.
+    pub(crate) fn wait(&self, process: &Process, is_ready: impl Fn() -> bool + Send + 'static) -> Result<()> {
+        self.wait_for(process, &is_ready)?;
+        named(&mut locked(&self.started)?, &process.name)?.is_ready = Some(Box::new(is_ready));
+        Ok(())
+    }
+
+    /// Everything that was started, in order.
+    pub(crate) fn processes(&self) -> Result<Vec<Process>> {
+        Ok(locked(&self.started)?.iter().map(|started| started.process.clone()).collect())
+    }
+
+    fn spawn(&self, name: &str, command: &mut Command) -> Result<(Process, Child)> {
         let log = log_path(&self.logs, name);
-        let output = File::create(&log).context(|| format!("cannot create {}", log.display()))?;
+        let output = File::options().create(true).append(true).open(&log);
+        let output = output.context(|| format!("cannot open {}", log.display()))?;
         let errors = output.try_clone().context(|| format!("cannot share {}", log.display()))?;
         let child = command
             .env("HOME", self.data.join("home"))
@@ -95,12 +151,14 @@ impl Supervisor {
         let start_time = running_since(child.id()).unwrap_or_default();
         let process = Process { name: name.to_owned(), id: child.id(), start_time };
         locked(&self.stopper)?.watch(&process)?;
-        locked(&self.processes)?.push(process.clone());
+        Ok((process, child))
+    }
+
+    fn check(&self, process: Process) -> Result<Process> {
         if process.is_running() { Ok(process) } else { Err(self.failure(&process, "ended at once")) }
     }
 
-    /// Waits until a component says that it is ready; an error with its log when it ends or takes too long.
-    pub(crate) fn wait(&self, process: &Process, mut is_ready: impl FnMut() -> bool) -> Result<()> {
+    fn wait_for(&self, process: &Process, is_ready: &dyn Fn() -> bool) -> Result<()> {
         let ready = probe::poll(START, || {
             if is_ready() {
                 Ok(true)
@@ -113,11 +171,6 @@ impl Supervisor {
         if ready { Ok(()) } else { Err(self.failure(process, "is not ready after two minutes")) }
     }
 
-    /// Everything that was started, in order.
-    pub(crate) fn processes(&self) -> Result<Vec<Process>> {
-        Ok(locked(&self.processes)?.clone())
-    }
-
     /// Lets the components outlive this process.
     pub(crate) fn leave_running(&self) -> Result<()> {
         locked(&self.stopper)?.leave()
@@ -126,43 +179,6 @@ impl Supervisor {
     fn failure(&self, process: &Process, what: &str) -> Error {
         let log = log_path(&self.logs, &process.name);
         Error::new(format!("{} {what}; the end of {}:\n{}", process.name, log.display(), tail(&log, 25)))
-    }
-}
-
-/// The shell process that stops the others.
-struct Stopper(Child);
-
-impl Stopper {
-    fn start(data: &Path) -> Result<Self> {
-        Command::new("/bin/sh")
-            .args(["-c", include_str!("stop.sh"), "stop.sh"])
-            .arg(data)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .map(Self)
-            .context(|| "cannot start /bin/sh".to_owned())
-    }
-
-    fn watch(&mut self, process: &Process) -> Result<()> {
-        self.tell(&format!("{} {}\n", process.id, process.start_time))
-    }
-
-    fn leave(&mut self) -> Result<()> {
-        self.tell("leave\n")?;
-        self.finish()
-    }
-
-    fn tell(&mut self, line: &str) -> Result<()> {
-        let pipe = self.0.stdin.as_mut().ok_or_else(|| Error::new("the stopper has gone away"))?;
-        pipe.write_all(line.as_bytes()).context(|| "the stopper has gone away".to_owned())
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        drop(self.0.stdin.take());
-        self.0.wait().context(|| "cannot wait for the stopper".to_owned()).map(drop)
     }
 }
 
@@ -187,6 +203,11 @@ pub(crate) fn tail(log: &Path, lines: usize) -> String {
     all.iter()
         .skip(all.len().saturating_sub(lines))
         .fold(String::new(), |text, line| text + "    " + line + "\n")
+}
+
+fn named<'a>(started: &'a mut [Started], name: &str) -> Result<&'a mut Started> {
+    let found = started.iter_mut().find(|started| started.process.name == name);
+    found.ok_or_else(|| Error::new(format!("no component {name} was started here")))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> Result<std::sync::MutexGuard<'_, T>> {

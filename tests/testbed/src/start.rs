@@ -1,6 +1,6 @@
 //! Brings everything up, side by side where nothing depends on the other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,11 @@ use crate::control_plane::{self, Site};
 use crate::error::{Error, Result};
 use crate::flux;
 use crate::git::GitServer;
+use crate::options::Options;
 use crate::paths;
 use crate::ports::Ports;
 use crate::process::Supervisor;
 use crate::testbed::Testbed;
-
-/// The workload clusters.
-const WORKLOADS: [&str; 2] = ["one", "two"];
 
 /// What an existing management cluster must serve.
 const NEEDED: [&str; 4] = [
@@ -26,22 +24,23 @@ const NEEDED: [&str; 4] = [
     "clusterclasses.cluster.x-k8s.io",
 ];
 
-/// Where people try things: its clusters `one` and `two` have their kubeconfig Secrets.
+/// Where people try things: its workload clusters have their kubeconfig Secrets.
 pub(crate) const DEMO_NAMESPACE: &str = "demo";
 
 /// Builds what is missing and starts everything in the directory `run`, which is emptied first.
 /// Everything stops with the supervisor that comes back.
-pub(crate) fn start(run: &Path) -> Result<(Testbed, Supervisor)> {
+pub(crate) fn start(run: &Path, options: &Options) -> Result<(Testbed, Supervisor)> {
     let toolbox = building::ensure_built()?;
     let start = Instant::now();
     let supervisor = Supervisor::new(run)?;
-    let ports = Ports::new();
-    let site = Site { toolbox: &toolbox, supervisor: &supervisor, ports: &ports, run };
-    let (management, workloads, git) = thread::scope(|scope| {
-        let workloads = WORKLOADS.map(|name| {
+    let ports = Ports::of_this_process();
+    let site = Site { toolbox: &toolbox, supervisor: &supervisor, ports, run, options };
+    let ((management, operator_kubeconfig), workloads, git) = thread::scope(|scope| {
+        let start = |name| {
             let site = &site;
             scope.spawn(move || control_plane::start_workload(site, name))
-        });
+        };
+        let workloads: Vec<_> = options.workloads.iter().copied().map(start).collect();
         let git = scope.spawn(|| GitServer::start(&site));
         let management = match paths::variable("TESTBED_KUBECONFIG") {
             Some(kubeconfig) => existing_management(&site, Path::new(&kubeconfig)),
@@ -54,6 +53,7 @@ pub(crate) fn start(run: &Path) -> Result<(Testbed, Supervisor)> {
         directory: run.to_owned(),
         seconds: 0.0,
         management,
+        operator_kubeconfig,
         workloads,
         git,
         processes: supervisor.processes()?,
@@ -61,7 +61,7 @@ pub(crate) fn start(run: &Path) -> Result<(Testbed, Supervisor)> {
     if testbed.management.get(Object { kind: "namespace", namespace: "", name: DEMO_NAMESPACE })?.is_none() {
         create_namespace(&testbed.management, DEMO_NAMESPACE)?;
     }
-    for name in WORKLOADS {
+    for name in options.workloads {
         testbed.add_kubeconfig_secret(DEMO_NAMESPACE, name, name)?;
     }
     if let Some(process) = testbed.processes.iter().find(|process| !process.is_running()) {
@@ -79,8 +79,9 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|_| Err(Error::new("a thread that starts components panicked")))
 }
 
-fn start_management(site: &Site<'_>) -> Result<Cluster> {
-    let cluster = control_plane::start_management(site)?;
+/// The management cluster and the kubeconfig of the operator under test.
+fn start_management(site: &Site<'_>) -> Result<(Cluster, PathBuf)> {
+    let (cluster, operator) = control_plane::start_management(site)?;
     create_crds(&cluster, &site.toolbox.flux_crds())?;
     create_namespace(&cluster, flux::NAMESPACE)?;
     thread::scope(|scope| {
@@ -91,11 +92,12 @@ fn start_management(site: &Site<'_>) -> Result<Cluster> {
         flux::start(site, &cluster)?;
         join(others)
     })?;
-    Ok(cluster)
+    Ok((cluster, operator))
 }
 
 /// A cluster that somebody else runs, with Flux in it. Nothing of it is started, stopped or installed here.
-fn existing_management(site: &Site<'_>, kubeconfig: &Path) -> Result<Cluster> {
+/// The operator under test is the user of its kubeconfig too.
+fn existing_management(site: &Site<'_>, kubeconfig: &Path) -> Result<(Cluster, PathBuf)> {
     let mut cluster = Cluster {
         name: "management".to_owned(),
         server: String::new(),
@@ -110,7 +112,7 @@ fn existing_management(site: &Site<'_>, kubeconfig: &Path) -> Result<Cluster> {
             Error::new(format!("the cluster of TESTBED_KUBECONFIG lacks what the tests need: {error}"))
         })?;
     }
-    Ok(cluster)
+    Ok((cluster, kubeconfig.to_owned()))
 }
 
 /// Creates the CRDs of a directory and waits until they are served.

@@ -12,6 +12,8 @@ use crate::building::say;
 use crate::cluster::Cluster;
 use crate::error::{Context as _, Error, Result};
 use crate::git::GitServer;
+use crate::options::Options;
+use crate::own::OwnTestbed;
 use crate::paths;
 use crate::process::{self, Process, Supervisor};
 use crate::start;
@@ -22,6 +24,7 @@ pub struct Testbed {
     pub(crate) directory: PathBuf,
     pub(crate) seconds: f64,
     pub(crate) management: Cluster,
+    pub(crate) operator_kubeconfig: PathBuf,
     pub(crate) workloads: Vec<Cluster>,
     pub(crate) git: GitServer,
     pub(crate) processes: Vec<Process>,
@@ -50,6 +53,12 @@ impl Testbed {
         }
     }
 
+    /// Starts a testbed that one test has to itself, to stop parts of it or to count what is written there. It stops
+    /// when the value is dropped, or with the process. Takes as long to start as the shared one.
+    pub fn start_own(options: &Options) -> Result<OwnTestbed> {
+        OwnTestbed::start(options)
+    }
+
     /// Starts a testbed that outlives this process and writes its state file; the one that is up already,
     /// where it is whole, is returned as it is.
     pub fn up() -> Result<Self> {
@@ -62,7 +71,7 @@ impl Testbed {
             }
             existing.stop()?;
         }
-        let (testbed, supervisor) = start::start(&run)?;
+        let (testbed, supervisor) = start::start(&run, &Options::shared())?;
         let text = serde_json::to_string_pretty(&testbed).context(|| "cannot write the state".to_owned())?;
         let path = state_file(&run);
         fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
@@ -94,7 +103,14 @@ impl Testbed {
         &self.management
     }
 
-    /// The workload cluster of this name: `one` or `two`.
+    /// A kubeconfig of the management cluster for the operator under test: an administrator too, but as user
+    /// `stackflux`, so that its requests can be told from those of tests.
+    #[must_use]
+    pub fn operator_kubeconfig(&self) -> &Path {
+        &self.operator_kubeconfig
+    }
+
+    /// The workload cluster of this name: `one` or `two`, unless [`Options`] said others.
     pub fn workload(&self, name: &str) -> Result<&Cluster> {
         let found = self.workloads.iter().find(|cluster| cluster.name() == name);
         found.ok_or_else(|| Error::new(format!("there is no workload cluster {name}")))
@@ -162,7 +178,7 @@ fn start_shared() -> Result<Shared> {
     if let Some(path) = paths::variable("TESTBED_STATE") {
         return Ok(Shared { testbed: read(Path::new(&path))?, _supervisor: None });
     }
-    let (testbed, supervisor) = start::start(&paths::run_of_tests()?)?;
+    let (testbed, supervisor) = start::start(&paths::run_of_tests()?, &Options::shared())?;
     say(&format!("testbed: up after {:.1} s, logs in {}\n", testbed.seconds, testbed.logs().display()))?;
     Ok(Shared { testbed, _supervisor: Some(supervisor) })
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Object, Testbed};
+use stackflux_testbed::{HelmRevision, Object, Testbed};
 
 const SOON: Duration = Duration::from_mins(1);
 
@@ -92,6 +92,14 @@ fn a_pushed_chart_becomes_ready_in_a_workload_cluster() {
     assert_eq!(deployment["status"]["readyReplicas"], json!(2));
     let elsewhere = Object { kind: "deployment", namespace: "default", name: &namespace };
     assert_eq!(testbed.workload("two").unwrap().get(elsewhere).unwrap(), None);
+
+    let one = testbed.workload("one").unwrap();
+    let deployed = HelmRevision { revision: 1, status: "deployed".to_owned() };
+    assert_eq!(one.helm_revisions("default", &namespace).unwrap(), [deployed]);
+    one.assert_no_helm_uninstall("default", &namespace).unwrap();
+    testbed.management().kubectl(&["delete", "helmrelease", "release", "-n", &namespace]).unwrap();
+    let error = one.assert_no_helm_uninstall("default", &namespace).unwrap_err().to_string();
+    assert!(error.contains(&format!("Helm uninstalled default/{namespace} in one")), "{error}");
 }
 
 #[test]

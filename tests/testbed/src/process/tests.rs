@@ -3,7 +3,9 @@ use std::thread;
 use super::*;
 
 fn sleeping(supervisor: &Supervisor, name: &str) -> Process {
-    supervisor.start(name, Command::new("/bin/sh").args(["-c", "echo started; sleep 600 & wait"])).unwrap()
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "echo started; sleep 600 & wait"]);
+    supervisor.start(name, command).unwrap()
 }
 
 fn directory(name: &str) -> PathBuf {
@@ -19,9 +21,8 @@ fn everything_stops_and_data_goes_when_the_pipe_closes_and_logs_stay() {
     let run = directory("pipe");
     let supervisor = Supervisor::new(&run).unwrap();
     let process = sleeping(&supervisor, "sleeper");
-    supervisor
-        .wait(&process, || tail(&log_path(&run.join("logs"), "sleeper"), 1).contains("started"))
-        .unwrap();
+    let log = log_path(&run.join("logs"), "sleeper");
+    supervisor.wait(&process, move || tail(&log, 1).contains("started")).unwrap();
     assert!(process.is_running());
     drop(supervisor);
     assert!(ends(&process));
@@ -54,13 +55,43 @@ fn a_component_that_ends_early_is_reported_with_its_log() {
     let supervisor = Supervisor::new(&run).unwrap();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "echo the port is taken; sleep 0.3; exit 1"]);
-    let error =
-        supervisor.start("early", &mut command).and_then(|process| supervisor.wait(&process, || false));
+    let error = supervisor.start("early", command).and_then(|process| supervisor.wait(&process, || false));
     let message = error.unwrap_err().to_string();
     assert!(
         message.contains("early ended before it was ready") && message.contains("the port is taken"),
         "{message}"
     );
+    drop(supervisor);
+    fs::remove_dir_all(run).unwrap();
+}
+
+#[test]
+fn a_component_is_paused_and_killed_and_started_again_as_before() {
+    let run = directory("again");
+    let supervisor = Supervisor::new(&run).unwrap();
+    let first = sleeping(&supervisor, "sleeper");
+    let log = log_path(&run.join("logs"), "sleeper");
+    let lines = log.clone();
+    supervisor.wait(&first, move || tail(&lines, 1).contains("started")).unwrap();
+    let state = || fs::read_to_string(format!("/proc/{}/stat", first.id)).unwrap();
+    first.pause().unwrap();
+    assert!(probe::poll(Duration::from_secs(5), || Ok::<_, Error>(state().contains(") T "))).unwrap());
+    first.resume().unwrap();
+    assert!(probe::poll(Duration::from_secs(5), || Ok::<_, Error>(!state().contains(") T "))).unwrap());
+    assert!(first.cpu_seconds().unwrap() < 5.0);
+    assert!(first.peak_memory_bytes().unwrap() > 100_000);
+    assert!(supervisor.start_again("sleeper").unwrap_err().to_string().contains("runs already"));
+    first.kill().unwrap();
+    assert!(first.pause().unwrap_err().to_string().contains("does not run"));
+
+    let second = supervisor.start_again("sleeper").unwrap();
+    assert_ne!(first.id, second.id);
+    assert_eq!(supervisor.process("sleeper").unwrap().id, second.id);
+    assert!(
+        probe::poll(Duration::from_secs(5), || Ok::<_, Error>(tail(&log, 9).matches("started").count() == 2))
+            .unwrap()
+    );
+    second.terminate().unwrap();
     drop(supervisor);
     fs::remove_dir_all(run).unwrap();
 }

@@ -1,0 +1,39 @@
+//! What a testbed consists of.
+
+/// What runs in a testbed that a test starts for itself.
+///
+/// ```
+/// use stackflux_testbed::Options;
+/// let many_objects_no_helm = Options { workloads: &[], flux: &["source-controller"], ..Options::default() };
+/// # assert!(many_objects_no_helm.audit);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The names of the workload clusters.
+    pub workloads: &'static [&'static str],
+    /// The Flux controllers that run: `source-controller`, `kustomize-controller`, `helm-controller`.
+    pub flux: &'static [&'static str],
+    /// How many releases helm-controller works on at the same time (`--concurrent`).
+    pub helm_concurrent: u32,
+    /// Whether the management API server keeps a log of all writes, see [`Audit`](crate::Audit).
+    pub audit: bool,
+}
+
+impl Default for Options {
+    /// One workload cluster, all of Flux, four releases at a time as Flux's own default is, and the log of writes.
+    fn default() -> Self {
+        Self {
+            workloads: &["one"],
+            flux: &["source-controller", "kustomize-controller", "helm-controller"],
+            helm_concurrent: 4,
+            audit: true,
+        }
+    }
+}
+
+impl Options {
+    /// The testbed that tests share and people start.
+    pub(crate) fn shared() -> Self {
+        Self { workloads: &["one", "two"], audit: false, ..Self::default() }
+    }
+}

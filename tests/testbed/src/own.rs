@@ -1,0 +1,68 @@
+//! A testbed that one test has to itself, and its components to stop and start.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::audit::Audit;
+use crate::error::Result;
+use crate::options::Options;
+use crate::paths;
+use crate::process::{Process, Supervisor};
+use crate::start;
+use crate::testbed::Testbed;
+
+/// A testbed that one test has to itself. It stops when it is dropped; its logs stay until the next run.
+pub struct OwnTestbed {
+    testbed: Testbed,
+    supervisor: Supervisor,
+}
+
+/// Tells apart the testbeds of one process.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+impl OwnTestbed {
+    pub(crate) fn start(options: &Options) -> Result<Self> {
+        let run = paths::run_of_one_test(STARTED.fetch_add(1, Ordering::Relaxed))?;
+        let (testbed, supervisor) = start::start(&run, options)?;
+        Ok(Self { testbed, supervisor })
+    }
+
+    /// A component by the name of its log: `source-controller`, `management-kube-apiserver`, `one-kube-apiserver`, ...
+    #[must_use]
+    pub fn component(&self, name: &'static str) -> Component<'_> {
+        Component { supervisor: &self.supervisor, name }
+    }
+
+    /// The log of what is written to the management cluster, where [`Options::audit`] asked for it.
+    #[must_use]
+    pub fn audit(&self) -> Audit {
+        Audit::of(&self.logs())
+    }
+}
+
+impl Deref for OwnTestbed {
+    type Target = Testbed;
+
+    fn deref(&self) -> &Testbed {
+        &self.testbed
+    }
+}
+
+/// A component that a test disturbs. It keeps its ports and its data when it is started again.
+#[derive(Clone, Copy)]
+pub struct Component<'a> {
+    supervisor: &'a Supervisor,
+    name: &'static str,
+}
+
+impl Component<'_> {
+    /// The process as it was last started, to pause, resume, kill or terminate.
+    pub fn process(&self) -> Result<Process> {
+        self.supervisor.process(self.name)
+    }
+
+    /// Starts it again after it has ended, and waits until it is ready.
+    pub fn start_again(&self) -> Result<()> {
+        self.supervisor.start_again(self.name).map(drop)
+    }
+}
