@@ -1,4 +1,5 @@
-# The image of stackflux: one binary, no shell tools needed, not root. Both images are the official ones of Docker Hub.
+# The image of stackflux, for its operator (flux/base) and its commands: one binary, no shell tools needed, not root.
+# Both images that it is made from are the official ones of Docker Hub.
 
 # The compiler's version is that of rust-toolchain.toml, which .dockerignore keeps out: with it, rustup would download
 # the linters as well.

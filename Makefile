@@ -1,6 +1,6 @@
 # The one entry for people. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help testbed testbed-down build check test test-shared conformance fuzz bench clean
+.PHONY: help demo demo-down testbed testbed-down build check test test-shared conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # What the pure core must not depend on (docs: the core cannot do I/O).
@@ -8,6 +8,14 @@ SHELL_ONLY := tokio|hyper|tower|rustls|git2|kube-client
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## the whole product on this machine: testbed, operator, example, and a tree until all is Ready
+	$(CARGO) build --quiet --locked --workspace --bins
+	examples/demo/run
+
+demo-down: ## stop what `make demo` started
+	examples/demo/stop
+	$(MAKE) testbed-down
 
 testbed: ## start real Kubernetes API servers and a real Flux on loopback; the first time builds them (minutes)
 	$(CARGO) run --quiet --package stackflux-testbed --bin testbed -- up
@@ -43,6 +51,9 @@ conformance: ## write tests/conformance anew, from what Go's own template engine
 bench: ## what plans and hostile templates cost, in figures; fails when a bar is missed
 	$(CARGO) bench --locked --bench plan
 	$(CARGO) bench --locked --bench hostile
+
+bench-operator: ## what the operator costs, beside a plain client that writes the same (20 minutes); fails when a bar is missed
+	$(CARGO) bench --locked --bench operator
 
 SECONDS ?= 30
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard tests/fuzz/fuzz_targets/*.rs)))

@@ -9,6 +9,8 @@
 #![allow(clippy::unwrap_used, reason = "a program for developers")]
 #![allow(missing_docs, reason = "no library")]
 
+mod support;
+
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
@@ -23,6 +25,7 @@ use stackflux::inputs::stack::Stack;
 use stackflux::inputs::{ClusterInputs, ReleaseInputs};
 use stackflux::plan::{self, canonical};
 use stackflux::release::{File, Files, Limits, Release};
+use support::{objects, release_files};
 
 const RELEASE: &str = "openstack-bench-1-34-v1";
 const COMMIT: &str = "1111111111111111111111111111111111111111";
@@ -32,102 +35,14 @@ const IN_MEMORY: Duration = Duration::from_millis(200);
 const FROM_FILES: Duration = Duration::from_secs(1);
 const EXAMPLE: Duration = Duration::from_millis(50);
 
-/// The values templates of the four addons: what stacks do with fields, loops, conditions and named templates.
-const ADDONS: [(&str, &str); 4] = [
-    (
-        "cni",
-        "{{- define \"ranges\" }}{{ range . }}\n    - {{ . }}{{ end }}{{ end -}}
-values: |
-  cilium:
-    k8sServiceHost: {{ .Cluster.spec.controlPlaneEndpoint.host }}
-    k8sServicePort: {{ .Cluster.spec.controlPlaneEndpoint.port }}
-    ranges: {{- template \"ranges\" .Cluster.spec.clusterNetwork.pods.cidrBlocks }}
-",
-    ),
-    (
-        "metrics-server",
-        "values: |\n  metrics-server:\n    domain: {{ .Cluster.spec.controlPlaneEndpoint.host | quote }}\n",
-    ),
-    (
-        "csi",
-        "values: |
-  csi:
-    clusterID: {{ .Cluster.metadata.name }}
-    {{- if eq .Cluster.metadata.namespace \"production\" }}
-    replicas: {{ .ControlPlane.spec.replicas }}
-    {{- end }}
-",
-    ),
-    (
-        "ccm",
-        "values: |
-  ccm:
-    cluster: {{ .Cluster.metadata.name }}
-    cloudConfig: |
-      {{- printf \"[Networking]\\nnetwork-id=%s\" .InfraCluster.status.network.id | nindent 6 }}
-    labels: {{ toJson .Cluster.metadata.labels }}
-",
-    ),
-];
-
 fn main() -> ExitCode {
     let in_memory = in_memory();
     let from_files = from_files();
     if in_memory && from_files { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The files of the release: four charts with a values template each, and a cluster class.
-fn release_files() -> Vec<(String, String)> {
-    let stages = ADDONS.map(|(addon, _)| format!("    - {{name: {addon}, action: apply}}\n"));
-    let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: v1\n");
-    let mut files = vec![
-        ("metadata.yaml".to_owned(), "versions: {clusterStack: v1, kubernetes: v1.34.2}\n".to_owned()),
-        (
-            "clusteraddon.yaml".to_owned(),
-            format!("addonStages:\n  AfterControlPlaneInitialized:\n{}", stages.concat()),
-        ),
-        ("cluster-class/Chart.yaml".to_owned(), chart("openstack-bench-1-34-cluster-class")),
-    ];
-    for (addon, template) in ADDONS {
-        files.push((format!("cluster-addon/{addon}/Chart.yaml"), chart(addon)));
-        files.push((format!("cluster-addon/{addon}/overwrite.yaml"), template.to_owned()));
-    }
-    files
-}
-
-/// A Cluster and the two objects that it refers to.
-fn objects(number: usize) -> [Value; 3] {
-    let name = format!("cluster-{number:05}");
-    let metadata = json!({"name": name, "namespace": "demo", "labels": {"cluster.x-k8s.io/cluster-name": name, "tier": "gold"}});
-    let reference = |group: &str, kind: &str| json!({"apiGroup": group, "kind": kind, "name": name});
-    let cluster = json!({
-        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": metadata,
-        "spec": {
-            "clusterNetwork": {"pods": {"cidrBlocks": ["10.244.0.0/16"]}, "services": {"cidrBlocks": ["10.96.0.0/12"]}},
-            "controlPlaneEndpoint": {"host": format!("172.18.{}.{}", number / 250, number % 250), "port": 6443},
-            "controlPlaneRef": reference("controlplane.cluster.x-k8s.io", "KubeadmControlPlane"),
-            "infrastructureRef": reference("infrastructure.cluster.x-k8s.io", "OpenStackCluster"),
-            "topology": {"classRef": {"name": RELEASE}, "version": "v1.34.2"},
-        },
-        "status": {
-            "initialization": {"controlPlaneInitialized": true, "infrastructureProvisioned": true},
-            "conditions": [{"type": "Available", "status": "True", "reason": "Available", "message": ""}],
-        },
-    });
-    let control_plane = json!({
-        "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane", "metadata": metadata,
-        "spec": {"replicas": 3, "version": "v1.34.2"}, "status": {"readyReplicas": 3},
-    });
-    let infrastructure = json!({
-        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "OpenStackCluster", "metadata": metadata,
-        "spec": {"managedSubnets": [{"cidr": "10.8.0.0/20"}]},
-        "status": {"ready": true, "network": {"id": format!("00000000-0000-4000-8000-{number:012}"), "name": name}},
-    });
-    [cluster, control_plane, infrastructure]
-}
-
 fn cluster_inputs(number: usize) -> ClusterInputs {
-    let [cluster, control_plane, infrastructure] = objects(number);
+    let [cluster, control_plane, infrastructure] = objects("demo", "demo", RELEASE, number);
     let related = [control_plane, infrastructure];
     ClusterInputs::new(Cluster::new(cluster).unwrap(), |to| {
         related.iter().find(|object| object["kind"].as_str() == Some(&to.kind))
@@ -143,12 +58,12 @@ fn stack() -> Stack {
             "source": {"git": {"url": "https://git.example.org/stacks.git"}},
         },
     });
-    Stack::new(&serde_json::from_value(object).unwrap(), std::iter::empty()).unwrap()
+    Stack::new(&serde_json::from_value(object).unwrap(), None, std::iter::empty()).unwrap()
 }
 
 fn release() -> Release {
     let mut files = Files::default();
-    for (path, content) in release_files() {
+    for (path, content) in release_files("v1") {
         files.insert(&path, File { content: content.into_bytes(), executable: false }).unwrap();
     }
     Release::load(&RELEASE.parse().unwrap(), files, &Limits::default()).unwrap().release
@@ -203,12 +118,13 @@ fn in_memory() -> bool {
 /// Runs `generate` from files; whether the bars are kept.
 fn from_files() -> bool {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-plan");
-    for (path, content) in release_files() {
+    for (path, content) in release_files("v1") {
         let path = directory.join(RELEASE).join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
-    let objects: Vec<Value> = (0..1_000).flat_map(objects).collect();
+    let objects: Vec<Value> =
+        (0..1_000).flat_map(|number| objects("demo", "demo", RELEASE, number)).collect();
     fs::write(directory.join("clusters.yaml"), canonical::documents(objects.iter())).unwrap();
     let (stack, namespace) = (["--url", "https://git.example.org/stacks.git"], ["--namespace", "demo"]);
     let thousand = [&["generate", RELEASE, "--filename", "clusters.yaml"][..], &stack, &namespace].concat();

@@ -15,16 +15,24 @@ mod completion;
 mod crds;
 mod diff;
 mod error;
+mod events;
 mod generate;
 mod inspect;
 mod lint;
+mod live;
 mod objects;
+mod operator;
 mod output;
+mod reconcile;
 mod releases;
 mod stack_settings;
+mod status;
+mod suspend;
 mod template;
 mod terminal;
+mod tree;
 mod version;
+mod why;
 
 use std::process::ExitCode;
 
@@ -45,9 +53,17 @@ enum Command {
     Generate(generate::Arguments),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
-    Diff(diff::Arguments),
+    Diff(Box<diff::Arguments>),
     Template(template::Arguments),
+    Tree(tree::Arguments),
+    Status(status::Arguments),
+    Why(why::Arguments),
+    Events(events::Arguments),
+    Reconcile(reconcile::Arguments),
+    Suspend(suspend::Suspend),
+    Resume(suspend::Resume),
     Crds(crds::Arguments),
+    Operator(Box<operator::Arguments>),
     Completion(completion::Arguments),
     Version(version::Arguments),
 }
@@ -59,6 +75,8 @@ enum Outcome {
     Done,
     /// There are differences, findings, or something is held back.
     Differs,
+    /// It failed, and has told why where it tells everything.
+    Failed,
 }
 
 type CommandResult = Result<Outcome, CliError>;
@@ -72,13 +90,22 @@ pub fn main() -> ExitCode {
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
+        Command::Tree(arguments) => tree::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
+        Command::Events(arguments) => events::run(&arguments),
+        Command::Reconcile(arguments) => reconcile::run(&arguments),
+        Command::Suspend(arguments) => suspend::suspend(&arguments),
+        Command::Resume(arguments) => suspend::resume(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
+        Command::Operator(arguments) => operator::run(*arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Differs) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(2),
         Err(error) => {
             terminal::failure(&error);
             ExitCode::from(2)

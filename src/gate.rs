@@ -1,6 +1,8 @@
 //! Named checks that keep a plan, or a part of it, from being delivered. Waiting is a state with a reason, not an error.
 
-use crate::api::Reason;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use crate::api::{ConditionType, Reason};
 use crate::foreign::capi::Cluster;
 use crate::release::Release;
 
@@ -11,6 +13,71 @@ pub struct Hold {
     pub reason: Reason,
     /// What is waited for, in the words of whoever can do something about it.
     pub message: String,
+}
+
+/// What to do with a Cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// There is nothing of it, or it goes and nothing of ours is left.
+    Nothing,
+    /// Let its addons go: they are not uninstalled.
+    LetGo,
+    /// Deliver its addons.
+    Deliver,
+}
+
+/// A Cluster that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Present {
+    /// Its UID.
+    pub uid: String,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+}
+
+/// A `ClusterAddon` that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owned {
+    /// The UID of the Cluster that it was made for.
+    pub cluster_uid: Option<String>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+}
+
+/// What to do with a Cluster and its `ClusterAddon`. One that was made for an earlier Cluster of the same name is let go
+/// before there can be a new one; so is one that somebody deletes: what it owns must not be uninstalled. In a namespace
+/// that is being deleted nothing can be made, and what is there is let go before its turn comes.
+#[must_use]
+pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, namespace_goes: bool) -> Course {
+    match (cluster, addon) {
+        (None, None) => Course::Nothing,
+        (None, Some(_)) => Course::LetGo,
+        (Some(cluster), None) if cluster.deleting || namespace_goes => Course::Nothing,
+        (Some(_), None) => Course::Deliver,
+        (Some(cluster), Some(addon)) => {
+            let is_its = addon.cluster_uid.as_ref().is_none_or(|uid| *uid == cluster.uid);
+            let goes = cluster.deleting || addon.deleting || namespace_goes;
+            if goes || !is_its { Course::LetGo } else { Course::Deliver }
+        }
+    }
+}
+
+/// The hold that an unreachable cluster shows, with Cluster API's words. Nothing is kept from it: Flux waits by itself.
+#[must_use]
+pub fn unreachable(message: &str) -> Hold {
+    let message =
+        if message.is_empty() { "Cluster API does not reach the cluster's API server" } else { message };
+    Hold { reason: Reason::Unreachable, message: message.to_owned() }
+}
+
+/// Whether a cluster that was [unreachable] answers again. `before` are the conditions of its `ClusterAddon`. Flux waits
+/// up to a quarter of an hour before it tries such a cluster again, unless it is asked to.
+#[must_use]
+pub fn came_back(before: &[Condition], cluster: &Cluster) -> bool {
+    let available = ConditionType::ClusterAvailable.as_str();
+    let before = before.iter().find(|condition| condition.type_ == available);
+    let was_lost = before.is_some_and(|condition| condition.reason == Reason::Unreachable.as_str());
+    was_lost && cluster.unreachable().is_none()
 }
 
 /// A check of one Cluster against its release.
@@ -54,3 +121,6 @@ fn control_plane_initialized(cluster: &Cluster, _: &Release) -> Option<Hold> {
 fn hold(holds: bool, reason: Reason, message: impl FnOnce() -> String) -> Option<Hold> {
     holds.then(|| Hold { reason, message: message() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,14 +11,14 @@
 //!                                          plan: ordered Flux objects, the same inputs give the same bytes
 //!                                            │
 //!                                            ▼
-//!                                          sink: files, later the cluster and Git
+//!                                          sink: the cluster, or files
 //!                                            │ applied by Flux, which reports in the objects' status
 //!                                            ▼
 //!                                          rollup: verdict per object, conditions
 //! ```
 //!
-//! The modules stand in the order in which data flows. All but the last three are pure: no clock, no client, no file
-//! access. They are what compiles without the feature `cli`.
+//! The modules stand in the order in which data flows. All but the last four are pure: no clock, no client, no file
+//! access. They are what compiles without the feature `shell`.
 
 pub mod error;
 pub mod names;
@@ -33,12 +33,15 @@ pub mod inputs;
 
 pub mod gate;
 pub mod plan;
+pub mod subscription;
 
 pub mod rollup;
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "shell")]
 pub mod cli;
-#[cfg(feature = "cli")]
+#[cfg(feature = "shell")]
+pub mod operator;
+#[cfg(feature = "shell")]
 pub mod sink;
-#[cfg(feature = "cli")]
+#[cfg(feature = "shell")]
 pub mod source;

@@ -3,10 +3,12 @@
 mod addons;
 pub mod canonical;
 mod cluster_class;
+pub mod delivery;
 mod dependencies;
 pub mod diff;
 mod object;
 mod presets;
+pub mod removal;
 mod sources;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 //! be wrong any more.
 
 pub mod archive;
+pub mod catalog;
 pub mod digest;
 pub mod files;
 pub mod finding;
@@ -216,4 +217,4 @@ impl Release {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

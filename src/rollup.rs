@@ -18,6 +18,9 @@
 //! compares with what stackflux wrote, and the time is an argument.
 
 mod addons;
+mod cluster_addon;
+pub mod cluster_stack;
+mod cluster_stack_release;
 mod helm_release;
 mod kustomization;
 mod report;
@@ -25,7 +28,12 @@ mod source;
 mod verdict;
 
 pub use self::addons::{addons_ready, object_ready, reconciling, stalled};
-pub use self::helm_release::helm_release;
+pub use self::cluster_addon::{AddonFacts, ClusterFacts, cluster_addon, expected_since};
+pub use self::cluster_stack_release::{
+    ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_since as object_since,
+    kept as kept_object, ready_of,
+};
+pub use self::helm_release::{helm_release, retry_at};
 pub use self::kustomization::kustomization;
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};
 pub use self::source::{git_repository, helm_chart};

@@ -1,3 +1,4 @@
 //! Where plans go.
 
+pub mod cluster;
 pub mod directory;

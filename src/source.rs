@@ -2,6 +2,7 @@
 // This is one of the places that may touch the file system.
 #![allow(clippy::disallowed_methods)]
 
+pub mod artifact;
 pub mod directory;
 pub mod git;
 pub mod repository;

@@ -8,6 +8,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cluster_stack::Pruned;
 use super::flux_settings::is_default;
 use super::schema;
 
@@ -72,6 +73,10 @@ pub struct ClusterAddonStatus {
     /// What the values were rendered from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<RenderedInputs>,
+    /// How many objects of addons that a release did not have any more were deleted lately; the ClusterStack's budget counts
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned: Option<Pruned>,
     /// Whether all addons of the desired release are ready.
     #[serde(default)]
     pub ready: bool,
@@ -148,7 +153,7 @@ pub struct AddonStatus {
     /// The digest of the rendered values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values_digest: Option<String>,
-    /// Since when the phase is what it is.
+    /// Since when it is settled, or is on its way to what is expected now; deadlines count from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 }
@@ -181,7 +186,4 @@ pub struct RenderedInputs {
     /// The digest of each field that a template reads, by its path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, String>,
-    /// The resource version of each object that was read, by root: `Cluster`, `ControlPlane`, `InfraCluster`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub resource_versions: BTreeMap<String, String>,
 }

@@ -1,7 +1,7 @@
 //! `ClusterStack`: which stack, and which of its releases.
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,12 @@ pub struct ClusterStackStatus {
     /// How many releases there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub releases: Option<ReleaseCounts>,
+    /// What is known of the stack repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<FollowedSource>,
+    /// The releases that were deleted in the present hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned: Option<Pruned>,
     /// The generation of the spec that the status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
@@ -109,6 +115,36 @@ pub struct ClusterStackStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// The stack repository as it is followed.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FollowedSource {
+    /// The Flux `GitRepository`, as `<namespace>/<name>`.
+    pub git_repository: String,
+    /// The revision whose releases were read last, as Flux spells it: `main@sha1:<commit>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// How the GitRepository is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// The digest of its spec, without `suspend`, as stackflux wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_digest: Option<String>,
+    /// When it was last written, or began or ended to be as it should.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+}
+
+/// What was deleted because nothing wanted it: releases, or objects of addons that a release does not have any more.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pruned {
+    /// When the first of them was deleted: the hour begins there.
+    pub since: Time,
+    /// How many they are.
+    pub count: u32,
 }
 
 /// How one release is.

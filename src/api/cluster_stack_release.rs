@@ -1,7 +1,7 @@
 //! `ClusterStackRelease`: one release that is in use or offered.
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,10 @@ pub struct ClusterStackReleaseStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "namespace".into(), "name".into()]))]
     pub objects: Vec<GeneratedObject>,
+    /// Some of the Clusters that used the release last, as `<namespace>/<name>`: they are asked once more before it
+    /// is deleted. At most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_users: Vec<String>,
     /// The generation of the spec that the status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
@@ -109,7 +113,7 @@ pub struct ReleaseAddon {
 }
 
 /// One object that was made from a release.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratedObject {
     /// The object's kind.
@@ -124,4 +128,10 @@ pub struct GeneratedObject {
     /// Why, in one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The digest of its spec, without `suspend`, as stackflux wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_digest: Option<String>,
+    /// When it was last written, or began or ended to be as it should.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
 }

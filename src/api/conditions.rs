@@ -111,6 +111,18 @@ reasons! {
     Deleting:
         "The Cluster is being deleted, so its addons are let go and not uninstalled.",
         "Nothing.";
+    Available:
+        "The cluster's control plane answers, and nothing says to leave the cluster alone.",
+        "Nothing.";
+    Rendered:
+        "The values of all addons were rendered.",
+        "Nothing.";
+    Delivered:
+        "All Flux objects are as they were planned.",
+        "Nothing.";
+    DeliveryFailed:
+        "The API server refused or did not answer the write of a Flux object; it is tried again.",
+        "Read the message, which is the API server's.";
     WaitingForField:
         "A values template reads a field that the cluster's objects do not have yet.",
         "Wait; if it takes long, look at the object that the message names, or at the template for a misspelt field.";
@@ -132,6 +144,21 @@ reasons! {
     SharesObjects:
         "A retired release stays because its cluster class shares an object with a release in use.",
         "Give the object that the message names a name with the chart's version in later releases.";
+    ArtifactUnavailable:
+        "What Flux serves of a Git repository cannot be fetched at present.",
+        "Read the message; where it timed out, let stackflux run in Flux's namespace or allow its own in the NetworkPolicy.";
+    ArtifactInvalid:
+        "What Flux serves of a Git repository is not what its status says, or more than stackflux reads.",
+        "Read the message; where the digest is wrong, look at source-controller's storage.";
+    ReleaseNotFound:
+        "The commit that should have a release does not have it.",
+        "Look at the path and the commit of the source that the message names.";
+    ClassUnknown:
+        "No ClusterStack in the namespace of the Cluster's class has that class, so nothing is planned for the Cluster; what it has stays.",
+        "Set the class to one of a ClusterStack, or apply the ClusterStack that has it.";
+    ReleaseMutated:
+        "A release has another content than it had when it was first read; the first stays in use.",
+        "Restore its directory in the stack repository, and publish the change as a new release.";
     NotYetReported:
         "Flux has not said anything yet about an object that was written.",
         "Wait; if it takes long, look whether the Flux controller of that kind runs.";
@@ -171,6 +198,9 @@ reasons! {
     Foreign:
         "Somebody else changed the spec of an object that stackflux wrote; it is written again.",
         "Find out who it was; the event names the field manager.";
+    AddonRemoved:
+        "The release of the Cluster's class does not have the addon any more, so it is uninstalled.",
+        "Nothing; to keep an addon, suspend its Flux object before the Cluster moves to the release.";
     Suspended:
         "The object is suspended, so Flux does nothing and its status says nothing.",
         "Resume it when the reason for it is gone.";
@@ -183,6 +213,63 @@ reasons! {
     Unrecognized:
         "An object gave a reason that is not a word, so it is not repeated.",
         "Read the message.";
+    Used:
+        "Clusters use the release.",
+        "Nothing.";
+    NotUsed:
+        "No Cluster uses the release.",
+        "Nothing; releases beyond spec.revisionHistoryLimit of the ClusterStack that are not offered are deleted.";
+    Retiring:
+        "Nothing wants the release any more, and it is deleted after ten minutes in which that stays so.",
+        "Nothing, or name its version in spec.versions of the ClusterStack to keep it.";
+    InUse:
+        "It was deleted while Clusters use it, so it stays until none does.",
+        "Move the Clusters to another class, or let go with the annotation clusterstack.x-k8s.io/on-delete: Orphan.";
+    Valid:
+        "The release was read, and it can be used.",
+        "Nothing.";
+    Invalid:
+        "The release cannot be used, or a field says what cannot be.",
+        "Read the message, which names the file and the line, or the field.";
+    ReleaseClaimed:
+        "Two ClusterStacks of one namespace want the same release; the one that has it, or the older one, goes on.",
+        "Delete one of them, or take the version out of its spec.versions.";
+    PinUnreachable:
+        "The commit that a release is pinned to cannot be fetched any more.",
+        "Bring the commit back into the stack repository, and protect its branch from being rewritten.";
+    PruneBudgetExceeded:
+        "More releases or addons are to be deleted than may go in an hour, so the others wait.",
+        "Wait, or allow all of them with the annotation clusterstack.x-k8s.io/prune that the message gives.";
+    NoSource:
+        "The ClusterStack names no source, and the operator has no default one.",
+        "Set spec.source, or start the operator with a default source.";
+    SourceNotFound:
+        "The GitRepository that the ClusterStack refers to is not there.",
+        "Create it, or correct spec.source.gitRepositoryRef.";
+    AccessDenied:
+        "The ClusterStack refers to an object of another namespace, which the operator was told to refuse.",
+        "Refer to an object of the same namespace, or start the operator without --no-cross-namespace-refs.";
+    NotNeeded:
+        "There is nothing of this kind for this release.",
+        "Nothing.";
+    ProviderNotReady:
+        "The provider's object for the release does not say that it is ready.",
+        "Look at that object, and whether the provider's operator runs.";
+    ProviderTemplateNotFound:
+        "The template that spec.providerRef of the ClusterStack names is not there.",
+        "Create it, correct spec.providerRef, or set spec.noProvider.";
+    WaitingForNodeImages:
+        "The cluster class waits until the node images are ready.",
+        "Look at the condition NodeImagesReady.";
+    WaitingForProvider:
+        "The cluster class waits until the provider's object is ready.",
+        "Look at the condition ProviderReady.";
+    Synced:
+        "Each release that is wanted is there.",
+        "Nothing.";
+    Usable:
+        "Clusters can use it.",
+        "Nothing.";
     NotImplemented:
         "Addons are not held back during a Kubernetes upgrade yet: they move as soon as the class does.",
         "Watch the upgrade of a cluster that matters.";

@@ -28,8 +28,31 @@ pub const EVENT_RELEASE: &str = "event.toolkit.fluxcd.io/release";
 /// Annotation: a new value asks for a reconciliation now. Flux's annotation, honoured on our kinds too.
 pub const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 
+/// Annotation on a `HelmRelease`: with the value of [`REQUESTED_AT`], the failures that were counted are forgotten. Flux's
+/// annotation.
+pub const RESET_AT: &str = "reconcile.fluxcd.io/resetAt";
+
 /// The field manager of everything that is applied, and the value of [`MANAGED_BY`].
 pub const FIELD_MANAGER: &str = "stackflux";
 
 /// The field manager of `spec.suspend` of Flux objects, which is never among what is applied.
 pub const SUSPEND_FIELD_MANAGER: &str = "stackflux-suspend";
+
+/// The field manager of what `stackflux reconcile`, `suspend` and `resume` write for a person.
+pub const CLI_FIELD_MANAGER: &str = "stackflux-cli";
+
+/// Finalizer on our own objects, where something has to be let go in order.
+pub const FINALIZER: &str = "clusterstack.x-k8s.io/stackflux";
+
+/// Annotation on a `ClusterStack` or a `ClusterStackRelease`: what becomes of what was made for it when it is deleted. The
+/// one value is [`ORPHAN`].
+pub const ON_DELETE: &str = "clusterstack.x-k8s.io/on-delete";
+
+/// Value of [`ON_DELETE`]: everything stays in the clusters, and belongs to nobody.
+pub const ORPHAN: &str = "Orphan";
+
+/// Annotation on a `ClusterStackRelease`: since when nothing wants it any more.
+pub const RETIRING_SINCE: &str = "clusterstack.x-k8s.io/retiring-since";
+
+/// Annotation on a `ClusterStack`: the digest, told in its status, of the deletions that may exceed the budget.
+pub const PRUNE: &str = "clusterstack.x-k8s.io/prune";

@@ -1,6 +1,7 @@
 //! `stackflux diff`.
 
 mod files;
+mod live;
 mod parts;
 mod plans;
 mod text;
@@ -28,6 +29,10 @@ use crate::release::{Digest, Files, Loaded, Release};
 /// class and its Kubernetes version (spec.topology.version) are replaced by those of the releases; all else, status and
 /// referred objects included, is taken as it is. Charts that both releases have stay where the first has them.
 ///
+/// With --live it compares what is in a live cluster with what the operator would write there now: the Flux objects of the
+/// releases in use and of their Clusters. Not compared are releases that are not pinned yet, what is about to be deleted,
+/// and stackflux's own kinds.
+///
 /// Exits with 0 where there is no difference, with 1 where there is one, and with 2 on errors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -38,12 +43,15 @@ use crate::release::{Digest, Files, Loaded, Release};
   # What it does to the Clusters of a management cluster
   kubectl get clusters,openstackclusters,kubeadmcontrolplanes -A -o yaml |
     stackflux diff stacks/releases/openstack-scs-1-32-v1 stacks/releases/openstack-scs-1-32-v2 \\
-      --settings clusterstack.yaml --filename - --summary")]
+      --settings clusterstack.yaml --filename - --summary
+  # What the operator would change in a live cluster, given a work tree of the stack repository
+  stackflux diff --live stacks --all-namespaces")]
 pub(super) struct Arguments {
-    /// The release that there is: its directory or archive
+    /// The release that there is: its directory or archive; with --live a work tree of the stack repository
     from: PathBuf,
     /// The release to compare it with: its directory or archive
-    to: PathBuf,
+    #[arg(required_unless_present = "live")]
+    to: Option<PathBuf>,
     /// Clusters and the objects that they refer to: files, directories, or - for standard input
     #[arg(short, long, value_name = "FILE")]
     filename: Vec<PathBuf>,
@@ -55,6 +63,8 @@ pub(super) struct Arguments {
     /// How to print the differences
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
+    #[command(flatten)]
+    live: live::LiveArguments,
 }
 
 /// How differences are printed.
@@ -113,7 +123,11 @@ impl Identity {
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
-    let (from, to) = (Side::open(&arguments.from)?, Side::open(&arguments.to)?);
+    let Some(to) = &arguments.to else {
+        let shown = live::Shown { output: arguments.output, summary: arguments.summary };
+        return live::run(&arguments.live, &arguments.from, arguments.stack.namespace.clone(), shown);
+    };
+    let (from, to) = (Side::open(&arguments.from)?, Side::open(to)?);
     let parts = parts::compare(&from, &to);
     let plans = if arguments.filename.is_empty() {
         None

@@ -37,12 +37,20 @@ pub(super) fn print<T: Serialize>(
     format: Format,
     table: impl FnOnce(&T) -> String,
 ) -> Result<(), CliError> {
-    let text = match format {
+    Ok(terminal::data(&rendered(value, format, table)?)?)
+}
+
+/// A value in this form, as a table by the function given.
+pub(super) fn rendered<T: Serialize>(
+    value: &T,
+    format: Format,
+    table: impl FnOnce(&T) -> String,
+) -> Result<String, CliError> {
+    Ok(match format {
         Format::Table => table(value),
         Format::Json => serde_json::to_string_pretty(value)? + "\n",
         Format::Yaml => canonical::to_yaml(&serde_json::to_value(value)?),
-    };
-    Ok(terminal::data(&text)?)
+    })
 }
 
 /// A table as `kubectl` prints it, without lines. On a terminal long texts of the last column are broken; elsewhere

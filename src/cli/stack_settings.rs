@@ -19,9 +19,9 @@ pub(super) struct StackArguments {
     /// Without --settings: the URL of the stack repository, as Flux will reach it
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Without --settings: the namespace of the ClusterStack
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
-    namespace: String,
+    /// Without --settings: the namespace of the ClusterStack, which is `default` where it is not named
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(super) namespace: Option<String>,
 }
 
 impl StackArguments {
@@ -52,7 +52,7 @@ impl StackArguments {
             );
             return Err(CliError::usage(message).hint("name the releases wanted with --release"));
         }
-        Stack::new(&stack, objects).map_err(|error| {
+        Stack::new(&stack, None, objects).map_err(|error| {
             CliError::from(error)
                 .hint("set spec.source.git.url, or give the GitRepository that it refers to with --filename")
         })
@@ -67,7 +67,7 @@ impl StackArguments {
         let object = serde_json::json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
             "kind": "ClusterStack",
-            "metadata": {"name": release.prefix(), "namespace": self.namespace},
+            "metadata": {"name": release.prefix(), "namespace": self.namespace.as_deref().unwrap_or("default")},
             "spec": {
                 "provider": release.provider(),
                 "name": release.stack(),

@@ -130,6 +130,22 @@ impl Cluster {
             || condition(&self.object, &["status", "conditions"], "ControlPlaneInitialized") == Some("True")
     }
 
+    /// Cluster API's message about a connection to its API server that was there and is lost.
+    #[must_use]
+    pub fn unreachable(&self) -> Option<&str> {
+        let conditions = field(&self.object, &["status", "conditions"])?.as_array()?;
+        let lost = conditions.iter().find(|condition| {
+            (text(condition, &["type"]), text(condition, &["status"])) == ("RemoteConnectionProbe", "False")
+        });
+        lost.filter(|_| self.control_plane_initialized()).map(|lost| text(lost, &["message"]))
+    }
+
+    /// The object as it is served.
+    #[must_use]
+    pub fn object(&self) -> &Value {
+        &self.object
+    }
+
     /// Whether nothing may be written for it.
     #[must_use]
     pub fn paused(&self) -> bool {

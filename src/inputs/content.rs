@@ -7,10 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::{SourcePlacement, labels};
-use crate::foreign::capi::{field, text};
+use crate::api::{Reason, SourcePlacement, labels};
+use crate::foreign::capi::text;
+use crate::foreign::flux::observed::{GitRepository, HelmChart, Observed};
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName, ReleaseName, Revision};
 use crate::release::{Addon, Digest, Release};
@@ -32,6 +34,35 @@ impl CatalogEntry {
     pub fn of(release: &Release, revision: Revision) -> Self {
         let addons = release.addons.iter().map(|addon| (addon.name.clone(), addon.digest)).collect();
         Self { revision, digest: release.digest, addons }
+    }
+}
+
+/// A line of releases: those of one provider, stack and channel, whatever Kubernetes version they are for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Line {
+    /// The provider, such as `openstack`.
+    pub provider: String,
+    /// The stack, such as `scs2`.
+    pub stack: String,
+    /// The channel, such as `stable`.
+    pub channel: String,
+}
+
+impl Line {
+    /// The line of a release.
+    #[must_use]
+    pub fn of(release: &ReleaseName) -> Self {
+        Self {
+            provider: release.provider().to_owned(),
+            stack: release.stack().to_owned(),
+            channel: release.version().channel().to_owned(),
+        }
+    }
+
+    /// Whether a release is of this line.
+    #[must_use]
+    pub fn has(&self, release: &ReleaseName) -> bool {
+        *self == Self::of(release)
     }
 }
 
@@ -67,26 +98,33 @@ impl Existing {
     /// Takes an object in: a `GitRepository` or `HelmChart` of stackflux that is not being deleted counts, all else
     /// does not.
     pub fn insert(&mut self, object: &Value) {
-        let digest = text(object, &["metadata", "annotations", labels::CONTENT_DIGEST]);
-        if digest.is_empty() || field(object, &["metadata", "deletionTimestamp"]).is_some() {
-            return;
-        }
-        let metadata = |name| text(object, &["metadata", name]).to_owned();
-        let (name, namespace, digest) = (metadata("name"), metadata("namespace"), digest.to_owned());
         match text(object, &["kind"]) {
-            "GitRepository" => {
-                if let Ok(revision) = text(object, &["spec", "ref", "commit"]).parse() {
-                    let source = ExistingSource { revision, digest };
-                    self.sources.entry(name).or_default().insert(namespace, source);
-                }
-            }
-            "HelmChart" => {
-                let source = text(object, &["spec", "sourceRef", "name"]).to_owned();
-                let path = text(object, &["spec", "chart"]).to_owned();
-                let chart = ExistingChart { source, path, digest };
-                self.charts.entry(name).or_default().insert(namespace, chart);
-            }
+            "GitRepository" => self.read(object, Self::insert_repository),
+            "HelmChart" => self.read(object, Self::insert_chart),
             _ => {}
+        }
+    }
+
+    /// Takes in an object as a cache would have it. One of another shape than Flux's is none of ours.
+    fn read<T: DeserializeOwned>(&mut self, object: &Value, insert: impl Fn(&mut Self, &T)) {
+        if let Ok(observed) = T::deserialize(object) {
+            insert(self, &observed);
+        }
+    }
+
+    /// As [`Existing::insert`], of a `GitRepository` that was watched.
+    pub fn insert_repository(&mut self, object: &GitRepository) {
+        let revision = object.refers_to.commit.parse();
+        if let (Some((place, digest)), Ok(revision)) = (place(object), revision) {
+            self.sources.entry(place.1).or_default().insert(place.0, ExistingSource { revision, digest });
+        }
+    }
+
+    /// As [`Existing::insert`], of a `HelmChart` that was watched.
+    pub fn insert_chart(&mut self, object: &HelmChart) {
+        let (source, path) = (object.refers_to.source.clone(), object.refers_to.chart.clone());
+        if let Some((place, digest)) = place(object) {
+            self.charts.entry(place.1).or_default().insert(place.0, ExistingChart { source, path, digest });
         }
     }
 
@@ -97,6 +135,13 @@ impl Existing {
     fn chart(&self, stack: &Stack, chart: &ObjectName) -> Option<&ExistingChart> {
         of_stack(self.charts.get(chart.as_str())?, stack)
     }
+}
+
+/// Namespace and name of an object, and the digest of its content; `None` where it has no digest or is being deleted.
+fn place<Status>(object: &Observed<Status>) -> Option<((String, String), String)> {
+    let digest = object.object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?;
+    let place = (object.object.namespace.clone().unwrap_or_default(), object.object.name.clone()?);
+    (!digest.is_empty() && !object.metadata.terminating).then(|| (place, digest.clone()))
 }
 
 /// The object beside the stack's source. Other stacks may have one of the same name in other namespaces; where sources
@@ -146,6 +191,19 @@ pub enum ContentError {
     /// A name that Kubernetes would refuse.
     #[error(transparent)]
     Name(#[from] NameError),
+}
+
+impl ContentError {
+    /// The reason of a condition.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::ChartNameCollision { .. } => Reason::ChartNameCollision,
+            Self::ReleaseMutated { .. } => Reason::ReleaseMutated,
+            Self::Unpinned(_) => Reason::ReleaseNotFound,
+            Self::Name(_) => Reason::Invalid,
+        }
+    }
 }
 
 /// A release at a commit.

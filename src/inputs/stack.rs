@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::api::{ClusterStack, FluxSettings, GitReference, GitSource, SourcePlacement};
+use crate::api::{
+    ClusterStack, FluxSettings, GitReference, GitSource, Reason, SourcePlacement, StackSource as Wanted,
+};
 use crate::foreign::capi::{Cluster, field, text};
 use crate::foreign::flux::source::Access;
 use crate::names::{NameError, Namespace, ObjectName};
@@ -15,10 +17,20 @@ pub enum StackError {
     #[error("ClusterStack {0} has no spec.source: set source.git.url, or source.gitRepositoryRef")]
     NoSource(String),
     /// It refers to a `GitRepository` that was not given.
-    #[error(
-        "ClusterStack {stack} refers to GitRepository {namespace}/{name}, which is not among the objects given"
-    )]
+    #[error("ClusterStack {stack} refers to GitRepository {namespace}/{name}, which is not there")]
     SourceNotFound {
+        /// The `ClusterStack`.
+        stack: String,
+        /// The `GitRepository`'s namespace.
+        namespace: String,
+        /// The `GitRepository`'s name.
+        name: String,
+    },
+    /// It refers to a `GitRepository` of another namespace, which is not allowed.
+    #[error(
+        "ClusterStack {stack} refers to GitRepository {namespace}/{name}, and --no-cross-namespace-refs is set"
+    )]
+    AccessDenied {
         /// The `ClusterStack`.
         stack: String,
         /// The `GitRepository`'s namespace.
@@ -39,8 +51,21 @@ pub enum StackError {
     Name(#[from] NameError),
 }
 
+impl StackError {
+    /// What it is called in a status.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::NoSource(_) => Reason::NoSource,
+            Self::SourceNotFound { .. } => Reason::SourceNotFound,
+            Self::AccessDenied { .. } => Reason::AccessDenied,
+            Self::SourceInvalid { .. } | Self::Name(_) => Reason::Invalid,
+        }
+    }
+}
+
 /// A `ClusterStack`'s name, source and settings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
     /// The name.
     pub name: ObjectName,
@@ -53,7 +78,7 @@ pub struct Stack {
 }
 
 /// The followed `GitRepository` and what pinned ones copy from it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StackSource {
     /// Its name.
     pub name: ObjectName,
@@ -70,7 +95,7 @@ pub struct StackSource {
 }
 
 /// What the followed `GitRepository` follows, and how often it looks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Followed {
     /// Flux's `spec.ref`.
     pub reference: Value,
@@ -79,14 +104,17 @@ pub struct Followed {
 }
 
 impl Stack {
-    /// Reads a `ClusterStack`. `objects` holds the `GitRepository` that it may refer to.
+    /// Reads a `ClusterStack`. `default` is the source of those that name none; `objects` holds the `GitRepository`
+    /// that it may refer to.
     pub fn new<'a>(
         stack: &ClusterStack,
+        default: Option<&Wanted>,
         objects: impl Iterator<Item = &'a Value>,
     ) -> Result<Self, StackError> {
         let name: ObjectName = stack.metadata.name.as_deref().unwrap_or_default().parse()?;
         let namespace: Namespace = stack.metadata.namespace.as_deref().unwrap_or("default").parse()?;
-        let source = stack.spec.source.as_ref().ok_or_else(|| StackError::NoSource(name.to_string()))?;
+        let source = stack.spec.source.as_ref().or(default);
+        let source = source.ok_or_else(|| StackError::NoSource(name.to_string()))?;
         let path = source.release_path().to_owned();
         let source = match (&source.git, &source.git_repository_ref) {
             (Some(git), _) => StackSource::created(&name, &namespace, git, path)?,
@@ -97,6 +125,24 @@ impl Stack {
             (None, None) => return Err(StackError::NoSource(name.to_string())),
         };
         Ok(Self { name, namespace, source, flux: stack.spec.flux.clone() })
+    }
+
+    /// Namespace and name of the `GitRepository` that a `ClusterStack` follows; `None` where it names no source and there is
+    /// no `default`.
+    #[must_use]
+    pub fn source_key(stack: &ClusterStack, default: Option<&Wanted>) -> Option<(String, String)> {
+        let source = stack.spec.source.as_ref().or(default)?;
+        let namespace = stack.metadata.namespace.as_deref().unwrap_or("default");
+        match &source.git_repository_ref {
+            Some(reference) if source.git.is_none() => {
+                let namespace = reference.namespace.as_deref().unwrap_or(namespace);
+                Some((namespace.to_owned(), reference.name.clone()))
+            }
+            _ => {
+                let name = catalog_name(stack.metadata.name.as_deref().unwrap_or_default()).ok()?;
+                Some((namespace.to_owned(), name.to_string()))
+            }
+        }
     }
 
     /// Whether a Cluster uses the class of this name in the namespace of the `ClusterStack`.
@@ -130,7 +176,7 @@ impl StackSource {
         git: &GitSource,
         path: String,
     ) -> Result<Self, StackError> {
-        let name = ObjectName::bounded(&format!("{stack}-catalog"))?;
+        let name = catalog_name(stack.as_str())?;
         let invalid = |source| StackError::SourceInvalid { name: name.to_string(), source };
         let access = serde_json::to_value(git).and_then(serde_json::from_value).map_err(invalid)?;
         let followed =
@@ -170,6 +216,11 @@ impl StackSource {
         let Remote { url, access } = serde_json::from_value(spec).map_err(invalid)?;
         Ok(Self { name: name.parse()?, namespace: namespace.parse()?, url, access, path, followed: None })
     }
+}
+
+/// The name of the `GitRepository` that is created for a `ClusterStack`.
+fn catalog_name(stack: &str) -> Result<ObjectName, NameError> {
+    ObjectName::bounded(&format!("{stack}-catalog"))
 }
 
 /// What is taken from the spec of a `GitRepository` that exists.

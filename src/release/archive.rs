@@ -1,14 +1,19 @@
 //! Archives (`.tgz`) that somebody else made: read in memory, entry by entry, and refused for whatever could reach
 //! outside, be more than it seems, or mean two things.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::io::{self, Read};
+use std::io::{self, Read, Take};
+use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, Entry, EntryType};
 
 use super::files::{File, Files, Limits, PathError, check_path};
 use super::finding::{Finding, Findings, Reason};
+
+/// Long names and the like stand before an entry and are held in memory: more than these bytes no entry needs.
+const MOST_BEFORE_ENTRY: u64 = 1 << 20;
 
 /// The files in a gzipped tar archive. `name` is what findings call it. Directories are no files and only have their
 /// path checked; everything wrong with entries is told at once, what exceeds a limit ends the reading.
@@ -18,20 +23,27 @@ pub fn unpack(bytes: &[u8], name: &str, limits: &Limits) -> Result<Files, Findin
 
 /// The same, where what was read is taken off the limits: for several archives that share them.
 pub(super) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Result<Files, Findings> {
-    // Headers and padding are bytes too: 1 KiB for each allowed entry, and as much for long names.
-    let overhead = (left.entries as u64).saturating_mul(2048).saturating_add(1 << 20);
-    let stream = MultiGzDecoder::new(bytes).take(left.unpacked.saturating_add(overhead));
-    let mut reading = Reading {
-        name,
-        left,
-        files: Files::default(),
-        directories: BTreeSet::new(),
-        findings: Findings::default(),
-    };
-    if let Err(finding) = reading.read(Archive::new(stream)) {
-        reading.findings.push(*finding);
+    let mut collecting = Collecting::new(name, left.clone());
+    let walked = walk(bytes, left.unpacked, left.entries, |path, entry| collecting.take(path, entry));
+    if let Err(stop) = walked {
+        let finding = match stop {
+            Stop::Unreadable(error) => {
+                let message = format!("the archive cannot be read: {error}");
+                Finding::error(Reason::InvalidArchive, name, message)
+            }
+            Stop::Entries => {
+                let message = "with this archive there are more entries than a release may have";
+                Finding::error(Reason::LimitExceeded, name, message)
+            }
+            Stop::Bytes => {
+                let message = "unpacked, this archive makes the release larger than it may be";
+                Finding::error(Reason::LimitExceeded, name, message)
+            }
+        };
+        collecting.findings.push(finding);
     }
-    if reading.findings.has_errors() { Err(reading.findings) } else { Ok(reading.files) }
+    *left = collecting.left.clone();
+    collecting.finish()
 }
 
 /// The same finding, its file named as one inside the archive of that path; as it is where the path is empty.
@@ -42,41 +54,110 @@ pub(super) fn inside(mut finding: Finding, archive: &str) -> Finding {
     finding
 }
 
-struct Reading<'a> {
-    name: &'a str,
-    left: &'a mut Limits,
+/// Why the reading of an archive ended early.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It is no archive, or ends too early.
+    Unreadable(io::Error),
+    /// It has more entries than may be read.
+    Entries,
+    /// Unpacked it has more bytes than may be read.
+    Bytes,
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// What a gzipped tar archive is read from.
+pub(super) type Unpacked<R> = Metered<Take<MultiGzDecoder<R>>>;
+
+/// Hands each entry of a gzipped tar archive to `visit`, with its path as it stands there but for a leading `./`. What
+/// `visit` leaves of an entry is passed over. Headers and padding are bytes too: besides `unpacked` bytes of content
+/// no more than 2 KiB for each of `entries` are unpacked.
+pub(super) fn walk<R: Read>(
+    stream: R,
+    unpacked: u64,
+    entries: usize,
+    mut visit: impl FnMut(&[u8], &mut Entry<'_, Unpacked<R>>) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let overhead = (entries as u64).saturating_mul(2048).saturating_add(1 << 20);
+    let stream = MultiGzDecoder::new(stream).take(unpacked.saturating_add(overhead));
+    let left = Rc::new(Cell::new(0));
+    let mut archive = Archive::new(Metered { stream, left: Rc::clone(&left) });
+    let mut entries = archive.entries()?;
+    loop {
+        left.set(MOST_BEFORE_ENTRY);
+        let Some(entry) = entries.next() else { return Ok(()) };
+        let mut entry = entry?;
+        left.set(u64::MAX);
+        match entry.header().entry_type() {
+            // Holes are read as zeros without end, and neither Git nor Helm makes any.
+            EntryType::GNUSparse => return Err(io::Error::other("it has a sparse file").into()),
+            EntryType::XGlobalHeader => {}
+            _ => {
+                let path = entry.path_bytes().into_owned();
+                visit(plain(&path), &mut entry)?;
+            }
+        }
+        io::copy(&mut entry, &mut io::sink())?;
+    }
+}
+
+/// A stream that fails once as many bytes were read as are left.
+pub(super) struct Metered<R> {
+    stream: R,
+    left: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.stream.read(buffer)?;
+        let Some(left) = self.left.get().checked_sub(read as u64) else {
+            return Err(io::Error::other("an entry has a name, or other headers, of more than 1 MiB"));
+        };
+        self.left.set(left);
+        Ok(read)
+    }
+}
+
+/// The files of a release, collected out of an archive within limits.
+pub(super) struct Collecting {
+    name: String,
+    left: Limits,
     files: Files,
     directories: BTreeSet<String>,
     findings: Findings,
 }
 
-impl Reading<'_> {
-    fn read<R: Read>(&mut self, mut archive: Archive<R>) -> Result<(), Box<Finding>> {
-        let entries = archive.entries().map_err(|error| self.broken(&error))?;
-        for entry in entries {
-            let Some(left) = self.left.entries.checked_sub(1) else {
-                return Err(self.limit("with this archive there are more entries than a release may have"));
-            };
-            self.left.entries = left;
-            let mut entry = entry.map_err(|error| self.broken(&error))?;
-            self.read_entry(&mut entry)?;
-        }
-        Ok(())
+impl Collecting {
+    /// Nothing yet. `name` is what findings call the archive, empty where its paths stand for themselves.
+    pub(super) fn new(name: &str, left: Limits) -> Self {
+        let (files, directories, findings) = (Files::default(), BTreeSet::new(), Findings::default());
+        Self { name: name.to_owned(), left, files, directories, findings }
     }
 
-    fn read_entry<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Box<Finding>> {
-        let kind = entry.header().entry_type();
-        if matches!(kind, EntryType::XGlobalHeader) {
-            return Ok(());
-        }
-        let bytes = entry.path_bytes().into_owned();
-        let Ok(path) = String::from_utf8(bytes) else {
-            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+    /// Whether something was wrong already.
+    pub(super) fn is_refused(&self) -> bool {
+        self.findings.has_errors()
+    }
+
+    /// The files, or all that is wrong with them.
+    pub(super) fn finish(self) -> Result<Files, Findings> {
+        if self.findings.has_errors() { Err(self.findings) } else { Ok(self.files) }
+    }
+
+    /// Takes an entry in whose path, relative to the release or archive, is `path`.
+    pub(super) fn take<R: Read>(&mut self, path: &[u8], entry: &mut Entry<'_, R>) -> Result<(), Stop> {
+        self.left.entries = self.left.entries.checked_sub(1).ok_or(Stop::Entries)?;
+        let Ok(path) = std::str::from_utf8(path) else {
+            let path = String::from_utf8_lossy(path).into_owned();
             self.refuse(&path, Reason::InvalidPath, "the path is not UTF-8");
             return Ok(());
         };
-        let path = plain(&path);
-        match kind {
+        match entry.header().entry_type() {
             EntryType::Directory => self.directory(path),
             EntryType::Regular | EntryType::Continuous => return self.regular(path, entry),
             EntryType::Symlink | EntryType::Link => self.link(path, entry),
@@ -103,13 +184,13 @@ impl Reading<'_> {
         }
     }
 
-    fn regular<R: Read>(&mut self, path: &str, entry: &mut Entry<'_, R>) -> Result<(), Box<Finding>> {
+    fn regular<R: Read>(&mut self, path: &str, entry: &mut Entry<'_, R>) -> Result<(), Stop> {
         if entry.size() > self.left.unpacked {
-            return Err(self.limit("unpacked, this archive makes the release larger than it may be"));
+            return Err(Stop::Bytes);
         }
         let executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
         let mut content = Vec::new();
-        entry.read_to_end(&mut content).map_err(|error| self.broken(&error))?;
+        entry.read_to_end(&mut content)?;
         self.left.unpacked = self.left.unpacked.saturating_sub(content.len() as u64);
         let taken = self.directories.contains(path).then_some(PathError::Taken);
         let added =
@@ -128,24 +209,15 @@ impl Reading<'_> {
     }
 
     fn refuse(&mut self, path: &str, reason: Reason, message: &str) {
-        let finding = inside(Finding::error(reason, path, message), self.name);
+        let finding = inside(Finding::error(reason, path, message), &self.name);
         self.findings.push(finding);
-    }
-
-    fn limit(&self, message: &str) -> Box<Finding> {
-        Box::new(Finding::error(Reason::LimitExceeded, self.name, message))
-    }
-
-    fn broken(&self, error: &io::Error) -> Box<Finding> {
-        let message = format!("the archive cannot be read: {error}");
-        Box::new(Finding::error(Reason::InvalidArchive, self.name, message))
     }
 }
 
 /// The path without the `./` that some archivers put before every path.
-fn plain(path: &str) -> &str {
+fn plain(path: &[u8]) -> &[u8] {
     let mut path = path;
-    while let Some(rest) = path.strip_prefix("./") {
+    while let Some(rest) = path.strip_prefix(b"./") {
         path = rest;
     }
     path

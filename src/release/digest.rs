@@ -33,6 +33,12 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// What was hashed piece by piece.
+    #[must_use]
+    pub fn of_hashed(hash: Sha256) -> Self {
+        Self(hash.finalize().into())
+    }
+
     /// The first 12 hex digits, as they stand in the name of a chart's object.
     #[must_use]
     pub fn short(&self) -> String {

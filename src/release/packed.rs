@@ -44,6 +44,11 @@ pub(super) fn unpack(
     (files, true)
 }
 
+/// The first of a release's files that is such an archive.
+pub(super) fn archive<'a>(name: &ReleaseName, files: &'a Files) -> Option<&'a str> {
+    files.iter().map(|(path, _)| path).find(|path| directory_of(name, path).is_some())
+}
+
 /// The directory for the content of `<provider>-<stack>-<major>-<minor>-cluster-class-<version>.tgz` and the like.
 fn directory_of(name: &ReleaseName, path: &str) -> Option<&'static str> {
     let part = path.strip_suffix(".tgz")?.strip_prefix(&name.prefix())?;

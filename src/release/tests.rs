@@ -1,6 +1,6 @@
 //! A small good release, and every way to break it.
 
-pub(super) mod builder;
+pub(crate) mod builder;
 mod forms;
 mod hostile;
 mod properties;

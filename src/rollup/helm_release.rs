@@ -1,6 +1,8 @@
 //! The truth table of a `HelmRelease`.
 
-use crate::foreign::flux::observed::{HelmRelease, Snapshot, Status};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::foreign::flux::observed::{Condition, HelmRelease, Snapshot, Status};
 
 use super::verdict::{Expected, Moment, Verdict, doing, said};
 
@@ -13,6 +15,12 @@ const WAITING: [&str; 6] = [
     "StateError",
     "HealthCheckCanceled",
 ];
+
+/// The reason of `Stalled` where an installation failed twice. Flux retries it as an upgrade, to which the remedies of
+/// upgrades apply: there is nothing to roll back to, and it gives up.
+const NEVER_INSTALLED: &str = "MissingRollbackTarget";
+/// How long after that it is tried again, as Flux tries an installation again.
+const RETRY_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
 /// What a `HelmRelease` says. `expected.version` is the version of the chart.
 ///
@@ -31,6 +39,8 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
     {
         let why = object.current_with("Released", Status::False);
         Verdict::RolledBack { exhausted: stalled.is_some(), message: said([Some(remediated), why]) }
+    } else if never_installed(object).is_some() {
+        Verdict::Retrying { attempt: status.failures, message: last_words(object) }
     } else if let Some(stalled) = stalled {
         Verdict::stalled(object, stalled)
     } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
@@ -50,6 +60,19 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
         Verdict::Progressing { message: last_words(object), deadline: moment.deadline_of(expected) }
     };
     moment.judge(verdict, object, expected)
+}
+
+/// When Flux has to be made to try an installation again that it gave up on; `None` where it did not, or is asked already.
+#[must_use]
+pub fn retry_at(object: &HelmRelease) -> Option<Timestamp> {
+    let is_asked = object.metadata.requested_at != object.last_handled_reconcile_at;
+    let stalled =
+        never_installed(object).filter(|_| !object.suspended && !object.metadata.terminating && !is_asked)?;
+    stalled.last_transition_time.as_ref()?.0.checked_add(RETRY_INTERVAL).ok()
+}
+
+fn never_installed(object: &HelmRelease) -> Option<&Condition> {
+    object.current_with("Stalled", Status::True).filter(|stalled| stalled.reason == NEVER_INSTALLED)
 }
 
 /// Ready, of this generation, and with the chart that we mean.

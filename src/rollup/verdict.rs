@@ -202,6 +202,14 @@ impl Moment {
         expected.since.saturating_add(self.deadline).unwrap_or(Timestamp::MAX)
     }
 
+    /// When the verdict may change without the object changing: the next of the time limits.
+    #[must_use]
+    pub fn next_limit(&self, verdict: &Verdict, since: Timestamp) -> Option<Timestamp> {
+        let limits =
+            [PATIENCE, self.deadline].map(|limit| since.saturating_add(limit).unwrap_or(Timestamp::MAX));
+        limits.into_iter().filter(|limit| verdict.awaits_applier() && *limit > self.now).min()
+    }
+
     fn silence<KindStatus>(
         &self,
         verdict: &Verdict,

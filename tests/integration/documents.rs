@@ -56,13 +56,15 @@ fn the_table_of_functions_is_that_of_the_engine() {
 #[test]
 fn the_table_of_reasons_is_that_of_the_types() {
     let rows = Reason::ALL.iter().map(|reason| {
-        format!("| `{reason}` | {} | {} |\n", reason.meaning(), reason.action()).replace('<', "\\<")
+        let anchor = reason.as_str().to_lowercase();
+        let told = format!("{} | {}", reason.meaning(), reason.action()).replace('<', "\\<");
+        format!("| <a id=\"{anchor}\"></a>`{reason}` | {told} |\n")
     });
     assert_is(&(REASONS.to_owned() + &rows.collect::<String>()), "docs/reasons.md");
 }
 
 /// A document has this text.
-fn assert_is(text: &str, document: &str) {
+pub(crate) fn assert_is(text: &str, document: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, text).unwrap();
@@ -92,4 +94,13 @@ fn links_between_documents_lead_somewhere() {
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// A text as it stands in a cell of a table. What stands between backticks is code, in which `<` means itself.
+pub(crate) fn cell(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts =
+        parts.map(|(number, part)| if number % 2 == 0 { part.replace('<', "\\<") } else { part.to_owned() });
+    let text = parts.collect::<Vec<_>>().join("`");
+    text.replace('|', "\\|").replace("\n\n", "<br>").replace('\n', " ")
 }

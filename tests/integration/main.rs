@@ -17,7 +17,13 @@ mod generate;
 #[path = "../support/git.rs"]
 mod git;
 #[cfg(test)]
+mod operating;
+#[cfg(test)]
+mod operator;
+#[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod reference;
 #[cfg(test)]
 #[path = "../support.rs"]
 mod support;

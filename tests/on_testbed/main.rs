@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
 #[cfg(test)]
+mod artifacts;
+#[cfg(test)]
 #[path = "../cluster_stack_cases.rs"]
 mod cluster_stack_cases;
 #[cfg(test)]
@@ -14,6 +16,14 @@ mod digests;
 #[cfg(test)]
 #[path = "../support/git.rs"]
 mod git;
+#[cfg(test)]
+mod installation;
+#[cfg(test)]
+mod lease;
+#[cfg(test)]
+mod live;
+#[cfg(test)]
+mod operator;
 #[cfg(test)]
 #[path = "../support.rs"]
 mod support;

@@ -9,8 +9,12 @@ mod git;
 #[cfg(test)]
 mod openstack;
 #[cfg(test)]
+mod operator;
+#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
+#[cfg(test)]
+mod workers;
 
 use std::path::PathBuf;
 

@@ -36,6 +36,16 @@ impl ClusterStack {
     }
 }
 
+impl StackSource {
+    /// All rules that the source breaks, with the fields where a `ClusterStack` has them.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Violation> {
+        let mut violations = Violations::default();
+        violations.source(self);
+        violations.0
+    }
+}
+
 #[derive(Default)]
 struct Violations(Vec<Violation>);
 

@@ -51,6 +51,33 @@ pub(super) struct ClusterChange {
     newly_held: bool,
 }
 
+impl ClusterChange {
+    /// What one plan does to a Cluster, with what it would change.
+    pub(super) fn new(cluster: &ClusterInputs, objects: Vec<ObjectChange>, plan: &Plan) -> Self {
+        let is_changed = |addon: &str| objects.iter().any(|object| object.addon.as_deref() == Some(addon));
+        let unchanged = plan.objects().filter_map(|object| addon_of(&object.value));
+        let unchanged = unchanged.filter(|addon| !is_changed(addon)).map(str::to_owned).collect();
+        Self {
+            namespace: cluster.cluster.namespace().to_string(),
+            name: cluster.cluster.name().to_string(),
+            unchanged,
+            newly_held: false,
+            held: plan.held().iter().map(HeldAddon::of).collect(),
+            objects,
+        }
+    }
+
+    /// A Cluster for which nothing is written now.
+    pub(super) fn held(cluster: &ClusterInputs, held: HeldAddon) -> Self {
+        Self { held: vec![held], ..Self::new(cluster, Vec::new(), &Plan::default()) }
+    }
+
+    /// Whether anything changes or is held.
+    pub(super) fn says_something(&self) -> bool {
+        !self.objects.is_empty() || !self.held.is_empty()
+    }
+}
+
 /// What the second release would not deliver now.
 #[derive(Serialize)]
 pub(super) struct HeldAddon {
@@ -206,17 +233,8 @@ fn cluster_change(cluster: &ClusterInputs, before: &Plan, after: &Plan) -> Clust
         after.held().iter().any(|held| held.addon.as_ref().is_none_or(|name| name.as_str() == addon))
     };
     objects.retain(|object| object.change != Verb::Removed || !object.addon.as_deref().is_some_and(is_held));
-    let is_changed = |addon: &str| objects.iter().any(|object| object.addon.as_deref() == Some(addon));
-    let unchanged = after.objects().filter_map(|object| addon_of(&object.value));
-    let unchanged = unchanged.filter(|addon| !is_changed(addon)).map(str::to_owned).collect();
-    ClusterChange {
-        namespace: cluster.cluster.namespace().to_string(),
-        name: cluster.cluster.name().to_string(),
-        unchanged,
-        newly_held: after.held().iter().any(|held| !before.held().contains(held)),
-        held: after.held().iter().map(HeldAddon::of).collect(),
-        objects,
-    }
+    let newly_held = after.held().iter().any(|held| !before.held().contains(held));
+    ClusterChange { newly_held, ..ClusterChange::new(cluster, objects, after) }
 }
 
 /// What the second plan changes over the first one.
@@ -240,7 +258,7 @@ fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
 }
 
 impl ObjectChange {
-    fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
+    pub(super) fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
         let addon = new.or(old).and_then(addon_of).map(str::to_owned);
         Self {
             change,

@@ -18,17 +18,27 @@ const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// The differences with colours. `summary` leaves the lines out.
 pub(super) fn write(differences: &Differences, summary: bool) -> String {
-    let mut text = Text { out: String::new(), differences, summary };
-    text.releases();
+    let (from, to) = (&differences.from.release, &differences.to.release);
+    let mut text = Text { out: String::new(), from, to, summary };
+    text.releases(differences);
     if let Some(plans) = &differences.plans {
         text.plans(plans);
     }
     text.out
 }
 
+/// What would change in a live cluster, with colours.
+pub(super) fn write_live(plans: &Plans, summary: bool) -> String {
+    let mut text = Text { out: String::new(), from: "there", to: "planned", summary };
+    text.plans(plans);
+    text.out.trim_start().to_owned()
+}
+
 struct Text<'a> {
     out: String,
-    differences: &'a Differences,
+    /// What the old and the new are called.
+    from: &'a str,
+    to: &'a str,
     summary: bool,
 }
 
@@ -38,14 +48,13 @@ impl Text<'_> {
         self.out.push('\n');
     }
 
-    fn releases(&mut self) {
-        let (from, to) = (&self.differences.from, &self.differences.to);
+    fn releases(&mut self, differences: &Differences) {
+        let (from, to) = (&differences.from, &differences.to);
         let (old, new) = (
             format!("{} ({})", from.release, from.kubernetes),
             format!("{} ({})", to.release, to.kubernetes),
         );
         self.line(&format!("{BOLD}{old} → {new}{BOLD:#}"));
-        let differences = self.differences;
         let parts: Vec<(String, &Part)> = differences.parts.iter().collect();
         let width = parts.iter().map(|(title, _)| title.len()).max().unwrap_or_default();
         for (title, part) in &parts {
@@ -77,7 +86,7 @@ impl Text<'_> {
         let at = |release: &str, is_there: bool| {
             if is_there { format!("{release}/{path}") } else { "/dev/null".to_owned() }
         };
-        let (from, to) = (&self.differences.from.release, &self.differences.to.release);
+        let (from, to) = (self.from, self.to);
         let (old, new) = (at(from, file.change != Change::Added), at(to, file.change != Change::Removed));
         if let Some(chart) = &file.chart {
             let line = format!("{BOLD}{path}: {}{BOLD:#}", vendored_change(chart));
@@ -176,7 +185,7 @@ impl Text<'_> {
             if let Some(effect) = object.effect {
                 let _ = write!(line, ": {}", sentence(effect));
             } else if object.change == Verb::Removed {
-                let _ = write!(line, ", once no Cluster uses {}", self.differences.from.release);
+                let _ = write!(line, ", once no Cluster uses {}", self.from);
             }
             self.line(&line);
         }
@@ -186,8 +195,7 @@ impl Text<'_> {
     fn object_lines(&mut self, objects: &[ObjectChange]) {
         for object in objects {
             let name = name_of(object);
-            let (from, to) = (&self.differences.from.release, &self.differences.to.release);
-            let (old, new) = (format!("{name} ({from})"), format!("{name} ({to})"));
+            let (old, new) = (format!("{name} ({})", self.from), format!("{name} ({})", self.to));
             self.hunks(&old, &new, &object.lines);
         }
     }

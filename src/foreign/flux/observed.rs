@@ -8,11 +8,17 @@
 mod metadata;
 mod status;
 
+use std::borrow::Cow;
 use std::fmt;
 
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+
+use crate::foreign::capi::text;
 
 pub use self::metadata::{Metadata, SpecManager};
 pub use self::status::{
@@ -27,8 +33,12 @@ pub use self::status::{
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Object<KindStatus>", bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
 pub struct Observed<KindStatus> {
+    /// Names, labels, annotations and owners, without `managedFields`.
+    pub object: ObjectMeta,
     /// Generation, deletion and who wrote the spec.
     pub metadata: Metadata,
+    /// What the spec refers to.
+    pub refers_to: References,
     /// `spec.suspend`.
     pub suspended: bool,
     /// The digest of the spec without `suspend`.
@@ -74,6 +84,93 @@ impl<KindStatus> Observed<KindStatus> {
     }
 }
 
+/// What a spec refers to; each is empty where a kind has no such field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct References {
+    /// The commit that a `GitRepository` is pinned to.
+    pub commit: String,
+    /// The directory that a `HelmChart` packages.
+    pub chart: String,
+    /// The name of the source of a `HelmChart` or `Kustomization`, and of the `HelmChart` of a `HelmRelease`.
+    pub source: String,
+    /// The namespace of that source where it is not the object's own.
+    pub source_namespace: String,
+    /// Of the spec of a `GitRepository`, where it is and how it is reached: what one derived from it copies.
+    pub remote: Map<String, Value>,
+}
+
+/// The fields of [`References::remote`].
+const REMOTE: [&str; 6] = ["url", "secretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"];
+
+impl References {
+    fn of(spec: &Value) -> Self {
+        let own = |path: &[&str]| text(spec, path).to_owned();
+        let reference = if spec.get("chartRef").is_some() { "chartRef" } else { "sourceRef" };
+        let remote = |name: &&str| Some(((*name).to_owned(), spec.get(*name)?.clone()));
+        let has_remote = spec.get("url").is_some();
+        Self {
+            remote: REMOTE.iter().filter(|_| has_remote).filter_map(remote).collect(),
+            commit: own(&["ref", "commit"]),
+            chart: own(&["chart"]),
+            source: own(&[reference, "name"]),
+            source_namespace: own(&[reference, "namespace"]),
+        }
+    }
+}
+
+impl Observed<GitRepositoryStatus> {
+    /// The object again, as far as it says where the repository is.
+    #[must_use]
+    pub fn to_source(&self) -> Value {
+        let (name, namespace) = (&self.object.name, &self.object.namespace);
+        let metadata = json!({"name": name, "namespace": namespace});
+        json!({"kind": GitRepositoryStatus::KIND, "metadata": metadata, "spec": self.refers_to.remote})
+    }
+}
+
+/// A kind of Flux by its status: how the API calls it.
+pub trait ObservedKind:
+    Clone + fmt::Debug + Default + for<'de> Deserialize<'de> + Send + Sync + 'static
+{
+    /// The API group; all kinds but `HelmRelease` (`v2`) are served as `v1`.
+    const GROUP: &'static str;
+    /// The version.
+    const VERSION: &'static str;
+    /// The kind.
+    const KIND: &'static str;
+    /// The plural in URLs.
+    const PLURAL: &'static str;
+}
+
+impl<Status: ObservedKind> Resource for Observed<Status> {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        Status::KIND.into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        Status::GROUP.into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        Status::VERSION.into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        Status::PLURAL.into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.object
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.object
+    }
+}
+
 /// SHA-256 over a spec without its `suspend`, with sorted keys: what tells our own spec from an edited one.
 ///
 /// `suspend` is left out because a person's suspend is none of our business and must not look like a foreign edit.
@@ -110,7 +207,7 @@ impl fmt::Display for SpecDigest {
 #[serde(bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
 struct Object<KindStatus> {
     #[serde(default, deserialize_with = "null_as_default")]
-    metadata: Metadata,
+    metadata: ObjectMeta,
     #[serde(default)]
     spec: Value,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -142,9 +239,13 @@ impl<KindStatus: Default> Default for CommonStatus<KindStatus> {
 
 impl<KindStatus> From<Object<KindStatus>> for Observed<KindStatus> {
     fn from(object: Object<KindStatus>) -> Self {
-        let Object { metadata, spec, status } = object;
+        let Object { metadata: mut object, spec, status } = object;
+        let metadata = Metadata::from(&object);
+        object.managed_fields = None;
         Self {
+            object,
             metadata,
+            refers_to: References::of(&spec),
             suspended: spec.get("suspend").and_then(Value::as_bool).unwrap_or_default(),
             spec_digest: SpecDigest::of(spec),
             observed_generation: status.observed_generation.unwrap_or(-1),

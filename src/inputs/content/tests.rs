@@ -20,7 +20,7 @@ fn stack() -> Stack {
             "source": {"git": {"url": "https://git.example.org/stacks.git"}},
         },
     });
-    Stack::new(&serde_json::from_value(stack).unwrap(), std::iter::empty()).unwrap()
+    Stack::new(&serde_json::from_value(stack).unwrap(), None, std::iter::empty()).unwrap()
 }
 
 /// A release with the one addon `cni`, whose chart has this value.

@@ -8,7 +8,7 @@ fn stack(source: &Value, objects: &[Value]) -> Result<Stack, StackError> {
         "metadata": {"name": "demo", "namespace": "stacks"},
         "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "source": source},
     });
-    Stack::new(&serde_json::from_value(stack).unwrap(), objects.iter())
+    Stack::new(&serde_json::from_value(stack).unwrap(), None, objects.iter())
 }
 
 fn repository(spec: &Value) -> Value {
@@ -47,4 +47,41 @@ fn flux_follows_what_is_named_and_else_master() {
     let url = "https://git.example.org/stacks.git";
     assert_eq!(followed(json!({"url": url})), json!({"branch": "master"}));
     assert_eq!(followed(json!({"url": url, "ref": {"tag": "v1"}})), json!({"tag": "v1"}));
+}
+
+#[test]
+fn the_default_source_is_for_those_that_name_none() {
+    let object = |source: Value| -> ClusterStack {
+        let mut stack = json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+            "metadata": {"name": "demo", "namespace": "stacks"},
+            "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34"},
+        });
+        if !source.is_null() {
+            stack["spec"]["source"] = source;
+        }
+        serde_json::from_value(stack).unwrap()
+    };
+    let source = |source: Value| -> Wanted { serde_json::from_value(source).unwrap() };
+    let url = "https://git.example.org/default.git";
+    let created = source(json!({"git": {"url": url}}));
+    let referenced = source(json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}}));
+    let beside = source(json!({"gitRepositoryRef": {"name": "stacks"}}));
+    let own = json!({"git": {"url": "https://git.example.org/own.git"}});
+
+    let of = |stack: Value, default| Stack::new(&object(stack), default, std::iter::empty());
+    assert_eq!(of(Value::Null, Some(&created)).unwrap().source.url, url);
+    assert_eq!(of(own.clone(), Some(&created)).unwrap().source.url, "https://git.example.org/own.git");
+    assert!(matches!(of(Value::Null, None), Err(StackError::NoSource(_))));
+
+    for (own, default, key) in [
+        (Value::Null, Some(&created), Some(("stacks", "demo-catalog"))),
+        (Value::Null, Some(&referenced), Some(("flux-system", "stacks"))),
+        (Value::Null, Some(&beside), Some(("stacks", "stacks"))),
+        (own, Some(&referenced), Some(("stacks", "demo-catalog"))),
+        (Value::Null, None, None),
+    ] {
+        let key = key.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
+        assert_eq!(Stack::source_key(&object(own), default), key);
+    }
 }

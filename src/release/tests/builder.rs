@@ -4,6 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
+use crate::names::ReleaseName;
 use crate::release::{File, Files, Finding, Findings, Limits, Loaded, Reason, Release, Severity};
 
 pub(super) const NAME: &str = "openstack-demo-1-34-v2";
@@ -201,4 +202,33 @@ pub(in crate::release) fn raw_archive<'a>(
         builder.append(&header, content).unwrap();
     }
     builder.into_inner().unwrap().finish().unwrap()
+}
+
+/// The files of the smallest release of that name, with what makes its content its own.
+pub(crate) fn small_release(name: &str, own: &str) -> Vec<(String, String)> {
+    let name: ReleaseName = name.parse().unwrap();
+    let (major, minor) = name.kubernetes_minor();
+    let version = name.version().dotted();
+    vec![
+        ("cluster-addon/Chart.yaml".to_owned(), "apiVersion: v2\nname: addons\nversion: v1\n".to_owned()),
+        ("cluster-addon/templates/all.yaml".to_owned(), format!("kind: ConfigMap # {own}\n")),
+        ("cluster-class/Chart.yaml".to_owned(), format!("apiVersion: v2\nname: class\nversion: {version}\n")),
+        ("cluster-class/templates/class.yaml".to_owned(), CLASS.to_owned()),
+        (
+            "metadata.yaml".to_owned(),
+            format!("versions: {{clusterStack: {version}, kubernetes: v{major}.{minor}.2}}\n"),
+        ),
+    ]
+}
+
+/// A stack repository with the smallest releases of these names, as source-controller packs it.
+pub(crate) fn stack_repository(releases: &[&str]) -> Vec<u8> {
+    let mut entries = vec![("releases/".to_owned(), EntryType::Directory, String::new())];
+    for name in releases {
+        entries.push((format!("releases/{name}/"), EntryType::Directory, String::new()));
+        for (path, content) in small_release(name, name) {
+            entries.push((format!("releases/{name}/{path}"), EntryType::Regular, content));
+        }
+    }
+    raw_archive(entries.iter().map(|(path, kind, content)| (path.as_str(), *kind, "", content.as_bytes())))
 }

@@ -231,3 +231,35 @@ fn a_suspend_that_was_taken_back_is_no_foreign_edit() {
     let verdict = rollup::helm_release(&serde_json::from_value(resumed).unwrap(), &expected, &soon());
     assert_eq!(verdict, Verdict::Applied { drifted: false });
 }
+
+#[test]
+fn an_installation_that_flux_gave_up_on_is_tried_again() {
+    let mut release = object(
+        json!({"failures": 2, "lastAttemptedGeneration": 2, "observedGeneration": 2}),
+        &[
+            "Stalled=True MissingRollbackTarget: no target",
+            "Ready=False UpgradeFailed: no image",
+            "Released=False UpgradeFailed: no image",
+        ],
+    );
+    let told = Verdict::Retrying { attempt: 2, message: "no image".into() };
+    assert_eq!(judge_helm_release(&release, &soon()), told);
+    let due = |release: &serde_json::Value| retry_at(&serde_json::from_value(release.clone()).unwrap());
+    assert_eq!(due(&release), Some(time("2026-11-20T10:01:01Z")), "a minute after it gave up");
+    for (change, why) in [
+        (json!({"spec": {"suspend": true}}), "suspended"),
+        (json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:02Z"}}), "going"),
+        (json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "x"}}}), "asked already"),
+        (json!({"metadata": {"generation": 3}}), "changed since"),
+    ] {
+        let mut changed = release.clone();
+        for (part, fields) in change.as_object().unwrap() {
+            for (name, value) in fields.as_object().unwrap() {
+                changed[part][name] = value.clone();
+            }
+        }
+        assert_eq!(due(&changed), None, "{why}");
+    }
+    release["status"]["conditions"][0]["reason"] = json!("RetriesExceeded");
+    assert_eq!(due(&release), None, "another reason: that is Flux's own decision");
+}

@@ -1,17 +1,13 @@
 //! The metadata of an object that Flux answers on.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::Value;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use serde_json::{Map, Value};
 
-use super::null_as_default;
 use crate::api::labels::{FIELD_MANAGER, REQUESTED_AT, SUSPEND_FIELD_MANAGER};
 
 /// What is read of `metadata`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Wire")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// `generation`: counts changes of the spec.
     pub generation: i64,
@@ -19,8 +15,10 @@ pub struct Metadata {
     pub terminating: bool,
     /// The value of the annotation [`REQUESTED_AT`].
     pub requested_at: Option<String>,
-    /// Who wrote fields of the spec, from `managedFields`. Empty where the cache dropped them.
+    /// Who wrote fields of the spec besides `suspend`, from `managedFields`.
     pub spec_managers: Vec<SpecManager>,
+    /// Whether the settings suspended the object, and no person.
+    pub suspended_by_settings: bool,
 }
 
 /// A field manager that owns something in the spec.
@@ -44,41 +42,30 @@ impl Metadata {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Wire {
-    #[serde(default, deserialize_with = "null_as_default")]
-    generation: i64,
-    deletion_timestamp: Option<String>,
-    #[serde(default, deserialize_with = "null_as_default")]
-    annotations: BTreeMap<String, Option<String>>,
-    #[serde(default, deserialize_with = "null_as_default")]
-    managed_fields: Vec<ManagedFields>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ManagedFields {
-    #[serde(default, deserialize_with = "null_as_default")]
-    manager: String,
-    time: Option<Timestamp>,
-    #[serde(default)]
-    fields_v1: Value,
-}
-
-impl From<Wire> for Metadata {
-    fn from(mut wire: Wire) -> Self {
-        let spec_managers = wire
-            .managed_fields
-            .into_iter()
-            .filter(|entry| entry.fields_v1.get("f:spec").is_some())
-            .map(|entry| SpecManager { name: entry.manager, time: entry.time })
-            .collect();
+impl From<&ObjectMeta> for Metadata {
+    fn from(metadata: &ObjectMeta) -> Self {
+        let annotation = |name| metadata.annotations.as_ref()?.get(name).cloned();
+        let writers =
+            metadata.managed_fields.iter().flatten().filter_map(|entry| Some((entry, spec_fields(entry)?)));
+        let (mut spec_managers, mut suspended_by_settings) = (Vec::new(), false);
+        for (entry, fields) in writers {
+            let name = entry.manager.clone().unwrap_or_default();
+            suspended_by_settings |= name == SUSPEND_FIELD_MANAGER && fields.contains_key("f:suspend");
+            if fields.keys().any(|field| field != "f:suspend") {
+                spec_managers.push(SpecManager { name, time: entry.time.as_ref().map(|time| time.0) });
+            }
+        }
         Self {
-            generation: wire.generation,
-            terminating: wire.deletion_timestamp.is_some(),
-            requested_at: wire.annotations.remove(REQUESTED_AT).flatten(),
+            generation: metadata.generation.unwrap_or_default(),
+            terminating: metadata.deletion_timestamp.is_some(),
+            requested_at: annotation(REQUESTED_AT),
             spec_managers,
+            suspended_by_settings,
         }
     }
+}
+
+/// The fields of the spec that an entry of `managedFields` names (`FieldsV1`: a key `f:<name>` for each field).
+fn spec_fields(entry: &ManagedFieldsEntry) -> Option<&Map<String, Value>> {
+    entry.fields_v1.as_ref()?.0.get("f:spec")?.as_object()
 }

@@ -1,8 +1,9 @@
 //! Conditions, and the status fields of each kind.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 
-use super::null_as_default;
+use super::{ObservedKind, null_as_default};
 
 /// The status of a condition; anything but `True` and `False` is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -45,6 +46,8 @@ pub struct Condition {
     pub message: String,
     /// The generation of the object that the condition was made of.
     pub observed_generation: Option<i64>,
+    /// When the status became what it is.
+    pub last_transition_time: Option<Time>,
 }
 
 /// The conditions of one object.
@@ -147,4 +150,22 @@ pub struct Artifact {
     pub url: String,
     /// In bytes.
     pub size: Option<u64>,
+}
+
+macro_rules! kinds {
+    ($($status:ident: $group:literal, $version:literal, $kind:literal, $plural:literal;)*) => {
+        $(impl ObservedKind for $status {
+            const GROUP: &'static str = $group;
+            const VERSION: &'static str = $version;
+            const KIND: &'static str = $kind;
+            const PLURAL: &'static str = $plural;
+        })*
+    };
+}
+
+kinds! {
+    HelmReleaseStatus: "helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases";
+    KustomizationStatus: "kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations";
+    GitRepositoryStatus: "source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories";
+    HelmChartStatus: "source.toolkit.fluxcd.io", "v1", "HelmChart", "helmcharts";
 }

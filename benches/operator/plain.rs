@@ -1,0 +1,102 @@
+//! The plain client: it writes what the operator wrote, by the same requests, and does nothing else.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::ground::{ADDONS, CLUSTERS, HELM_RELEASES};
+use crate::requests::{Api, Objects, status_patch, text};
+
+/// What the operator wrote into a namespace.
+pub(crate) struct Bodies {
+    addons: Vec<Value>,
+    helm_releases: Vec<Value>,
+    statuses: Vec<(String, Value)>,
+}
+
+impl Bodies {
+    pub(crate) fn read(api: &Api, namespace: &str) -> Self {
+        let addons = api.list(&ADDONS.in_namespace(namespace));
+        let status = |addon: &Value| (text(addon, "/metadata/name").to_owned(), addon["status"].clone());
+        Self {
+            statuses: addons.iter().map(status).collect(),
+            addons: addons.iter().map(applied).collect(),
+            helm_releases: api.list(&HELM_RELEASES.in_namespace(namespace)).iter().map(applied).collect(),
+        }
+    }
+
+    /// Those `HelmRelease`s that differ, and all statuses.
+    pub(crate) fn changed_since(self, before: &Self) -> Self {
+        let Self { mut helm_releases, statuses, .. } = self;
+        let spec = |object: &Value| (text(object, "/metadata/name").to_owned(), object["spec"].clone());
+        let old: BTreeMap<String, Value> = before.helm_releases.iter().map(spec).collect();
+        helm_releases.retain(|object| old.get(text(object, "/metadata/name")) != Some(&object["spec"]));
+        Self { addons: Vec::new(), helm_releases, statuses }
+    }
+
+    /// How many requests it takes to write all of it.
+    pub(crate) fn count(&self) -> usize {
+        self.addons.len() + self.helm_releases.len() + self.statuses.len()
+    }
+}
+
+/// The body of an apply: an object without what the API server added.
+fn applied(object: &Value) -> Value {
+    let mut object = object.clone();
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    for field in ["creationTimestamp", "generation", "managedFields", "namespace", "resourceVersion", "uid"] {
+        metadata.remove(field);
+    }
+    object.as_object_mut().unwrap().remove("status");
+    object
+}
+
+/// A namespace that the plain client writes into.
+pub(crate) struct Plain<'a> {
+    api: &'a Api,
+    addons: Objects,
+    helm_releases: Objects,
+    /// Of the `ClusterAddon`s, by name.
+    uids: BTreeMap<String, String>,
+}
+
+impl<'a> Plain<'a> {
+    pub(crate) fn new(api: &'a Api, namespace: &str) -> Self {
+        let (addons, helm_releases) = (ADDONS.in_namespace(namespace), HELM_RELEASES.in_namespace(namespace));
+        Self { api, addons, helm_releases, uids: BTreeMap::new() }
+    }
+
+    /// Writes all of it: `ClusterAddon`s, then what they own, then their statuses.
+    pub(crate) fn create(&mut self, bodies: &Bodies, namespace: &str) {
+        // One Cluster, of nobody's class, owns them all: garbage collection deletes what has an owner that is not there.
+        let owner = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "owner"},
+            "spec": {"topology": {"classRef": {"name": "none"}, "version": "v1.34.2"}},
+        });
+        let owner = self.api.create(&CLUSTERS.in_namespace(namespace), std::iter::once(owner));
+        let (name, uid) = owner.first().unwrap();
+        let addons = bodies.addons.iter().map(|body| owned(body, Some(name), uid));
+        self.uids = self.api.apply(&self.addons, addons).into_iter().collect();
+        self.update(bodies);
+    }
+
+    /// Writes `HelmRelease`s and statuses.
+    pub(crate) fn update(&self, bodies: &Bodies) {
+        let uid = |body: &Value| &self.uids[text(body, "/metadata/ownerReferences/0/name")];
+        let releases = bodies.helm_releases.iter().map(|body| owned(body, None, uid(body)));
+        self.api.apply_only(&self.helm_releases, releases);
+        let statuses = bodies.statuses.iter().map(|(name, status)| (name.clone(), status_patch(status)));
+        self.api.patch(&self.addons, Some("status"), statuses);
+    }
+}
+
+/// The body with this owner.
+fn owned(body: &Value, name: Option<&str>, uid: &str) -> Value {
+    let mut body = body.clone();
+    let owner = &mut body["metadata"]["ownerReferences"][0];
+    owner["uid"] = json!(uid);
+    if let Some(name) = name {
+        owner["name"] = json!(name);
+    }
+    body
+}

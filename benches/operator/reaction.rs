@@ -1,0 +1,122 @@
+//! A running operator: how soon it follows a change of one cluster, how soon it is at work again after a restart, and what
+//! it does while nothing happens.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use stackflux_testbed::{Mark, Operator, Write};
+
+use crate::ground::{CLUSTERS, Ground, HELM_RELEASES, cluster_name};
+use crate::pace::{is_of_addons, kinds, time};
+use crate::rounds::median;
+
+/// How many fields are changed, one after another.
+const CHANGES: usize = 50;
+/// The longest median of the times until a change is followed, and the longest of all of them, in milliseconds.
+const FOLLOWED: (f64, f64) = (50.0, 250.0);
+/// The longest time until a restarted operator has looked at all clusters, in seconds.
+const READY: f64 = 3.0;
+/// How long nothing happens, and the processor seconds that may be used meanwhile.
+const IDLE: (Duration, f64) = (Duration::from_mins(1), 0.3);
+/// A change is followed before the next one is made.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long an operator may take to be ready at all.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Measures and prints; whether the bars are kept.
+pub(crate) fn measure(ground: &Ground, clusters: usize) -> bool {
+    let namespace = ground.namespace("reaction");
+    ground.create_clusters(&namespace);
+    let mark = ground.mark();
+    let operator = ground.operator();
+    ground.wait_until_quiet(mark);
+    let followed = changes(ground, &namespace, clusters);
+    // Nothing would be at rest otherwise: that nobody answers is told after two minutes.
+    ground.play_helm(&namespace);
+    operator.process().unwrap().terminate().unwrap();
+    let rests = restart(ground, clusters);
+    ground.clear(&namespace);
+    followed && rests
+}
+
+/// Changes a field of one cluster after another.
+fn changes(ground: &Ground, namespace: &str, clusters: usize) -> bool {
+    let mark = ground.mark();
+    for number in 0..CHANGES.min(clusters) {
+        ground.move_endpoint(namespace, number);
+        sleep(PAUSE);
+    }
+    ground.wait_until_quiet(mark);
+    let writes = ground.audit().writes_since(mark).unwrap();
+    let times = (0..CHANGES.min(clusters)).map(|number| followed(&writes, &cluster_name(number)));
+    let (times, needed): (Vec<f64>, Vec<bool>) = times.unzip();
+    let (half, longest) = (median(times.iter().copied()), times.iter().copied().fold(0.0, f64::max));
+    let (half_bar, longest_bar) = FOLLOWED;
+    println!("one field changed, until the last of its HelmReleases is written, {} times", times.len());
+    println!("{:>8} {half:>8.1} ms (bar {half_bar} ms)", "median");
+    println!("{:>8} {longest:>8.1} ms (bar {longest_bar} ms)", "longest");
+    let needed = needed.iter().all(|needed| *needed);
+    if !needed {
+        println!("needed: two HelmReleases and one status for each; written: {:?}", kinds(&writes));
+    }
+    needed && half < half_bar && longest < longest_bar
+}
+
+/// Milliseconds from the answer to the change of a cluster to that to the last of its `HelmRelease`s; whether both
+/// `HelmRelease`s that read the field and the status were written, and nothing else.
+fn followed(writes: &[Write], cluster: &str) -> (f64, bool) {
+    let of_cluster = |name: &str| name.strip_prefix(cluster).is_some_and(|rest| rest.starts_with('.'));
+    let changed = writes.iter().find(|write| write.resource == CLUSTERS.plural && write.name == cluster);
+    let releases =
+        writes.iter().filter(|write| of_cluster(&write.name) && write.resource == HELM_RELEASES.plural);
+    let last = releases.clone().map(time).max().unwrap();
+    let statuses = writes.iter().filter(|write| write.name == format!("cluster-addon-{cluster}"));
+    let needed = releases.count() == 2 && statuses.count() == 1;
+    (last.duration_since(time(changed.unwrap())).as_secs_f64() * 1e3, needed)
+}
+
+/// Starts an operator as it is shipped, with leader election, where everything is as it should be.
+fn restart(ground: &Ground, clusters: usize) -> bool {
+    let all = f64::from(u32::try_from(clusters).unwrap());
+    let (mark, begun) = (ground.mark(), Instant::now());
+    let operator = ground.operator_with(&[]);
+    while operator.ready().is_err() || reconciled(&operator) < all {
+        assert!(begun.elapsed() < PATIENCE, "not ready: {:?}, {:?}", operator.ready(), operator.metrics());
+        sleep(Duration::from_millis(20));
+    }
+    let ready = begun.elapsed().as_secs_f64();
+    println!("restarted");
+    println!("{:>8} {ready:>8.2} s (bar {READY} s)", "ready");
+    // What it would do late is not part of its rest.
+    sleep(Duration::from_secs(10));
+    let quiet = is_quiet(ground, mark);
+    let (rest, bar) = IDLE;
+    let (mark, process) = (ground.mark(), operator.process().unwrap());
+    let before = process.cpu_seconds().unwrap();
+    sleep(rest);
+    let used = process.cpu_seconds().unwrap() - before;
+    println!("idle for {rest:?}");
+    println!("{:>8} {used:>8.2} s (bar {bar} s)", "CPU");
+    let rests = is_quiet(ground, mark);
+    process.terminate().unwrap();
+    quiet && rests && ready < READY && used < bar
+}
+
+/// How many reconciles of Clusters have succeeded.
+fn reconciled(operator: &Operator) -> f64 {
+    let metrics = operator.metrics().unwrap_or_default();
+    let of_clusters = |name: &str| {
+        name.starts_with("stackflux_reconciles_total{")
+            && name.contains("\"Cluster\"")
+            && name.contains("success")
+    };
+    metrics.iter().filter(|(name, _)| of_clusters(name)).map(|(_, count)| count).sum()
+}
+
+/// Whether the operator has written nothing but its Lease; prints what it has.
+fn is_quiet(ground: &Ground, mark: Mark) -> bool {
+    let writes = ground.audit().operator_writes_since(mark).unwrap();
+    println!("{:>8} {:>8} (bar 0) {:?}", "writes", writes.len(), kinds(&writes));
+    writes.iter().filter(|write| is_of_addons(write)).take(5).for_each(|write| println!("{write:?}"));
+    writes.is_empty()
+}

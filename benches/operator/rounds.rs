@@ -1,0 +1,201 @@
+//! Rounds in which the operator and the plain client write the same, in turns, and what comes of them.
+
+use std::collections::BTreeMap;
+
+use crate::ground::Ground;
+use crate::pace::{Pace, Sampler, kinds};
+use crate::plain::{Bodies, Plain};
+
+/// The least share of the plain client's rate.
+const SHARE: f64 = 0.8;
+/// The most processor seconds, user and system, from the first to the last write.
+const PROCESSOR: f64 = 2.0;
+/// The most memory, in MiB.
+const MEMORY: f64 = 100.0;
+
+/// How many writes there were of what.
+type Kinds = BTreeMap<String, usize>;
+
+/// What the operator wrote for new clusters, and what it wrote when they moved to another release.
+pub(crate) struct Written {
+    everything: Bodies,
+    difference: Bodies,
+}
+
+/// What a round gave.
+struct Round {
+    plain: PlainRound,
+    operator: OperatorRound,
+}
+
+struct PlainRound {
+    created: Pace,
+    changed: Pace,
+}
+
+struct OperatorRound {
+    created: Work,
+    changed: Work,
+}
+
+/// What an operator did from its start until there was nothing left to do.
+struct Work {
+    pace: Pace,
+    /// Processor seconds from the first to the last write.
+    processor: f64,
+    /// The most memory, in MiB.
+    memory: f64,
+    writes: Kinds,
+}
+
+/// Runs rounds and prints them; whether the bars are kept.
+pub(crate) fn measure(ground: &Ground, clusters: usize, rounds: usize) -> bool {
+    // An API server is three times slower in its first minute: this round is only to warm it up.
+    let (_, written) = operator_round(ground);
+    plain_round(ground, &written);
+    println!("{clusters} clusters × 4 addons: writes in a second, what the operator used");
+    println!("{:>8} {:^26} {:^26} {:>7} {:>7}", "", "everything new", "one chart changed", "CPU s", "MiB");
+    let columns = ["plain", "operator", "share"].map(|name| format!("{name:>8}")).join(" ");
+    println!("{:>8} {columns} {columns}", "round");
+    let rounds: Vec<Round> = (0..rounds).map(|number| round(ground, &written, number)).collect();
+    let medians = medians(&rounds);
+    print_row("median", &medians);
+    let [_, _, created, _, _, changed, processor, memory] = medians;
+    println!("{:>8} {:>26.2} {:>26.2} {PROCESSOR:>7.2} {MEMORY:>7.1}", "bar", SHARE, SHARE);
+    let mut within = created >= SHARE && changed >= SHARE && processor < PROCESSOR && memory < MEMORY;
+    for round in &rounds {
+        within &= is_needed(&round.operator, clusters);
+    }
+    within
+}
+
+/// Who is first takes turns.
+fn round(ground: &Ground, written: &Written, number: usize) -> Round {
+    let round = if number.is_multiple_of(2) {
+        let (operator, _) = operator_round(ground);
+        Round { plain: plain_round(ground, written), operator }
+    } else {
+        let plain = plain_round(ground, written);
+        Round { plain, operator: operator_round(ground).0 }
+    };
+    print_row(&(number + 1).to_string(), &figures(&round));
+    round
+}
+
+/// The operator finds new clusters, then that they were moved to another release.
+fn operator_round(ground: &Ground) -> (OperatorRound, Written) {
+    let namespace = ground.namespace("operator");
+    ground.create_clusters(&namespace);
+    let created = work(ground);
+    let everything = Bodies::read(&ground.api, &namespace);
+    ground.move_clusters(&namespace);
+    let changed = work(ground);
+    let difference = Bodies::read(&ground.api, &namespace).changed_since(&everything);
+    ground.clear(&namespace);
+    (OperatorRound { created, changed }, Written { everything, difference })
+}
+
+/// Runs an operator until it has nothing to do any more.
+fn work(ground: &Ground) -> Work {
+    let mark = ground.mark();
+    let operator = ground.operator();
+    let process = operator.process().unwrap();
+    let sampler = Sampler::start(process.clone());
+    ground.wait_until_quiet(mark);
+    let writes = ground.audit().operator_writes_since(mark).unwrap();
+    let pace = Pace::of(writes.iter());
+    let processor = sampler.used(&pace);
+    let memory = mebibytes(process.peak_memory_bytes().unwrap());
+    process.terminate().unwrap();
+    Work { pace, processor, memory, writes: kinds(&writes) }
+}
+
+/// The plain client writes the same into a namespace of its own, while no operator runs.
+fn plain_round(ground: &Ground, written: &Written) -> PlainRound {
+    let namespace = ground.namespace("plain");
+    let mut plain = Plain::new(&ground.api, &namespace);
+    let mark = ground.mark();
+    plain.create(&written.everything, &namespace);
+    let created = plain_pace(ground, mark, &namespace, &written.everything);
+    let mark = ground.mark();
+    plain.update(&written.difference);
+    let changed = plain_pace(ground, mark, &namespace, &written.difference);
+    ground.clear(&namespace);
+    PlainRound { created, changed }
+}
+
+fn plain_pace(ground: &Ground, mark: stackflux_testbed::Mark, namespace: &str, bodies: &Bodies) -> Pace {
+    ground.wait_until_quiet(mark);
+    let writes = ground.audit().writes_since(mark).unwrap();
+    let pace = Pace::of(writes.iter().filter(|write| write.namespace == namespace));
+    assert_eq!(pace.count, bodies.count(), "the plain client writes each object once");
+    pace
+}
+
+/// Whether the operator wrote each object once and nothing else of clusters; prints what it wrote where it did not.
+fn is_needed(operator: &OperatorRound, clusters: usize) -> bool {
+    let (releases, addons, statuses) =
+        ("helmreleases patch", "clusteraddons patch", "clusteraddons/status patch");
+    let new = [(releases, 4 * clusters), (addons, clusters), (statuses, clusters)];
+    let moved = [(releases, clusters), (statuses, clusters)];
+    let mut needed = true;
+    for (what, work, expected) in
+        [("everything new", &operator.created, &new[..]), ("one chart changed", &operator.changed, &moved)]
+    {
+        let mut others = work.writes.clone();
+        let is_each = expected.iter().all(|(kind, count)| others.remove(*kind) == Some(*count));
+        let is_of_addons =
+            |kind: &String| kind.starts_with("clusteraddons") || kind.starts_with("helmreleases");
+        if !is_each || others.keys().any(is_of_addons) {
+            needed = false;
+            println!("{what}: needed {expected:?}, written {:?}", work.writes);
+        } else if !others.is_empty() {
+            println!("{what}: written besides: {others:?}");
+        }
+    }
+    needed
+}
+
+fn figures(Round { plain, operator }: &Round) -> [f64; 8] {
+    let OperatorRound { created, changed } = operator;
+    let share = |work: &Work, plain: &Pace| work.pace.rate() / plain.rate();
+    [
+        plain.created.rate(),
+        created.pace.rate(),
+        share(created, &plain.created),
+        plain.changed.rate(),
+        changed.pace.rate(),
+        share(changed, &plain.changed),
+        created.processor.max(changed.processor),
+        created.memory.max(changed.memory),
+    ]
+}
+
+/// The median of each figure; the shares are those of the median rates.
+fn medians(rounds: &[Round]) -> [f64; 8] {
+    let rows: Vec<[f64; 8]> = rounds.iter().map(figures).collect();
+    let mut medians = std::array::from_fn(|column| median(rows.iter().map(|row| row[column])));
+    medians[2] = medians[1] / medians[0];
+    medians[5] = medians[4] / medians[3];
+    medians
+}
+
+pub(crate) fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    let (low, high) = ((numbers.len() - 1) / 2, numbers.len() / 2);
+    f64::midpoint(numbers[low], numbers[high])
+}
+
+fn print_row(name: &str, figures: &[f64; 8]) {
+    let [plain, operator, share, plain_changed, operator_changed, share_changed, processor, memory] = figures;
+    println!(
+        "{name:>8} {plain:>8.0} {operator:>8.0} {share:>8.2} {plain_changed:>8.0} {operator_changed:>8.0} \
+         {share_changed:>8.2} {processor:>7.2} {memory:>7.1}"
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "fewer than 2^52 bytes")]
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1024 * 1024)
+}

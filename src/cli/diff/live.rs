@@ -1,0 +1,158 @@
+//! `stackflux diff --live`: what the operator would change in a live cluster now.
+
+mod changes;
+mod prepared;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::plans::{ClusterChange, HeldAddon, Plans};
+use super::{Format, text};
+use crate::api::{ClusterAddon, Reason};
+use crate::cli::error::CliError;
+use crate::cli::live::present::{Present, read};
+use crate::cli::live::{Access, Scope, block_on};
+use crate::cli::output::count;
+use crate::cli::releases::Releases;
+use crate::cli::{CommandResult, Outcome, terminal};
+use crate::inputs::ClusterInputs;
+use crate::names::ObjectName;
+use crate::operator::settings::SourceFlags;
+use crate::plan;
+use changes::Found;
+use prepared::{Defaults, Prepared, Stacks};
+
+/// Which live cluster, and what its operator was told.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Live cluster")]
+pub(super) struct LiveArguments {
+    /// Compare what is in a live cluster, in --namespace or in that of the context, with what the operator would write
+    /// there now. FROM is a work tree of the stack repository: artifacts can be fetched inside the cluster only
+    #[arg(long, conflicts_with_all = ["to", "filename", "settings", "url"])]
+    pub(super) live: bool,
+    #[command(flatten)]
+    access: Access,
+    /// Compare all namespaces
+    #[arg(short = 'A', long, requires = "live", conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Compare only Clusters with these labels, and what all share
+    #[arg(short = 'l', long, value_name = "LABELS", requires = "live")]
+    selector: Option<String>,
+    /// The service account that the operator was told (--default-service-account)
+    #[arg(long, value_name = "NAME", requires = "live")]
+    default_service_account: Option<ObjectName>,
+    /// The default source that the operator was told
+    #[command(flatten)]
+    source: SourceFlags,
+}
+
+/// The differences, for programs.
+#[derive(Serialize)]
+struct Differences {
+    differs: bool,
+    #[serde(flatten)]
+    plans: Plans,
+}
+
+/// How differences are shown.
+#[derive(Clone, Copy)]
+pub(super) struct Shown {
+    pub(super) output: Format,
+    pub(super) summary: bool,
+}
+
+pub(super) fn run(
+    arguments: &LiveArguments,
+    source: &Path,
+    namespace: Option<String>,
+    shown: Shown,
+) -> CommandResult {
+    let releases = Releases::open(source)?;
+    let account = arguments.default_service_account.as_ref().map(ToString::to_string);
+    let defaults = Defaults { source: arguments.source.clone().source()?, account };
+    let (present, scope) = block_on(async {
+        let session = arguments.access.open(namespace).await?;
+        let namespace = (!arguments.all_namespaces).then(|| session.namespace.clone());
+        let scope = Scope { namespace, selector: arguments.selector.clone() };
+        Ok((read(&session, &scope).await?, scope))
+    })?;
+    let (stacks, left_out) = Stacks::of(&present, &releases, &defaults, scope.namespace.as_deref());
+    for reason in &left_out {
+        terminal::warning(reason);
+    }
+    let plans = compare(&present, &stacks, scope.namespace.as_deref())?;
+    if stacks.is_empty() {
+        return Err(nothing(source, &scope));
+    }
+    terminal::note(format!(
+        "compared: {}, {}",
+        count(stacks.releases(), "release"),
+        count(
+            present.clusters.iter().filter(|cluster| stacks.of_cluster(cluster).is_some()).count(),
+            "Cluster"
+        ),
+    ));
+    let differences = Differences { differs: plans.differ(), plans };
+    match shown.output {
+        Format::Text => terminal::styled(&text::write_live(&differences.plans, shown.summary))?,
+        Format::Json => terminal::data(&(serde_json::to_string_pretty(&differences)? + "\n"))?,
+    }
+    Ok(if differences.differs { Outcome::Differs } else { Outcome::Done })
+}
+
+fn nothing(source: &Path, scope: &Scope) -> CliError {
+    let place = scope.namespace.as_ref().map(|name| format!(" in namespace {name}")).unwrap_or_default();
+    CliError::usage(format!(
+        "no release of {} is in use{place}: there is nothing to compare",
+        source.display()
+    ))
+    .hint("stackflux status --all-namespaces shows what there is; name the work tree of its stack repository")
+}
+
+/// What would be written over what is there. Clusters of which nothing would be written or held are left out.
+fn compare(present: &Present, stacks: &Stacks, namespace: Option<&str>) -> Result<Plans, CliError> {
+    let found = Found::of(&present.flux);
+    let mut objects = Vec::new();
+    for shared in stacks.shared().filter(|shared| namespace.is_none_or(|only| shared.namespace == only)) {
+        objects.extend(found.shared(&shared.plan, &shared.kept));
+    }
+    let mut clusters = Vec::new();
+    for cluster in &present.clusters {
+        let Some(prepared) = stacks.of_cluster(cluster) else { continue };
+        let change = of_cluster(present, &found, prepared, cluster)?;
+        clusters.extend(Some(change).filter(ClusterChange::says_something));
+    }
+    Ok(Plans { objects, clusters })
+}
+
+fn of_cluster(
+    present: &Present,
+    found: &Found,
+    prepared: &Prepared,
+    cluster: &ClusterInputs,
+) -> Result<ClusterChange, CliError> {
+    let (namespace, name) = (cluster.cluster.namespace().to_string(), cluster.cluster.name().to_string());
+    let addon = present.addons.get(&(namespace, name));
+    let plan = plan::cluster(&prepared.inputs(), cluster)?;
+    if let Some(held) = suspended(prepared, addon) {
+        return Ok(ClusterChange::held(cluster, held));
+    }
+    let objects = found.of_cluster(&plan, addon);
+    Ok(ClusterChange::new(cluster, objects, &plan))
+}
+
+/// Why nothing at all is written for a Cluster, where somebody wants it so.
+fn suspended(prepared: &Prepared, addon: Option<&ClusterAddon>) -> Option<HeldAddon> {
+    let of = if prepared.suspended {
+        "its ClusterStack"
+    } else if addon.is_some_and(|addon| addon.spec.suspend) {
+        "its ClusterAddon"
+    } else {
+        return None;
+    };
+    let message = format!("{of} has spec.suspend: nothing is written");
+    Some(HeldAddon { addon: None, reason: Reason::Suspended.as_str(), message })
+}

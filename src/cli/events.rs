@@ -1,0 +1,76 @@
+//! `stackflux events`.
+
+use std::time::Duration;
+
+use super::error::CliError;
+use super::live::events::{Line, read as read_events, select, text};
+use super::live::{self, Look, Scope, Session, read};
+use super::output::{Format, print};
+use super::{CommandResult, Outcome, terminal};
+
+/// How long to rest between two looks.
+const REST: Duration = Duration::from_secs(2);
+
+/// Show the events of ClusterStacks, clusters and what is made for them
+///
+/// The newest last. Kubernetes keeps events for an hour.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # What happened in all namespaces
+  stackflux events -A
+  # What happens to one cluster
+  stackflux events one -n demo --watch")]
+pub(super) struct Arguments {
+    /// Only those of this Cluster
+    cluster: Option<String>,
+    #[command(flatten)]
+    look: Look,
+    /// Then show new ones as they come, until interrupted
+    #[arg(short, long)]
+    watch: bool,
+    /// The form of the output
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    live::block_on(async {
+        let (session, scope) = arguments.look.open().await?;
+        let mut known = lines(arguments, &session, &scope, true).await?;
+        show(arguments, &known)?;
+        if !arguments.watch {
+            return Ok(Outcome::Done);
+        }
+        loop {
+            tokio::time::sleep(REST).await;
+            match lines(arguments, &session, &scope, false).await {
+                Ok(now) => {
+                    let new: Vec<Line> = now.iter().filter(|line| !known.contains(line)).cloned().collect();
+                    if !new.is_empty() {
+                        show(arguments, &new)?;
+                    }
+                    known = now;
+                }
+                Err(error) => terminal::failure(&error),
+            }
+        }
+    })
+}
+
+async fn lines(
+    arguments: &Arguments,
+    session: &Session,
+    scope: &Scope,
+    tell: bool,
+) -> Result<Vec<Line>, CliError> {
+    let (snapshot, events) = tokio::join!(read::read(session, scope), read_events(session, scope));
+    let (snapshot, notices) = snapshot?;
+    for notice in notices.iter().filter(|_| tell) {
+        terminal::warning(notice);
+    }
+    Ok(select(&events?, &snapshot, arguments.cluster.as_deref()))
+}
+
+fn show(arguments: &Arguments, lines: &[Line]) -> Result<(), CliError> {
+    print(&lines, arguments.output, |lines| text(lines, jiff::Timestamp::now()))
+}

@@ -1,0 +1,129 @@
+//! What the commands on a live cluster share: how they connect, what they read, and how long they look.
+//!
+//! ```text
+//! flags ─ session ─ read: one LIST per kind ─▶ Snapshot ─ pure functions ─▶ tree, table, sentences
+//! ```
+
+mod advice;
+pub(super) mod chain;
+pub(super) mod events;
+mod flux;
+mod lists;
+pub(super) mod overview;
+pub(super) mod present;
+pub(super) mod read;
+pub(super) mod request;
+pub(super) mod snapshot;
+pub(super) mod tree;
+mod unclaimed;
+pub(super) mod watch;
+
+use std::future::Future;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use kube::Client;
+
+use super::error::CliError;
+use crate::operator::client::{ClusterAccess, connect};
+
+/// Which cluster, and as whom.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Access {
+    /// The kubeconfig; without it the files in KUBECONFIG, else ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; without it its current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// Which cluster, as whom, and in which namespace.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Connection {
+    #[command(flatten)]
+    access: Access,
+    /// The namespace; without it that of the context
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+}
+
+/// What is looked at, in which cluster.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Look {
+    #[command(flatten)]
+    connection: Connection,
+    /// Look at all namespaces
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Look only at Clusters with these labels, such as `stage=prod,region!=west`
+    #[arg(short = 'l', long, value_name = "LABELS")]
+    selector: Option<String>,
+}
+
+/// The kinds that are named on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Named {
+    /// A ClusterStack
+    #[value(alias = "csk", alias = "stack")]
+    Clusterstack,
+    /// A release in use
+    #[value(alias = "cskr", alias = "clusterstackrelease")]
+    Release,
+    /// A Cluster
+    Cluster,
+}
+
+/// A connection to a cluster.
+pub(super) struct Session {
+    client: Client,
+    /// The namespace that was named, else that of the context.
+    pub(super) namespace: String,
+}
+
+/// What is read.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    /// `None`: all of them.
+    pub(super) namespace: Option<String>,
+    /// Of the labels of Clusters.
+    pub(super) selector: Option<String>,
+}
+
+impl Access {
+    /// Connects. Nothing is sent yet.
+    pub(super) async fn open(&self, namespace: Option<String>) -> Result<Session, CliError> {
+        let access = ClusterAccess { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
+        let (client, default) = connect(&access).await.map_err(|error| {
+            CliError::usage(error.to_string()).hint(
+                "name a kubeconfig with --kubeconfig or KUBECONFIG, and one of its contexts with --context",
+            )
+        })?;
+        Ok(Session { client, namespace: namespace.unwrap_or(default) })
+    }
+}
+
+impl Connection {
+    /// Connects. Nothing is sent yet.
+    pub(super) async fn open(&self) -> Result<Session, CliError> {
+        self.access.open(self.namespace.clone()).await
+    }
+}
+
+impl Look {
+    /// Connects, and says what is to be read.
+    pub(super) async fn open(&self) -> Result<(Session, Scope), CliError> {
+        let session = self.connection.open().await?;
+        let namespace = (!self.all_namespaces).then(|| session.namespace.clone());
+        Ok((session, Scope { namespace, selector: self.selector.clone() }))
+    }
+}
+
+/// Runs a command that talks to a cluster.
+pub(super) fn block_on<T>(command: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| CliError::usage(format!("cannot start: {error}")))?.block_on(command)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! What an API server's refusal means, and what to do about it.
+
+use kube::Error;
+
+use crate::cli::error::CliError;
+use crate::operator::client::explain;
+
+/// What it means that a kind cannot be listed, where everything else may still be read.
+pub(super) fn about_list(kinds: &str, error: &Error) -> Option<String> {
+    let Error::Api(status) = error else { return None };
+    if status.is_forbidden() {
+        return Some(format!(
+            "{kinds} are left out: you may not list them here ({}); kubectl auth can-i --list says what you may",
+            status.message
+        ));
+    }
+    if !matches!(status.code, 404 | 405) {
+        return None;
+    }
+    let missing = match kinds {
+        "ClusterStacks" | "ClusterStackReleases" | "ClusterAddons" => {
+            "stackflux's CRDs are not installed; stackflux crds | kubectl apply --server-side -f - installs them"
+        }
+        "Clusters" => "Cluster API is not installed; is this the management cluster?",
+        _ => "Flux is not installed, or is older than 2.9; flux check says which version there is",
+    };
+    Some(format!("there are no {kinds}: {missing}"))
+}
+
+/// A request that failed, with what to do about it.
+pub(in crate::cli) fn failed(error: &Error) -> CliError {
+    let said = explain(error);
+    let outcome = if matches!(error, Error::Api(_)) { "refuses" } else { "cannot be asked" };
+    let told = CliError::usage(format!("the API server {outcome}: {said}"));
+    match hint(error, &said.to_lowercase()) {
+        Some(hint) => told.hint(hint),
+        None => told,
+    }
+}
+
+fn hint(error: &Error, said: &str) -> Option<&'static str> {
+    if let Error::Api(status) = error {
+        return match status.code {
+            401 => Some(
+                "the credentials of the kubeconfig are not accepted (any more): log in again, or fetch a new one",
+            ),
+            403 => Some(
+                "kubectl auth can-i --list says what you may do; --namespace looks at one namespace only",
+            ),
+            404 => Some(
+                "is it the right --namespace and --context? stackflux status --all-namespaces shows what there is",
+            ),
+            429 | 500.. => Some("the API server is overloaded or starting: try again"),
+            _ => None,
+        };
+    }
+    let has = |word: &str| said.contains(word);
+    if has("certificate") && has("expired") {
+        Some(
+            "a certificate has expired: fetch a new kubeconfig, or have the API server's certificate renewed",
+        )
+    } else if has("certificate") || has("unknownissuer") {
+        Some("the API server's certificate is not of the kubeconfig's authority: was the cluster made anew?")
+    } else if has("refused") || has("dns") || has("unreachable") || has("timed out") || has("elapsed") {
+        Some(
+            "is the API server of this --context running, and can it be reached from here? kubectl cluster-info tries the same",
+        )
+    } else if has("exec") {
+        Some(
+            "the kubeconfig runs a program to log in, and that failed: run kubectl version to see what it says",
+        )
+    } else {
+        None
+    }
+}

@@ -1,0 +1,173 @@
+//! Flux's objects as the live commands read them: all conditions, what they refer to, and what they applied.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use crate::api::conditions::Reason;
+use crate::foreign::flux::observed::{
+    Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus,
+    ObservedKind, Status,
+};
+use crate::rollup::{ConditionStatus, Report};
+
+/// The kinds of Flux that stackflux writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::cli) enum FluxKind {
+    HelmRelease,
+    Kustomization,
+    GitRepository,
+    HelmChart,
+}
+
+/// One object.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(in crate::cli) struct FluxObject {
+    pub(super) metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: FluxStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    #[serde(default)]
+    suspend: bool,
+    chart_ref: Option<Reference>,
+    source_ref: Option<Reference>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Reference {
+    kind: String,
+    name: String,
+    namespace: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct FluxStatus {
+    #[serde(default)]
+    conditions: Conditions,
+    #[serde(default)]
+    inventory: Inventory,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct Inventory {
+    #[serde(default)]
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Entry {
+    id: String,
+}
+
+/// An object in the cluster that Flux applied it to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Applied {
+    pub(super) kind: String,
+    /// Empty for kinds that have none.
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+impl FluxKind {
+    pub(super) const ALL: [Self; 4] =
+        [Self::HelmRelease, Self::Kustomization, Self::GitRepository, Self::HelmChart];
+
+    /// Group, version, kind and plural.
+    pub(super) fn names(self) -> (&'static str, &'static str, &'static str, &'static str) {
+        fn of<Kind: ObservedKind>() -> (&'static str, &'static str, &'static str, &'static str) {
+            (Kind::GROUP, Kind::VERSION, Kind::KIND, Kind::PLURAL)
+        }
+        match self {
+            Self::HelmRelease => of::<HelmReleaseStatus>(),
+            Self::Kustomization => of::<KustomizationStatus>(),
+            Self::GitRepository => of::<GitRepositoryStatus>(),
+            Self::HelmChart => of::<HelmChartStatus>(),
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        self.names().2
+    }
+
+    pub(super) fn of(kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == kind)
+    }
+}
+
+impl FluxObject {
+    /// What Flux says of the present spec, as far as it can be trusted.
+    pub(super) fn report(&self) -> Report {
+        let unknown =
+            |reason: Reason, message| Report::new(ConditionStatus::Unknown, reason.as_str(), message);
+        if self.metadata.deletion_timestamp.is_some() {
+            return Report::new(ConditionStatus::False, Reason::Terminating.as_str(), "is being deleted");
+        }
+        if self.spec.suspend {
+            return unknown(Reason::Suspended, "is suspended, its state is not known");
+        }
+        match self.current("Ready") {
+            Some(ready) => told(ready),
+            None => unknown(Reason::Pending, "Flux has not looked at it yet"),
+        }
+    }
+
+    /// Everything besides `Ready` that says why it is not as it should be, in the order in which Flux does its work.
+    pub(super) fn causes(&self) -> Vec<(&'static str, Report)> {
+        let wrong = [
+            ("FetchFailed", Status::True),
+            ("BuildFailed", Status::True),
+            ("StorageOperationFailed", Status::True),
+            ("SourceVerified", Status::False),
+            ("Released", Status::False),
+            ("TestSuccess", Status::False),
+            ("Healthy", Status::False),
+            ("Remediated", Status::True),
+            ("Stalled", Status::True),
+        ];
+        let found = wrong.into_iter().filter_map(|(kind, status)| {
+            let condition = self.current(kind).filter(|condition| condition.status == status)?;
+            Some((kind, Report { status: ConditionStatus::False, ..told(condition) }))
+        });
+        found.collect()
+    }
+
+    fn current(&self, kind: &str) -> Option<&Condition> {
+        let present = |seen: i64| self.metadata.generation.is_none_or(|generation| seen == generation);
+        self.status.conditions.get(kind).filter(|condition| condition.observed_generation.is_none_or(present))
+    }
+
+    /// What it takes its content from: kind, namespace and name.
+    pub(super) fn source(&self) -> Option<(FluxKind, String, String)> {
+        let reference = self.spec.chart_ref.as_ref().or(self.spec.source_ref.as_ref())?;
+        let namespace = reference.namespace.clone().or_else(|| self.metadata.namespace.clone());
+        Some((FluxKind::of(&reference.kind)?, namespace.unwrap_or_default(), reference.name.clone()))
+    }
+
+    /// What it applied, from its inventory.
+    pub(super) fn applied(&self) -> Vec<Applied> {
+        self.status.inventory.entries.iter().filter_map(|entry| applied(&entry.id)).collect()
+    }
+}
+
+/// Reads an entry of an inventory: `<namespace>_<name>_<group>_<kind>`, a colon in the name as two underscores
+/// (`cli-utils/pkg/object`).
+fn applied(id: &str) -> Option<Applied> {
+    let (rest, kind) = id.rsplit_once('_')?;
+    let (rest, _group) = rest.rsplit_once('_')?;
+    let (namespace, name) = rest.split_once('_')?;
+    Some(Applied { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.replace("__", ":") })
+}
+
+fn told(condition: &Condition) -> Report {
+    let status = match condition.status {
+        Status::True => ConditionStatus::True,
+        Status::False => ConditionStatus::False,
+        Status::Unknown => ConditionStatus::Unknown,
+    };
+    Report::new(status, &condition.reason, &condition.message)
+}

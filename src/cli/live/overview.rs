@@ -1,0 +1,211 @@
+//! The tables of `status`: ClusterStacks, their releases, clusters.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::snapshot::{Key, Member, Snapshot, age, created, ready};
+use super::tree::{addon_report, cluster_report};
+use crate::cli::output::{NOTHING, table};
+use crate::names::ReleaseName;
+use crate::rollup::{ConditionStatus, Report};
+
+/// How everything in scope is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct Overview {
+    cluster_stacks: Vec<StackRow>,
+    releases: Vec<ReleaseRow>,
+    clusters: Vec<ClusterRow>,
+    /// Clusters that no ClusterStack has anything to do with.
+    unclaimed: usize,
+    #[serde(skip)]
+    now: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    namespace: String,
+    name: String,
+    ready: &'static str,
+    reason: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StackRow {
+    #[serde(flatten)]
+    row: Row,
+    latest: Option<String>,
+    usable: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReleaseRow {
+    #[serde(flatten)]
+    row: Row,
+    kubernetes: Option<String>,
+    clusters: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClusterRow {
+    #[serde(flatten)]
+    row: Row,
+    release: Option<String>,
+    addons_ready: usize,
+    addons: usize,
+}
+
+/// How everything in the snapshot is.
+pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
+    let stacks = snapshot.stacks.iter().filter(|(key, _)| snapshot.shows(&key.0)).map(|(key, stack)| {
+        let status = stack.status.as_ref();
+        let report = ready(&stack.metadata, status.map(|status| &status.conditions));
+        StackRow {
+            row: Row::new(key, created(&stack.metadata), report),
+            latest: status.and_then(|status| status.latest_release.clone()),
+            usable: status.and_then(|status| status.usable_versions.clone()),
+        }
+    });
+    let (ours, others): (Vec<_>, Vec<_>) = snapshot.members.iter().partition(|(key, member)| {
+        let release = member.release(key);
+        member.addon.is_some() || release.is_some_and(|(of, name)| snapshot.stack_of(&of, &name).is_some())
+    });
+    Overview {
+        cluster_stacks: stacks.collect(),
+        releases: releases(snapshot),
+        clusters: ours.into_iter().map(|(key, member)| cluster_row(snapshot, key, member)).collect(),
+        unclaimed: others.len(),
+        now: snapshot.now,
+    }
+}
+
+fn releases(snapshot: &Snapshot) -> Vec<ReleaseRow> {
+    let users = snapshot.by_release();
+    let rows = snapshot.releases.iter().filter_map(|(key, release)| {
+        let name: Option<ReleaseName> = key.1.parse().ok();
+        let clusters = name.and_then(|name| users.get(&(key.0.clone(), name))).map_or(0, Vec::len);
+        let status = release.status.as_ref();
+        let report = ready(&release.metadata, status.map(|status| &status.conditions));
+        (snapshot.shows(&key.0) || clusters > 0).then(|| ReleaseRow {
+            row: Row::new(key, created(&release.metadata), report),
+            kubernetes: status.and_then(|status| status.kubernetes_version.clone()),
+            clusters,
+        })
+    });
+    rows.collect()
+}
+
+fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
+    let status = member.addon.as_ref().and_then(|addon| addon.status.as_ref());
+    let addons = status.map(|status| status.addons.as_slice()).unwrap_or_default();
+    let is_ready = |report: &Report| report.status == ConditionStatus::True;
+    ClusterRow {
+        row: Row::new(key, member.created, cluster_report(snapshot, key, member)),
+        release: member.release(key).map(|(_, release)| release.to_string()),
+        addons_ready: addons.iter().map(addon_report).filter(is_ready).count(),
+        addons: addons.len(),
+    }
+}
+
+impl Row {
+    fn new((namespace, name): &Key, created: Option<Timestamp>, report: Report) -> Self {
+        let (ready, reason, message) = (report.status.as_str(), report.reason, report.message);
+        Self { namespace: namespace.clone(), name: name.clone(), ready, reason, message, created }
+    }
+
+    /// The message; the reason where there is none.
+    fn status(&self) -> String {
+        if self.message.is_empty() { self.reason.clone() } else { self.message.clone() }
+    }
+}
+
+impl Overview {
+    /// Whether everything is ready, and there is something.
+    pub(in crate::cli) fn all_ready(&self) -> bool {
+        let stacks = self.cluster_stacks.iter().map(|stack| &stack.row);
+        let releases = self.releases.iter().map(|release| &release.row);
+        let clusters = self.clusters.iter().map(|cluster| &cluster.row);
+        !self.is_empty()
+            && stacks.chain(releases).chain(clusters).all(|row| row.ready == ConditionStatus::True.as_str())
+    }
+
+    /// Whether there is nothing of ours.
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.cluster_stacks.is_empty() && self.releases.is_empty() && self.clusters.is_empty()
+    }
+
+    /// How many clusters are left out.
+    pub(in crate::cli) fn unclaimed(&self) -> usize {
+        self.unclaimed
+    }
+
+    /// One table per kind.
+    pub(in crate::cli) fn text(&self) -> String {
+        let tables = [
+            (self.stack_table(), self.cluster_stacks.is_empty()),
+            (self.release_table(), self.releases.is_empty()),
+            (self.cluster_table(), self.clusters.is_empty()),
+        ];
+        let there = tables.into_iter().filter(|(_, empty)| !empty).map(|(table, _)| table);
+        there.collect::<Vec<_>>().join("\n")
+    }
+
+    fn stack_table(&self) -> String {
+        let header = ["NAMESPACE", "CLUSTERSTACK", "READY", "LATEST", "USABLE", "AGE", "STATUS"];
+        let rows = self.cluster_stacks.iter().map(|StackRow { row, latest, usable }| {
+            [
+                row.namespace.clone(),
+                row.name.clone(),
+                row.ready.to_owned(),
+                or_nothing(latest.as_deref()),
+                or_nothing(usable.as_deref()),
+                age(row.created, self.now),
+                row.status(),
+            ]
+        });
+        table(header, rows)
+    }
+
+    fn release_table(&self) -> String {
+        let header = ["NAMESPACE", "RELEASE", "READY", "KUBERNETES", "CLUSTERS", "AGE", "STATUS"];
+        let rows = self.releases.iter().map(|ReleaseRow { row, kubernetes, clusters }| {
+            [
+                row.namespace.clone(),
+                row.name.clone(),
+                row.ready.to_owned(),
+                or_nothing(kubernetes.as_deref()),
+                clusters.to_string(),
+                age(row.created, self.now),
+                row.status(),
+            ]
+        });
+        table(header, rows)
+    }
+
+    fn cluster_table(&self) -> String {
+        let header = ["NAMESPACE", "CLUSTER", "READY", "RELEASE", "ADDONS", "AGE", "STATUS"];
+        let rows = self.clusters.iter().map(|ClusterRow { row, release, addons_ready, addons }| {
+            [
+                row.namespace.clone(),
+                row.name.clone(),
+                row.ready.to_owned(),
+                or_nothing(release.as_deref()),
+                format!("{addons_ready}/{addons}"),
+                age(row.created, self.now),
+                row.status(),
+            ]
+        });
+        table(header, rows)
+    }
+}
+
+fn or_nothing(text: Option<&str>) -> String {
+    text.filter(|text| !text.is_empty()).unwrap_or(NOTHING).to_owned()
+}

@@ -1,0 +1,205 @@
+//! What was read of a cluster, and how its parts belong together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use serde_json::Value;
+
+use super::flux::{FluxKind, FluxObject};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType};
+use crate::foreign::capi::{Cluster, text};
+use crate::names::ReleaseName;
+use crate::rollup::{ConditionStatus, Report, mirror};
+
+/// Namespace and name.
+pub(in crate::cli) type Key = (String, String);
+
+/// Everything that the live commands show, read at one time.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Snapshot {
+    pub(super) now: Timestamp,
+    /// The one namespace that was asked for; of other namespaces there is only what its clusters depend on.
+    pub(super) namespace: Option<String>,
+    pub(super) stacks: BTreeMap<Key, ClusterStack>,
+    pub(super) releases: BTreeMap<Key, ClusterStackRelease>,
+    /// By namespace and name of the Cluster.
+    pub(super) members: BTreeMap<Key, Member>,
+    pub(super) flux: BTreeMap<(FluxKind, Key), FluxObject>,
+    /// The kinds that could not be read: of an object of theirs it is not known whether it is there.
+    unread: BTreeSet<FluxKind>,
+}
+
+/// A Cluster and its addons. One of them is there.
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct Member {
+    pub(super) cluster: Option<Cluster>,
+    /// `metadata.creationTimestamp` of the Cluster.
+    pub(super) created: Option<Timestamp>,
+    pub(super) addon: Option<ClusterAddon>,
+}
+
+/// The lists that a snapshot is made of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lists {
+    pub(super) stacks: Vec<ClusterStack>,
+    pub(super) releases: Vec<ClusterStackRelease>,
+    pub(super) addons: Vec<ClusterAddon>,
+    pub(super) clusters: Vec<Value>,
+    /// `None` where a kind could not be read.
+    pub(super) flux: Vec<(FluxKind, Option<Vec<FluxObject>>)>,
+    /// Whether `clusters` are a selection, so that addons without a Cluster are not of it.
+    pub(super) selected: bool,
+}
+
+impl Snapshot {
+    pub(super) fn new(lists: Lists, namespace: Option<String>, now: Timestamp) -> Self {
+        let members = members(lists.clusters, lists.addons, lists.selected);
+        let unread = lists.flux.iter().filter(|(_, objects)| objects.is_none()).map(|(kind, _)| *kind);
+        let unread = unread.collect();
+        let flux = lists.flux.into_iter().flat_map(|(kind, objects)| {
+            objects.into_iter().flatten().map(move |object| ((kind, key(&object.metadata)), object))
+        });
+        Self {
+            now,
+            namespace,
+            stacks: lists.stacks.into_iter().map(|stack| (key(&stack.metadata), stack)).collect(),
+            releases: lists.releases.into_iter().map(|release| (key(&release.metadata), release)).collect(),
+            members,
+            flux: flux.collect(),
+            unread,
+        }
+    }
+
+    /// When it was read.
+    pub(in crate::cli) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Whether the objects of this namespace are asked for.
+    pub(super) fn shows(&self, namespace: &str) -> bool {
+        self.namespace.as_ref().is_none_or(|only| only == namespace)
+    }
+
+    pub(super) fn release(&self, namespace: &str, name: &ReleaseName) -> Option<&ClusterStackRelease> {
+        self.releases.get(&(namespace.to_owned(), name.to_string()))
+    }
+
+    pub(super) fn flux(&self, kind: FluxKind, namespace: &str, name: &str) -> Option<&FluxObject> {
+        self.flux.get(&(kind, (namespace.to_owned(), name.to_owned())))
+    }
+
+    /// What is said of an object of Flux's that was not found: only where it was looked for, it is not there.
+    pub(super) fn absent(&self, kind: FluxKind, namespace: &str) -> Report {
+        let wide = matches!(kind, FluxKind::GitRepository | FluxKind::HelmChart);
+        if self.unread.contains(&kind) || !(wide || self.shows(namespace)) {
+            return Report::new(ConditionStatus::Unknown, "NotRead", "was not read");
+        }
+        not_there()
+    }
+
+    /// The Cluster of this name.
+    pub(in crate::cli) fn member(&self, namespace: &str, name: &str) -> Option<(&Key, &Member)> {
+        self.members.get_key_value(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// The `ClusterStack` that a release in this namespace is of.
+    pub(super) fn stack_of(&self, namespace: &str, release: &ReleaseName) -> Option<&ClusterStack> {
+        let mut stacks = self.stacks.iter();
+        stacks.find(|(key, stack)| key.0 == namespace && claims(stack, release)).map(|(_, stack)| stack)
+    }
+
+    /// The clusters by the namespace and the name of the release that their class is of.
+    pub(super) fn by_release(&self) -> BTreeMap<(String, ReleaseName), Vec<(&Key, &Member)>> {
+        let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (key, member) in &self.members {
+            if let Some(release) = member.release(key) {
+                found.entry(release).or_default().push((key, member));
+            }
+        }
+        found
+    }
+}
+
+fn members(clusters: Vec<Value>, addons: Vec<ClusterAddon>, selected: bool) -> BTreeMap<Key, Member> {
+    let mut members: BTreeMap<Key, Member> = BTreeMap::new();
+    for object in clusters {
+        let created = text(&object, &["metadata", "creationTimestamp"]).parse().ok();
+        // The API server has checked what could be wrong with it.
+        let Ok(cluster) = Cluster::new(object) else { continue };
+        let key = (cluster.namespace().to_string(), cluster.name().to_string());
+        members.insert(key, Member { cluster: Some(cluster), created, addon: None });
+    }
+    for addon in addons {
+        let of = addon.spec.cluster_ref.name.clone().unwrap_or_default();
+        let key = (addon.metadata.namespace.clone().unwrap_or_default(), of);
+        if selected {
+            members.entry(key).and_modify(|member| member.addon = Some(addon));
+        } else {
+            members.entry(key).or_default().addon = Some(addon);
+        }
+    }
+    members
+}
+
+impl Member {
+    /// The namespace and the name of the release that its class is of; none without a class, or with another's.
+    pub(super) fn release(&self, key: &Key) -> Option<(String, ReleaseName)> {
+        if let Some(cluster) = &self.cluster {
+            let class = cluster.class()?;
+            return Some((class.namespace, ReleaseName::from_class_name(&class.name).ok()?));
+        }
+        let desired = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?.desired.as_ref()?;
+        Some((key.0.clone(), desired.parse().ok()?))
+    }
+}
+
+/// What is said of an object that should be there.
+pub(super) fn not_there() -> Report {
+    Report::new(ConditionStatus::False, "NotFound", "is not there")
+}
+
+/// Whether releases of this name are this stack's.
+pub(super) fn claims(stack: &ClusterStack, release: &ReleaseName) -> bool {
+    let (major, minor) = release.kubernetes_minor();
+    let spec = &stack.spec;
+    spec.provider == release.provider()
+        && spec.name == release.stack()
+        && spec.kubernetes_version == format!("{major}.{minor}")
+        && spec.channel == release.version().channel()
+}
+
+pub(super) fn key(metadata: &ObjectMeta) -> Key {
+    (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+}
+
+/// What one of our own objects says in its condition `Ready`, where that is about its present spec.
+pub(super) fn ready(metadata: &ObjectMeta, conditions: Option<&Vec<Condition>>) -> Report {
+    mirrored(metadata, conditions, ConditionType::Ready)
+}
+
+/// As [`ready`], for another condition.
+pub(super) fn mirrored(
+    metadata: &ObjectMeta,
+    conditions: Option<&Vec<Condition>>,
+    kind: ConditionType,
+) -> Report {
+    let conditions = conditions.map(Vec::as_slice).unwrap_or_default();
+    mirror(conditions, metadata.generation.unwrap_or_default(), kind.as_str())
+}
+
+/// How old something is, as kubectl says it: in its largest unit that is at least two.
+pub(super) fn age(created: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(created) = created else { return crate::cli::output::NOTHING.to_owned() };
+    match now.duration_since(created).as_secs().max(0) {
+        seconds @ 0..=119 => format!("{seconds}s"),
+        seconds @ 120..=7199 => format!("{}m", seconds / 60),
+        seconds @ 7200..=172_799 => format!("{}h", seconds / 3600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// The time in a metadata's `creationTimestamp`.
+pub(super) fn created(metadata: &ObjectMeta) -> Option<Timestamp> {
+    metadata.creation_timestamp.as_ref().map(|time| time.0)
+}

@@ -1,0 +1,280 @@
+//! The commands over snapshots that are made by hand: what they print.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::flux::{FluxKind, FluxObject};
+use super::snapshot::{Lists, Snapshot, age};
+use super::{Named, chain, events, overview, tree};
+
+const RELEASE: &str = "docker-demo-1-34-v1";
+const NOW: &str = "2026-11-21T12:00:00Z";
+
+fn read<T: DeserializeOwned>(object: Value) -> T {
+    serde_json::from_value(object).unwrap()
+}
+
+fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "type": kind, "status": status, "reason": reason, "message": message,
+        "lastTransitionTime": "2026-11-21T11:00:00Z", "observedGeneration": 1,
+    })
+}
+
+fn metadata(namespace: &str, name: &str) -> Value {
+    json!({
+        "namespace": namespace, "name": name, "generation": 1, "creationTimestamp": "2026-11-21T10:00:00Z",
+        "labels": {"app.kubernetes.io/managed-by": "stackflux"},
+    })
+}
+
+fn flux(namespace: &str, name: &str, spec: &Value, conditions: &[Value], inventory: &[&str]) -> FluxObject {
+    let entries: Vec<_> = inventory.iter().map(|id| json!({"id": id, "v": "v1"})).collect();
+    read(json!({
+        "metadata": metadata(namespace, name),
+        "spec": spec,
+        "status": {"conditions": conditions, "inventory": {"entries": entries}},
+    }))
+}
+
+fn cluster(namespace: &str, name: &str, topology: &Value, initialized: bool) -> Value {
+    json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": metadata(namespace, name),
+        "spec": {"topology": topology},
+        "status": {"initialization": {"controlPlaneInitialized": initialized}},
+    })
+}
+
+/// A `ClusterAddon` whose one addon is as `phase` says.
+fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, message: &str) -> Value {
+    let status = if phase == "Applied" { "True" } else { "False" };
+    let all = ["ClusterAvailable", "ReleaseReady", "ValuesRendered", "Delivered"];
+    let mut conditions: Vec<_> = all.iter().map(|kind| condition(kind, "True", "Applied", "")).collect();
+    conditions.push(condition("AddonsReady", status, reason, message));
+    conditions.push(condition("Ready", status, reason, message));
+    json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
+        "metadata": metadata(namespace, &format!("cluster-addon-{cluster}")),
+        "spec": {"clusterRef": {"kind": "Cluster", "name": cluster}},
+        "status": {
+            "ready": false, "conditions": conditions,
+            "addons": [{
+                "name": "cni", "object": {"kind": "HelmRelease", "name": format!("{cluster}.cni")},
+                "phase": phase, "reason": reason, "message": message,
+            }],
+        },
+    })
+}
+
+fn stack() -> Value {
+    json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "metadata": metadata("stacks", "demo"),
+        "spec": {
+            "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
+            "source": {"git": {"url": "https://git.example.org/stacks.git", "ref": {"branch": "main"}}},
+        },
+        "status": {
+            "latestRelease": RELEASE, "usableVersions": "v1",
+            "conditions": [
+                condition("SourceReady", "True", "Fetched", ""),
+                condition("Ready", "False", "Failed", "AddonsReady: 1 of 2 clusters: 1 Failed (two)"),
+            ],
+        },
+    })
+}
+
+/// One ClusterStack in namespace `stacks`; in `prod` the clusters `one`, which is ready, and `two`, which is not; and
+/// clusters that no ClusterStack has anything to do with.
+fn lists() -> Lists {
+    let ready = || [condition("Ready", "True", "Succeeded", "fine")];
+    let class = json!({"classRef": {"name": RELEASE, "namespace": "stacks"}});
+    let helm = "Helm upgrade failed: context deadline exceeded";
+    let failed = [
+        condition("Ready", "False", "UpgradeFailed", helm),
+        condition("Released", "False", "UpgradeFailed", "Deployment kube-system/cni is not ready"),
+    ];
+    let chart = json!({"chartRef": {"kind": "HelmChart", "name": "cni-1", "namespace": "stacks"}});
+    let source = json!({"sourceRef": {"kind": "GitRepository", "name": RELEASE}});
+    let applied = ["kube-system_cni_apps_DaemonSet", "_system__cni_rbac.authorization.k8s.io_ClusterRole"];
+    Lists {
+        stacks: vec![read(stack())],
+        releases: vec![read(json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
+            "metadata": metadata("stacks", RELEASE), "spec": {},
+            "status": {
+                "ready": true, "kubernetesVersion": "v1.34.0",
+                "objects": [{"kind": "GitRepository", "namespace": "stacks", "name": RELEASE}],
+                "conditions": [condition("Ready", "True", "Applied", "")],
+            },
+        }))],
+        addons: vec![
+            read(addon("prod", "one", "Applied", "Applied", "")),
+            read(addon("prod", "two", "Failed", "UpgradeFailed", helm)),
+        ],
+        clusters: vec![
+            cluster("prod", "one", &class, true),
+            cluster("prod", "two", &class, true),
+            cluster("prod", "young", &class, false),
+            cluster("prod", "lost", &json!({"classRef": {"name": RELEASE}}), true),
+            cluster(
+                "prod",
+                "old",
+                &json!({"classRef": {"name": "docker-demo-1-34-v9", "namespace": "stacks"}}),
+                true,
+            ),
+            cluster("prod", "foreign", &json!({"class": "quick-start"}), true),
+            cluster("prod", "plain", &json!({}), true),
+        ],
+        flux: vec![
+            (
+                FluxKind::HelmRelease,
+                Some(vec![
+                    flux("prod", "one.cni", &chart, &ready(), &applied),
+                    flux("prod", "two.cni", &chart, &failed, &[]),
+                ]),
+            ),
+            (FluxKind::Kustomization, None),
+            (
+                FluxKind::GitRepository,
+                Some(vec![
+                    flux("stacks", "demo-catalog", &json!({}), &ready(), &[]),
+                    flux("stacks", RELEASE, &json!({}), &ready(), &[]),
+                ]),
+            ),
+            (FluxKind::HelmChart, Some(vec![flux("stacks", "cni-1", &source, &ready(), &[])])),
+        ],
+        selected: false,
+    }
+}
+
+/// What is read of one namespace, or of all.
+fn snapshot(namespace: Option<&str>) -> Snapshot {
+    let mut lists = lists();
+    if namespace.is_some_and(|namespace| namespace != "prod") {
+        (lists.clusters, lists.addons) = (Vec::new(), Vec::new());
+    }
+    Snapshot::new(lists, namespace.map(str::to_owned), NOW.parse().unwrap())
+}
+
+fn tree_of(namespace: Option<&str>, only: Option<(Named, &str)>) -> String {
+    let snapshot = snapshot(namespace);
+    let only = only.map(|(kind, name)| tree::Only { kind, name: name.to_owned() });
+    tree::text(&tree::tree(&snapshot, only.as_ref()), snapshot.now())
+}
+
+fn why(name: &str, addon: Option<&str>) -> String {
+    let snapshot = snapshot(Some("prod"));
+    let (key, member) = snapshot.member("prod", name).unwrap();
+    chain::chain(&snapshot, key, member, addon).unwrap().text()
+}
+
+#[test]
+fn a_tree_has_everything_from_the_stack_to_what_flux_applied() {
+    insta::assert_snapshot!("tree", tree_of(None, None));
+}
+
+#[test]
+fn a_tree_is_narrowed_to_a_cluster_a_release_or_a_namespace() {
+    insta::assert_snapshot!("tree-cluster", tree_of(Some("prod"), Some((Named::Cluster, "one"))));
+    assert_eq!(tree_of(Some("prod"), None), tree_of(None, None), "what its clusters depend on");
+    let elsewhere = tree_of(Some("elsewhere"), None);
+    assert_eq!(tree_of(None, Some((Named::Release, "nope"))), elsewhere);
+    assert!(elsewhere.starts_with("NAME") && elsewhere.lines().count() == 1, "{elsewhere}");
+    let foreign = tree_of(None, Some((Named::Cluster, "foreign")));
+    assert!(foreign.contains("Cluster prod/foreign   Unknown   UnknownClass"), "{foreign}");
+}
+
+#[test]
+fn a_tree_is_ready_when_everything_in_it_is() {
+    let mut lists = lists();
+    assert!(!tree::all_ready(&tree::tree(&snapshot(None), None)));
+    assert!(!tree::all_ready(&[]), "nothing is not everything");
+    lists.clusters.truncate(1);
+    lists.addons.truncate(1);
+    let mut stack = stack();
+    stack["status"]["conditions"] = json!([condition("Ready", "True", "Applied", "")]);
+    lists.stacks = vec![read(stack)];
+    let ready = Snapshot::new(lists, None, NOW.parse().unwrap());
+    assert!(
+        tree::all_ready(&tree::tree(&ready, None)),
+        "{}",
+        tree::text(&tree::tree(&ready, None), ready.now())
+    );
+    assert!(overview::overview(&ready).all_ready());
+}
+
+#[test]
+fn an_object_of_a_kind_that_was_not_read_is_not_called_missing() {
+    let mut lists = lists();
+    lists.flux.retain(|(kind, _)| *kind != FluxKind::HelmRelease);
+    lists.flux.push((FluxKind::HelmRelease, None));
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let text = tree::text(&tree::tree(&snapshot, None), snapshot.now());
+    assert!(text.contains("HelmRelease prod/one.cni") && text.contains("NotRead"), "{text}");
+    let missing = text.lines().find(|line| line.contains("NotFound") && line.contains("HelmRelease"));
+    assert_eq!(missing, None);
+}
+
+#[test]
+fn status_has_a_line_for_each() {
+    let overview = overview::overview(&snapshot(None));
+    insta::assert_snapshot!("status", overview.text());
+    assert_eq!((overview.all_ready(), overview.unclaimed()), (false, 3));
+}
+
+#[test]
+fn why_goes_down_to_the_words_of_flux() {
+    insta::assert_snapshot!("why-failing", why("two", None));
+    assert_eq!(
+        why("two", Some("cni")).lines().skip(1).collect::<Vec<_>>(),
+        why("two", None).lines().skip(1).collect::<Vec<_>>()
+    );
+    insta::assert_snapshot!("why-ready", why("one", Some("cni")));
+    let snapshot = snapshot(None);
+    let (key, member) = snapshot.member("prod", "one").unwrap();
+    assert!(chain::chain(&snapshot, key, member, Some("nope")).is_none());
+    assert_eq!(chain::addons(member), ["cni"]);
+}
+
+#[test]
+fn why_says_what_a_cluster_without_addons_lacks() {
+    let all = ["young", "lost", "old", "foreign", "plain"].map(|name| why(name, None));
+    insta::assert_snapshot!("why-unclaimed", all.join("\n"));
+}
+
+#[test]
+fn events_are_those_of_what_stackflux_wrote() {
+    let event = |group: &str, kind: &str, namespace: &str, name: &str, time: &str| {
+        read(json!({
+            "metadata": {"name": "event", "namespace": namespace},
+            "involvedObject": {"apiVersion": group, "kind": kind, "namespace": namespace, "name": name},
+            "reason": "Reason", "type": "Normal", "message": "two\nlines", "count": 2, "lastTimestamp": time,
+        }))
+    };
+    let flux = "helm.toolkit.fluxcd.io/v2";
+    let ours = "clusterstack.x-k8s.io/v1alpha1";
+    let all = [
+        event(flux, "HelmRelease", "prod", "one.cni", "2026-11-21T11:59:00Z"),
+        event(ours, "ClusterAddon", "prod", "cluster-addon-one", "2026-11-21T11:00:00Z"),
+        event(ours, "ClusterAddon", "prod", "cluster-addon-two", "2026-11-21T11:01:00Z"),
+        event(flux, "HelmRelease", "prod", "somebody-elses", "2026-11-21T11:00:00Z"),
+        event("v1", "Pod", "prod", "pod", "2026-11-21T11:00:00Z"),
+    ];
+    let snapshot = snapshot(None);
+    insta::assert_snapshot!("events", events::text(&events::select(&all, &snapshot, None), snapshot.now()));
+    let of_one = events::select(&all, &snapshot, Some("one"));
+    let text = events::text(&of_one, snapshot.now());
+    assert!(text.contains("cluster-addon-one") && !text.contains("cluster-addon-two"), "{text}");
+}
+
+#[test]
+fn ages_are_said_as_kubectl_does() {
+    let now = NOW.parse().unwrap();
+    let at = |time: &str| age(Some(time.parse().unwrap()), now);
+    assert_eq!(at("2026-11-21T11:58:01Z"), "119s");
+    assert_eq!(at("2026-11-21T11:58:00Z"), "2m");
+    assert_eq!(at("2026-11-21T10:00:00Z"), "2h");
+    assert_eq!(at("2026-11-19T12:00:00Z"), "2d");
+    assert_eq!(at("2026-11-21T12:00:09Z"), "0s", "clocks differ");
+    assert_eq!(age(None, now), "-");
+}

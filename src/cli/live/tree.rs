@@ -1,0 +1,258 @@
+//! The tree: ClusterStack → release → cluster → addon → Flux object → what Flux applied.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::Named;
+use super::flux::{FluxKind, FluxObject};
+use super::snapshot::{Key, Member, Snapshot, age, claims, created, key, not_there, ready};
+use super::unclaimed::unclaimed;
+use crate::api::cluster_addon::AddonStatus;
+use crate::api::{ClusterStack, Reason};
+use crate::cli::output::{NOTHING, table};
+use crate::names::ReleaseName;
+use crate::rollup::{ConditionStatus, Report};
+
+/// One object, and what depends on it or was made of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct Node {
+    kind: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    namespace: String,
+    name: String,
+    /// `True`, `False` or `Unknown`; none for what only Flux watches over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ready: Option<&'static str>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    reason: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    children: Vec<Node>,
+}
+
+/// What of the tree is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Only {
+    pub(in crate::cli) kind: Named,
+    pub(in crate::cli) name: String,
+}
+
+/// The ClusterStacks with all that is below them, and at the end the clusters that are not ours where one was named.
+pub(in crate::cli) fn tree(snapshot: &Snapshot, only: Option<&Only>) -> Vec<Node> {
+    let asks = |kind, name: &str| only.is_none_or(|only| only.kind != kind || only.name == name);
+    let users = snapshot.by_release();
+    let mut nodes = Vec::new();
+    for (key, stack) in &snapshot.stacks {
+        if !asks(Named::Clusterstack, &key.1) {
+            continue;
+        }
+        let node = stack_node(snapshot, key, stack, &users, &asks);
+        let only_below = only.is_some_and(|only| only.kind != Named::Clusterstack) || !snapshot.shows(&key.0);
+        if !only_below || node.children.iter().any(|child| child.kind != FluxKind::GitRepository.as_str()) {
+            nodes.push(node);
+        }
+    }
+    let ours = |key: &Key, member: &Member| {
+        member
+            .release(key)
+            .is_some_and(|(namespace, release)| snapshot.stack_of(&namespace, &release).is_some())
+    };
+    let named = only.filter(|only| only.kind == Named::Cluster);
+    let others = snapshot.members.iter().filter(|(key, member)| {
+        !ours(key, member) && (member.addon.is_some() || named.is_some()) && asks(Named::Cluster, &key.1)
+    });
+    if only.is_none() || named.is_some() {
+        nodes.extend(others.map(|(key, member)| cluster_node(snapshot, key, member)));
+    }
+    nodes
+}
+
+/// Whether everything is as it should be, and there is something.
+pub(in crate::cli) fn all_ready(nodes: &[Node]) -> bool {
+    fn is_ready(node: &Node) -> bool {
+        node.ready.is_none_or(|ready| ready == ConditionStatus::True.as_str())
+            && node.children.iter().all(is_ready)
+    }
+    !nodes.is_empty() && nodes.iter().all(is_ready)
+}
+
+/// The tree as text.
+pub(in crate::cli) fn text(nodes: &[Node], now: Timestamp) -> String {
+    let mut rows = Vec::new();
+    for node in nodes {
+        node.rows("", "", now, &mut rows);
+    }
+    table(["NAME", "READY", "REASON", "AGE", "MESSAGE"], rows)
+}
+
+/// The clusters of each release.
+type Users<'a> = BTreeMap<(String, ReleaseName), Vec<(&'a Key, &'a Member)>>;
+
+fn stack_node(
+    snapshot: &Snapshot,
+    key: &Key,
+    stack: &ClusterStack,
+    users: &Users,
+    asks: &dyn Fn(Named, &str) -> bool,
+) -> Node {
+    let report = ready(&stack.metadata, stack.status.as_ref().map(|status| &status.conditions));
+    let mut node = Node::new("ClusterStack", key, created(&stack.metadata), &report);
+    if let Some((namespace, name)) = catalog(stack) {
+        node.children.push(flux_node(snapshot, FluxKind::GitRepository, &namespace, &name));
+    }
+    let there = snapshot.releases.keys().filter(|(namespace, _)| *namespace == key.0);
+    let there = there.filter_map(|(_, name)| name.parse().ok());
+    let used = users.keys().filter(|(namespace, _)| *namespace == key.0).map(|(_, release)| release.clone());
+    let releases: BTreeSet<ReleaseName> = there.chain(used).filter(|name| claims(stack, name)).collect();
+    for release in releases.iter().filter(|release| asks(Named::Release, &release.to_string())) {
+        let of = users.get(&(key.0.clone(), release.clone())).map(Vec::as_slice).unwrap_or_default();
+        let below = release_node(snapshot, &key.0, release, of, asks);
+        let has_cluster = below.children.iter().any(|child| child.kind == "Cluster");
+        // Nothing of a release in another namespace, or without the cluster that was asked for, is of interest.
+        if has_cluster || (snapshot.shows(&key.0) && asks(Named::Cluster, "")) {
+            node.children.push(below);
+        }
+    }
+    node
+}
+
+/// The source that a stack's releases are looked for in, where the stack itself says it.
+pub(super) fn catalog(stack: &ClusterStack) -> Option<Key> {
+    let (namespace, name) = key(&stack.metadata);
+    let source = stack.spec.source.as_ref()?;
+    if let Some(reference) = &source.git_repository_ref {
+        return Some((reference.namespace.clone().unwrap_or(namespace), reference.name.clone()));
+    }
+    Some((namespace, format!("{name}-catalog")))
+}
+
+fn release_node(
+    snapshot: &Snapshot,
+    namespace: &str,
+    release: &ReleaseName,
+    users: &[(&Key, &Member)],
+    asks: &dyn Fn(Named, &str) -> bool,
+) -> Node {
+    let key = (namespace.to_owned(), release.to_string());
+    let mut node = match snapshot.release(namespace, release) {
+        Some(found) => {
+            let report = ready(&found.metadata, found.status.as_ref().map(|status| &status.conditions));
+            let mut node = Node::new("ClusterStackRelease", &key, created(&found.metadata), &report);
+            for object in found.status.iter().flat_map(|status| &status.objects) {
+                if let Some(kind) = FluxKind::of(&object.kind) {
+                    node.children.push(flux_node(snapshot, kind, &object.namespace, &object.name));
+                }
+            }
+            node
+        }
+        None => Node::new("ClusterStackRelease", &key, None, &not_there()),
+    };
+    let members = users.iter().filter(|(of, _)| asks(Named::Cluster, &of.1));
+    node.children.extend(members.map(|(of, member)| cluster_node(snapshot, of, member)));
+    node
+}
+
+fn cluster_node(snapshot: &Snapshot, key: &Key, member: &Member) -> Node {
+    let report = cluster_report(snapshot, key, member);
+    let mut node = Node::new("Cluster", key, member.created, &report);
+    let addons =
+        member.addon.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.addons);
+    node.children = addons.map(|addon| addon_node(snapshot, &key.0, addon)).collect();
+    node
+}
+
+/// How a cluster and its addons are, in sum.
+pub(super) fn cluster_report(snapshot: &Snapshot, key: &Key, member: &Member) -> Report {
+    match &member.addon {
+        Some(addon) => ready(&addon.metadata, addon.status.as_ref().map(|status| &status.conditions)),
+        None => unclaimed(snapshot, key, member).report(),
+    }
+}
+
+fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus) -> Node {
+    let key = (String::new(), addon.name.clone());
+    let mut node = Node::new("Addon", &key, None, &addon_report(addon));
+    let object = addon.object.as_ref().and_then(|object| Some((FluxKind::of(&object.kind)?, &object.name)));
+    node.children.extend(object.map(|(kind, name)| flux_node(snapshot, kind, namespace, name)));
+    node
+}
+
+/// What the operator says of an addon.
+pub(super) fn addon_report(addon: &AddonStatus) -> Report {
+    let Some(phase) = addon.phase.as_deref() else { return Report::not_yet_reported() };
+    let is = |reasons: &[Reason]| reasons.iter().any(|reason| reason.as_str() == phase);
+    let status = if is(&[Reason::Applied, Reason::Drifted, Reason::Fetched]) {
+        ConditionStatus::True
+    } else if is(&[
+        Reason::Failed,
+        Reason::Retrying,
+        Reason::RolledBack,
+        Reason::Foreign,
+        Reason::Terminating,
+    ]) {
+        ConditionStatus::False
+    } else {
+        ConditionStatus::Unknown
+    };
+    let reason = addon.reason.as_deref().filter(|reason| !reason.is_empty()).unwrap_or(phase);
+    Report::new(status, reason, addon.message.as_deref().unwrap_or_default())
+}
+
+fn flux_node(snapshot: &Snapshot, kind: FluxKind, namespace: &str, name: &str) -> Node {
+    let key = (namespace.to_owned(), name.to_owned());
+    let Some(object) = snapshot.flux(kind, namespace, name) else {
+        return Node::new(kind.as_str(), &key, None, &snapshot.absent(kind, namespace));
+    };
+    let mut node = Node::new(kind.as_str(), &key, created(&object.metadata), &object.report());
+    node.children = applied(object);
+    node
+}
+
+fn applied(object: &FluxObject) -> Vec<Node> {
+    let nodes = object.applied().into_iter().map(|applied| Node {
+        kind: applied.kind,
+        namespace: applied.namespace,
+        name: applied.name,
+        ready: None,
+        reason: String::new(),
+        message: String::new(),
+        created: None,
+        children: Vec::new(),
+    });
+    nodes.collect()
+}
+
+impl Node {
+    fn new(kind: &str, (namespace, name): &Key, created: Option<Timestamp>, report: &Report) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            namespace: namespace.clone(),
+            name: name.clone(),
+            ready: Some(report.status.as_str()),
+            reason: report.reason.clone(),
+            message: report.message.clone(),
+            created,
+            children: Vec::new(),
+        }
+    }
+
+    fn rows(&self, before: &str, below: &str, now: Timestamp, rows: &mut Vec<[String; 5]>) {
+        let slash = if self.namespace.is_empty() { "" } else { "/" };
+        let name = format!("{before}{} {}{slash}{}", self.kind, self.namespace, self.name);
+        let ready = self.ready.unwrap_or(NOTHING).to_owned();
+        let age = age(self.created, now);
+        let reason = if self.reason.is_empty() { NOTHING.to_owned() } else { self.reason.clone() };
+        rows.push([name, ready, reason, age, self.message.clone()]);
+        for (number, child) in self.children.iter().enumerate() {
+            let (branch, bar) =
+                if number + 1 == self.children.len() { ("└─", "  ") } else { ("├─", "│ ") };
+            child.rows(&format!("{below}{branch}"), &format!("{below}{bar}"), now, rows);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Why a Cluster has no `ClusterAddon`.
+
+use super::snapshot::{Key, Member, Snapshot, key, mirrored};
+use crate::api::{ConditionType, Reason};
+use crate::names::ReleaseName;
+use crate::rollup::{ConditionStatus, Report};
+
+/// What is in the way, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unclaimed {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+    pub(super) action: String,
+}
+
+impl Unclaimed {
+    pub(super) fn report(&self) -> Report {
+        Report::new(ConditionStatus::Unknown, self.reason, &self.message)
+    }
+
+    fn new(reason: &'static str, message: String, action: String) -> Self {
+        Self { reason, message, action }
+    }
+
+    fn known(reason: Reason, message: &str) -> Self {
+        Self::new(reason.as_str(), message.to_owned(), reason.action().to_owned())
+    }
+}
+
+/// The first thing that is in the way, from the Cluster on.
+pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Unclaimed {
+    let Some(cluster) = &member.cluster else {
+        let message = "there is no Cluster of this name".to_owned();
+        return Unclaimed::new(
+            "NotFound",
+            message,
+            "Look whether the name and the namespace are right.".to_owned(),
+        );
+    };
+    let Some(class) = cluster.class() else {
+        let message = "the Cluster has no class (spec.topology.classRef), so no ClusterStack has anything to do with it";
+        let action = "Give it a class of a ClusterStack, if it is to have addons.".to_owned();
+        return Unclaimed::new("NoClass", message.to_owned(), action);
+    };
+    let Ok(release) = ReleaseName::from_class_name(&class.name) else {
+        let message =
+            format!("its class {}/{} is no release of a cluster stack", class.namespace, class.name);
+        let action = "Name a class of a ClusterStack's release, if it is to have addons.".to_owned();
+        return Unclaimed::new("UnknownClass", message, action);
+    };
+    if let Some(problem) = without_release(snapshot, &class.namespace, &release) {
+        return problem;
+    }
+    if cluster.deleting() {
+        return Unclaimed::known(Reason::Deleting, "the Cluster is being deleted");
+    }
+    if cluster.paused() {
+        return Unclaimed::known(
+            Reason::Paused,
+            "the Cluster is paused (spec.paused): nothing is written for it",
+        );
+    }
+    if !cluster.control_plane_initialized() {
+        return Unclaimed::known(
+            Reason::ControlPlaneNotInitialized,
+            "the Cluster's control plane is not initialized yet",
+        );
+    }
+    Unclaimed::new(
+        Reason::NotYetReported.as_str(),
+        format!("the operator has not made the ClusterAddon of Cluster {}/{} yet", key.0, key.1),
+        "Wait; if it takes long, look whether the operator runs and watches this namespace.".to_owned(),
+    )
+}
+
+/// What is in the way where the release of a class is not there.
+fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) -> Option<Unclaimed> {
+    let Some(stack) = snapshot.stack_of(namespace, release) else {
+        let is_elsewhere = |(of, _): &&Key| snapshot.stack_of(of, release).is_some();
+        let elsewhere = snapshot.stacks.keys().find(is_elsewhere).map(|(of, _)| of);
+        let message =
+            format!("no ClusterStack in namespace {namespace} is for release {release} of its class");
+        let action = match elsewhere {
+            Some(of) => {
+                format!("There is one in namespace {of}: name it in spec.topology.classRef.namespace.")
+            }
+            None => format!("Create a ClusterStack for it in namespace {namespace}."),
+        };
+        return Some(Unclaimed::new("NoClusterStack", message, action));
+    };
+    if snapshot.release(namespace, release).is_some() {
+        return None;
+    }
+    let conditions = stack.status.as_ref().map(|status| &status.conditions);
+    let told = [ConditionType::SourceReady, ConditionType::ReleasesSynced]
+        .map(|kind| (kind, mirrored(&stack.metadata, conditions, kind)))
+        .into_iter()
+        .find(|(_, report)| report.status != ConditionStatus::True);
+    let (stack_namespace, name) = key(&stack.metadata);
+    let why =
+        told.map(|(kind, report)| format!(": {kind} is {}: {}", report.status.as_str(), report.message));
+    let message =
+        format!("ClusterStack {stack_namespace}/{name} has no release {release}{}", why.unwrap_or_default());
+    let action =
+        format!("Look whether the stack repository has {release}; a release in use is read by itself.");
+    Some(Unclaimed::new("NoRelease", message, action))
+}

@@ -1,0 +1,99 @@
+//! Looking again and again.
+
+use std::future::Future;
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use crate::cli::error::CliError;
+use crate::cli::terminal;
+use crate::cli::{CommandResult, Outcome};
+
+/// How long to rest between two looks, at the least.
+const REST: Duration = Duration::from_secs(2);
+/// Looking takes at most one part in so many of the time.
+const SHARE: u32 = 5;
+/// Puts the cursor into the first column of the first row, and clears everything.
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
+
+/// When to stop looking.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct Watch {
+    /// Show it again and again, until interrupted
+    #[arg(short = 'w', long = "watch")]
+    again: bool,
+    /// End as soon as everything is ready; with exit code 1 when that takes longer than --timeout
+    #[arg(long)]
+    wait: bool,
+    /// How long --wait waits, such as 90s or 10m
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    timeout: Duration,
+}
+
+/// What one look gave.
+pub(in crate::cli) struct Seen {
+    pub(in crate::cli) text: String,
+    pub(in crate::cli) notices: Vec<String>,
+    pub(in crate::cli) ready: bool,
+}
+
+/// A duration as Flux's command line takes it.
+pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: jiff::SignedDuration =
+        text.parse().map_err(|_| format!("{text:?} is no duration such as 90s or 5m"))?;
+    parsed.try_into().map_err(|_| "a duration is not negative".to_owned())
+}
+
+impl Watch {
+    /// Looks as often as was asked for and shows what it sees. Of a look that fails later on it is told, and the next
+    /// one may do better. Exits with 1 when not everything is ready in the end.
+    pub(in crate::cli) async fn run<Look, Looking>(&self, mut look: Look) -> CommandResult
+    where
+        Look: FnMut() -> Looking,
+        Looking: Future<Output = Result<Seen, CliError>>,
+    {
+        let (begin, mut shown) = (Instant::now(), None);
+        let mut seen = look().await?;
+        let mut took = begin.elapsed();
+        loop {
+            if self.again || !self.wait {
+                self.show(&seen, &mut shown)?;
+            }
+            if (seen.ready && self.wait) || !(self.again || self.wait) {
+                break;
+            }
+            if self.wait && begin.elapsed() >= self.timeout {
+                terminal::problem(format!("not everything is ready after {:?}", self.timeout));
+                break;
+            }
+            tokio::time::sleep(REST.max(took * SHARE)).await;
+            let start = Instant::now();
+            match look().await {
+                Ok(again) => seen = again,
+                Err(error) => terminal::failure(&error),
+            }
+            took = start.elapsed();
+        }
+        if self.wait && !self.again {
+            self.show(&seen, &mut shown)?;
+        }
+        Ok(if seen.ready { Outcome::Done } else { Outcome::Differs })
+    }
+
+    /// Redraws a terminal; to anything else a text is written where it is another than before.
+    fn show(&self, seen: &Seen, shown: &mut Option<String>) -> Result<(), CliError> {
+        let is_new = shown.as_ref() != Some(&seen.text);
+        if self.again && std::io::stdout().is_terminal() {
+            terminal::data(&format!("{CLEAR}{}", seen.text))?;
+        } else if is_new {
+            let gap = if shown.is_some() { "\n" } else { "" };
+            terminal::data(&format!("{gap}{}", seen.text))?;
+        }
+        if is_new {
+            for notice in &seen.notices {
+                terminal::warning(notice);
+            }
+        }
+        *shown = Some(seen.text.clone());
+        Ok(())
+    }
+}

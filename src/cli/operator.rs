@@ -1,0 +1,36 @@
+//! `stackflux operator`.
+
+use super::error::CliError;
+use super::{CommandResult, Outcome};
+use crate::operator;
+
+/// Run the operator, which keeps Flux objects as releases and Clusters say
+///
+/// Follows ClusterStacks, releases and Clusters of a management cluster, writes the Flux objects that deliver them, and
+/// reports in their status what Flux says. Of several operators one writes, the others stand by.
+///
+/// Ends on SIGTERM and SIGINT, when what is under way is finished. Exits with 2 when it cannot start, or when another
+/// operator has become the leader.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # In a Pod, as its service account
+  stackflux operator
+  # On a workstation, with source-controller forwarded
+  kubectl -n flux-system port-forward svc/source-controller 8081:80 &
+  stackflux operator --context management --runtime-namespace flux-system --log-encoding console \\
+    --source-controller-addr localhost:8081
+  # One of two that share the work
+  stackflux operator --watch-label-selector shard=a")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    flags: operator::settings::Flags,
+}
+
+pub(super) fn run(arguments: Arguments) -> CommandResult {
+    let settings = arguments.flags.settings()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::usage(format!("cannot start threads: {error}")))?;
+    operator::logs::start(settings.logs)?;
+    let ended = runtime.block_on(operator::run(settings));
+    Ok(if ended.is_ok() { Outcome::Done } else { Outcome::Failed })
+}

@@ -1,0 +1,57 @@
+//! `stackflux tree`.
+
+use super::CommandResult;
+use super::error::CliError;
+use super::live::tree::{self, Only};
+use super::live::watch::{Seen, Watch};
+use super::live::{self, Look, Named, read};
+use super::output::{Format, rendered};
+
+/// Show ClusterStacks with all that is below them in a live cluster
+///
+/// ClusterStack, release, cluster, addon, the Flux object that delivers it, and what Flux applied, from its inventory.
+/// `READY` of an addon is what the operator says, that of a Flux object what Flux says.
+///
+/// Of a namespace there is everything in it, and of other namespaces the ClusterStacks and releases that its clusters
+/// use.
+///
+/// Exits with 1 when something is not ready, or there is nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # The ClusterStacks of all namespaces, and all below them
+  stackflux tree -A
+  # One cluster of the context's namespace
+  stackflux tree cluster one
+  # Look on until everything below a ClusterStack is ready, for ten minutes at most
+  stackflux tree clusterstack demo -n demo --watch --wait --timeout 10m")]
+pub(super) struct Arguments {
+    /// Show only what is above and below one object of this kind
+    #[arg(value_name = "KIND", requires = "name")]
+    kind: Option<Named>,
+    /// The object's name
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    look: Look,
+    #[command(flatten)]
+    watch: Watch,
+    /// The form of the output
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let only = arguments.kind.zip(arguments.name.clone()).map(|(kind, name)| Only { kind, name });
+    live::block_on(async {
+        let (session, scope) = arguments.look.open().await?;
+        let look = async || {
+            let (snapshot, notices) = read::read(&session, &scope).await?;
+            let nodes = tree::tree(&snapshot, only.as_ref());
+            let text = rendered(&nodes, arguments.output, |nodes| tree::text(nodes, snapshot.now()))?;
+            // What could not be read may not be ready.
+            let ready = notices.is_empty() && tree::all_ready(&nodes);
+            Ok::<_, CliError>(Seen { text, notices, ready })
+        };
+        arguments.watch.run(look).await
+    })
+}

@@ -1,0 +1,66 @@
+//! `stackflux why`.
+
+use super::error::CliError;
+use super::live::snapshot::Snapshot;
+use super::live::{self, Connection, Scope, chain, read};
+use super::output::{Format, print};
+use super::{CommandResult, Outcome, terminal};
+
+/// Tell what a cluster or an addon waits for, and what to do about it
+///
+/// The chain from the Cluster over its release and its addons down to the words of Flux about the object, its chart and
+/// the source. Of a Cluster that has no addons it says why.
+///
+/// Exits with 1 when it is not ready.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # Why is this cluster not ready?
+  stackflux why one -n demo
+  # And this addon?
+  stackflux why one/cni -n demo
+  # The reason of the first thing that is not as it should be
+  stackflux why one -o json | jq -r '[.steps[] | select(.status != \"True\")][0].reason'")]
+pub(super) struct Arguments {
+    /// A Cluster, and one of its addons
+    #[arg(value_name = "CLUSTER[/ADDON]")]
+    subject: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// The form of the output
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    live::block_on(async {
+        let session = arguments.connection.open().await?;
+        let scope = Scope { namespace: Some(session.namespace.clone()), selector: None };
+        let (snapshot, notices) = read::read(&session, &scope).await?;
+        for notice in &notices {
+            terminal::warning(notice);
+        }
+        tell(arguments, &snapshot, &session.namespace)
+    })
+}
+
+fn tell(arguments: &Arguments, snapshot: &Snapshot, namespace: &str) -> CommandResult {
+    let (name, addon) = match arguments.subject.split_once('/') {
+        Some((name, addon)) => (name, Some(addon)),
+        None => (arguments.subject.as_str(), None),
+    };
+    let Some((key, member)) = snapshot.member(namespace, name) else {
+        return Err(CliError::usage(format!("there is no Cluster {namespace}/{name}"))
+            .hint("stackflux status --all-namespaces shows which there are"));
+    };
+    let Some(chain) = chain::chain(snapshot, key, member, addon) else {
+        let names = chain::addons(member);
+        let error = CliError::usage(format!("Cluster {namespace}/{name} has no such addon"));
+        return Err(if names.is_empty() {
+            error.hint(format!("it has none yet; stackflux why {name} says why"))
+        } else {
+            error.hint(format!("it has {}", names.join(", ")))
+        });
+    };
+    print(&chain, arguments.output, chain::Chain::text)?;
+    Ok(if chain.is_ready() { Outcome::Done } else { Outcome::Differs })
+}

@@ -1,0 +1,207 @@
+//! Objects of one kind as the API server last told them.
+//!
+//! A cache is fed by a watch and by the answers to our own writes, so that a reconcile sees what the one before it
+//! wrote. Of two states of an object the one with the higher resource version stays, whichever way it came: Kubernetes
+//! guarantees that resource versions of a kind compare as numbers (KEP-5504).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use kube::runtime::watcher::Event;
+use kube::{Resource, ResourceExt as _};
+
+/// Namespace and name of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Key {
+    /// The key of that name.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// The key of an object.
+    #[must_use]
+    pub fn of<K: Resource>(object: &K) -> Self {
+        let metadata = object.meta();
+        Self::new(
+            metadata.namespace.as_deref().unwrap_or_default(),
+            metadata.name.as_deref().unwrap_or_default(),
+        )
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// What a cache keeps, and by what else than its key it is found.
+pub trait Cached: Resource + Send + Sync + 'static {
+    /// What the object can be found by, such as the owner's key: [`Cache::find`].
+    fn terms(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A change that a watch told.
+#[derive(Debug)]
+pub struct Change<K> {
+    /// The object before; `None` where it was not known.
+    pub before: Option<Arc<K>>,
+    /// The object now; `None` where it is gone.
+    pub now: Option<Arc<K>>,
+}
+
+/// Objects of one kind.
+#[derive(Debug)]
+pub struct Cache<K>(RwLock<Objects<K>>);
+
+#[derive(Debug)]
+struct Objects<K> {
+    by_key: BTreeMap<Key, Arc<K>>,
+    by_term: BTreeMap<String, BTreeSet<Key>>,
+    /// What a list that has begun has told so far.
+    listed: Option<BTreeSet<Key>>,
+    synced: bool,
+}
+
+impl<K> Default for Cache<K> {
+    fn default() -> Self {
+        let (by_key, by_term) = (BTreeMap::new(), BTreeMap::new());
+        Self(RwLock::new(Objects { by_key, by_term, listed: None, synced: false }))
+    }
+}
+
+impl<K: Cached> Cache<K> {
+    /// The object of that key.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.read().by_key.get(key).cloned()
+    }
+
+    /// All objects in the order of their keys.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<K>> {
+        self.read().by_key.values().cloned().collect()
+    }
+
+    /// The objects that have this among their [terms](Cached::terms), in the order of their keys.
+    #[must_use]
+    pub fn find(&self, term: &str) -> Vec<Arc<K>> {
+        let objects = self.read();
+        let keys = objects.by_term.get(term).into_iter().flatten();
+        keys.filter_map(|key| objects.by_key.get(key).cloned()).collect()
+    }
+
+    /// Whether a first list was complete.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.read().synced
+    }
+
+    /// Takes in an event of the watch; returns what it changed.
+    pub fn take(&self, event: Event<K>) -> Vec<Change<K>> {
+        let mut objects = self.write();
+        match event {
+            Event::Apply(object) => objects.insert(object).into_iter().collect(),
+            Event::Delete(object) => objects.remove(&Key::of(&object)).into_iter().collect(),
+            Event::Init => {
+                objects.listed = Some(BTreeSet::new());
+                Vec::new()
+            }
+            Event::InitApply(object) => {
+                if let Some(listed) = &mut objects.listed {
+                    listed.insert(Key::of(&object));
+                }
+                objects.insert(object).into_iter().collect()
+            }
+            Event::InitDone => {
+                objects.synced = true;
+                let Some(listed) = objects.listed.take() else { return Vec::new() };
+                let gone: Vec<Key> =
+                    objects.by_key.keys().filter(|key| !listed.contains(key)).cloned().collect();
+                gone.iter().filter_map(|key| objects.remove(key)).collect()
+            }
+        }
+    }
+
+    /// Takes in what the API server answered to a write of ours.
+    pub fn written(&self, object: K) -> Arc<K> {
+        let object = Arc::new(object);
+        let mut objects = self.write();
+        if let Some(listed) = &mut objects.listed {
+            listed.insert(Key::of(&*object));
+        }
+        objects.insert_shared(object.clone());
+        object
+    }
+
+    /// Takes out what the API server answered to be gone.
+    pub fn gone(&self, key: &Key) {
+        self.write().remove(key);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Objects<K>> {
+        // A panic while the lock was held left whole objects behind: every change is one call.
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Objects<K>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Cached> Objects<K> {
+    fn insert(&mut self, object: K) -> Option<Change<K>> {
+        self.insert_shared(Arc::new(object))
+    }
+
+    /// `None` where what is there is the same or newer.
+    fn insert_shared(&mut self, object: Arc<K>) -> Option<Change<K>> {
+        let key = Key::of(&*object);
+        if self.by_key.get(&key).is_some_and(|known| !is_newer(&*object, &**known)) {
+            return None;
+        }
+        let before = self.remove(&key).and_then(|change| change.before);
+        for term in object.terms() {
+            self.by_term.entry(term).or_default().insert(key.clone());
+        }
+        self.by_key.insert(key, object.clone());
+        Some(Change { before, now: Some(object) })
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Change<K>> {
+        let before = self.by_key.remove(key)?;
+        for term in before.terms() {
+            if let Some(keys) = self.by_term.get_mut(&term) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.by_term.remove(&term);
+                }
+            }
+        }
+        Some(Change { before: Some(before), now: None })
+    }
+}
+
+/// Whether the first is a later state than the second. Versions that are no numbers count as new: the last one told
+/// stays.
+fn is_newer<K: Resource>(object: &K, known: &K) -> bool {
+    let version = |object: &K| object.resource_version()?.parse::<u128>().ok();
+    match (version(object), version(known)) {
+        (Some(new), Some(old)) => new > old,
+        _ => object.resource_version() != known.resource_version(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::json;
+
+use super::*;
+
+impl Cached for ConfigMap {
+    fn terms(&self) -> Vec<String> {
+        self.labels().values().cloned().collect()
+    }
+}
+
+fn object(name: &str, version: &str, label: &str) -> ConfigMap {
+    let metadata =
+        json!({"name": name, "namespace": "n", "resourceVersion": version, "labels": {"l": label}});
+    serde_json::from_value(json!({"metadata": metadata})).unwrap()
+}
+
+fn names(found: &[Arc<ConfigMap>]) -> Vec<String> {
+    found
+        .iter()
+        .map(|object| format!("{}@{}", object.name_any(), object.resource_version().unwrap()))
+        .collect()
+}
+
+/// A cache after a first list.
+fn listed(objects: &[ConfigMap]) -> Cache<ConfigMap> {
+    let cache = Cache::default();
+    list(&cache, objects);
+    cache
+}
+
+fn list(cache: &Cache<ConfigMap>, objects: &[ConfigMap]) -> Vec<Change<ConfigMap>> {
+    let all = objects.iter().cloned().map(Event::InitApply);
+    std::iter::once(Event::Init)
+        .chain(all)
+        .chain([Event::InitDone])
+        .flat_map(|event| cache.take(event))
+        .collect()
+}
+
+#[test]
+fn it_is_synced_after_a_whole_list_only() {
+    let cache = Cache::default();
+    assert!(!cache.is_synced());
+    cache.take(Event::Init);
+    cache.take(Event::InitApply(object("a", "1", "x")));
+    assert!(!cache.is_synced());
+    cache.take(Event::InitDone);
+    assert!(cache.is_synced());
+}
+
+#[test]
+fn of_two_states_the_newer_stays_whichever_came_last() {
+    let cache = listed(&[object("a", "9", "x")]);
+    cache.written(object("a", "12", "y"));
+    assert!(cache.take(Event::Apply(object("a", "10", "z"))).is_empty(), "older than our own write");
+    assert!(cache.take(Event::Apply(object("a", "12", "y"))).is_empty(), "our own write comes back");
+    assert_eq!(names(&cache.all()), ["a@12"]);
+    assert_eq!(cache.take(Event::Apply(object("a", "100", "z"))).len(), 1);
+    assert!(list(&cache, &[object("a", "11", "x")]).is_empty(), "a stale list");
+    assert_eq!(names(&cache.all()), ["a@100"]);
+}
+
+#[test]
+fn a_list_takes_out_what_it_does_not_have() {
+    let cache = listed(&[object("a", "1", "x"), object("b", "1", "x")]);
+    let changes = list(&cache, &[object("b", "1", "x")]);
+    assert_eq!(changes.len(), 1);
+    assert!(changes[0].now.is_none());
+    assert_eq!(names(&cache.all()), ["b@1"]);
+}
+
+#[test]
+fn what_is_written_during_a_list_stays() {
+    let cache = listed(&[]);
+    cache.take(Event::Init);
+    cache.written(object("new", "5", "x"));
+    cache.take(Event::InitDone);
+    assert_eq!(names(&cache.all()), ["new@5"]);
+}
+
+#[test]
+fn terms_follow_the_object() {
+    let cache = listed(&[object("a", "1", "x"), object("b", "1", "x")]);
+    assert_eq!(names(&cache.find("x")), ["a@1", "b@1"]);
+    cache.take(Event::Apply(object("a", "2", "y")));
+    assert_eq!((names(&cache.find("x")), names(&cache.find("y"))), (vec!["b@1".into()], vec!["a@2".into()]));
+    cache.gone(&Key::new("n", "a"));
+    assert!(cache.find("y").is_empty());
+}

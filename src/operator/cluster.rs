@@ -1,0 +1,193 @@
+//! One Cluster: gather what there is of it, deliver its addons, look at what became of them, say so.
+
+mod addons;
+mod came_back;
+mod events;
+mod gather;
+mod identity;
+mod let_go;
+mod removal;
+mod retry;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::{debug, info};
+
+use super::cache::Key;
+use super::metrics::Queue;
+use super::objects::ClusterObject;
+use super::queue::Next;
+use super::reconcile::ReconcileError;
+use super::world::{Preparation, Prepared, World};
+use crate::api::{ClusterAddon, Reason};
+use crate::gate;
+use crate::inputs::ClusterInputs;
+use crate::plan::{self, Plan};
+use crate::rollup::{AddonFacts, ClusterFacts, ConditionStatus, Report, cluster_addon};
+use crate::sink::cluster::RequestError;
+use gather::{Gathered, Related};
+
+pub(super) use identity::addon_key;
+pub(super) use let_go::abandon;
+
+/// How long a cache that is just filled is waited for.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Reconciles the Cluster of that key.
+pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
+    let gathered = Gathered::of(world, key);
+    match gathered.course(world.is_terminating(&key.namespace)) {
+        gate::Course::Nothing => {
+            world.metrics.forgot(Queue::Cluster, &key.to_string());
+            Ok(Next::Await)
+        }
+        gate::Course::LetGo => let_go::let_go(world, key, &gathered).await,
+        gate::Course::Deliver => deliver(world, key, gathered).await,
+    }
+}
+
+/// Delivers the addons of a Cluster that is there.
+async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, ReconcileError> {
+    let Some(cluster) = &gathered.cluster else { return Ok(Next::Await) };
+    if cluster.cluster.paused() {
+        debug!("paused: nothing is written");
+        return Ok(Next::Await);
+    }
+    let (Some(release), Some(preparation)) = (&gathered.release, &gathered.preparation) else {
+        return without_release(world, key, &gathered).await;
+    };
+    let addon = identity::ensure(world, key, cluster, gathered.addon.clone()).await?;
+    let prepared = match preparation {
+        Preparation::Unusable(report) => {
+            let facts = addons::as_they_are(world, &addon, cluster, &release.to_string(), report.clone());
+            came_back::look_again(world, &addon, cluster).await?;
+            return finish(world, key, &addon, facts).await;
+        }
+        Preparation::Usable(prepared) => prepared,
+    };
+    let Related::Found(inputs) = gather::related(world, cluster, prepared) else {
+        return Ok(Next::After(SOON));
+    };
+    let (facts, removal, failure) = usable(world, cluster, &addon, prepared, &inputs).await?;
+    came_back::look_again(world, &addon, cluster).await?;
+    let is_suspended = prepared.suspended || addon.spec.suspend;
+    let retry = if is_suspended { Next::Await } else { retry::retry(world, &addon).await? };
+    // The status counts what goes before it goes.
+    let next = finish(world, key, &addon, facts).await?.earlier(retry);
+    let next = next.earlier(removal.carry_out(world, &addon).await?);
+    failure.map_or(Ok(next), |failure| Err(failure.into()))
+}
+
+/// A Cluster whose class no `ClusterStack` has: where it has addons of ours they stay, and their status says so.
+async fn without_release(world: &World, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
+    let (Some(cluster), Some(addon), Some(class)) =
+        (&gathered.cluster, &gathered.addon, gathered.unknown_class(world))
+    else {
+        debug!("no ClusterStack has the class, or its release was not looked at yet");
+        return Ok(Next::Await);
+    };
+    let message = format!(
+        "no ClusterStack in the class's namespace has the Cluster's class {class:?}: what the cluster has stays as it is"
+    );
+    let report = Report::new(ConditionStatus::False, Reason::ClassUnknown.as_str(), &message);
+    let facts = addons::as_they_are(world, addon, cluster, &class, report);
+    came_back::look_again(world, addon, cluster).await?;
+    finish(world, key, addon, facts).await
+}
+
+/// Delivers the addons of a release that can be used, as far as the gates let it.
+async fn usable<'w>(
+    world: &'w World,
+    cluster: &ClusterObject,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+    inputs: &ClusterInputs,
+) -> Result<(ClusterFacts, removal::Removal<'w>, Option<RequestError>), ReconcileError> {
+    let plan = plan::cluster(&prepared.inputs(), inputs)?;
+    let hold = plan.held().iter().find(|held| held.addon.is_none()).map(|held| held.hold.clone());
+    let delivered = if hold.is_some() || prepared.suspended || addon.spec.suspend {
+        addons::Delivered::nothing(addon)
+    } else {
+        addons::deliver(world, addon, prepared, &plan).await?
+    };
+    let mut facts = facts(world, addon, prepared, inputs, &plan, &delivered);
+    let may_remove = facts.delivered && !prepared.suspended && !addon.spec.suspend;
+    let removal = removal::plan(world, cluster, addon, prepared, may_remove).await?;
+    facts.addons.extend(removal.facts(world, addon));
+    facts.delivered &= removal.is_empty();
+    facts.pruned = removal.pruned.clone();
+    Ok((facts, removal, delivered.into_failure()))
+}
+
+fn facts(
+    world: &World,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+    inputs: &ClusterInputs,
+    plan: &Plan,
+    delivered: &addons::Delivered,
+) -> ClusterFacts {
+    let held = plan.held().iter().find(|held| held.addon.is_none()).map(|held| held.hold.clone());
+    let unreachable = inputs.cluster.unreachable().map(gate::unreachable);
+    let is_rendered = held.is_none();
+    let all_there = is_rendered && plan.held().is_empty() && delivered.is_complete(plan);
+    ClusterFacts {
+        generation: addon.metadata.generation.unwrap_or_default(),
+        requested_at: identity::requested_at(addon),
+        hold: held.or(unreachable),
+        desired: prepared.release.name.to_string(),
+        release: prepared.ready.clone(),
+        addons: addons::facts(world, addon, prepared, plan, delivered),
+        delivered: all_there,
+        pruned: None,
+        inputs: is_rendered.then(|| identity::rendered_inputs(prepared, inputs)),
+    }
+}
+
+/// Writes the status where it changed, and says when to look again.
+async fn finish(
+    world: &World,
+    key: &Key,
+    addon: &ClusterAddon,
+    facts: ClusterFacts,
+) -> Result<Next, ReconcileError> {
+    let now = Timestamp::now();
+    let judged = |addon: &AddonFacts| {
+        Some((addon.name.clone(), addon.object.as_ref()?.kind.clone(), addon.verdict.clone()?))
+    };
+    let verdicts: Vec<_> = facts.addons.iter().filter_map(judged).collect();
+    let holds: Vec<_> = facts
+        .addons
+        .iter()
+        .filter_map(|addon| addon.hold.as_ref())
+        .chain(&facts.hold)
+        .map(|hold| hold.reason)
+        .collect();
+    world.metrics.found(
+        Queue::Cluster,
+        &key.to_string(),
+        verdicts.iter().map(|(_, kind, verdict)| (kind.as_str(), verdict)),
+        holds,
+    );
+    let old = addon.status.clone().unwrap_or_default();
+    let status = cluster_addon(facts, &old, now);
+    let next = addons::next_limit(&verdicts, &status, now);
+    if status == old {
+        world.metrics.skipped("ClusterAddon");
+        return Ok(next);
+    }
+    let addon_key = Key::of(addon);
+    let written: ClusterAddon =
+        world.api.write_status(&addon_key, &status, addon.metadata.resource_version.as_deref()).await?;
+    let written = world.caches.addons.written(written);
+    events::ready_changed(world, &written, &old).await;
+    info!(
+        release = status.release.as_ref().and_then(|release| release.desired.as_deref()),
+        ready = status.ready,
+        "status written"
+    );
+    let before = Some(std::sync::Arc::new(addon.clone()));
+    world.addon_status_changed(&super::cache::Change { before, now: Some(written) });
+    Ok(next)
+}

@@ -1,0 +1,294 @@
+//! The addons of one Cluster: their objects delivered, and what became of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+
+use super::super::cache::Key;
+use super::super::deliver::Wanted;
+use super::super::objects::ClusterObject;
+use super::super::queue::Next;
+use super::super::request;
+use super::super::world::{Prepared, World};
+use super::{events, identity};
+use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
+use crate::api::{ClusterAddon, Reason, labels};
+use crate::foreign::capi::{field, text};
+use crate::foreign::flux::observed::{
+    HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
+};
+use crate::gate::{self, Hold};
+use crate::names::AddonName;
+use crate::plan::{Plan, PlannedObject, Step};
+use crate::release::{Addon, Digest};
+use crate::rollup::{
+    AddonFacts, ClusterFacts, Expected, Moment, Report, Verdict, expected_since, helm_release, kustomization,
+};
+use crate::sink::cluster::RequestError;
+
+/// What became of a plan.
+pub(super) struct Delivered {
+    /// The digest of each addon's spec as our last write returned it.
+    expected: BTreeMap<String, SpecDigest>,
+    /// The addons whose objects could not be written.
+    failures: BTreeMap<String, RequestError>,
+}
+
+impl Delivered {
+    /// Nothing was written: what the status keeps from before.
+    pub(super) fn nothing(addon: &ClusterAddon) -> Self {
+        let kept = addon.status.iter().flat_map(|status| &status.addons).filter_map(|addon| {
+            let digest = addon.expected.as_ref()?.spec_digest.as_ref()?;
+            Some((addon.name.clone(), SpecDigest::kept(digest)))
+        });
+        Self { expected: kept.collect(), failures: BTreeMap::new() }
+    }
+
+    /// Whether every addon of the plan is written.
+    pub(super) fn is_complete(&self, plan: &Plan) -> bool {
+        let mut addons = plan.objects().filter(|object| object.step == Step::Addons);
+        self.failures.is_empty() && addons.all(|object| self.expected.contains_key(addon_of(object)))
+    }
+
+    /// The first failure, for the reconcile to be tried again.
+    pub(super) fn into_failure(self) -> Option<RequestError> {
+        self.failures.into_values().next()
+    }
+}
+
+/// The addon that an object delivers.
+fn addon_of(object: &PlannedObject) -> &str {
+    text(&object.value, &["metadata", "labels", labels::ADDON])
+}
+
+/// Delivers all objects of a plan: sources first, then the addons at once. One that fails keeps no other one back.
+pub(super) async fn deliver(
+    world: &World,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+    plan: &Plan,
+) -> Result<Delivered, RequestError> {
+    for source in plan.objects().filter(|object| object.step == Step::Sources) {
+        deliver_source(world, source).await?;
+    }
+    let mut delivered = Delivered::nothing(addon);
+    let owners = [identity::owner(addon)];
+    let addons = plan.objects().filter(|object| object.step == Step::Addons).map(|planned| {
+        let expected = delivered.expected.get(addon_of(planned));
+        let wanted = Wanted { planned, expected, owners: &owners };
+        let suspend =
+            prepared.stack.flux.addons.get(addon_of(planned)).is_some_and(|settings| settings.suspend);
+        async move { (addon_of(planned), deliver_addon(world, addon, wanted, suspend).await) }
+    });
+    for (name, result) in join_all(addons).await {
+        match result {
+            Ok(Some(digest)) => _ = delivered.expected.insert(name.to_owned(), digest),
+            Ok(None) => _ = delivered.expected.remove(name),
+            Err(error) => _ = delivered.failures.insert(name.to_owned(), error),
+        }
+    }
+    Ok(delivered)
+}
+
+/// A source beside its users. It has many users, so it has no owner, and what it is now counts as what we wrote.
+async fn deliver_source(world: &World, planned: &PlannedObject) -> Result<(), RequestError> {
+    let key = Key::new(&planned.id.namespace, &planned.id.name);
+    if planned.id.kind == "GitRepository" {
+        let found = world.caches.git_repositories.get(&key).map(|found| found.spec_digest.clone());
+        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[] };
+        world.deliver(&world.caches.git_repositories, wanted).await?;
+    } else {
+        let found = world.caches.helm_charts.get(&key).map(|found| found.spec_digest.clone());
+        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[] };
+        world.deliver(&world.caches.helm_charts, wanted).await?;
+    }
+    Ok(())
+}
+
+/// The digest of the spec that is in the API server now; `None` while an old object has to go first.
+async fn deliver_addon(
+    world: &World,
+    addon: &ClusterAddon,
+    wanted: Wanted<'_>,
+    suspend: bool,
+) -> Result<Option<SpecDigest>, RequestError> {
+    if wanted.planned.id.kind == "HelmRelease" {
+        deliver_to(world, &world.caches.helm_releases, addon, wanted, suspend).await
+    } else {
+        deliver_to(world, &world.caches.kustomizations, addon, wanted, suspend).await
+    }
+}
+
+async fn deliver_to<Status: ObservedKind>(
+    world: &World,
+    cache: &super::super::cache::Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    wanted: Wanted<'_>,
+    suspend: bool,
+) -> Result<Option<SpecDigest>, RequestError> {
+    let delivery = world.deliver(cache, wanted).await?;
+    if let Some(manager) = &delivery.repaired {
+        events::repaired(world, addon, &wanted.planned.id, manager).await;
+    }
+    if let Some(object) = delivery.object {
+        let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+        request::forward(world, cache, &Key::of(&*object), addon, handled).await?;
+        let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
+        if (suspend && !object.suspended) || lift {
+            let key = Key::of(&*object);
+            cache.written(world.api.suspend(&key, suspend).await?);
+        }
+    }
+    Ok(delivery.expected)
+}
+
+/// The addons of a release as they are now.
+pub(super) fn facts(
+    world: &World,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+    plan: &Plan,
+    delivered: &Delivered,
+) -> Vec<AddonFacts> {
+    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+    let old = |name: &AddonName| {
+        addon.status.iter().flat_map(|status| &status.addons).find(|addon| addon.name == name.as_str())
+    };
+    let facts = prepared.release.addons.iter().map(|of| {
+        let planned =
+            plan.objects().find(|object| object.step == Step::Addons && addon_of(object) == of.name.as_str());
+        let before = old(&of.name);
+        let object = planned
+            .map(|object| AddonObject { kind: object.id.kind.clone(), name: object.id.name.clone() })
+            .or_else(|| before?.object.clone());
+        let spec_digest = delivered.expected.get(of.name.as_str()).map(ToString::to_string);
+        let expected = spec_digest.map(|digest| AddonState {
+            spec_digest: Some(digest),
+            version: prepared.versions.get(&of.name).cloned(),
+        });
+        let values = planned.and_then(|object| field(&object.value, &["spec", "values"]));
+        let judged = judge(world, namespace, object.as_ref(), expected.as_ref(), before);
+        AddonFacts {
+            name: of.name.clone(),
+            chart: chart_of(of),
+            hold: hold(of, plan, delivered),
+            object,
+            expected,
+            observed: judged.as_ref().map(|(_, observed)| observed.clone()),
+            verdict: judged.map(|(verdict, _)| verdict),
+            values_digest: values.map(|values| Digest::of_bytes(values.to_string().as_bytes()).short()),
+        }
+    });
+    facts.collect()
+}
+
+fn chart_of(addon: &Addon) -> Option<(String, String)> {
+    addon.chart().map(|chart| (chart.name.clone(), chart.version.clone()))
+}
+
+fn hold(addon: &Addon, plan: &Plan, delivered: &Delivered) -> Option<Hold> {
+    let held = plan.held().iter().find(|held| held.addon.as_ref() == Some(&addon.name));
+    held.map(|held| held.hold.clone()).or_else(|| {
+        let failure = delivered.failures.get(addon.name.as_str())?;
+        Some(Hold { reason: Reason::DeliveryFailed, message: failure.to_string() })
+    })
+}
+
+/// What an addon's object says, and what Flux has done; `None` where nothing is expected of it yet.
+fn judge(
+    world: &World,
+    namespace: &str,
+    object: Option<&AddonObject>,
+    expected: Option<&AddonState>,
+    before: Option<&AddonStatus>,
+) -> Option<(Verdict, AddonState)> {
+    let (object, expected, now) = (object?, expected?, Timestamp::now());
+    let since = expected_since(before, expected.spec_digest.as_deref()?, now);
+    let expected = Expected::kept(expected, since)?;
+    let (key, moment) = (Key::new(namespace, &object.name), Moment::at(now));
+    if object.kind == HelmReleaseStatus::KIND {
+        let found = world.caches.helm_releases.get(&key)?;
+        let deployed = found.status.history.first().filter(|snapshot| snapshot.status == "deployed");
+        let version = deployed.map(|snapshot| snapshot.chart_version.clone());
+        Some((helm_release(&found, &expected, &moment), AddonState { spec_digest: None, version }))
+    } else if object.kind == KustomizationStatus::KIND {
+        let found = world.caches.kustomizations.get(&key)?;
+        let version = found.status.last_applied_revision.clone();
+        Some((kustomization(&found, &expected, &moment), AddonState { spec_digest: None, version }))
+    } else {
+        None
+    }
+}
+
+/// The facts of a Cluster whose release cannot be used now: what it has stays as it is, and is looked at.
+pub(super) fn as_they_are(
+    world: &World,
+    addon: &ClusterAddon,
+    cluster: &ClusterObject,
+    desired: &str,
+    report: Report,
+) -> ClusterFacts {
+    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+    let old = addon.status.iter().flat_map(|status| &status.addons);
+    let addons =
+        old.filter_map(|before| Some(unchanged(world, namespace, before.name.parse().ok()?, before)));
+    ClusterFacts {
+        generation: addon.metadata.generation.unwrap_or_default(),
+        requested_at: identity::requested_at(addon),
+        hold: cluster.cluster.unreachable().map(gate::unreachable),
+        desired: desired.to_owned(),
+        release: report,
+        pruned: None,
+        addons: addons.collect(),
+        delivered: false,
+        inputs: None,
+    }
+}
+
+/// An addon that is not planned now, as the status before and its object say.
+pub(super) fn as_it_is(
+    world: &World,
+    addon: &ClusterAddon,
+    name: &AddonName,
+    object: &AddonObject,
+) -> AddonFacts {
+    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+    let mut old = addon.status.iter().flat_map(|status| &status.addons);
+    let before = old.find(|before| before.name == name.as_str() && before.object.as_ref() == Some(object));
+    let bare =
+        || AddonStatus { name: name.to_string(), object: Some(object.clone()), ..AddonStatus::default() };
+    unchanged(world, namespace, name.clone(), &before.cloned().unwrap_or_else(bare))
+}
+
+fn unchanged(world: &World, namespace: &str, name: AddonName, before: &AddonStatus) -> AddonFacts {
+    let judged = judge(world, namespace, before.object.as_ref(), before.expected.as_ref(), Some(before));
+    AddonFacts {
+        name,
+        chart: before.chart.clone().zip(before.version.clone()),
+        hold: None,
+        object: before.object.clone(),
+        expected: before.expected.clone(),
+        observed: judged.as_ref().map(|(_, observed)| observed.clone()),
+        verdict: judged.map(|(verdict, _)| verdict),
+        values_digest: before.values_digest.clone(),
+    }
+}
+
+/// When a verdict may change though no object does.
+pub(super) fn next_limit(
+    verdicts: &[(AddonName, String, Verdict)],
+    status: &ClusterAddonStatus,
+    now: Timestamp,
+) -> Next {
+    let moment = Moment::at(now);
+    let limits = verdicts.iter().filter_map(|(name, _, verdict)| {
+        let addon = status.addons.iter().find(|addon| addon.name == name.as_str())?;
+        moment.next_limit(verdict, addon.since.as_ref()?.0)
+    });
+    limits.min().map_or(Next::Await, |limit| {
+        let left = limit.duration_since(now).unsigned_abs();
+        Next::After(left.saturating_add(Duration::from_millis(10)))
+    })
+}

@@ -1,0 +1,48 @@
+//! A cluster that answers again: Flux is asked to try at once, instead of when its back-off ends.
+
+use futures::future::try_join_all;
+use jiff::Timestamp;
+use tracing::info;
+
+use super::super::cache::{Cache, Key};
+use super::super::objects::{ClusterObject, term};
+use super::super::request;
+use super::super::world::World;
+use super::events;
+use crate::api::ClusterAddon;
+use crate::api::labels::REQUESTED_AT;
+use crate::foreign::flux::observed::{Observed, ObservedKind};
+use crate::gate;
+use crate::sink::cluster::RequestError;
+
+/// Asks Flux once to look at all that a cluster has, where the last status that was written says that the cluster was
+/// lost. The status that follows says that it is back.
+pub(super) async fn look_again(
+    world: &World,
+    addon: &ClusterAddon,
+    cluster: &ClusterObject,
+) -> Result<(), RequestError> {
+    let before = addon.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    if !gate::came_back(before, &cluster.cluster) {
+        return Ok(());
+    }
+    let (now, owned) = (Timestamp::now().to_string(), term::owned_by("ClusterAddon", &Key::of(addon)));
+    let mut count = ask_all(world, &world.caches.helm_releases, &owned, &now).await?;
+    count += ask_all(world, &world.caches.kustomizations, &owned, &now).await?;
+    info!(objects = count, "the cluster answers again");
+    events::came_back(world, addon, count).await;
+    Ok(())
+}
+
+async fn ask_all<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    owned: &str,
+    now: &str,
+) -> Result<usize, RequestError> {
+    let found = cache.find(owned);
+    let found = found.iter().filter(|object| !object.metadata.terminating);
+    let asked =
+        try_join_all(found.map(|object| request::ask(world, cache, object, now, &[REQUESTED_AT]))).await?;
+    Ok(asked.len())
+}

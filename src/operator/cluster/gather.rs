@@ -1,0 +1,126 @@
+//! What there is of one Cluster.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
+
+use super::super::cache::Key;
+use super::super::objects::{ClusterObject, RelatedObject};
+use super::super::related::{Depth, NotListed};
+use super::super::world::{Preparation, Prepared, World};
+use super::identity;
+use crate::api::{ClusterAddon, ClusterStack, labels};
+use crate::foreign::capi::ObjectReference;
+use crate::gate::{self, Course};
+use crate::inputs::ClusterInputs;
+use crate::names::ReleaseName;
+use crate::release::Release;
+use crate::subscription;
+
+/// What there is of one Cluster in the caches.
+pub(super) struct Gathered {
+    /// The Cluster.
+    pub(super) cluster: Option<Arc<ClusterObject>>,
+    /// Its `ClusterAddon`.
+    pub(super) addon: Option<Arc<ClusterAddon>>,
+    /// The release that its class is of.
+    pub(super) release: Option<ReleaseName>,
+    /// What is known of that release.
+    pub(super) preparation: Option<Preparation>,
+}
+
+/// What a Cluster refers to.
+pub(super) enum Related {
+    /// It is not known yet whether all of it is there.
+    NotListed,
+    /// All that is there is in the inputs.
+    Found(Box<ClusterInputs>),
+}
+
+impl Gathered {
+    pub(super) fn of(world: &World, key: &Key) -> Self {
+        let cluster = world.caches.clusters.get(key);
+        let addon = world.caches.addons.get(&identity::addon_key(key));
+        let class = cluster.as_ref().and_then(|cluster| cluster.cluster.class());
+        let named =
+            class.and_then(|class| Some((ReleaseName::from_class_name(&class.name).ok()?, class.namespace)));
+        let release = named.as_ref().map(|(release, namespace)| Key::new(namespace, &release.to_string()));
+        let release = release.filter(|release| !is_let_go(world, release));
+        let preparation = release.and_then(|release| world.preparation(&release));
+        Self { cluster, addon, release: named.map(|(release, _)| release), preparation }
+    }
+
+    /// The name of the Cluster's class where no `ClusterStack` has it, or may have it soon.
+    pub(super) fn unknown_class(&self, world: &World) -> Option<String> {
+        let cluster = self.cluster.as_ref()?;
+        let Some(class) = cluster.cluster.class() else { return Some(String::new()) };
+        let Some(release) = &self.release else { return Some(class.name) };
+        let key = Key::new(&class.namespace, &release.to_string());
+        let is_of = |stack: &Arc<ClusterStack>| {
+            stack.namespace().as_ref() == Some(&class.namespace) && subscription::is_of(&stack.spec, release)
+        };
+        let is_known =
+            world.caches.releases.get(&key).is_some() || world.caches.stacks.all().iter().any(is_of);
+        (!is_known).then_some(class.name)
+    }
+
+    /// What to do with the Cluster.
+    pub(super) fn course(&self, namespace_goes: bool) -> Course {
+        let uid = |uid: Option<String>| uid.unwrap_or_default();
+        let cluster = self
+            .cluster
+            .as_ref()
+            .map(|cluster| gate::Present { uid: uid(cluster.uid()), deleting: cluster.cluster.deleting() });
+        let addon = self.addon.as_ref().map(|addon| gate::Owned {
+            cluster_uid: identity::cluster_uid(addon),
+            deleting: addon.metadata.deletion_timestamp.is_some(),
+        });
+        gate::course(cluster.as_ref(), addon.as_ref(), namespace_goes)
+    }
+}
+
+/// The Cluster with the objects that it refers to.
+pub(super) fn related(world: &World, cluster: &ClusterObject, prepared: &Prepared) -> Related {
+    let namespace = cluster.cluster.namespace().as_str();
+    let find = |reference: Option<ObjectReference>, root: &str| -> Result<_, NotListed> {
+        let Some(reference) = reference else { return Ok(None) };
+        let found = world.related.get(namespace, &reference, depth(&prepared.release, root))?;
+        Ok(found.map(|object| (reference, object)))
+    };
+    let control_plane = find(cluster.cluster.control_plane_ref(), "ControlPlane");
+    let infrastructure = find(cluster.cluster.infrastructure_ref(), "InfraCluster");
+    let (Ok(control_plane), Ok(infrastructure)) = (control_plane, infrastructure) else {
+        return Related::NotListed;
+    };
+    let found: Vec<(ObjectReference, Arc<RelatedObject>)> =
+        control_plane.into_iter().chain(infrastructure).collect();
+    let inputs = ClusterInputs::new(cluster.cluster.clone(), |wanted| {
+        found.iter().find(|(reference, _)| reference == wanted).map(|(_, object)| &object.value)
+    });
+    Related::Found(Box::new(inputs))
+}
+
+/// Whether a release or its `ClusterStack` is being let go of: then what its Clusters have is nobody's.
+fn is_let_go(world: &World, release: &Key) -> bool {
+    let is_orphan = |object: &ObjectMeta| {
+        let told = object.annotations.as_ref().and_then(|annotations| annotations.get(labels::ON_DELETE));
+        object.deletion_timestamp.is_some() && told.is_some_and(|value| value == labels::ORPHAN)
+    };
+    let Some(release) = world.caches.releases.get(release) else { return true };
+    let namespace = release.namespace().unwrap_or_default();
+    let stacks = release.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
+    let mut stacks = stacks.filter_map(|owner| world.caches.stacks.get(&Key::new(&namespace, &owner.name)));
+    is_orphan(&release.metadata) || stacks.any(|stack| is_orphan(&stack.metadata))
+}
+
+/// How much of an object the templates of a release read.
+fn depth(release: &Release, root: &str) -> Depth {
+    let mut fields = release
+        .addons
+        .iter()
+        .filter_map(|addon| addon.template.as_ref())
+        .flat_map(|source| source.template.fields());
+    let is_read = fields.any(|field| field.segments().first().is_none_or(|first| first == root));
+    if is_read { Depth::Whole } else { Depth::Metadata }
+}

@@ -1,0 +1,257 @@
+//! Addons that the Cluster's release does not have any more: deleted, so that Flux uninstalls them, a few at a time and
+//! not before the API server itself was asked.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use tokio::sync::MutexGuard;
+use tracing::{info, warn};
+
+use super::super::cache::{Cache, Key};
+use super::super::objects::{ClusterObject, term};
+use super::super::queue::{Next, at};
+use super::super::release::users;
+use super::super::world::{Prepared, World};
+use super::super::{events, ownership};
+use super::{addons, identity};
+use crate::api::cluster_addon::AddonObject;
+use crate::api::cluster_stack::Pruned;
+use crate::api::{ClusterAddon, Reason, labels};
+use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind};
+use crate::gate::Hold;
+use crate::names::{AddonName, ReleaseName};
+use crate::plan::removal::{Belonging, Delivers, Fate, fate};
+use crate::release::Release;
+use crate::rollup::AddonFacts;
+use crate::sink::cluster::RequestError;
+use crate::subscription::{allows, deletions, left, refilled, spent};
+
+/// An object of an addon that the release does not have.
+struct Removed {
+    addon: AddonName,
+    kind: &'static str,
+    key: Key,
+    uid: String,
+    fate: Fate,
+    hold: Option<Hold>,
+}
+
+/// What is to be removed now.
+#[derive(Default)]
+pub(super) struct Removal<'w> {
+    removed: Vec<Removed>,
+    /// What the status has to say before anything goes.
+    pub(super) pruned: Option<Pruned>,
+    /// When to look again.
+    next: Option<Timestamp>,
+    /// Kept until the status says what is spent.
+    _budget: Option<MutexGuard<'w, ()>>,
+}
+
+/// Finds what a Cluster has of addons that its release does not have, and what of that may go now. `delivered` says
+/// whether all that the release has is delivered.
+pub(super) async fn plan<'w>(
+    world: &'w World,
+    cluster: &ClusterObject,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+    delivered: bool,
+) -> Result<Removal<'w>, RequestError> {
+    let caches = &world.caches;
+    let mut removed = found(&caches.helm_releases, addon, &prepared.release, delivered);
+    removed.extend(found(&caches.kustomizations, addon, &prepared.release, delivered));
+    let is_due = |removed: &Removed| removed.fate == Fate::Due;
+    if !removed.iter().any(is_due) {
+        return Ok(Removal { removed, ..Removal::default() });
+    }
+    if !is_caused(world, cluster, addon).await? {
+        warn!("a watch says that the Cluster's release lacks an addon, the API server does not: it stays");
+        removed.iter_mut().filter(|removed| is_due(removed)).for_each(|removed| removed.fate = Fate::Waits);
+        return Ok(Removal { removed, next: Some(Timestamp::now()), ..Removal::default() });
+    }
+    let budget = world.removals.lock().await;
+    Ok(within_budget(world, addon, prepared, removed, budget))
+}
+
+/// The objects of a kind that are of no addon of the release.
+fn found<Status: ObservedKind>(
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    release: &Release,
+    delivered: bool,
+) -> Vec<Removed> {
+    let owned = cache.find(&term::owned_by("ClusterAddon", &Key::of(addon)));
+    let removed = owned.into_iter().filter_map(|object| {
+        let name: AddonName = object.labels().get(labels::ADDON)?.parse().ok()?;
+        let in_release = release.addons.iter().any(|of| of.name == name);
+        let fate = fate(belonging(&object, addon, in_release), delivered);
+        let (key, uid) = (Key::of(&*object), object.uid().unwrap_or_default());
+        Some(Removed { addon: name, kind: Status::KIND, key, uid, fate, hold: None })
+    });
+    removed.filter(|removed| removed.fate != Fate::Stays).collect()
+}
+
+fn belonging<Status>(object: &Observed<Status>, addon: &ClusterAddon, in_release: bool) -> Belonging {
+    let owner = addon.metadata.uid.as_ref();
+    let mut owners = object.object.owner_references.iter().flatten();
+    let delivers = match (in_release, owners.any(|of| Some(&of.uid) == owner)) {
+        (true, _) => Delivers::Wanted,
+        (false, true) => Delivers::Dropped,
+        (false, false) => Delivers::Anothers,
+    };
+    Belonging { delivers, suspended: object.suspended, terminating: object.metadata.terminating }
+}
+
+/// Whether the API server itself says that the Cluster has the class that the plan was made for, and that nothing is to be
+/// left alone.
+async fn is_caused(
+    world: &World,
+    cluster: &ClusterObject,
+    addon: &ClusterAddon,
+) -> Result<bool, RequestError> {
+    let Some(kind) = world.cluster_kind() else { return Ok(false) };
+    let now: Option<ClusterObject> = world.api.get_dynamic(&Key::of(cluster), kind).await?;
+    let is_same = now.is_some_and(|now| {
+        let class = now.cluster.class();
+        let is_at_work = !now.cluster.deleting() && !now.cluster.paused();
+        now.uid() == cluster.uid() && class.is_some() && class == cluster.cluster.class() && is_at_work
+    });
+    if !is_same {
+        return Ok(false);
+    }
+    let now: Option<ClusterAddon> = world.api.get(&Key::of(addon)).await?;
+    Ok(now.is_some_and(|now| {
+        now.uid() == addon.uid() && now.metadata.deletion_timestamp.is_none() && !now.spec.suspend
+    }))
+}
+
+/// What is due, as far as the budget of the `ClusterStack` goes: a tenth of the addons of all its clusters in an hour. Each
+/// `ClusterAddon` says what it has spent.
+fn within_budget<'w>(
+    world: &World,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+    mut removed: Vec<Removed>,
+    budget: MutexGuard<'w, ()>,
+) -> Removal<'w> {
+    let now = Timestamp::now();
+    let release = &prepared.release.name;
+    let due = removed.iter_mut().filter(|removed| removed.fate == Fate::Due);
+    let due: Vec<&mut Removed> = due.collect();
+    let name = deletions(due.iter().map(|removed| format!("{release} without {}", removed.addon)));
+    let is_allowed = allows(prepared.allowed_deletions.as_deref(), &name);
+    let (statuses, total) = spent_so_far(world, &prepared.stack_key);
+    let mut allowance = if is_allowed { usize::MAX } else { left(&statuses, total, now) };
+    let mut pruned = addon.status.as_ref().and_then(|status| status.pruned.clone());
+    let mut next = None;
+    for object in due {
+        if allowance > 0 {
+            allowance -= 1;
+            pruned = Some(spent(pruned.as_ref(), now));
+        } else {
+            object.fate = Fate::Waits;
+            object.hold = Some(exceeded(&prepared.stack_key, &name));
+            next = refilled(&statuses, now);
+        }
+    }
+    Removal { removed, pruned, next, _budget: Some(budget) }
+}
+
+/// What the `ClusterAddon`s of a `ClusterStack`'s clusters say was removed, and how many objects they have in all.
+fn spent_so_far(world: &World, stack: &Key) -> (Vec<Pruned>, usize) {
+    let (mut spent, mut total) = (Vec::new(), 0);
+    for release in world.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
+        let Ok(name) = release.name_any().parse::<ReleaseName>() else { continue };
+        for cluster in users::of(world, &stack.namespace, &name) {
+            let key = identity::addon_key(&Key::of(&*cluster));
+            let owned = term::owned_by("ClusterAddon", &key);
+            total += world.caches.helm_releases.find(&owned).len()
+                + world.caches.kustomizations.find(&owned).len();
+            let addon: Option<Arc<ClusterAddon>> = world.caches.addons.get(&key);
+            spent.extend(addon.and_then(|addon| addon.status.as_ref()?.pruned.clone()));
+        }
+    }
+    (spent, total)
+}
+
+fn exceeded(stack: &Key, deletions: &str) -> Hold {
+    let message = format!(
+        "the release has it no more, it waits for the next hour; annotate ClusterStack {stack} with \
+         {}={deletions} to remove it from all clusters of the release at once",
+        labels::PRUNE
+    );
+    Hold { reason: Reason::PruneBudgetExceeded, message }
+}
+
+fn uninstalled() -> Hold {
+    let message = "the release has it no more: Flux uninstalls it".to_owned();
+    Hold { reason: Reason::AddonRemoved, message }
+}
+
+impl Removal<'_> {
+    /// Whether nothing is left of addons that the release does not have.
+    pub(super) fn is_empty(&self) -> bool {
+        self.removed.is_empty()
+    }
+
+    /// How what is left of those addons is, one for each addon.
+    pub(super) fn facts(&self, world: &World, addon: &ClusterAddon) -> Vec<AddonFacts> {
+        let mut facts: Vec<AddonFacts> = Vec::new();
+        for removed in &self.removed {
+            if facts.iter().any(|known| known.name == removed.addon) {
+                continue;
+            }
+            let object = AddonObject { kind: removed.kind.to_owned(), name: removed.key.name.clone() };
+            let before = addons::as_it_is(world, addon, &removed.addon, &object);
+            let goes = matches!(removed.fate, Fate::Due | Fate::Goes);
+            let hold = removed.hold.clone().or_else(|| goes.then(uninstalled));
+            facts.push(AddonFacts { hold, ..before });
+        }
+        facts
+    }
+
+    /// Deletes what is due, now that the status counts it; returns when to look again.
+    pub(super) async fn carry_out(self, world: &World, addon: &ClusterAddon) -> Result<Next, RequestError> {
+        let caches = &world.caches;
+        for removed in self.removed.iter().filter(|removed| removed.fate == Fate::Due) {
+            if removed.kind == HelmReleaseStatus::KIND {
+                remove(world, &caches.helm_releases, addon, removed).await?;
+            } else {
+                remove(world, &caches.kustomizations, addon, removed).await?;
+            }
+        }
+        let is_under_way = self.removed.iter().any(|removed| removed.fate == Fate::Due);
+        let soon = is_under_way.then_some(Next::After(super::SOON));
+        let later = |limit| {
+            let Next::After(left) = at(limit, Timestamp::now()) else { return Next::Await };
+            Next::After(left.max(super::SOON))
+        };
+        Ok(soon.or(self.next.map(later)).unwrap_or(Next::Await))
+    }
+}
+
+/// Deletes one object, unless it is another one by now or somebody suspended it.
+async fn remove<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    removed: &Removed,
+) -> Result<(), RequestError> {
+    let found: Option<Observed<Status>> = world.api.get(&removed.key).await?;
+    let Some(found) = found.filter(|found| found.uid().as_ref() == Some(&removed.uid)) else {
+        cache.gone(&removed.key);
+        return Ok(());
+    };
+    let label = found.labels().get(labels::ADDON).map(String::as_str);
+    let in_release = label != Some(removed.addon.as_str());
+    if fate(belonging(&found, addon, in_release), true) != Fate::Due {
+        cache.written(found);
+        return Ok(());
+    }
+    ownership::delete(world, cache, &found).await?;
+    let note = format!("{} {}: the release has no addon {}", removed.kind, removed.key.name, removed.addon);
+    info!("deleted {note}");
+    events::normal(world, addon, Reason::AddonRemoved, format!("deleted {note}; Flux uninstalls it")).await;
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! Installations that Flux gave up on though it is told to retry them for ever.
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use tracing::info;
+
+use super::super::cache::Key;
+use super::super::objects::term;
+use super::super::queue::{self, Next};
+use super::super::request;
+use super::super::world::World;
+use crate::api::ClusterAddon;
+use crate::api::labels::{REQUESTED_AT, RESET_AT};
+use crate::rollup::retry_at;
+use crate::sink::cluster::RequestError;
+
+/// Makes Flux try again what it gave up on long enough ago, and says when the next is due.
+pub(super) async fn retry(world: &World, addon: &ClusterAddon) -> Result<Next, RequestError> {
+    let (now, mut next) = (Timestamp::now(), None);
+    for release in world.caches.helm_releases.find(&term::owned_by("ClusterAddon", &Key::of(addon))) {
+        match retry_at(&release) {
+            Some(due) if due <= now => {
+                let (cache, wanted) = (&world.caches.helm_releases, now.to_string());
+                request::ask(world, cache, &release, &wanted, &[REQUESTED_AT, RESET_AT]).await?;
+                info!(release = release.name_any(), "its installation is tried again");
+            }
+            due => next = [next, due].into_iter().flatten().min(),
+        }
+    }
+    Ok(next.map_or(Next::Await, |due| queue::at(due, now)))
+}

@@ -1,0 +1,111 @@
+//! Brings one planned Flux object to the API server, where anything has to be done.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Resource as _, ResourceExt as _};
+use serde_json::{Value, json};
+
+use super::cache::{Cache, Key};
+use super::world::World;
+use crate::foreign::flux::observed::{Observed, ObservedKind, SpecDigest};
+use crate::plan::PlannedObject;
+use crate::plan::delivery::{Action, action, foreign_fields};
+use crate::sink::cluster::RequestError;
+
+/// What became of an object.
+#[derive(Debug)]
+pub struct Delivery<Status> {
+    /// The object as it is now; `None` while an old one of its name is going.
+    pub object: Option<Arc<Observed<Status>>>,
+    /// The digest of its spec as our last write returned it.
+    pub expected: Option<SpecDigest>,
+    /// The field manager whose changes were taken out.
+    pub repaired: Option<String>,
+}
+
+/// An object that is to be delivered.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The object.
+    pub planned: &'a PlannedObject,
+    /// The digest of its spec as our last write returned it, where that is known.
+    pub expected: Option<&'a SpecDigest>,
+    /// Its owners. The first is the one for whom it is delivered.
+    pub owners: &'a [OwnerReference],
+}
+
+impl World {
+    /// Delivers an object, and puts what comes back into its cache.
+    pub async fn deliver<Status: ObservedKind>(
+        &self,
+        cache: &Cache<Observed<Status>>,
+        wanted: Wanted<'_>,
+    ) -> Result<Delivery<Status>, RequestError> {
+        let key = Key::new(&wanted.planned.id.namespace, &wanted.planned.id.name);
+        let found = cache.get(&key);
+        let owner = wanted.owners.first().map(|owner| owner.uid.as_str());
+        let todo = action(wanted.planned, found.as_deref(), wanted.expected, owner);
+        let expected = wanted.expected.cloned();
+        match todo {
+            Action::Nothing => {
+                self.metrics.skipped(Status::KIND);
+                Ok(Delivery { object: found, expected, repaired: None })
+            }
+            Action::Wait => Ok(Delivery { object: None, expected: None, repaired: None }),
+            Action::Apply | Action::Repair => {
+                let before = found.as_ref().and_then(|found| found.resource_version());
+                let written = self.apply(&key, wanted, before.as_deref()).await?;
+                let manager = written.metadata.foreign_manager().map(str::to_owned);
+                let manager = manager.or_else(|| {
+                    let found = found.as_ref().filter(|_| todo == Action::Repair)?;
+                    Some(found.metadata.foreign_manager().unwrap_or("somebody").to_owned())
+                });
+                let written = match written.metadata.foreign_manager() {
+                    Some(_) => self.without_foreign_fields(&key, written).await?,
+                    None => written,
+                };
+                let expected = Some(written.spec_digest.clone());
+                Ok(Delivery { object: Some(cache.written(written)), expected, repaired: manager })
+            }
+        }
+    }
+
+    async fn apply<Status: ObservedKind>(
+        &self,
+        key: &Key,
+        wanted: Wanted<'_>,
+        before: Option<&str>,
+    ) -> Result<Observed<Status>, RequestError> {
+        let mut object = wanted.planned.value.clone();
+        if let Some(metadata) = object.get_mut("metadata").filter(|_| !wanted.owners.is_empty()) {
+            metadata["ownerReferences"] = json!(wanted.owners);
+        }
+        self.api.apply(key, &object, before).await
+    }
+
+    /// Takes out of an object's spec what other field managers put there and what no apply of ours would remove. Removing
+    /// makes us the manager of nothing; replacing the values would, and what a later plan drops would then stay.
+    async fn without_foreign_fields<Status: ObservedKind>(
+        &self,
+        key: &Key,
+        written: Observed<Status>,
+    ) -> Result<Observed<Status>, RequestError> {
+        let kind = GroupVersionKind::gvk(Status::GROUP, Status::VERSION, Status::KIND);
+        let resource = ApiResource::from_gvk_with_plural(&kind, Status::PLURAL);
+        let Some(object) = self.api.get_dynamic::<DynamicObject>(key, &resource).await? else {
+            return Ok(written);
+        };
+        let version = object.meta().resource_version.clone();
+        // An object that was read has a JSON form.
+        let fields = serde_json::to_value(&object).map(|object| foreign_fields(&object)).unwrap_or_default();
+        if fields.is_empty() {
+            return Ok(written);
+        }
+        let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
+        let remove = fields.iter().map(|path| json!({"op": "remove", "path": path}));
+        let operations: Value = std::iter::once(test).chain(remove).collect();
+        self.api.patch(key, operations).await
+    }
+}

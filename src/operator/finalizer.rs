@@ -1,0 +1,58 @@
+//! Our finalizer on our own objects.
+
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+use super::cache::{Cache, Cached, Key};
+use super::world::World;
+use crate::api::labels;
+use crate::sink::cluster::{Kind, RequestError};
+
+/// The object with our finalizer, which is put on where it is not there.
+pub async fn ensure<K: Kind + Cached>(
+    world: &World,
+    cache: &Cache<K>,
+    object: Arc<K>,
+) -> Result<Arc<K>, RequestError> {
+    if object.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
+        return Ok(object);
+    }
+    let mut finalizers = object.finalizers().to_vec();
+    finalizers.push(labels::FINALIZER.to_owned());
+    let written = world.api.patch(&Key::of(&*object), replace(&*object, &finalizers)).await?;
+    Ok(cache.written(written))
+}
+
+/// Takes our finalizer off, where it is there.
+pub async fn remove<K: Kind + Cached>(
+    world: &World,
+    cache: &Cache<K>,
+    object: &K,
+) -> Result<(), RequestError> {
+    let key = Key::of(object);
+    let others = object.finalizers().iter().filter(|finalizer| *finalizer != labels::FINALIZER);
+    let others: Vec<String> = others.cloned().collect();
+    if others.len() == object.finalizers().len() {
+        return Ok(());
+    }
+    match world.api.patch::<K>(&key, replace(object, &others)).await {
+        Ok(written) if written.meta().deletion_timestamp.is_some() && others.is_empty() => cache.gone(&key),
+        Ok(written) => _ = cache.written(written),
+        Err(error) if error.is_not_found() => cache.gone(&key),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// The patch that gives the object, and no other one of its name, these finalizers in place of those that it has.
+fn replace<K: Kind>(object: &K, finalizers: &[String]) -> Value {
+    let test = json!({"op": "test", "path": "/metadata/uid", "value": object.uid()});
+    let path = "/metadata/finalizers";
+    if object.finalizers().is_empty() {
+        return json!([test, {"op": "add", "path": path, "value": finalizers}]);
+    }
+    let unchanged = json!({"op": "test", "path": path, "value": object.finalizers()});
+    json!([test, unchanged, {"op": "replace", "path": path, "value": finalizers}])
+}

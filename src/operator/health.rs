@@ -1,0 +1,129 @@
+//! What the process answers over HTTP: whether it lives, whether it is ready and what it waits for, and its metrics.
+
+mod readiness;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tracing::{error, info};
+
+pub use readiness::Readiness;
+
+use super::metrics::Metrics;
+
+/// The media type of what [`Metrics::text`] gives.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Where a server listens: `host:port`, or `:port` for all addresses of the machine. Port 0 is any that is free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenAddress {
+    host: String,
+    port: u16,
+}
+
+/// Not an address to listen on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not an address to listen on: expected <host>:<port> or :<port>, such as :8080 or 127.0.0.1:8080"
+)]
+pub struct ListenAddressError(String);
+
+impl FromStr for ListenAddress {
+    type Err = ListenAddressError;
+
+    fn from_str(text: &str) -> Result<Self, ListenAddressError> {
+        let parsed = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        let (host, port) = parsed.ok_or_else(|| ListenAddressError(text.to_owned()))?;
+        Ok(Self { host: host.to_owned(), port })
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl ListenAddress {
+    async fn bind(&self) -> io::Result<TcpListener> {
+        if !self.host.is_empty() {
+            return TcpListener::bind(self.to_string()).await;
+        }
+        // The first takes both IPv6 and IPv4; where there is no IPv6 it fails.
+        match TcpListener::bind(("::", self.port)).await {
+            Ok(listener) => Ok(listener),
+            Err(_) => TcpListener::bind(("0.0.0.0", self.port)).await,
+        }
+    }
+}
+
+/// A server that could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} for {what}: {error}")]
+pub struct ServeError {
+    what: &'static str,
+    address: ListenAddress,
+    error: io::Error,
+}
+
+/// Answers `/healthz` and `/readyz`. Returns the address that it listens on.
+///
+/// `/readyz` is 503 while something is waited for, with a line for each such thing.
+pub async fn serve_health(address: &ListenAddress, readiness: Readiness) -> Result<SocketAddr, ServeError> {
+    let router = Router::new()
+        .route("/healthz", get(|| async { "ok" }))
+        .route("/readyz", get(ready))
+        .with_state(readiness);
+    serve("health", address, router).await
+}
+
+/// Answers `/metrics`. Returns the address that it listens on.
+pub async fn serve_metrics(address: &ListenAddress, metrics: Metrics) -> Result<SocketAddr, ServeError> {
+    let router = Router::new().route("/metrics", get(text)).with_state(metrics);
+    serve("metrics", address, router).await
+}
+
+async fn ready(State(readiness): State<Readiness>) -> Response {
+    let waits = readiness.waits();
+    if waits.is_empty() {
+        "ok".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, waits.join("\n") + "\n").into_response()
+    }
+}
+
+async fn text(State(metrics): State<Metrics>) -> Response {
+    match metrics.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// Serves for as long as the process lives: also while it shuts down, so that nobody takes it for dead.
+async fn serve(
+    what: &'static str,
+    address: &ListenAddress,
+    router: Router,
+) -> Result<SocketAddr, ServeError> {
+    let failed = |error| ServeError { what, address: address.clone(), error };
+    let listener = address.bind().await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    info!(address = %bound, "{what} server listens");
+    tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, router).await {
+            error!(%error, "{what} server failed");
+        }
+    });
+    Ok(bound)
+}
+
+#[cfg(test)]
+mod tests;

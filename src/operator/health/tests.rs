@@ -1,0 +1,79 @@
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::*;
+
+const ANY: &str = "127.0.0.1:0";
+
+/// The status code, the head and the body of an answer.
+async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (code, head.to_owned(), body.to_owned())
+}
+
+#[tokio::test]
+async fn ready_is_told_with_what_is_waited_for_and_recovers() {
+    let readiness = Readiness::starting();
+    let address = serve_health(&ANY.parse().unwrap(), readiness.clone()).await.unwrap();
+    let ready = async || {
+        let (code, _, body) = get(address, "/readyz").await;
+        (code, body)
+    };
+    assert_eq!(ready().await, (503, "operator: starting\n".to_owned()));
+    readiness.waits_for("HelmRelease", "not found: is Flux installed?");
+    readiness.waits_for("Cluster", "listing");
+    readiness.started();
+    let both = "Cluster: listing\nHelmRelease: not found: is Flux installed?\n";
+    assert_eq!(ready().await, (503, both.to_owned()));
+    readiness.has("HelmRelease");
+    readiness.waits_for("Cluster", "forbidden");
+    assert_eq!(ready().await, (503, "Cluster: forbidden\n".to_owned()));
+    readiness.has("Cluster");
+    assert_eq!(ready().await, (200, "ok".to_owned()));
+    readiness.waits_for("Cluster", "listing");
+    assert_eq!(ready().await.0, 503, "what is lost is waited for again");
+    let (code, _, body) = get(address, "/healthz").await;
+    assert_eq!((code, body.as_str()), (200, "ok"), "it lives while it waits");
+}
+
+#[tokio::test]
+async fn metrics_are_served_as_open_metrics() {
+    let metrics = Metrics::new();
+    let address = serve_metrics(&ANY.parse().unwrap(), metrics.clone()).await.unwrap();
+    metrics.skipped("HelmRelease");
+    let (code, head, body) = get(address, "/metrics").await;
+    assert_eq!(code, 200);
+    assert!(head.contains(&format!("content-type: {OPEN_METRICS}")), "{head}");
+    assert!(body.contains("stackflux_skipped_writes_total{kind=\"HelmRelease\"} 1"), "{body}");
+    assert_eq!(get(address, "/other").await.0, 404);
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let address = serve_metrics(&ANY.parse().unwrap(), Metrics::new()).await.unwrap();
+    let error = serve_health(&address.to_string().parse().unwrap(), Readiness::starting()).await.unwrap_err();
+    assert!(error.to_string().starts_with(&format!("cannot listen on {address} for health: ")), "{error}");
+}
+
+#[tokio::test]
+async fn without_a_host_all_addresses_are_listened_on() {
+    let address = serve_health(&":0".parse().unwrap(), Readiness::starting()).await.unwrap();
+    assert!(address.ip().is_unspecified());
+    assert_eq!(get((std::net::Ipv4Addr::LOCALHOST, address.port()).into(), "/healthz").await.0, 200);
+}
+
+#[test]
+fn addresses() {
+    for text in [":8080", "127.0.0.1:0", "[::1]:9440", "localhost:1"] {
+        assert_eq!(text.parse::<ListenAddress>().unwrap().to_string(), text);
+    }
+    for text in ["", "8080", ":", ":65536", "host", "host:http"] {
+        assert_eq!(text.parse::<ListenAddress>(), Err(ListenAddressError(text.to_owned())));
+    }
+}

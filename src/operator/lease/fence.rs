@@ -1,0 +1,108 @@
+//! The fence that every write passes.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+/// The write was not sent, or its answer is not waited for: this process is not, or not any more, the leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this process does not hold the Lease of leader election (any more), so it writes nothing")]
+pub struct NotLeader;
+
+/// Where this process stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Another one leads.
+    Candidate,
+    /// It leads, until then unless it renews before.
+    LeaderUntil(Instant),
+    /// There is no election.
+    Alone,
+    /// It led, and does not any more.
+    Closed,
+}
+
+impl Standing {
+    /// Whether a write may be sent at the time `now`.
+    pub(super) fn allows(self, now: Instant) -> bool {
+        match self {
+            Self::LeaderUntil(until) => now < until,
+            Self::Alone => true,
+            Self::Candidate | Self::Closed => false,
+        }
+    }
+}
+
+/// Whether this process may write, as of now.
+///
+/// It closes by itself at the renew deadline, by the monotonic clock, which goes on while a process is stopped: one that
+/// was paused past its Lease (`SIGSTOP`) and goes on finds it closed before any task of it has run.
+#[derive(Clone, Debug)]
+pub struct Fence(watch::Receiver<Standing>);
+
+impl Fence {
+    /// A fence that is always open: there is no leader election.
+    #[must_use]
+    pub fn open() -> Self {
+        Self(watch::channel(Standing::Alone).1)
+    }
+
+    /// A fence that stands as the sender says.
+    pub(super) fn new() -> (watch::Sender<Standing>, Self) {
+        let (sender, receiver) = watch::channel(Standing::Candidate);
+        (sender, Self(receiver))
+    }
+
+    /// Whether a write may be sent now.
+    pub fn check(&self) -> Result<(), NotLeader> {
+        if self.0.borrow().allows(Instant::now()) { Ok(()) } else { Err(NotLeader) }
+    }
+
+    /// Runs a write: not at all while the fence is closed, and given up where it closes before the answer is there.
+    ///
+    /// The fence is looked at each time that the write goes on, so what a paused process has not sent yet it never
+    /// sends. A request that is with the connection already cannot be called back; that is what the time between the renew deadline and
+    /// the Lease's duration is for.
+    pub async fn guard<T>(&self, write: impl Future<Output = T>) -> Result<T, NotLeader> {
+        let mut write = pin!(write);
+        let guarded = poll_fn(|context| match self.check() {
+            Err(closed) => Poll::Ready(Err(closed)),
+            Ok(()) => write.as_mut().poll(context).map(Ok),
+        });
+        tokio::select! {
+            biased;
+            answer = guarded => answer,
+            () = self.closed() => Err(NotLeader),
+        }
+    }
+
+    /// Waits until this process leads. An error when it has led already and lost that.
+    pub async fn leading(&self) -> Result<(), NotLeader> {
+        let mut standing = self.0.clone();
+        // The sender goes only with the process that it speaks for.
+        let led = standing.wait_for(|standing| *standing != Standing::Candidate).await.map(|found| *found);
+        if led.is_ok_and(|standing| standing.allows(Instant::now())) { Ok(()) } else { Err(NotLeader) }
+    }
+
+    /// Waits until an open fence is closed.
+    async fn closed(&self) {
+        let mut standing = self.0.clone();
+        loop {
+            let current = *standing.borrow_and_update();
+            let until = match current {
+                Standing::LeaderUntil(until) if Instant::now() < until => until,
+                Standing::Alone => return std::future::pending().await,
+                _ => return,
+            };
+            tokio::select! {
+                () = tokio::time::sleep_until(until.into()) => {}
+                changed = standing.changed() => if changed.is_err() {
+                    return tokio::time::sleep_until(until.into()).await;
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The Lease object: read, and written with the version that was seen as precondition.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt as _};
+use tracing::debug;
+
+use super::{Decision, LeaseSettings, Observation};
+use crate::api::labels::FIELD_MANAGER;
+use crate::names::Namespace;
+use crate::operator::client::explain;
+use crate::operator::metrics::{Metrics, Verb};
+
+/// Why nothing came of a request about a Lease.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The API server refused or cannot be reached.
+    #[error("the Lease {lease} cannot be {verb}: {}", explain(error))]
+    Api {
+        /// Namespace and name.
+        lease: String,
+        /// What was tried.
+        verb: &'static str,
+        /// The refusal.
+        error: kube::Error,
+    },
+    /// The API server did not answer in time.
+    #[error("the Lease {lease} cannot be {verb}: no answer within {timeout:?}")]
+    Timeout {
+        /// Namespace and name.
+        lease: String,
+        /// What was tried.
+        verb: &'static str,
+        /// How long an answer was waited for.
+        timeout: Duration,
+    },
+}
+
+/// A Lease of the API server, with what this process knows of it.
+pub(super) struct Record {
+    api: Api<Lease>,
+    name: String,
+    /// Namespace and name.
+    pub(super) lease: String,
+    metrics: Metrics,
+    seen: Option<Seen>,
+}
+
+/// A Lease as it was when it was last read or written.
+struct Seen {
+    lease: Lease,
+    /// When this version of it was seen first.
+    since: Instant,
+}
+
+impl Record {
+    pub(super) fn new(client: Client, namespace: &Namespace, name: &str, metrics: Metrics) -> Self {
+        Self {
+            api: Api::namespaced(client, namespace.as_str()),
+            name: name.to_owned(),
+            lease: format!("{namespace}/{name}"),
+            metrics,
+            seen: None,
+        }
+    }
+
+    /// Whether `me` held it when it was last seen.
+    pub(super) fn is_of(&self, me: &str) -> bool {
+        self.seen.as_ref().and_then(Seen::holder) == Some(me)
+    }
+
+    /// What is known; none when there is no Lease.
+    pub(super) fn observation(&self) -> Option<Observation> {
+        let seen = self.seen.as_ref()?;
+        let seconds = seen.lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+        let duration = seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs);
+        Some(Observation { holder: seen.holder().map(str::to_owned), duration, since: seen.since })
+    }
+
+    /// Reads it.
+    pub(super) async fn look(&mut self, settings: &LeaseSettings) -> Result<(), RecordError> {
+        let found = self.request("read", Verb::Get, settings, self.api.get_opt(&self.name)).await?;
+        self.seen = found.map(|lease| {
+            let known =
+                self.seen.take().filter(|seen| seen.lease.resource_version() == lease.resource_version());
+            let since = known.map_or_else(Instant::now, |seen| seen.since);
+            Seen { lease, since }
+        });
+        Ok(())
+    }
+
+    /// Writes it as that of `me`. Whatever goes wrong, it is not known any more and has to be looked at.
+    pub(super) async fn write(
+        &mut self,
+        me: &str,
+        decision: &Decision,
+        settings: &LeaseSettings,
+    ) -> Result<(), RecordError> {
+        let now = MicroTime(Timestamp::now());
+        let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+        let mut lease = self.seen.take().map_or_else(|| Lease { metadata, spec: None }, |seen| seen.lease);
+        let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
+        if *decision != Decision::Renew {
+            spec.lease_transitions = spec.lease_transitions.map(|count| count.saturating_add(1)).or(Some(0));
+            spec.acquire_time = Some(now.clone());
+        }
+        spec.holder_identity = Some(me.to_owned());
+        spec.lease_duration_seconds = Some(settings.announced_seconds());
+        spec.renew_time = Some(now);
+        let written = if *decision == Decision::Create {
+            self.request("created", Verb::Create, settings, self.api.create(&parameters(), &lease)).await?
+        } else {
+            self.replace("written", &lease, settings).await?
+        };
+        debug!(lease = self.lease, ?decision, "Lease written");
+        self.seen = Some(Seen { lease: written, since: Instant::now() });
+        Ok(())
+    }
+
+    /// Empties the holder.
+    pub(super) async fn give_back(&mut self, settings: &LeaseSettings) -> Result<(), RecordError> {
+        let Some(Seen { mut lease, .. }) = self.seen.take() else { return Ok(()) };
+        if let Some(spec) = &mut lease.spec {
+            spec.holder_identity = Some(String::new());
+        }
+        self.replace("given back", &lease, settings).await.map(drop)
+    }
+
+    async fn replace(
+        &self,
+        verb: &'static str,
+        lease: &Lease,
+        settings: &LeaseSettings,
+    ) -> Result<Lease, RecordError> {
+        let parameters = parameters();
+        self.request(verb, Verb::Replace, settings, self.api.replace(&self.name, &parameters, lease)).await
+    }
+
+    async fn request<T>(
+        &self,
+        verb: &'static str,
+        method: Verb,
+        settings: &LeaseSettings,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, RecordError> {
+        let (start, timeout) = (Instant::now(), settings.request_timeout());
+        let answer = tokio::time::timeout(timeout, request).await;
+        self.metrics.answered(method, "Lease", start.elapsed());
+        let lease = || self.lease.clone();
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(RecordError::Api { lease: lease(), verb, error }),
+            Err(_) => Err(RecordError::Timeout { lease: lease(), verb, timeout }),
+        }
+    }
+}
+
+fn parameters() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}
+
+impl Seen {
+    fn holder(&self) -> Option<&str> {
+        self.lease.spec.as_ref()?.holder_identity.as_deref()
+    }
+}

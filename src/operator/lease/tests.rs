@@ -1,0 +1,145 @@
+use std::future::{pending, poll_fn};
+use std::task::Poll;
+
+use futures::poll;
+use tokio::sync::oneshot;
+
+use super::fence::Standing;
+use super::*;
+
+const ME: &str = "me";
+const HOUR: Duration = Duration::from_hours(1);
+
+fn observed(holder: Option<&str>, seconds: Option<u64>, since: Instant) -> Observation {
+    Observation { holder: holder.map(str::to_owned), duration: seconds.map(Duration::from_secs), since }
+}
+
+#[test]
+fn what_is_done_about_a_lease() {
+    let settings = LeaseSettings::default();
+    let since = Instant::now();
+    let after = |seconds| since + Duration::from_secs(seconds);
+    let wait = |seconds| Decision::Wait { holder: "other".to_owned(), until: after(seconds) };
+    let table = [
+        // Nobody holds it.
+        (None, 0, Decision::Create),
+        (Some(observed(None, None, since)), 0, Decision::TakeOver),
+        (Some(observed(Some(""), Some(15), since)), 0, Decision::TakeOver),
+        // It is ours, however old it is: nobody has taken it.
+        (Some(observed(Some(ME), Some(15), since)), 1, Decision::Renew),
+        (Some(observed(Some(ME), Some(15), since)), 3600, Decision::Renew),
+        // Somebody else's: until it has not changed for as long as its holder says, not as long as our settings do.
+        (Some(observed(Some("other"), Some(15), since)), 0, wait(15)),
+        (Some(observed(Some("other"), Some(15), since)), 14, wait(15)),
+        (Some(observed(Some("other"), Some(15), since)), 15, Decision::TakeOver),
+        (Some(observed(Some("other"), Some(60), since)), 16, wait(60)),
+        (Some(observed(Some("other"), Some(3), since)), 3, Decision::TakeOver),
+        // It does not say: our settings.
+        (Some(observed(Some("other"), None, since)), 14, wait(15)),
+        (Some(observed(Some("other"), None, since)), 15, Decision::TakeOver),
+        (Some(observed(Some("other"), Some(0), since)), 0, Decision::TakeOver),
+    ];
+    for (lease, seconds, expected) in table {
+        assert_eq!(
+            decide(lease.as_ref(), ME, after(seconds), &settings),
+            expected,
+            "{lease:?} after {seconds} s"
+        );
+    }
+    let mine_with_suffix = observed(Some("me_2"), Some(15), since);
+    assert!(matches!(decide(Some(&mine_with_suffix), ME, since, &settings), Decision::Wait { .. }));
+}
+
+#[test]
+fn the_announced_duration_is_never_shorter_than_the_own() {
+    let announced = |millis| {
+        LeaseSettings { duration: Duration::from_millis(millis), ..LeaseSettings::default() }
+            .announced_seconds()
+    };
+    assert_eq!([15_000, 14_001, 1, 1000].map(announced), [15, 15, 1, 1]);
+}
+
+#[test]
+fn when_a_write_may_be_sent() {
+    let now = Instant::now();
+    let table = [
+        (Standing::Candidate, false),
+        (Standing::LeaderUntil(now + Duration::from_nanos(1)), true),
+        (Standing::LeaderUntil(now), false),
+        (Standing::LeaderUntil(now.checked_sub(HOUR).unwrap()), false),
+        (Standing::Alone, true),
+        (Standing::Closed, false),
+    ];
+    for (standing, expected) in table {
+        assert_eq!(standing.allows(now), expected, "{standing:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_fence_says_when_the_process_leads() {
+    assert_eq!(Fence::open().leading().await, Ok(()));
+    let (standing, fence) = Fence::new();
+    let copy = fence.clone();
+    let mut leading = Box::pin(copy.leading());
+    assert_eq!(poll!(&mut leading), Poll::Pending);
+    assert_eq!(fence.check(), Err(NotLeader));
+    standing.send_replace(Standing::LeaderUntil(Instant::now() + HOUR));
+    assert_eq!(leading.await, Ok(()));
+    assert_eq!(fence.check(), Ok(()));
+    standing.send_replace(Standing::Closed);
+    assert_eq!(fence.check(), Err(NotLeader));
+    assert_eq!(fence.leading().await, Err(NotLeader));
+}
+
+#[tokio::test]
+async fn a_write_is_not_begun_while_the_fence_is_closed() {
+    let (standing, fence) = Fence::new();
+    for closed in [Standing::Candidate, Standing::LeaderUntil(Instant::now()), Standing::Closed] {
+        standing.send_replace(closed);
+        let write = async { panic!("sent") };
+        assert_eq!(fence.guard(write).await, Err::<(), _>(NotLeader), "{closed:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_outlives_a_renewal_and_not_the_lease() {
+    let (standing, fence) = Fence::new();
+    standing.send_replace(Standing::LeaderUntil(Instant::now() + HOUR));
+    let (answer, answered) = oneshot::channel();
+    let mut write = Box::pin(fence.guard(answered));
+    assert!(poll!(&mut write).is_pending());
+    standing.send_replace(Standing::LeaderUntil(Instant::now() + 2 * HOUR));
+    assert!(poll!(&mut write).is_pending());
+    answer.send("written").unwrap();
+    assert_eq!(write.await, Ok(Ok("written")));
+
+    let mut write = Box::pin(fence.guard(pending::<()>()));
+    assert!(poll!(&mut write).is_pending());
+    standing.send_replace(Standing::Closed);
+    assert_eq!(write.await, Err(NotLeader));
+}
+
+#[tokio::test]
+async fn a_write_is_given_up_when_the_lease_runs_out() {
+    let (standing, fence) = Fence::new();
+    standing.send_replace(Standing::LeaderUntil(Instant::now() + Duration::from_millis(20)));
+    assert_eq!(fence.guard(pending::<()>()).await, Err(NotLeader));
+}
+
+#[tokio::test]
+async fn a_write_that_was_begun_does_not_go_on_behind_a_closed_fence() {
+    let (standing, fence) = Fence::new();
+    standing.send_replace(Standing::LeaderUntil(Instant::now() + HOUR));
+    let mut steps = 0;
+    let write = poll_fn(|_| {
+        steps += 1;
+        Poll::<()>::Pending
+    });
+    let mut guarded = Box::pin(fence.guard(write));
+    assert!(poll!(&mut guarded).is_pending());
+    // As after a pause: the time is over, and nothing has told anybody yet.
+    standing.send_replace(Standing::LeaderUntil(Instant::now()));
+    assert_eq!(poll!(&mut guarded), Poll::Ready(Err(NotLeader)));
+    drop(guarded);
+    assert_eq!(steps, 1);
+}

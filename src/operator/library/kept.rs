@@ -1,0 +1,36 @@
+//! What is kept in memory up to a number: what was not asked for the longest goes first.
+
+use std::collections::BTreeMap;
+
+/// Values by key, at most so many.
+#[derive(Debug)]
+pub(super) struct Kept<K, V> {
+    most: usize,
+    /// With the number of the access that was the last.
+    values: BTreeMap<K, (u64, V)>,
+    accesses: u64,
+}
+
+impl<K: Ord + Clone, V: Clone> Kept<K, V> {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, values: BTreeMap::new(), accesses: 0 }
+    }
+
+    pub(super) fn get(&mut self, key: &K) -> Option<V> {
+        self.accesses += 1;
+        let (access, value) = self.values.get_mut(key)?;
+        *access = self.accesses;
+        Some(value.clone())
+    }
+
+    pub(super) fn insert(&mut self, key: K, value: V) {
+        self.accesses += 1;
+        self.values.insert(key, (self.accesses, value));
+        if self.values.len() > self.most {
+            let oldest = self.values.iter().min_by_key(|(_, (access, _))| *access);
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                self.values.remove(&oldest);
+            }
+        }
+    }
+}

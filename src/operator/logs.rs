@@ -1,0 +1,99 @@
+//! What the operator says, on standard error.
+//!
+//! Spans carry what a line is about (`cluster`, `addon`, `release`, `stack`); their fields are part of every line within
+//! them, in both encodings and at every level.
+
+use std::io::{self, IsTerminal as _};
+
+use clap::ValueEnum;
+use tracing::level_filters::LevelFilter;
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::filter::{FilterFn, filter_fn};
+use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::registry;
+use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
+
+/// How much is said, in the words of Flux's controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogLevel {
+    /// Everything, that of libraries included
+    Trace,
+    /// Every decision and every write
+    Debug,
+    /// What changes
+    Info,
+    /// What fails
+    Error,
+}
+
+/// The form of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogEncoding {
+    /// One object per line, for programs
+    Json,
+    /// Text for people
+    Console,
+}
+
+/// What is logged, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    /// How much.
+    pub level: LogLevel,
+    /// In which form.
+    pub encoding: LogEncoding,
+}
+
+impl LogLevel {
+    /// What is logged of stackflux itself.
+    fn own(self) -> LevelFilter {
+        match self {
+            Self::Trace => LevelFilter::TRACE,
+            Self::Debug => LevelFilter::DEBUG,
+            Self::Info => LevelFilter::INFO,
+            Self::Error => LevelFilter::ERROR,
+        }
+    }
+
+    /// What is logged of the libraries. Each failed request is an error to them, without saying what it was about; all
+    /// that fails is told by us, with that.
+    fn libraries(self) -> LevelFilter {
+        match self {
+            Self::Trace => LevelFilter::TRACE,
+            Self::Debug => LevelFilter::WARN,
+            Self::Info | Self::Error => LevelFilter::OFF,
+        }
+    }
+
+    fn filter(self) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
+        let (own, libraries) = (self.own(), self.libraries());
+        let crate_name = env!("CARGO_CRATE_NAME");
+        filter_fn(move |metadata| {
+            let is_own = metadata.target().split("::").next() == Some(crate_name);
+            // A span is no line: it is kept at every level so that the lines in it have its fields.
+            let wanted = if is_own { own } else { libraries };
+            (is_own && metadata.is_span()) || *metadata.level() <= wanted
+        })
+    }
+}
+
+/// Logs to standard error from now on. An error when somebody else has set where this process logs to.
+pub fn start(settings: LogSettings) -> Result<(), TryInitError> {
+    subscriber(settings, io::stderr, io::stderr().is_terminal()).try_init()
+}
+
+fn subscriber<W>(settings: LogSettings, writer: W, colours: bool) -> impl Subscriber + Send + Sync
+where
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    let lines = fmt::layer().with_writer(writer);
+    let lines = match settings.encoding {
+        LogEncoding::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
+        LogEncoding::Console => lines.with_ansi(colours).with_target(false).boxed(),
+    };
+    registry().with(lines.with_filter(settings.level.filter()))
+}
+
+#[cfg(test)]
+mod tests;

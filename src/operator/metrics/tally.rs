@@ -1,0 +1,38 @@
+//! Gauges that count over all objects what each of them has last reported.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+
+use super::Queue;
+
+/// A gauge per label set. Each object's part is remembered, so that a new report takes the place of the one before and
+/// an object that goes leaves nothing behind.
+pub(super) struct Tally<Labels> {
+    gauges: Family<Labels, Gauge>,
+    reported: Mutex<BTreeMap<(Queue, String), Vec<Labels>>>,
+}
+
+impl<Labels: Clone + Debug + Eq + Hash> Tally<Labels> {
+    pub(super) fn new(gauges: Family<Labels, Gauge>) -> Self {
+        Self { gauges, reported: Mutex::default() }
+    }
+
+    /// Each item counts one.
+    pub(super) fn set(&self, queue: Queue, key: &str, items: impl IntoIterator<Item = Labels>) {
+        let items: Vec<Labels> = items.into_iter().collect();
+        let key = (queue, key.to_owned());
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        for item in &items {
+            self.gauges.get_or_create(item).inc();
+        }
+        let before = if items.is_empty() { reported.remove(&key) } else { reported.insert(key, items) };
+        for item in before.into_iter().flatten() {
+            self.gauges.get_or_create(&item).dec();
+        }
+    }
+}

@@ -1,0 +1,89 @@
+use super::*;
+
+struct Failed(Class);
+
+impl Classify for Failed {
+    fn class(&self) -> Class {
+        self.0
+    }
+
+    fn reason(&self) -> &'static str {
+        "SourceUnreadable"
+    }
+}
+
+/// Whether the text has exactly this line.
+fn assert_has(metrics: &Metrics, lines: &[&str]) {
+    let text = metrics.text().unwrap();
+    for line in lines {
+        assert!(text.lines().any(|found| found == *line), "no line {line} in:\n{text}");
+    }
+}
+
+#[test]
+fn what_happened_is_counted() {
+    let metrics = Metrics::new();
+    let took = Duration::from_millis(30);
+    metrics.reconciled(Queue::Cluster, Ok(()), took);
+    metrics.reconciled(Queue::Cluster, Ok(()), took);
+    metrics.reconciled(Queue::ClusterStack, Err(&Failed(Class::Transient)), took);
+    metrics.reconciled(Queue::ClusterStack, Err(&Failed(Class::Terminal)), took);
+    metrics.wrote(Verb::Apply, "HelmRelease", Written::Changed);
+    metrics.wrote(Verb::Delete, "HelmRelease", Written::Fenced);
+    metrics.skipped("HelmRelease");
+    metrics.queued(Queue::Cluster, 3);
+    metrics.answered(Verb::Get, "Lease", Duration::from_secs(2));
+    metrics.clone().leads(true);
+    assert_has(
+        &metrics,
+        &[
+            concat!("stackflux_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
+            r#"stackflux_reconciles_total{kind="Cluster",outcome="success",reason=""} 2"#,
+            r#"stackflux_reconciles_total{kind="ClusterStack",outcome="transient",reason="SourceUnreadable"} 1"#,
+            r#"stackflux_reconciles_total{kind="ClusterStack",outcome="terminal",reason="SourceUnreadable"} 1"#,
+            r#"stackflux_reconcile_duration_seconds_count{queue="Cluster"} 2"#,
+            r#"stackflux_reconcile_duration_seconds_bucket{le="0.025",queue="Cluster"} 0"#,
+            r#"stackflux_reconcile_duration_seconds_bucket{le="0.05",queue="Cluster"} 2"#,
+            r#"stackflux_writes_total{kind="HelmRelease",verb="apply",result="changed"} 1"#,
+            r#"stackflux_writes_total{kind="HelmRelease",verb="delete",result="fenced"} 1"#,
+            r#"stackflux_skipped_writes_total{kind="HelmRelease"} 1"#,
+            r#"stackflux_queue_depth{queue="Cluster"} 3"#,
+            r#"stackflux_api_request_duration_seconds_sum{verb="get",kind="Lease"} 2.0"#,
+            "stackflux_leader 1",
+            "# UNIT stackflux_reconcile_duration_seconds seconds",
+            "# EOF",
+        ],
+    );
+    metrics.leads(false);
+    assert_has(&metrics, &["stackflux_leader 0"]);
+}
+
+#[test]
+fn what_an_object_finds_takes_the_place_of_what_it_found_before() {
+    let metrics = Metrics::new();
+    let (applied, pending) = (Verdict::Applied { drifted: false }, Verdict::Pending);
+    let find = |key: &str, verdicts: &[&Verdict], holds: &[Reason]| {
+        let verdicts = verdicts.iter().map(|verdict| ("HelmRelease", *verdict));
+        metrics.found(Queue::Cluster, key, verdicts, holds.iter().copied());
+    };
+    let counts = |applied, pending, paused| {
+        let line = |verdict, count: u8| {
+            format!("stackflux_objects{{kind=\"HelmRelease\",verdict=\"{verdict}\"}} {count}")
+        };
+        let holds = format!("stackflux_holds{{reason=\"Paused\"}} {paused}");
+        let lines = [line("Applied", applied), line("Pending", pending), holds];
+        assert_has(&metrics, &lines.each_ref().map(String::as_str));
+    };
+    find("demo/one", &[&applied, &pending], &[]);
+    find("demo/two", &[&pending], &[Reason::Paused]);
+    counts(1, 2, 1);
+    find("demo/one", &[&applied, &applied], &[Reason::Paused]);
+    counts(2, 1, 2);
+    // Another queue's object of the same key is another object.
+    metrics.forgot(Queue::ClusterStack, "demo/one");
+    counts(2, 1, 2);
+    metrics.forgot(Queue::Cluster, "demo/one");
+    counts(0, 1, 1);
+    metrics.forgot(Queue::Cluster, "demo/two");
+    counts(0, 0, 0);
+}

@@ -1,0 +1,180 @@
+//! What the caches hold, and by what it is found.
+
+use std::borrow::Cow;
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use kube::api::PartialObjectMeta;
+use kube::core::{ApiResource, DynamicResourceScope};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use super::cache::{Cached, Key};
+use super::release::provider_reference;
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::foreign::capi::{Cluster, ObjectReference};
+use crate::foreign::flux::observed::{Observed, ObservedKind};
+
+/// A Cluster in whatever version the API server prefers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterObject {
+    metadata: ObjectMeta,
+    /// The Cluster.
+    pub cluster: Cluster,
+}
+
+/// An object that a Cluster refers to: whole, or only its metadata while no values template reads more of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelatedObject {
+    metadata: ObjectMeta,
+    /// The object.
+    pub value: Value,
+}
+
+impl RelatedObject {
+    /// An object of which nothing but the metadata is known.
+    #[must_use]
+    pub fn bare(mut metadata: ObjectMeta, kind: &ApiResource) -> Self {
+        metadata.managed_fields = None;
+        let value = json!({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata});
+        Self { metadata, value }
+    }
+}
+
+/// Metadata out of an object, which loses its `managedFields`: nobody reads them, and they are half of it.
+fn metadata<E: serde::de::Error>(object: &mut Value) -> Result<ObjectMeta, E> {
+    let Some(metadata) = object.get_mut("metadata") else { return Err(E::missing_field("metadata")) };
+    if let Value::Object(fields) = metadata {
+        fields.remove("managedFields");
+    }
+    ObjectMeta::deserialize(&*metadata).map_err(E::custom)
+}
+
+impl<'de> Deserialize<'de> for ClusterObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut object = Value::deserialize(deserializer)?;
+        let metadata = metadata(&mut object)?;
+        let cluster = Cluster::new(object).map_err(D::Error::custom)?;
+        Ok(Self { metadata, cluster })
+    }
+}
+
+impl<'de> Deserialize<'de> for RelatedObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut value = Value::deserialize(deserializer)?;
+        let metadata = metadata(&mut value)?;
+        Ok(Self { metadata, value })
+    }
+}
+
+macro_rules! dynamic_resource {
+    ($($kind:ty),*) => {
+        $(impl Resource for $kind {
+            type DynamicType = ApiResource;
+            type Scope = DynamicResourceScope;
+
+            fn kind(of: &ApiResource) -> Cow<'_, str> {
+                of.kind.as_str().into()
+            }
+
+            fn group(of: &ApiResource) -> Cow<'_, str> {
+                of.group.as_str().into()
+            }
+
+            fn version(of: &ApiResource) -> Cow<'_, str> {
+                of.version.as_str().into()
+            }
+
+            fn plural(of: &ApiResource) -> Cow<'_, str> {
+                of.plural.as_str().into()
+            }
+
+            fn meta(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+
+            fn meta_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        })*
+    };
+}
+dynamic_resource!(ClusterObject, RelatedObject);
+
+/// By what objects are found in caches.
+pub mod term {
+    use super::{Key, ObjectReference};
+
+    /// The Clusters of a class.
+    #[must_use]
+    pub fn class(namespace: &str, class: &str) -> String {
+        format!("class/{namespace}/{class}")
+    }
+
+    /// The Clusters of a namespace that refer to an object.
+    #[must_use]
+    pub fn refers_to(namespace: &str, object: &ObjectReference) -> String {
+        format!("refers/{namespace}/{}/{}/{}", object.group, object.kind, object.name)
+    }
+
+    /// What an object of ours owns.
+    #[must_use]
+    pub fn owned_by(kind: &str, owner: &Key) -> String {
+        format!("owner/{kind}/{owner}")
+    }
+}
+
+impl Cached for ClusterObject {
+    fn terms(&self) -> Vec<String> {
+        let namespace = self.cluster.namespace().as_str();
+        let class = self.cluster.class().map(|class| term::class(&class.namespace, &class.name));
+        let references = [self.cluster.control_plane_ref(), self.cluster.infrastructure_ref()];
+        let references = references.into_iter().flatten().map(|object| term::refers_to(namespace, &object));
+        class.into_iter().chain(references).collect()
+    }
+}
+
+impl Cached for RelatedObject {}
+
+impl Cached for PartialObjectMeta<Namespace> {}
+
+impl Cached for ClusterStack {
+    fn terms(&self) -> Vec<String> {
+        let template = self.spec.provider_ref.as_ref();
+        template.map(|template| provider_object(self, template)).into_iter().collect()
+    }
+}
+
+impl Cached for ClusterStackRelease {
+    fn terms(&self) -> Vec<String> {
+        let object = self.spec.provider_ref.as_ref();
+        owners(self).into_iter().chain(object.map(|object| provider_object(self, object))).collect()
+    }
+}
+
+/// The provider's object or template that an object refers to.
+fn provider_object(of: &impl Resource, reference: &k8s_openapi::api::core::v1::ObjectReference) -> String {
+    let namespace = reference.namespace.as_ref().or(of.meta().namespace.as_ref());
+    term::refers_to(namespace.map(String::as_str).unwrap_or_default(), &provider_reference(reference))
+}
+
+impl Cached for ClusterAddon {
+    fn terms(&self) -> Vec<String> {
+        owners(self)
+    }
+}
+
+impl<Status: ObservedKind> Cached for Observed<Status> {
+    fn terms(&self) -> Vec<String> {
+        owners(self)
+    }
+}
+
+/// The owners of an object, which are in its own namespace.
+fn owners(object: &impl Resource) -> Vec<String> {
+    let namespace = object.meta().namespace.as_deref().unwrap_or_default();
+    let owners = object.meta().owner_references.iter().flatten();
+    owners.map(|owner| term::owned_by(&owner.kind, &Key::new(namespace, &owner.name))).collect()
+}

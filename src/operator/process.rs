@@ -1,0 +1,173 @@
+//! The life of the process: what every part of the operator needs is made here, and taken down again in order.
+//!
+//! ```text
+//! client ─ health and metrics servers ─ Lease ─▶ controllers
+//!                                                   │ SIGTERM, SIGINT
+//!           exit 0 ◀─ Lease given back ◀─ what is under way is finished
+//! ```
+//! A lost Lease ends the process at once and with an error: another operator writes now, or soon will.
+
+use std::future::Future;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::time::Duration;
+
+use kube::Client;
+use tracing::{error, info, warn};
+
+use super::client::{self, ConnectError};
+use super::health::{Readiness, ServeError, serve_health, serve_metrics};
+use super::lease::{Candidate, Fence, Holding, LeaseError};
+use super::metrics::Metrics;
+use super::settings::Settings;
+use super::shutdown::{self, Ender, Shutdown};
+use crate::names::{NameError, Namespace};
+use crate::release::Digest;
+
+/// The name of the Lease.
+const LEASE: &str = "stackflux-leader-election";
+/// How long running reconciles have to finish. Kubernetes kills after 30 seconds unless told otherwise, and the Lease is
+/// to be given back before that.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// What the controllers run with.
+#[derive(Clone)]
+pub struct Process {
+    /// What the operator was told.
+    pub settings: Settings,
+    /// The management cluster.
+    pub client: Client,
+    /// The namespace that the operator runs in.
+    pub namespace: Namespace,
+    /// What every write has to pass. Queues are worked on once it says that this process leads.
+    pub fence: Fence,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// What is waited for. The controllers say when all of it is known: [`Readiness::started`].
+    pub readiness: Readiness,
+    /// When to take no new work any more.
+    pub shutdown: Shutdown,
+}
+
+/// Why the process ended, other than in good order.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// The management cluster is not known.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The namespace of the kubeconfig's context or of the Pod has no valid name.
+    #[error("the namespace to run in is not known: {0}; name it with --runtime-namespace")]
+    Namespace(#[from] NameError),
+    /// An address is taken.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The Lease is lost.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// Signals cannot be waited for.
+    #[error("cannot wait for signals: {0}")]
+    Signals(#[from] io::Error),
+    /// The controllers ended though nobody asked them to.
+    #[error("the controllers ended by themselves")]
+    ControllersEnded,
+}
+
+/// Runs the operator until a signal ends it. `controllers` gets what it needs and runs until the shutdown has begun and
+/// what was under way then is finished. An error is logged before it is returned.
+pub async fn run<Controllers, Running>(
+    settings: Settings,
+    controllers: Controllers,
+) -> Result<(), ProcessError>
+where
+    Controllers: FnOnce(Process) -> Running,
+    Running: Future<Output = ()>,
+{
+    info!(version = env!("CARGO_PKG_VERSION"), "stackflux starts");
+    let (ender, shutdown) = Ender::new();
+    let outcome = match start(settings, shutdown).await {
+        Ok((process, holding)) => supervise(controllers(process), holding, &ender).await,
+        Err(error) => Err(error),
+    };
+    outcome.inspect_err(|error| error!("{error}"))
+}
+
+/// Makes all that the controllers need.
+async fn start(settings: Settings, shutdown: Shutdown) -> Result<(Process, Option<Holding>), ProcessError> {
+    let (client, default_namespace) = client::connect(&settings.access).await?;
+    let namespace = match &settings.runtime_namespace {
+        Some(namespace) => namespace.clone(),
+        None => default_namespace.parse()?,
+    };
+    let (metrics, readiness) = (Metrics::new(), Readiness::starting());
+    serve_health(&settings.health_addr, readiness.clone()).await?;
+    serve_metrics(&settings.metrics_addr, metrics.clone()).await?;
+    let (fence, holding) = match settings.election {
+        None => {
+            metrics.leads(true);
+            warn!("no leader election: there must be no other operator");
+            (Fence::open(), None)
+        }
+        Some(election) => {
+            let name = lease_name(settings.watch.label_selector.as_deref());
+            let candidate =
+                Candidate::new(client.clone(), &namespace, &name, identity(), election, metrics.clone());
+            let (fence, holding) = candidate.start();
+            (fence, Some(holding))
+        }
+    };
+    Ok((Process { settings, client, namespace, fence, metrics, readiness, shutdown }, holding))
+}
+
+/// Runs the controllers until a signal or a lost Lease ends them.
+async fn supervise(
+    controllers: impl Future<Output = ()>,
+    mut holding: Option<Holding>,
+    ender: &Ender,
+) -> Result<(), ProcessError> {
+    let mut controllers = Box::pin(controllers);
+    tokio::select! {
+        () = &mut controllers => return Err(ProcessError::ControllersEnded),
+        lost = lost(&mut holding) => return Err(lost.into()),
+        asked = shutdown::asked_to_end() => asked?,
+    }
+    ender.end();
+    tokio::select! {
+        lost = lost(&mut holding) => return Err(lost.into()),
+        finished = tokio::time::timeout(GRACE, &mut controllers) => if finished.is_err() {
+            warn!("what was under way did not finish within {GRACE:?}; it is given up");
+        },
+    }
+    drop(controllers);
+    if let Some(holding) = holding {
+        // The others take over without it as well, only later.
+        holding.release().await.unwrap_or_else(|error| warn!("{error}"));
+    }
+    info!("stackflux ends");
+    Ok(())
+}
+
+async fn lost(holding: &mut Option<Holding>) -> LeaseError {
+    match holding {
+        Some(holding) => holding.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The name of the Lease. Operators that look at different objects do not exclude each other; Flux's controllers add a
+/// digest of the selector for the same reason.
+fn lease_name(label_selector: Option<&str>) -> String {
+    let Some(selector) = label_selector else { return LEASE.to_owned() };
+    format!("{LEASE}-{}", Digest::of_bytes(selector.as_bytes()).short())
+}
+
+/// A name of this process that no other has: the host's (in a Pod, the Pod's) and a random number.
+fn identity() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let host = host.or_else(|_| std::env::var("HOSTNAME")).unwrap_or_else(|_| "unknown".to_owned());
+    // Its key comes from the operating system's source of randomness.
+    let random = RandomState::new().hash_one(std::process::id());
+    format!("{}_{random:016x}", host.trim())
+}
+
+#[cfg(test)]
+mod tests;

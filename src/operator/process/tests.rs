@@ -1,0 +1,25 @@
+use super::*;
+
+#[test]
+fn operators_of_different_shards_have_different_leases() {
+    let names = [None, Some("shard=a"), Some("shard=b")].map(lease_name);
+    assert_eq!(names[0], LEASE);
+    assert!(names[1].starts_with(LEASE) && names[2].starts_with(LEASE));
+    assert!(names[1] != names[2] && names[1] != names[0]);
+    assert_eq!(names[1], lease_name(Some("shard=a")));
+    assert!(names[1].parse::<crate::names::ObjectName>().is_ok());
+}
+
+#[test]
+fn two_identities_on_one_host_differ() {
+    let (one, two) = (identity(), identity());
+    assert_ne!(one, two);
+    assert_eq!(one.split('_').next(), two.split('_').next());
+}
+
+#[tokio::test]
+async fn controllers_that_end_by_themselves_are_a_failure() {
+    let (ender, _shutdown) = Ender::new();
+    let outcome = supervise(std::future::ready(()), None, &ender).await;
+    assert!(matches!(outcome, Err(ProcessError::ControllersEnded)), "{outcome:?}");
+}

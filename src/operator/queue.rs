@@ -1,0 +1,153 @@
+//! A queue of keys: each is reconciled by one task at a time, and again when something happened meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::hash::Hash;
+use std::pin::pin;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use futures::StreamExt as _;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::stream::FuturesUnordered;
+use jiff::{SignedDuration, Timestamp};
+use kube::runtime::scheduler::{ScheduleRequest, scheduler};
+use tokio::time::Instant;
+
+/// The shortest and the longest pause after a failure; each further one doubles it, with jitter.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_mins(1));
+
+/// What follows a reconcile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing until something happens.
+    Await,
+    /// Once more after this time, if nothing happens before.
+    After(Duration),
+    /// It failed: once more after a pause that grows with each failure of this key.
+    Retry,
+}
+
+impl Next {
+    /// What follows where two things are waited for. A failure comes before both.
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Retry, _) | (_, Self::Retry) => Self::Retry,
+            (Self::Await, next) | (next, Self::Await) => next,
+            (Self::After(one), Self::After(other)) => Self::After(one.min(other)),
+        }
+    }
+}
+
+/// Once more at this time, which is a little later than the limit that it stands for.
+#[must_use]
+pub fn at(limit: Timestamp, now: Timestamp) -> Next {
+    let left = limit.duration_since(now).max(SignedDuration::ZERO).unsigned_abs();
+    Next::After(left.saturating_add(Duration::from_millis(10)))
+}
+
+/// Where keys are put that something happened to.
+#[derive(Debug)]
+pub struct Trigger<K>(UnboundedSender<ScheduleRequest<K>>);
+
+impl<K> Clone for Trigger<K> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K> Trigger<K> {
+    /// Reconciles the key as soon as there is room.
+    pub fn now(&self, key: K) {
+        self.after(key, Duration::ZERO);
+    }
+
+    /// Reconciles the key after this time at the latest.
+    pub fn after(&self, key: K, delay: Duration) {
+        // Without a receiver the process is about to end.
+        _ = self.0.unbounded_send(ScheduleRequest { message: key, run_at: Instant::now() + delay });
+    }
+}
+
+/// Keys on their way to a [`run`].
+pub type Requests<K> = UnboundedReceiver<ScheduleRequest<K>>;
+
+/// A queue's two ends.
+#[must_use]
+pub fn queue<K>() -> (Trigger<K>, Requests<K>) {
+    let (sender, receiver) = unbounded();
+    (Trigger(sender), receiver)
+}
+
+/// What a queue tells about itself.
+pub trait Depth {
+    /// How many keys are being reconciled now.
+    fn running(&self, count: usize);
+}
+
+/// Reconciles keys until `stop` is done, at most `concurrent` at a time; then waits for those that are running.
+pub async fn run<K, F>(
+    requests: Requests<K>,
+    trigger: Trigger<K>,
+    concurrent: usize,
+    stop: impl Future<Output = ()>,
+    depth: impl Depth,
+    reconcile: impl Fn(K) -> F,
+) where
+    K: Ord + Hash + Clone,
+    F: Future<Output = Next>,
+{
+    let mut pending = pin!(scheduler(requests));
+    let mut stop = pin!(stop);
+    let mut running = FuturesUnordered::new();
+    let (mut failing, mut busy) = (BTreeMap::new(), BTreeSet::new());
+    loop {
+        let has_room = busy.len() < concurrent;
+        let next = async { pending.as_mut().hold_unless(|key| has_room && !busy.contains(key)).next().await };
+        tokio::select! {
+            biased;
+            () = &mut stop => break,
+            Some((key, next)) = running.next(), if !running.is_empty() => {
+                busy.remove(&key);
+                settle(&mut failing, &trigger, key, next);
+            }
+            key = next => {
+                let Some(key): Option<K> = key else { break };
+                busy.insert(key.clone());
+                let reconciled = reconcile(key.clone());
+                running.push(async move { (key, reconciled.await) });
+            }
+        }
+        depth.running(busy.len());
+    }
+    while running.next().await.is_some() {}
+}
+
+/// Schedules what follows a reconcile. `failing` holds the pauses of the keys that failed last.
+fn settle<K: Ord + Clone>(
+    failing: &mut BTreeMap<K, ExponentialBackoff>,
+    trigger: &Trigger<K>,
+    key: K,
+    next: Next,
+) {
+    match next {
+        Next::Await => _ = failing.remove(&key),
+        Next::After(delay) => {
+            failing.remove(&key);
+            trigger.after(key, delay);
+        }
+        Next::Retry => {
+            let pauses = failing.entry(key.clone()).or_insert_with(pauses);
+            trigger.after(key, pauses.next().unwrap_or(BACKOFF.1));
+        }
+    }
+}
+
+fn pauses() -> ExponentialBackoff {
+    let builder = ExponentialBuilder::default().with_min_delay(BACKOFF.0).with_max_delay(BACKOFF.1);
+    builder.without_max_times().with_jitter().build()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! How a reconcile ends.
+
+use std::fmt;
+use std::time::Duration;
+
+use tracing::warn;
+
+use super::cache::Key;
+use super::metrics::{Metrics, Queue};
+use super::queue::Next;
+use crate::error::{Class, Classify};
+use crate::plan::PlanError;
+use crate::sink::cluster::RequestError;
+
+/// Why a reconcile could not be finished. What waits for something or is wrong with an input is no error: it is in the
+/// status.
+#[derive(Debug)]
+pub enum ReconcileError {
+    /// A request to the API server failed.
+    Request(RequestError),
+    /// There is no plan.
+    Plan(PlanError),
+}
+
+impl From<RequestError> for ReconcileError {
+    fn from(error: RequestError) -> Self {
+        Self::Request(error)
+    }
+}
+
+impl From<PlanError> for ReconcileError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+impl fmt::Display for ReconcileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(error) => error.fmt(f),
+            Self::Plan(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReconcileError {}
+
+impl Classify for ReconcileError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Request(error) => error.class(),
+            Self::Plan(_) => Class::Terminal,
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Request(error) => error.reason(),
+            Self::Plan(_) => "PlanFailed",
+        }
+    }
+}
+
+/// What follows a reconcile that ended like this; counted and logged.
+pub fn ended(
+    queue: Queue,
+    key: &Key,
+    result: Result<Next, ReconcileError>,
+    took: Duration,
+    metrics: &Metrics,
+) -> Next {
+    match result {
+        Ok(next) => {
+            metrics.reconciled(queue, Ok(()), took);
+            next
+        }
+        Err(error) => {
+            metrics.reconciled(queue, Err(&error), took);
+            warn!(%key, reason = error.reason(), "{error}");
+            if error.class() == Class::Transient { Next::Retry } else { Next::Await }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! One `ClusterStackRelease`: read the release, deliver its sources, node images and cluster class, prepare it for its
+//! Clusters, look at what became of all that, say so.
+
+mod content;
+mod inventory;
+mod objects;
+mod provider;
+mod tear_down;
+pub(super) mod users;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use tracing::{debug, info};
+
+use super::cache::{Change, Key};
+use super::events;
+use super::metrics::Queue;
+use super::queue::Next;
+use super::reconcile::ReconcileError;
+use super::request;
+use super::world::{Preparation, Prepared, World};
+use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
+use crate::foreign::flux::observed::{GitRepositoryStatus, HelmReleaseStatus, ObservedKind as _};
+use crate::gate::Hold;
+use crate::inputs::stack::Stack;
+use crate::inputs::{ReleaseInputs, content::Contents};
+use crate::names::ReleaseName;
+use crate::plan::{self, Step};
+use crate::release::Release;
+use crate::rollup::{
+    ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report, Usage, cluster_stack_release, ready_of,
+};
+use crate::sink::cluster::RequestError;
+use content::Content;
+use tear_down::Course;
+
+pub(super) use content::first_error;
+pub(super) use provider::reference as provider_reference;
+
+/// How many Clusters that use a release are remembered.
+const FEW: usize = 5;
+
+/// Reconciles the release of that key.
+pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
+    let Ok(name) = key.name.parse::<ReleaseName>() else {
+        debug!("not the name of a release: not written by us");
+        return Ok(Next::Await);
+    };
+    let Some(object) = world.caches.releases.get(key) else {
+        world.prepare(key, &name.class_name(), None);
+        world.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
+        return Ok(Next::Await);
+    };
+    let owner = stack_of(world, &object);
+    let stays = match course(world, &object, &name, owner.as_deref()).await? {
+        Course::Goes(next) => return Ok(next),
+        Course::Stays(hold) => hold,
+    };
+    let Some(owner) = owner else {
+        debug!("its ClusterStack is not there, or another operator's");
+        return Ok(Next::Await);
+    };
+    let subject = Subject { world, object: &object, name: &name, owner: &owner, stays };
+    let stack = match world.stack(&owner) {
+        Ok(stack) => stack,
+        Err(error) => {
+            let reason = error.reason().as_str();
+            let report = Report::new(ConditionStatus::False, reason, &error.to_string());
+            return subject.unusable(report).await;
+        }
+    };
+    match content::of(world, &object, &owner, &stack, &name).await {
+        Content::NotYet => Ok(Next::Await),
+        Content::Unusable(report) => subject.unusable(report).await,
+        Content::Unread(report) => subject.unread(report).await,
+        Content::Usable { release, contents, mutated } => {
+            subject.usable(Known { stack, release, contents, mutated }).await
+        }
+    }
+}
+
+/// Whether the release goes. One that stays, stays for a reason or for none.
+async fn course(
+    world: &World,
+    object: &ClusterStackRelease,
+    name: &ReleaseName,
+    owner: Option<&ClusterStack>,
+) -> Result<Course, ReconcileError> {
+    let is_retiring = object.annotations().contains_key(labels::RETIRING_SINCE);
+    if object.metadata.deletion_timestamp.is_none() {
+        let shared = if is_retiring { tear_down::shared(world, object).await? } else { None };
+        return Ok(Course::Stays(shared));
+    }
+    // The ClusterStack of another operator is not in the cache, and so not ours to look after.
+    if owner.is_none() && is_stack_there(world, object).await? {
+        return Ok(Course::Stays(None));
+    }
+    Ok(tear_down::tear_down(world, object, name, owner).await?)
+}
+
+/// Whether the `ClusterStack` of a release is there, as the API server says now.
+async fn is_stack_there(world: &World, object: &ClusterStackRelease) -> Result<bool, RequestError> {
+    let namespace = object.namespace().unwrap_or_default();
+    let owner = object.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
+    let Some(owner) = owner else { return Ok(false) };
+    let found: Option<ClusterStack> = world.api.get(&Key::new(&namespace, &owner.name)).await?;
+    Ok(found.is_some_and(|found| found.uid().as_ref() == Some(&owner.uid)))
+}
+
+/// The release that is reconciled.
+struct Subject<'a> {
+    world: &'a World,
+    object: &'a ClusterStackRelease,
+    name: &'a ReleaseName,
+    owner: &'a ClusterStack,
+    /// Why it does not go although it should.
+    stays: Option<Hold>,
+}
+
+/// A release whose content is known, with where all of it comes from.
+struct Known {
+    stack: Stack,
+    release: Arc<Release>,
+    contents: Contents,
+    mutated: Option<String>,
+}
+
+/// The `ClusterStack` that a release belongs to.
+fn stack_of(world: &World, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
+    let namespace = object.namespace().unwrap_or_default();
+    let mut owners = object.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
+    let owner = owners.next()?;
+    let stack = world.caches.stacks.get(&Key::new(&namespace, &owner.name))?;
+    (stack.uid().as_ref() == Some(&owner.uid)).then_some(stack)
+}
+
+impl Subject<'_> {
+    /// Delivers what the gates let through, and prepares the release for its Clusters.
+    async fn usable(&self, known: Known) -> Result<Next, ReconcileError> {
+        let (world, object) = (self.world, self.object);
+        let inputs =
+            ReleaseInputs { stack: &known.stack, release: &known.release, contents: &known.contents };
+        let plan = plan::release(&inputs)?;
+        let writes = !self.owner.spec.suspend;
+        if writes {
+            self.forward().await?;
+        }
+        let delivery = objects::Delivery { world, object, inputs: &inputs, writes };
+        let mut facts = {
+            let _alone = world.sources.lock().await;
+            delivery.step(&plan, Step::Sources).await?
+        };
+        facts.extend(delivery.step(&plan, Step::NodeImages).await?);
+        let provider = provider::ready(world, object, self.owner, writes).await?;
+        let class = delivery.kept(&plan, Step::ClusterClass);
+        // A class that is there stays as planned, whatever its images do later.
+        let class_hold = class_hold(&facts, &provider).filter(|_| class.is_empty());
+        facts.extend(match class_hold {
+            Some(_) => class,
+            None => delivery.step(&plan, Step::ClusterClass).await?,
+        });
+        let versions = objects::versions(world, &inputs);
+        let content = ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() };
+        let facts = ReleaseFacts { provider, class_hold, ..self.facts(content, facts) };
+        let (ready, next) = write_status(world, object, facts).await?;
+        let prepared = Prepared {
+            stack_key: Key::of(self.owner),
+            suspended: self.owner.spec.suspend,
+            allowed_deletions: self.owner.annotations().get(labels::PRUNE).cloned(),
+            ready,
+            stack: known.stack,
+            release: known.release,
+            contents: known.contents,
+            versions,
+        };
+        let prepared = Preparation::Usable(Arc::new(prepared));
+        world.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
+        Ok(next)
+    }
+
+    /// Tells that a release cannot be used. What was made of it stays as it is.
+    async fn unusable(&self, report: Report) -> Result<Next, ReconcileError> {
+        let (world, object) = (self.world, self.object);
+        let provider = provider::ready(world, object, self.owner, false).await?;
+        let facts = self.facts(ContentFacts::Unusable(report), objects::as_they_are(world, object));
+        let (ready, next) = write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
+        let prepared = Preparation::Unusable(ready);
+        world.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
+        Ok(next)
+    }
+
+    /// Tells that a release cannot be read at present. All that was known of it stays, and so do its Clusters.
+    async fn unread(&self, report: Report) -> Result<Next, ReconcileError> {
+        let (world, object) = (self.world, self.object);
+        let provider = provider::ready(world, object, self.owner, false).await?;
+        let facts = self.facts(ContentFacts::Unread(report), objects::as_they_are(world, object));
+        write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
+        Ok(Next::Retry)
+    }
+
+    /// Hands a request to reconcile on to the source of the release and to its class.
+    async fn forward(&self) -> Result<(), RequestError> {
+        let (world, object) = (self.world, self.object);
+        let handled = object.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+        for kept in object.status.iter().flat_map(|status| &status.objects) {
+            let key = Key::new(&kept.namespace, &kept.name);
+            match kept.kind.as_str() {
+                GitRepositoryStatus::KIND => {
+                    request::forward(world, &world.caches.git_repositories, &key, object, handled).await?;
+                }
+                HelmReleaseStatus::KIND => {
+                    request::forward(world, &world.caches.helm_releases, &key, object, handled).await?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn facts<'b>(&self, content: ContentFacts<'b>, objects: Vec<ObjectFacts>) -> ReleaseFacts<'b> {
+        let object = self.object;
+        let users = users::of(self.world, &object.namespace().unwrap_or_default(), self.name);
+        let usage = Usage {
+            clusters: users.len(),
+            first: users.iter().take(FEW).map(|cluster| Key::of(&**cluster).to_string()).collect(),
+            retiring: object.annotations().contains_key(labels::RETIRING_SINCE),
+            deleted: object.metadata.deletion_timestamp.is_some(),
+        };
+        ReleaseFacts {
+            generation: object.metadata.generation.unwrap_or_default(),
+            requested_at: object.annotations().get(labels::REQUESTED_AT).cloned(),
+            content,
+            provider: Report::not_yet_reported(),
+            objects,
+            class_hold: None,
+            usage,
+            stays: self.stays.clone(),
+        }
+    }
+}
+
+/// Why the class is not written yet: what it refers to is not there.
+fn class_hold(facts: &[ObjectFacts], provider: &Report) -> Option<Hold> {
+    if provider.status != ConditionStatus::True {
+        let reason = Reason::WaitingForProvider;
+        return Some(Hold { reason, message: provider.message.clone() });
+    }
+    let images = facts.iter().find(|object| object.step == Step::NodeImages)?;
+    let is_there =
+        images.verdict.as_ref().is_some_and(|verdict| verdict.report().status == ConditionStatus::True);
+    (!is_there).then(|| Hold {
+        reason: Reason::WaitingForNodeImages,
+        message: format!("{} is not ready yet", images.id),
+    })
+}
+
+/// Writes the status where it changed. Returns the release's `Ready`, and when to look again.
+async fn write_status(
+    world: &World,
+    object: &ClusterStackRelease,
+    facts: ReleaseFacts<'_>,
+) -> Result<(Report, Next), ReconcileError> {
+    let (now, key) = (Timestamp::now(), Key::of(object));
+    let verdicts: Vec<_> = facts
+        .objects
+        .iter()
+        .filter_map(|object| Some((object.id.clone(), object.verdict.clone()?)))
+        .collect();
+    let holds = facts.class_hold.iter().map(|hold| hold.reason);
+    let told = verdicts.iter().map(|(id, verdict)| (id.kind.as_str(), verdict));
+    world.metrics.found(Queue::ClusterStackRelease, &key.to_string(), told, holds);
+    let old = object.status.clone().unwrap_or_default();
+    let status = cluster_stack_release(facts, &old, now);
+    let (ready, next) = (ready_of(&status), objects::next_limit(&verdicts, &status, now));
+    if status == old {
+        world.metrics.skipped("ClusterStackRelease");
+        return Ok((ready, next));
+    }
+    let before = object.metadata.resource_version.as_deref();
+    let written: ClusterStackRelease = world.api.write_status(&key, &status, before).await?;
+    let written = world.caches.releases.written(written);
+    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
+    info!(ready = status.ready, "status written");
+    let before = Some(Arc::new(object.clone()));
+    world.release_status_changed(&Change { before, now: Some(written) });
+    Ok((ready, next))
+}
+
+/// A pause that is never negative.
+fn until(limit: Timestamp, now: Timestamp) -> Duration {
+    limit.duration_since(now).unsigned_abs().saturating_add(Duration::from_millis(10))
+}

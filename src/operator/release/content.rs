@@ -1,0 +1,167 @@
+//! What is in a release, and where each part of it comes from.
+
+use std::sync::Arc;
+
+use super::super::cache::Key;
+use super::super::library::{CatalogKey, LibraryError};
+use super::super::objects::term;
+use super::super::world::World;
+use crate::api::cluster_stack_release::PinnedSource;
+use crate::api::{ClusterStack, ClusterStackRelease, Reason};
+use crate::error::{Class, Classify};
+use crate::foreign::flux::observed::Artifact;
+use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing, Line};
+use crate::inputs::stack::Stack;
+use crate::names::{ReleaseName, Revision};
+use crate::release::{Digest, Findings, Release};
+use crate::rollup::{ConditionStatus, Report};
+use crate::source::artifact::ArtifactRef;
+
+/// What is in a release.
+pub(super) enum Content {
+    /// It is not pinned, or nothing holds its content yet.
+    NotYet,
+    /// It cannot be used.
+    Unusable(Report),
+    /// It cannot be read at present.
+    Unread(Report),
+    /// It can.
+    Usable {
+        /// The release.
+        release: Arc<Release>,
+        /// Where its contents come from.
+        contents: Contents,
+        /// What the stack repository says now, where that is another content than the pinned one.
+        mutated: Option<String>,
+    },
+}
+
+fn unusable(reason: &str, message: &str) -> Content {
+    Content::Unusable(Report::new(ConditionStatus::False, reason, message))
+}
+
+/// A release is pinned when it was read and nothing was wrong with it.
+fn not_pinned(world: &World, stack: &Stack, name: &ReleaseName) -> Content {
+    let read = world.library.known_catalog(&catalog_key(stack, name));
+    match read.as_ref().and_then(|read| read.releases.get(name)) {
+        Some(Err(findings)) => unusable(findings.reason(), &first_error(findings)),
+        Some(Ok(_)) | None => Content::NotYet,
+    }
+}
+
+/// The first of the errors in one line, with its place.
+pub(in super::super) fn first_error(findings: &Findings) -> String {
+    let mut errors = findings.errors();
+    let Some(error) = errors.next() else { return Reason::Invalid.meaning().to_owned() };
+    let numbers = [error.line, error.column].into_iter().flatten().map(|number| number.to_string());
+    let place: Vec<String> = std::iter::once(error.file.clone()).chain(numbers).collect();
+    let place = place.join(":");
+    match errors.count() {
+        0 => format!("{place}: {}", error.message),
+        more => format!("{place}: {} (and {more} more, see `stackflux lint`)", error.message),
+    }
+}
+
+/// Reads the pinned release, wherever it can be had.
+pub(super) async fn of(
+    world: &World,
+    object: &ClusterStackRelease,
+    owner: &ClusterStack,
+    stack: &Stack,
+    name: &ReleaseName,
+) -> Content {
+    let Some(pin) = &object.spec.source else { return not_pinned(world, stack, name) };
+    let (Ok(revision), Ok(digest)) = (pin.revision.parse::<Revision>(), pin.digest.parse::<Digest>()) else {
+        let message = format!("spec.source is no commit and digest: {} {}", pin.revision, pin.digest);
+        return unusable(Reason::Invalid.as_str(), &message);
+    };
+    let release = match read(world, stack, name, &revision, digest).await {
+        Ok(Some(release)) => release,
+        Ok(None) => return Content::NotYet,
+        Err(error) if error.class() == Class::Transient => {
+            let report = Report::new(ConditionStatus::Unknown, error.reason(), &error.to_string());
+            return Content::Unread(report);
+        }
+        Err(error) => return unusable(error.reason(), &error.to_string()),
+    };
+    let known = known_catalog(world, stack, name);
+    let mutated = known.get(name).filter(|entry| entry.digest != digest).map(|entry| {
+        format!(
+            "the stack repository has {} for it now, pinned is {digest}: a release never changes",
+            entry.digest
+        )
+    });
+    let catalog = pinned(world, owner, known, CatalogEntry::of(&release, revision), name);
+    match content::resolve(stack, &release, &catalog, &existing(world)) {
+        Ok(contents) => Content::Usable { release, contents, mutated },
+        Err(error) => unusable(error.reason().as_str(), &error.to_string()),
+    }
+}
+
+/// The release: known already, or in the artifact of its own source or of the stack repository.
+async fn read(
+    world: &World,
+    stack: &Stack,
+    name: &ReleaseName,
+    revision: &Revision,
+    digest: Digest,
+) -> Result<Option<Arc<Release>>, LibraryError> {
+    if let Some(release) = world.library.release(name, digest) {
+        return Ok(Some(release));
+    }
+    let of = |name: &str| artifact(world, &Key::new(stack.source.namespace.as_str(), name));
+    let pinned = of(&name.to_string()).transpose()?.filter(|artifact| artifact.revision == *revision);
+    let Some(artifact) =
+        pinned.map_or_else(|| of(stack.source.name.as_str()).transpose(), |found| Ok(Some(found)))?
+    else {
+        return Ok(None);
+    };
+    world.library.pinned_release(&artifact, &stack.source.path, name, digest).await.map(Some)
+}
+
+/// What Flux serves for a `GitRepository`.
+fn artifact(world: &World, key: &Key) -> Option<Result<ArtifactRef, LibraryError>> {
+    let artifact: Artifact = world.caches.git_repositories.get(key)?.status.artifact.clone()?;
+    Some(ArtifactRef::new(&artifact).map_err(LibraryError::from))
+}
+
+/// What the stack repository had when it was read last.
+fn known_catalog(world: &World, stack: &Stack, name: &ReleaseName) -> Catalog {
+    let read = world.library.known_catalog(&catalog_key(stack, name));
+    read.map(|read| read.catalog()).unwrap_or_default()
+}
+
+fn catalog_key(stack: &Stack, name: &ReleaseName) -> CatalogKey {
+    let repository = Key::new(stack.source.namespace.as_str(), stack.source.name.as_str());
+    CatalogKey { repository, path: stack.source.path.clone(), line: Line::of(name) }
+}
+
+/// The catalog as it is pinned: a release that is pinned is there as it was when it was pinned, or not at all.
+fn pinned(
+    world: &World,
+    owner: &ClusterStack,
+    mut catalog: Catalog,
+    entry: CatalogEntry,
+    name: &ReleaseName,
+) -> Catalog {
+    for other in world.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(owner))) {
+        let pin: Option<&PinnedSource> = other.spec.source.as_ref();
+        let named = other.metadata.name.as_deref().and_then(|name| name.parse::<ReleaseName>().ok());
+        let (Some(pin), Some(named)) = (pin, named) else { continue };
+        let Some(found) = catalog.get_mut(&named) else { continue };
+        match pin.revision.parse() {
+            Ok(revision) if found.digest.to_string() == pin.digest => found.revision = revision,
+            _ => _ = catalog.remove(&named),
+        }
+    }
+    catalog.insert(name.clone(), entry);
+    catalog
+}
+
+/// The sources and charts that are there.
+fn existing(world: &World) -> Existing {
+    let mut existing = Existing::default();
+    world.caches.git_repositories.all().iter().for_each(|object| existing.insert_repository(object));
+    world.caches.helm_charts.all().iter().for_each(|object| existing.insert_chart(object));
+    existing
+}

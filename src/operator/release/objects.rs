@@ -1,0 +1,285 @@
+//! The objects that are made of a release: delivered, and what became of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt as _;
+
+use super::super::cache::{Cache, Key};
+use super::super::deliver::Wanted;
+use super::super::events;
+use super::super::queue::Next;
+use super::super::reconcile::ReconcileError;
+use super::super::world::World;
+use super::until;
+use crate::api::cluster_addon::AddonState;
+use crate::api::cluster_stack_release::GeneratedObject;
+use crate::api::{self, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
+use crate::foreign::capi::text;
+use crate::foreign::flux::observed::{
+    GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
+    SpecDigest,
+};
+use crate::inputs::ReleaseInputs;
+use crate::names::{AddonName, ReleaseName};
+use crate::plan::{ObjectId, Plan, PlannedObject, Step};
+use crate::rollup::{
+    Expected, Moment, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object,
+    kustomization, object_since,
+};
+
+/// The one kind of a release that is not Flux's.
+const NAMESPACE: &str = "Namespace";
+
+/// The delivery of one release's plan.
+#[derive(Clone, Copy)]
+pub(super) struct Delivery<'a> {
+    pub(super) world: &'a World,
+    pub(super) object: &'a ClusterStackRelease,
+    pub(super) inputs: &'a ReleaseInputs<'a>,
+    /// Whether anything may be written now.
+    pub(super) writes: bool,
+}
+
+impl Delivery<'_> {
+    /// Delivers the objects of a step in their order.
+    pub(super) async fn step(&self, plan: &Plan, step: Step) -> Result<Vec<ObjectFacts>, ReconcileError> {
+        let mut facts = Vec::new();
+        for planned in plan.objects().filter(|object| object.step == step) {
+            let expected = self.expected(&planned.id);
+            let expected = if self.writes { self.deliver(planned, expected).await? } else { expected };
+            facts.push(self.facts(planned, expected));
+        }
+        Ok(facts)
+    }
+
+    /// The objects of a step that is not delivered now, where they were before.
+    pub(super) fn kept(&self, plan: &Plan, step: Step) -> Vec<ObjectFacts> {
+        let planned = plan.objects().filter(|object| object.step == step);
+        let kept = planned.filter_map(|planned| Some(self.facts(planned, Some(self.expected(&planned.id)?))));
+        kept.collect()
+    }
+
+    fn expected(&self, id: &ObjectId) -> Option<SpecDigest> {
+        let status = self.object.status.as_ref()?;
+        kept_object(&status.objects, id)?.spec_digest.as_deref().map(SpecDigest::kept)
+    }
+
+    async fn deliver(
+        &self,
+        planned: &PlannedObject,
+        expected: Option<SpecDigest>,
+    ) -> Result<Option<SpecDigest>, ReconcileError> {
+        let caches = &self.world.caches;
+        match planned.id.kind.as_str() {
+            GitRepositoryStatus::KIND => self.deliver_to(&caches.git_repositories, planned, expected).await,
+            HelmChartStatus::KIND => self.deliver_to(&caches.helm_charts, planned, expected).await,
+            HelmReleaseStatus::KIND => self.deliver_to(&caches.helm_releases, planned, expected).await,
+            KustomizationStatus::KIND => self.deliver_to(&caches.kustomizations, planned, expected).await,
+            _ => self.deliver_namespace(planned, expected).await,
+        }
+    }
+
+    async fn deliver_to<Status: ObservedKind>(
+        &self,
+        cache: &Cache<Observed<Status>>,
+        planned: &PlannedObject,
+        expected: Option<SpecDigest>,
+    ) -> Result<Option<SpecDigest>, ReconcileError> {
+        let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name));
+        let owners = self.owners(planned, found.as_deref());
+        let wanted = Wanted { planned, expected: expected.as_ref(), owners: &owners };
+        let delivery = self.world.deliver(cache, wanted).await?;
+        if let Some(manager) = &delivery.repaired {
+            let note = format!("{} was changed by {manager}: it is as planned again", planned.id);
+            events::warning(self.world, self.object, Reason::Foreign.as_str(), note).await;
+        }
+        // It was let go of by an earlier ClusterStack; a person's suspend stays.
+        if let Some(object) = delivery.object.filter(|object| object.metadata.suspended_by_settings) {
+            cache.written(self.world.api.suspend(&Key::of(&*object), false).await?);
+        }
+        Ok(delivery.expected)
+    }
+
+    /// A Namespace has nothing that we look at: the digest of its plan says that it was written.
+    async fn deliver_namespace(
+        &self,
+        planned: &PlannedObject,
+        expected: Option<SpecDigest>,
+    ) -> Result<Option<SpecDigest>, ReconcileError> {
+        let written = SpecDigest::kept(planned.digest());
+        if expected.as_ref() != Some(&written) {
+            let key = Key::new("", &planned.id.name);
+            let _: Namespace = self.world.api.apply(&key, &planned.value, None).await?;
+        }
+        Ok(Some(written))
+    }
+
+    /// The owners of an object: this release, and where others have it, too, all of them that are there. There is no owner
+    /// in another namespace.
+    fn owners<Status>(
+        &self,
+        planned: &PlannedObject,
+        found: Option<&Observed<Status>>,
+    ) -> Vec<OwnerReference> {
+        let namespace = self.object.namespace().unwrap_or_default();
+        if planned.id.namespace != namespace {
+            return Vec::new();
+        }
+        let us = owner(self.object);
+        let others = found.into_iter().flat_map(|found| found.object.owner_references.iter().flatten());
+        let others = others.filter(|other| {
+            let release = self.world.caches.releases.get(&Key::new(&namespace, &other.name));
+            other.uid != us.uid && release.is_some_and(|release| release.uid().as_ref() == Some(&other.uid))
+        });
+        std::iter::once(us.clone()).chain(others.cloned()).collect()
+    }
+
+    fn facts(&self, planned: &PlannedObject, expected: Option<SpecDigest>) -> ObjectFacts {
+        let (id, step) = (planned.id.clone(), planned.step);
+        if id.kind == "Namespace" {
+            // It has no status that says anything: it is there once it was written.
+            let verdict = expected.is_some().then_some(Verdict::Applied { drifted: false });
+            return ObjectFacts { id, step, expected, verdict };
+        }
+        let before = self.object.status.as_ref().and_then(|status| kept_object(&status.objects, &planned.id));
+        let verdict = expected.as_ref().and_then(|digest| {
+            let now = Timestamp::now();
+            let version = self.version(planned);
+            let since = object_since(before, &digest.to_string(), now);
+            let state = AddonState { spec_digest: Some(digest.to_string()), version };
+            judge(self.world, &planned.id, &Expected::kept(&state, since)?, now)
+        });
+        ObjectFacts { id, step, expected, verdict }
+    }
+
+    /// What counts as done: the commit of a source, that of the source of a chart or of manifests, the version of the
+    /// class's chart.
+    fn version(&self, planned: &PlannedObject) -> Option<String> {
+        let pins = &self.inputs.contents.pins;
+        match planned.id.kind.as_str() {
+            GitRepositoryStatus::KIND => Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned()),
+            HelmReleaseStatus::KIND => Some(self.inputs.release.cluster_class.version.clone()),
+            _ => {
+                let source: ReleaseName =
+                    text(&planned.value, &["spec", "sourceRef", "name"]).parse().ok()?;
+                Some(pins.get(&source)?.revision.to_string())
+            }
+        }
+    }
+}
+
+/// A release as the owner of what is made of it.
+pub(super) fn owner(object: &ClusterStackRelease) -> OwnerReference {
+    OwnerReference {
+        api_version: format!("{}/{}", api::GROUP, api::VERSION),
+        kind: "ClusterStackRelease".to_owned(),
+        name: object.name_any(),
+        uid: object.uid().unwrap_or_default(),
+        ..OwnerReference::default()
+    }
+}
+
+fn judge(world: &World, id: &ObjectId, expected: &Expected, now: Timestamp) -> Option<Verdict> {
+    let (key, moment, caches) = (Key::new(&id.namespace, &id.name), Moment::at(now), &world.caches);
+    match id.kind.as_str() {
+        GitRepositoryStatus::KIND => {
+            Some(git_repository(&*caches.git_repositories.get(&key)?, expected, &moment))
+        }
+        HelmChartStatus::KIND => Some(helm_chart(&*caches.helm_charts.get(&key)?, expected, &moment)),
+        HelmReleaseStatus::KIND => Some(helm_release(&*caches.helm_releases.get(&key)?, expected, &moment)),
+        KustomizationStatus::KIND => {
+            Some(kustomization(&*caches.kustomizations.get(&key)?, expected, &moment))
+        }
+        // Nothing is asked of a Namespace but to be there.
+        _ => Some(Verdict::Applied { drifted: false }),
+    }
+}
+
+/// The objects of a release that cannot be used: those that the status has, as they are now.
+pub(super) fn as_they_are(world: &World, object: &ClusterStackRelease) -> Vec<ObjectFacts> {
+    let now = Timestamp::now();
+    let facts = |kept: &GeneratedObject| {
+        let id = ObjectId {
+            api_version: String::new(),
+            kind: kept.kind.clone(),
+            namespace: kept.namespace.clone(),
+            name: kept.name.clone(),
+        };
+        let step = match kept.kind.as_str() {
+            KustomizationStatus::KIND => Step::NodeImages,
+            HelmReleaseStatus::KIND | NAMESPACE => Step::ClusterClass,
+            HelmChartStatus::KIND if kept.name == object.name_any() => Step::ClusterClass,
+            _ => Step::Sources,
+        };
+        let state =
+            AddonState { spec_digest: kept.spec_digest.clone(), version: present_version(world, &id) };
+        let since = kept.spec_digest.as_deref().map(|digest| object_since(Some(kept), digest, now));
+        let expected = since.and_then(|since| Expected::kept(&state, since));
+        let verdict = expected.as_ref().and_then(|expected| judge(world, &id, expected, now));
+        ObjectFacts { id, step, expected: expected.map(|expected| expected.spec_digest), verdict }
+    };
+    object.status.iter().flat_map(|status| &status.objects).map(facts).collect()
+}
+
+/// What an object delivers as it is now: what a plan would say is not known.
+fn present_version(world: &World, id: &ObjectId) -> Option<String> {
+    let (key, caches) = (Key::new(&id.namespace, &id.name), &world.caches);
+    let commit = |namespace: &str, source: &str| {
+        let namespace = if namespace.is_empty() { &id.namespace } else { namespace };
+        Some(caches.git_repositories.get(&Key::new(namespace, source))?.refers_to.commit.clone())
+    };
+    match id.kind.as_str() {
+        GitRepositoryStatus::KIND => commit("", &id.name),
+        HelmChartStatus::KIND => commit("", &caches.helm_charts.get(&key)?.refers_to.source),
+        KustomizationStatus::KIND => {
+            let source = &caches.kustomizations.get(&key)?.refers_to;
+            commit(&source.source_namespace, &source.source)
+        }
+        HelmReleaseStatus::KIND => {
+            let history = &caches.helm_releases.get(&key)?.status.history;
+            history.first().map(|snapshot| snapshot.chart_version.clone())
+        }
+        _ => None,
+    }
+}
+
+/// What counts as applied of each addon, as far as it is known: the version of the chart that Flux packaged, the commit of
+/// manifests.
+pub(super) fn versions(world: &World, inputs: &ReleaseInputs) -> BTreeMap<AddonName, String> {
+    let version = |addon: &crate::release::Addon| {
+        let content = inputs.contents.addons.get(&addon.name)?;
+        let commit = inputs.contents.pins.get(&content.release)?.revision.to_string();
+        if !addon.is_chart() {
+            return Some((addon.name.clone(), commit));
+        }
+        let chart = find_chart(world, inputs, content.chart.as_str())?;
+        let packaged = chart.status.observed_source_artifact_revision.as_deref()?;
+        let artifact = chart.status.artifact.as_ref().filter(|_| packaged.ends_with(&commit))?;
+        Some((addon.name.clone(), artifact.revision.clone()))
+    };
+    inputs.release.addons.iter().filter_map(version).collect()
+}
+
+/// The chart beside the source, or any copy of it.
+fn find_chart(world: &World, inputs: &ReleaseInputs, name: &str) -> Option<Arc<Observed<HelmChartStatus>>> {
+    let beside = Key::new(inputs.stack.source.namespace.as_str(), name);
+    let charts = &world.caches.helm_charts;
+    charts.get(&beside).or_else(|| charts.all().into_iter().find(|chart| chart.name_any() == name))
+}
+
+/// When a verdict may change though no object does.
+pub(super) fn next_limit(
+    verdicts: &[(ObjectId, Verdict)],
+    status: &ClusterStackReleaseStatus,
+    now: Timestamp,
+) -> Next {
+    let moment = Moment::at(now);
+    let limits = verdicts.iter().filter_map(|(id, verdict)| {
+        moment.next_limit(verdict, kept_object(&status.objects, id)?.since.as_ref()?.0)
+    });
+    limits.min().map_or(Next::Await, |limit| Next::After(until(limit, now)))
+}

@@ -1,0 +1,218 @@
+//! A release that was deleted: held while somebody uses it, let go where that is asked for, else taken down in order:
+//! the cluster class, its node images, then the sources and charts that no other release has.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt as _;
+use tracing::{info, warn};
+
+use super::super::cache::{Cache, Change, Key};
+use super::super::queue::Next;
+use super::super::world::World;
+use super::super::{events, finalizer, ownership};
+use super::inventory::{self, Inventory};
+use super::users;
+use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
+use crate::foreign::flux::observed::{Observed, ObservedKind};
+use crate::gate::Hold;
+use crate::names::ReleaseName;
+use crate::sink::cluster::{Deleted, RequestError};
+
+/// How long until it is looked again whether something is gone: watches tell it before.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What becomes of a deleted release.
+pub(super) enum Course {
+    /// It goes.
+    Goes(Next),
+    /// It stays as it is; the reason is one why it should not.
+    Stays(Option<Hold>),
+}
+
+/// Takes a deleted release down, or says why it stays. `owner` is its `ClusterStack`, where that is there.
+pub(super) async fn tear_down(
+    world: &World,
+    release: &ClusterStackRelease,
+    name: &ReleaseName,
+    owner: Option<&ClusterStack>,
+) -> Result<Course, RequestError> {
+    let key = Key::of(release);
+    if !release.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
+        return Ok(Course::Goes(Next::Await));
+    }
+    let now: Option<ClusterStackRelease> = world.api.get(&key).await?;
+    let is_going =
+        |now: &ClusterStackRelease| now.uid() == release.uid() && now.metadata.deletion_timestamp.is_some();
+    if !now.is_some_and(|now| is_going(&now)) {
+        warn!("a watch says that the release was deleted, the API server does not: nothing is taken down");
+        return Ok(Course::Goes(Next::After(AGAIN)));
+    }
+    let made = Inventory::of(world, release);
+    let _alone = world.sources.lock().await;
+    if release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN) {
+        let_go(world, release, &made).await?;
+        return done(world, release, "let go: what was made of it stays").await;
+    }
+    if let Some(hold) = hold(world, release, name, owner).await? {
+        return Ok(Course::Stays(Some(hold)));
+    }
+    if take_down(world, release, &made).await? {
+        done(world, release, "taken down").await
+    } else {
+        Ok(Course::Goes(Next::After(AGAIN)))
+    }
+}
+
+async fn done(world: &World, release: &ClusterStackRelease, how: &str) -> Result<Course, RequestError> {
+    finalizer::remove(world, &world.caches.releases, release).await?;
+    let before = Some(Arc::new(release.clone()));
+    world.release_status_changed(&Change { before, now: None });
+    info!("{how}");
+    Ok(Course::Goes(Next::Await))
+}
+
+/// Why a deleted release has to stay.
+async fn hold(
+    world: &World,
+    release: &ClusterStackRelease,
+    name: &ReleaseName,
+    owner: Option<&ClusterStack>,
+) -> Result<Option<Hold>, RequestError> {
+    let namespace = release.namespace().unwrap_or_default();
+    let hold = |reason, message: String| Ok(Some(Hold { reason, message }));
+    let is_used = !users::of(world, &namespace, name).is_empty()
+        || users::named_by_addons(world, &namespace).contains(name)
+        || users::any_last_user(world, release).await?;
+    if is_used {
+        return hold(Reason::InUse, "deleted, but Clusters use it: it stays until none does".to_owned());
+    }
+    if owner.is_some_and(|owner| owner.spec.suspend) {
+        return hold(Reason::Suspended, "deleted, but its ClusterStack is suspended".to_owned());
+    }
+    shared(world, release).await
+}
+
+/// Why the class of a release that nobody uses has to stay.
+pub(super) async fn shared(
+    world: &World,
+    release: &ClusterStackRelease,
+) -> Result<Option<Hold>, RequestError> {
+    let shared = inventory::shared_object(world, release).await?;
+    Ok(shared.map(|what| {
+        let message = format!("its cluster class has {what}: it stays until the other is gone");
+        Hold { reason: Reason::SharesObjects, message }
+    }))
+}
+
+/// Takes everything down, each step when the one before is done. Whether all is gone.
+async fn take_down(
+    world: &World,
+    release: &ClusterStackRelease,
+    made: &Inventory,
+) -> Result<bool, RequestError> {
+    let caches = &world.caches;
+    if !uninstalled(world, &caches.helm_releases, &made.helm_releases).await?
+        || !uninstalled(world, &caches.kustomizations, &made.kustomizations).await?
+    {
+        return Ok(false);
+    }
+    let charts = removed(world, release, &caches.helm_charts, &made.helm_charts).await?;
+    let sources = removed(world, release, &caches.git_repositories, &made.git_repositories).await?;
+    remove_namespaces(world, &made.namespaces).await?;
+    Ok(charts && sources)
+}
+
+/// Deletes what Flux has to uninstall. Whether all of it is gone, as the API server says. Flux uninstalls nothing that is
+/// suspended.
+async fn uninstalled<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    keys: &BTreeSet<Key>,
+) -> Result<bool, RequestError> {
+    let mut all_gone = true;
+    for key in keys {
+        let found: Option<Observed<Status>> = world.api.get(key).await?;
+        let Some(mut found) = found else {
+            cache.gone(key);
+            continue;
+        };
+        if found.suspended {
+            found = world.api.suspend(key, false).await?;
+        }
+        all_gone &= ownership::delete(world, cache, &found).await?;
+    }
+    Ok(all_gone)
+}
+
+/// Deletes the sources that no other release has. Whether all of them are gone, as the API server says.
+async fn removed<Status: ObservedKind>(
+    world: &World,
+    release: &ClusterStackRelease,
+    cache: &Cache<Observed<Status>>,
+    keys: &BTreeSet<Key>,
+) -> Result<bool, RequestError> {
+    let mut all_gone = true;
+    for key in keys {
+        let found: Option<Observed<Status>> = world.api.get(key).await?;
+        match found {
+            None => cache.gone(key),
+            Some(found) if inventory::is_shared(world, release, &found) => {
+                ownership::drop_owner(world, cache, &found, release.uid().as_deref()).await?;
+            }
+            Some(found) => all_gone &= ownership::delete(world, cache, &found).await?,
+        }
+    }
+    Ok(all_gone)
+}
+
+/// Deletes the Namespaces that we made for Helm's records. They go by themselves then.
+async fn remove_namespaces(world: &World, keys: &BTreeSet<Key>) -> Result<(), RequestError> {
+    for key in keys {
+        let found: Option<Namespace> = world.api.get(key).await?;
+        let is_ours = |found: &Namespace| {
+            let manager = found.labels().get(labels::MANAGED_BY);
+            manager.is_some_and(|manager| manager == labels::FIELD_MANAGER)
+                && found.metadata.deletion_timestamp.is_none()
+        };
+        if let Some(found) = found.filter(is_ours) {
+            let _: Deleted<Namespace> =
+                world.api.delete(key, found.uid().as_deref().unwrap_or_default()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets go of everything: it stays, belongs to nobody, and is not uninstalled by a deletion. Sources are not suspended:
+/// what Clusters have comes from them.
+async fn let_go(world: &World, release: &ClusterStackRelease, made: &Inventory) -> Result<(), RequestError> {
+    let (caches, uid) = (&world.caches, release.uid());
+    let uid = uid.as_deref();
+    abandoned(world, &caches.helm_releases, &made.helm_releases, uid, true).await?;
+    abandoned(world, &caches.kustomizations, &made.kustomizations, uid, true).await?;
+    abandoned(world, &caches.helm_charts, &made.helm_charts, uid, false).await?;
+    abandoned(world, &caches.git_repositories, &made.git_repositories, uid, false).await?;
+    let note = "what was made of it stays and is suspended".to_owned();
+    events::normal(world, release, Reason::Suspended, note).await;
+    Ok(())
+}
+
+async fn abandoned<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    keys: &BTreeSet<Key>,
+    owner: Option<&str>,
+    suspend: bool,
+) -> Result<(), RequestError> {
+    for key in keys {
+        let found: Option<Observed<Status>> = world.api.get(key).await?;
+        let Some(mut found) = found else { continue };
+        if suspend && !found.suspended {
+            found = world.api.suspend(key, true).await?;
+        }
+        ownership::drop_owner(world, cache, &found, owner).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! What has to be reconciled when something changed.
+//!
+//! An object's own reconcile follows every change of it that is not an answer to a write of ours: those do not come
+//! here. What the write changes for others is told by the reconcile that wrote, through the same functions.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt as _;
+use kube::api::PartialObjectMeta;
+
+use super::cache::{Change, Key};
+use super::objects::{ClusterObject, term};
+use super::world::World;
+use crate::api::conditions::ConditionType;
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::foreign::capi::ObjectReference;
+use crate::foreign::flux::observed::{GitRepository, Observed, ObservedKind};
+use crate::inputs::stack::Stack;
+use crate::names::ReleaseName;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+/// How long a ClusterStack waits for more news of its clusters before it adds them up.
+const GATHERING: Duration = Duration::from_millis(500);
+
+impl World {
+    /// A `ClusterStack` changed: its releases are planned anew.
+    pub fn stack_changed(&self, change: &Change<ClusterStack>) {
+        let Some(stack) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        let key = Key::of(&**stack);
+        for release in self.caches.releases.find(&term::owned_by("ClusterStack", &key)) {
+            self.triggers.releases.now(Key::of(&*release));
+        }
+        self.triggers.stacks.now(key);
+        // Others of the namespace may want the same releases.
+        for other in self.caches.stacks.all() {
+            if other.namespace() == stack.namespace() {
+                self.triggers.stacks.after(Key::of(&*other), GATHERING);
+            }
+        }
+    }
+
+    /// A `ClusterStackRelease` changed: its `ClusterStack` adds up.
+    pub fn release_changed(&self, change: &Change<ClusterStackRelease>) {
+        let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        self.triggers.releases.now(Key::of(&**release));
+        self.release_status_changed(change);
+    }
+
+    /// What a `ClusterStackRelease` says of itself changed.
+    pub fn release_status_changed(&self, change: &Change<ClusterStackRelease>) {
+        let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        let namespace = release.namespace().unwrap_or_default();
+        for owner in release.owner_references().iter().filter(|owner| owner.kind == "ClusterStack") {
+            self.triggers.stacks.now(Key::new(&namespace, &owner.name));
+        }
+    }
+
+    /// A `ClusterAddon` changed.
+    pub fn addon_changed(&self, change: &Change<ClusterAddon>) {
+        let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        self.triggers.clusters.now(cluster_of(addon));
+        self.addon_status_changed(change);
+    }
+
+    /// What a `ClusterAddon` says of itself changed: the `ClusterStack` adds up, where it counts.
+    pub fn addon_status_changed(&self, change: &Change<ClusterAddon>) {
+        let sum = |addon: Option<&ClusterAddon>| {
+            let conditions = &addon?.status.as_ref()?.conditions;
+            let told = |kind: ConditionType| {
+                let found = conditions.iter().find(|condition| condition.type_ == kind.as_str());
+                found.map(|found: &Condition| (found.status.clone(), found.reason.clone()))
+            };
+            Some((told(ConditionType::Ready), told(ConditionType::AddonsReady)))
+        };
+        if sum(change.before.as_deref()) == sum(change.now.as_deref()) {
+            return;
+        }
+        let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        if let Some(cluster) = self.caches.clusters.get(&cluster_of(addon)) {
+            self.stacks_of_class(&cluster);
+        }
+    }
+
+    /// A Cluster changed.
+    pub fn cluster_changed(&self, change: &Change<ClusterObject>) {
+        let Some(cluster) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        self.triggers.clusters.now(Key::of(&**cluster));
+        let use_of = |cluster: &ClusterObject| (cluster.cluster.class(), cluster.cluster.deleting());
+        if change.before.as_deref().map(use_of) != change.now.as_deref().map(use_of) {
+            change.before.iter().chain(&change.now).for_each(|cluster| self.use_changed(cluster));
+        }
+    }
+
+    /// A Cluster began or ended to use its class.
+    fn use_changed(&self, cluster: &ClusterObject) {
+        let release = cluster.cluster.class().and_then(|class| {
+            let name = ReleaseName::from_class_name(&class.name).ok()?;
+            Some(Key::new(&class.namespace, &name.to_string()))
+        });
+        if let Some(release) = release {
+            self.triggers.releases.after(release, GATHERING);
+        }
+        self.stacks_of_class(cluster);
+    }
+
+    /// The `ClusterStack`s that may have the class of a Cluster.
+    fn stacks_of_class(&self, cluster: &ClusterObject) {
+        let Some(class) = cluster.cluster.class() else { return };
+        for stack in self.caches.stacks.all() {
+            if stack.namespace().as_deref() == Some(&class.namespace) {
+                self.triggers.stacks.after(Key::of(&*stack), GATHERING);
+            }
+        }
+    }
+
+    /// A Namespace changed: where it goes, what its Clusters have is let go before it is deleted like all the rest.
+    pub fn namespace_changed(&self, change: &Change<PartialObjectMeta<Namespace>>) {
+        let Some(namespace) = &change.now else { return };
+        if namespace.metadata.deletion_timestamp.is_none() {
+            return;
+        }
+        let addons = self.caches.addons.all().into_iter();
+        for addon in addons.filter(|addon| addon.namespace().as_ref() == namespace.metadata.name.as_ref()) {
+            self.triggers.clusters.now(cluster_of(&addon));
+        }
+    }
+
+    /// An object changed that Clusters of its namespace refer to, or that is the provider's for a release.
+    pub fn related_changed(&self, namespace: &str, object: &ObjectReference) {
+        let term = term::refers_to(namespace, object);
+        for cluster in self.caches.clusters.find(&term) {
+            self.triggers.clusters.now(Key::of(&*cluster));
+        }
+        for release in self.caches.releases.find(&term) {
+            self.triggers.releases.now(Key::of(&*release));
+        }
+        for stack in self.caches.stacks.find(&term) {
+            for release in self.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(&*stack))) {
+                self.triggers.releases.now(Key::of(&*release));
+            }
+        }
+    }
+
+    /// A Flux object changed that belongs to a Cluster or a release.
+    pub fn flux_changed<Status: ObservedKind>(&self, change: &Change<Observed<Status>>) {
+        let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        let namespace = object.namespace().unwrap_or_default();
+        for owner in object.owner_references() {
+            let owner_key = Key::new(&namespace, &owner.name);
+            match owner.kind.as_str() {
+                "ClusterAddon" => {
+                    if let Some(addon) = self.caches.addons.get(&owner_key) {
+                        self.triggers.clusters.now(cluster_of(&addon));
+                    }
+                }
+                "ClusterStackRelease" => self.triggers.releases.now(owner_key),
+                _ => {}
+            }
+        }
+    }
+
+    /// A `GitRepository` or `HelmChart` changed: those whose releases are in another namespace have no owner.
+    pub fn source_changed<Status: ObservedKind>(&self, change: &Change<Observed<Status>>) {
+        let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        if !object.owner_references().is_empty() {
+            return self.flux_changed(change);
+        }
+        let namespace = object.namespace().unwrap_or_default();
+        for stack in self.caches.stacks.all() {
+            let follows = Stack::source_key(&stack, self.settings.default_source.as_ref());
+            if follows.is_some_and(|(of, _)| of == namespace) {
+                for release in self.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(&*stack))) {
+                    self.triggers.releases.now(Key::of(&*release));
+                }
+            }
+        }
+    }
+
+    /// A `GitRepository` changed: the `ClusterStack`s that follow it look at it.
+    pub fn repository_changed(&self, change: &Change<GitRepository>) {
+        let Some(repository) = change.now.as_ref().or(change.before.as_ref()) else { return };
+        let key = (repository.namespace().unwrap_or_default(), repository.name_any());
+        for stack in self.caches.stacks.all() {
+            if Stack::source_key(&stack, self.settings.default_source.as_ref()).as_ref() == Some(&key) {
+                self.triggers.stacks.now(Key::of(&*stack));
+            }
+        }
+        self.source_changed(change);
+    }
+}
+
+/// The Cluster of a `ClusterAddon`, which is in the same namespace.
+#[must_use]
+pub fn cluster_of(addon: &ClusterAddon) -> Key {
+    let name = addon.spec.cluster_ref.name.as_deref().unwrap_or_default();
+    Key::new(&addon.namespace().unwrap_or_default(), name)
+}

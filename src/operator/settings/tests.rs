@@ -1,0 +1,116 @@
+use std::time::Duration;
+
+use clap::Parser as _;
+
+use super::*;
+use crate::operator::logs::{LogEncoding, LogLevel};
+
+/// A program with nothing but the flags of the operator.
+#[derive(clap::Parser)]
+struct Program {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+fn settings(flags: &[&str]) -> Result<Settings, String> {
+    // The environment of whoever runs the tests is not what is tested.
+    let hermetic = ["stackflux", "--runtime-namespace=flux-system"];
+    let program = Program::try_parse_from(hermetic.iter().chain(flags)).map_err(|error| error.to_string())?;
+    program.flags.settings().map_err(|error| error.to_string())
+}
+
+fn source(flags: &[&str]) -> serde_json::Value {
+    serde_json::to_value(settings(flags).unwrap().default_source).unwrap()
+}
+
+#[test]
+fn without_flags_all_namespaces_are_watched_by_one_of_many() {
+    let settings = settings(&[]).unwrap();
+    assert_eq!(settings.watch, WatchSettings { all_namespaces: true, label_selector: None });
+    assert_eq!(settings.election, Some(LeaseSettings::default()));
+    assert_eq!(settings.logs, LogSettings { level: LogLevel::Info, encoding: LogEncoding::Json });
+    assert_eq!(
+        (settings.metrics_addr.to_string(), settings.health_addr.to_string()),
+        (":8080".into(), ":9440".into())
+    );
+    assert_eq!((settings.default_source, settings.source_controller_addr), (None, None));
+    assert_eq!((settings.no_cross_namespace_refs, settings.default_service_account), (false, None));
+}
+
+#[test]
+fn switches_are_taken_as_flux_takes_them() {
+    let watches_all = |flag| settings(&[flag]).map(|settings| settings.watch.all_namespaces);
+    assert_eq!(watches_all("--watch-all-namespaces"), Ok(true));
+    assert_eq!(watches_all("--watch-all-namespaces=true"), Ok(true));
+    assert_eq!(watches_all("--watch-all-namespaces=false"), Ok(false));
+    assert!(watches_all("--watch-all-namespaces=no").is_err());
+    assert_eq!(settings(&["--enable-leader-election=false"]).unwrap().election, None);
+    assert!(settings(&["--no-cross-namespace-refs"]).unwrap().no_cross_namespace_refs);
+}
+
+#[test]
+fn the_times_of_the_election_do_not_overlap() {
+    let election = |times: [&str; 3]| {
+        let flags = ["lease-duration", "renew-deadline", "retry-period"];
+        let flags: Vec<String> =
+            flags.iter().zip(times).map(|(flag, time)| format!("--leader-election-{flag}={time}")).collect();
+        settings(&flags.iter().map(String::as_str).collect::<Vec<_>>())
+            .map(|settings| settings.election.unwrap())
+    };
+    let expected = LeaseSettings {
+        duration: Duration::from_secs(90),
+        renew_deadline: Duration::from_millis(1500),
+        retry_period: Duration::from_millis(200),
+    };
+    assert_eq!(election(["1m30s", "1.5s", "200ms"]), Ok(expected));
+    for times in [["10s", "10s", "2s"], ["9s", "10s", "2s"], ["15s", "2s", "2s"]] {
+        assert!(election(times).unwrap_err().contains("has to be longer than"), "{times:?}");
+    }
+    for times in [["15", "10s", "2s"], ["0s", "10s", "2s"], ["-15s", "10s", "2s"], ["15s", "10s", ""]] {
+        assert!(election(times).unwrap_err().contains("is not a duration"), "{times:?}");
+    }
+}
+
+#[test]
+fn the_default_source_is_that_of_a_cluster_stack() {
+    assert_eq!(
+        source(&[
+            "--default-source-url=https://git.example.org/stacks.git",
+            "--default-source-secret=credentials"
+        ]),
+        serde_json::json!({"git": {
+            "url": "https://git.example.org/stacks.git",
+            "ref": {"branch": "main"},
+            "path": "releases",
+            "interval": "1m",
+            "secretRef": {"name": "credentials"},
+        }})
+    );
+    assert_eq!(
+        source(&["--default-source-git-repository=flux-system/stacks", "--default-source-path=a/b"]),
+        serde_json::json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}, "path": "a/b"})
+    );
+}
+
+#[test]
+fn a_default_source_that_no_cluster_stack_could_have_is_refused() {
+    let refused = |flags: &[&str]| settings(flags).unwrap_err();
+    let url = "--default-source-url=https://git.example.org/stacks.git";
+    assert!(
+        refused(&["--default-source-url=git@example.org:stacks.git"]).contains("url begins with https://")
+    );
+    assert!(refused(&[url, "--default-source-path=../other"]).contains("a path is relative"));
+    assert!(refused(&[url, "--default-source-secret=no name"]).contains("the name of an object"));
+    assert!(refused(&["--default-source-secret=credentials"]).contains("--default-source-url"));
+    assert!(refused(&[url, "--default-source-git-repository=a/b"]).contains("cannot be used with"));
+    assert!(refused(&["--default-source-git-repository=stacks"]).contains("is not <namespace>/<name>"));
+}
+
+#[test]
+fn addresses_of_source_controller() {
+    let address = |text: &str| settings(&[&format!("--source-controller-addr={text}")]);
+    assert_eq!(address("localhost:8081").unwrap().source_controller_addr.as_deref(), Some("localhost:8081"));
+    for text in ["localhost", ":8081", "http://localhost:8081", "localhost:0", "localhost:port"] {
+        assert!(address(text).unwrap_err().contains("is not <host>:<port>"), "{text}");
+    }
+}

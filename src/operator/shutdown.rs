@@ -1,0 +1,46 @@
+//! The end of the process in good order.
+
+use std::io;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing::info;
+
+/// Whether the process is to end. Copies tell the same.
+#[derive(Clone, Debug)]
+pub struct Shutdown(watch::Receiver<bool>);
+
+/// The one who says that the process is to end.
+#[derive(Debug)]
+pub(super) struct Ender(watch::Sender<bool>);
+
+impl Ender {
+    pub(super) fn new() -> (Self, Shutdown) {
+        let (sender, receiver) = watch::channel(false);
+        (Self(sender), Shutdown(receiver))
+    }
+
+    /// The process is to end.
+    pub(super) fn end(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Shutdown {
+    /// Waits until no new work is to be taken. What is under way is to be finished.
+    pub async fn begun(&self) {
+        // Without the one who says so the process is ending as well.
+        let _ = self.0.clone().wait_for(|begun| *begun).await;
+    }
+}
+
+/// Waits for `SIGTERM` or `SIGINT`.
+pub(super) async fn asked_to_end() -> io::Result<()> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let name = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    info!("{name}: ending in good order");
+    Ok(())
+}

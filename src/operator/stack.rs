@@ -1,0 +1,157 @@
+//! One `ClusterStack`: follow its stack repository, keep a `ClusterStackRelease` for each release that is wanted, say
+//! how they and their clusters are.
+
+mod delete;
+mod pins;
+mod releases;
+mod retire;
+mod source;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt as _;
+use tracing::info;
+
+use super::cache::Key;
+use super::metrics::Queue;
+use super::queue::{Next, at};
+use super::reconcile::ReconcileError;
+use super::world::World;
+use super::{cluster, events, finalizer, request};
+use crate::api::cluster_stack::Pruned;
+use crate::api::{self, ClusterStack, ConditionType, labels};
+use crate::gate::Hold;
+use crate::names::ReleaseName;
+use crate::rollup::cluster_stack::{ReleaseState, StackFacts, Trouble, cluster_stack};
+use crate::rollup::{Moment, Report, mirror};
+use crate::subscription::{self, Role};
+use releases::Releases;
+use source::Source;
+
+/// Reconciles the `ClusterStack` of that key.
+pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
+    let Some(stack) = world.caches.stacks.get(key) else {
+        world.metrics.forgot(Queue::ClusterStack, &key.to_string());
+        return Ok(Next::Await);
+    };
+    if stack.metadata.deletion_timestamp.is_some() {
+        return delete::delete(world, key, &stack).await;
+    }
+    let writes = !stack.spec.suspend;
+    let stack = if writes { finalizer::ensure(world, &world.caches.stacks, stack).await? } else { stack };
+    let source = Source::of(world, &stack, writes).await?;
+    if writes && let Some(repository) = source::source_key(world, &stack) {
+        let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+        request::forward(world, &world.caches.git_repositories, &repository, &*stack, handled).await?;
+    }
+    let mut releases = Releases::of(world, &stack, &source);
+    let mut troubles = pins::sync(world, &stack, &source, &mut releases, writes).await?;
+    let retirement = retire::plan(world, &stack, &releases, &mut troubles, writes).await?;
+    let (pruned, due) = (retirement.pruned.clone(), retirement.next);
+    let found = Found { source, releases, troubles, pruned, stays: None };
+    // The status counts what goes before it goes: a process that dies in between has used up its budget.
+    let next = finish(world, key, &stack, &found).await?;
+    retirement.carry_out(world, &stack).await?;
+    Ok(next.earlier(due.map_or(Next::Await, |due| at(due, Timestamp::now()))))
+}
+
+/// All that was found of a `ClusterStack`.
+struct Found {
+    source: Source,
+    releases: Releases,
+    troubles: BTreeMap<ReleaseName, Trouble>,
+    pruned: Option<Pruned>,
+    stays: Option<Hold>,
+}
+
+/// Writes the status where it changed, and says when to look again.
+async fn finish(
+    world: &World,
+    key: &Key,
+    stack: &Arc<ClusterStack>,
+    found: &Found,
+) -> Result<Next, ReconcileError> {
+    let now = Timestamp::now();
+    let old = stack.status.clone().unwrap_or_default();
+    let verdicts = found.source.verdict.iter().map(|verdict| ("GitRepository", verdict));
+    world.metrics.found(Queue::ClusterStack, &key.to_string(), verdicts, []);
+    let next = if found.source.catalog.error.is_some() { Next::Retry } else { next_limit(found, now) };
+    let status = cluster_stack(facts(world, stack, found), &old, now);
+    // They look at who uses them, and at what the stack repository has.
+    found.releases.owned.values().for_each(|release| world.triggers.releases.now(Key::of(&**release)));
+    if status == old {
+        world.metrics.skipped("ClusterStack");
+        return Ok(next);
+    }
+    let before = stack.metadata.resource_version.as_deref();
+    let written: ClusterStack = world.api.write_status(key, &status, before).await?;
+    let written = world.caches.stacks.written(written);
+    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
+    info!(releases = status.summary.len(), "status written");
+    Ok(next)
+}
+
+/// When what Flux says of the source may change though nothing happens.
+fn next_limit(found: &Found, now: Timestamp) -> Next {
+    let told = found.source.told.as_ref();
+    let limit = found.source.verdict.as_ref().zip(told.and_then(|told| told.since.as_ref()));
+    let limit = limit.and_then(|(verdict, since)| Moment::at(now).next_limit(verdict, since.0));
+    limit.map_or(Next::Await, |limit| at(limit, now))
+}
+
+fn facts<'a>(world: &World, stack: &ClusterStack, found: &'a Found) -> StackFacts<'a> {
+    let (source, releases) = (&found.source, &found.releases);
+    let state = |(name, role): (&ReleaseName, &Role)| {
+        let clusters = releases.clusters.get(name).map_or(0, Vec::len);
+        let release = releases.owned.get(name).map(|release| &**release);
+        (name.clone(), ReleaseState { role: *role, clusters, release })
+    };
+    let available = releases
+        .available
+        .as_ref()
+        .map(|available| (subscription::latest(&stack.spec, available).cloned(), available.len()));
+    StackFacts {
+        generation: stack.metadata.generation.unwrap_or_default(),
+        requested_at: stack.annotations().get(labels::REQUESTED_AT).cloned(),
+        source_ready: source.ready.clone(),
+        source: source.told.clone(),
+        available,
+        releases: releases.roles.iter().map(state).collect(),
+        troubles: found.troubles.clone(),
+        clusters: clusters(world, releases),
+        pruned: found.pruned.clone(),
+        stays: found.stays.clone(),
+    }
+}
+
+/// What the `ClusterAddon` of each Cluster says of its addons.
+fn clusters(world: &World, releases: &Releases) -> Vec<(String, Option<Report>)> {
+    let ours = releases.clusters.iter().filter(|(name, _)| releases.owned.contains_key(*name));
+    let clusters = ours.flat_map(|(_, clusters)| clusters).filter(|cluster| !cluster.cluster.deleting());
+    let told = clusters.map(|cluster| {
+        let key = Key::of(&**cluster);
+        let addon = world.caches.addons.get(&cluster::addon_key(&key));
+        let report = addon.and_then(|addon| {
+            let conditions = &addon.status.as_ref()?.conditions;
+            let generation = addon.metadata.generation.unwrap_or_default();
+            Some(mirror(conditions, generation, ConditionType::AddonsReady.as_str()))
+        });
+        (key.to_string(), report)
+    });
+    told.collect()
+}
+
+/// What owns the objects of a `ClusterStack`.
+fn owner(stack: &ClusterStack) -> OwnerReference {
+    OwnerReference {
+        api_version: format!("{}/{}", api::GROUP, api::VERSION),
+        kind: "ClusterStack".to_owned(),
+        name: stack.name_any(),
+        uid: stack.uid().unwrap_or_default(),
+        controller: Some(true),
+        ..OwnerReference::default()
+    }
+}

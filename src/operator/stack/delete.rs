@@ -1,0 +1,169 @@
+//! A `ClusterStack` that was deleted: held while Clusters use it, let go where that is asked for, else taken down.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use serde_json::json;
+use tracing::info;
+
+use super::super::cache::Key;
+use super::super::queue::Next;
+use super::super::reconcile::ReconcileError;
+use super::super::release::users;
+use super::super::world::World;
+use super::super::{cluster, finalizer, ownership};
+use super::Found;
+use super::releases::{self, Releases};
+use super::source::Source;
+use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
+use crate::foreign::flux::observed::GitRepository;
+use crate::gate::Hold;
+use crate::inputs::stack::Stack;
+use crate::names::ReleaseName;
+use crate::sink::cluster::{Deleted, RequestError};
+
+/// How long until it is looked again whether it can go.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// Takes a deleted `ClusterStack` down, or says why it stays.
+pub(super) async fn delete(
+    world: &World,
+    key: &Key,
+    stack: &Arc<ClusterStack>,
+) -> Result<Next, ReconcileError> {
+    if !stack.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
+        return Ok(Next::Await);
+    }
+    let now: Option<ClusterStack> = world.api.get(key).await?;
+    let is_going = |now: &ClusterStack| now.uid() == stack.uid() && now.metadata.deletion_timestamp.is_some();
+    if !now.is_some_and(|now| is_going(&now)) {
+        return Ok(Next::After(AGAIN));
+    }
+    let orphan = stack.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN);
+    if let Some(hold) = hold(world, stack).await?.filter(|_| !orphan) {
+        return held(world, key, stack, hold).await;
+    }
+    let owned = releases::owned(world, stack);
+    for (name, release) in &owned {
+        if orphan {
+            abandon_clusters(world, stack, name).await?;
+        }
+        remove(world, release, orphan).await?;
+    }
+    if !owned.is_empty() {
+        return Ok(Next::After(AGAIN));
+    }
+    let catalog = catalog(world, stack);
+    if let Some(catalog) = &catalog {
+        if orphan {
+            ownership::drop_owner(world, &world.caches.git_repositories, catalog, stack.uid().as_deref())
+                .await?;
+        } else {
+            ownership::delete(world, &world.caches.git_repositories, catalog).await?;
+        }
+    }
+    finalizer::remove(world, &world.caches.stacks, &**stack).await?;
+    info!(orphan, "the ClusterStack is let go");
+    // Another one may have waited for its releases.
+    for other in world.caches.stacks.all() {
+        if other.namespace().as_deref() == Some(&key.namespace) {
+            world.triggers.stacks.now(Key::of(&*other));
+        }
+    }
+    Ok(Next::Await)
+}
+
+/// Leaves the addons of all Clusters of a release to themselves.
+async fn abandon_clusters(
+    world: &World,
+    stack: &ClusterStack,
+    release: &ReleaseName,
+) -> Result<(), RequestError> {
+    for cluster in users::of(world, &namespace(stack), release) {
+        let addon = world.caches.addons.get(&cluster::addon_key(&Key::of(&*cluster)));
+        if let Some(addon) = addon {
+            cluster::abandon(world, &addon).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Why it has to stay.
+async fn hold(world: &World, stack: &ClusterStack) -> Result<Option<Hold>, RequestError> {
+    let owned = releases::owned(world, stack);
+    let count: usize = owned.keys().map(|name| users::of(world, &namespace(stack), name).len()).sum();
+    if count > 0 {
+        let what = if count == 1 { "1 Cluster uses".to_owned() } else { format!("{count} Clusters use") };
+        let message = format!("deleted, but {what} its releases: it stays until none does");
+        return Ok(Some(Hold { reason: Reason::InUse, message }));
+    }
+    for release in owned.values() {
+        if users::any_last_user(world, release).await? {
+            let message =
+                format!("deleted, but a Cluster uses {}: it stays until none does", release.name_any());
+            return Ok(Some(Hold { reason: Reason::InUse, message }));
+        }
+    }
+    Ok(stack.spec.suspend.then(|| Hold {
+        reason: Reason::Suspended,
+        message: format!(
+            "deleted while suspended: unset spec.suspend, or annotate with {}=Orphan",
+            labels::ON_DELETE
+        ),
+    }))
+}
+
+fn namespace(stack: &ClusterStack) -> String {
+    stack.namespace().unwrap_or_default()
+}
+
+/// Goes on as before, and says why it is still there.
+async fn held(
+    world: &World,
+    key: &Key,
+    stack: &Arc<ClusterStack>,
+    hold: Hold,
+) -> Result<Next, ReconcileError> {
+    let source = Source::of(world, stack, !stack.spec.suspend).await?;
+    let releases = Releases::of(world, stack, &source);
+    let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
+    let found = Found { source, releases, troubles: BTreeMap::new(), pruned, stays: Some(hold) };
+    super::finish(world, key, stack, &found).await?;
+    Ok(Next::After(AGAIN))
+}
+
+/// Deletes a `ClusterStackRelease`, which lets go of what was made of it where the `ClusterStack` does.
+async fn remove(world: &World, release: &Arc<ClusterStackRelease>, orphan: bool) -> Result<(), RequestError> {
+    let (key, caches) = (Key::of(&**release), &world.caches.releases);
+    let is_marked = release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN);
+    if orphan && !is_marked {
+        let path = format!("/metadata/annotations/{}", labels::ON_DELETE.replace('/', "~1"));
+        let test = json!({"op": "test", "path": "/metadata/uid", "value": release.uid()});
+        let add = match release.metadata.annotations {
+            Some(_) => json!({"op": "add", "path": path, "value": labels::ORPHAN}),
+            None => {
+                json!({"op": "add", "path": "/metadata/annotations", "value": {labels::ON_DELETE: labels::ORPHAN}})
+            }
+        };
+        caches.written(world.api.patch(&key, json!([test, add])).await?);
+    }
+    if release.metadata.deletion_timestamp.is_none() {
+        let uid = release.uid().unwrap_or_default();
+        match world.api.delete::<ClusterStackRelease>(&key, &uid).await? {
+            Deleted::Gone => caches.gone(&key),
+            Deleted::Terminating(release) => _ = caches.written(*release),
+        }
+    }
+    world.triggers.releases.now(key);
+    Ok(())
+}
+
+/// The `GitRepository` that we made for it.
+fn catalog(world: &World, stack: &ClusterStack) -> Option<Arc<GitRepository>> {
+    let (namespace, name) = Stack::source_key(stack, world.settings.default_source.as_ref())?;
+    let found = world.caches.git_repositories.get(&Key { namespace, name })?;
+    let uid = stack.uid();
+    found.owner_references().iter().any(|owner| Some(&owner.uid) == uid.as_ref()).then_some(found)
+}

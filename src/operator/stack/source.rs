@@ -1,0 +1,201 @@
+//! The stack repository of a `ClusterStack`: as plans see it, followed by Flux, and read.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::super::cache::Key;
+use super::super::deliver::Wanted;
+use super::super::library::{CatalogKey, LibraryError};
+use super::super::reconcile::ReconcileError;
+use super::super::world::World;
+use crate::api::ClusterStack;
+use crate::api::cluster_stack::FollowedSource;
+use crate::api::cluster_stack_release::GeneratedObject;
+use crate::error::{Class, Classify};
+use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, ObservedKind as _, SpecDigest};
+use crate::inputs::content::Line;
+use crate::inputs::stack::Stack;
+use crate::plan::{self, ObjectId, PlannedObject, Step};
+use crate::rollup::{
+    ConditionStatus, Expected, Moment, ObjectFacts, Report, Verdict, git_repository, object_since,
+};
+use crate::source::artifact::{ArtifactRef, CatalogRead};
+
+/// What the stack repository has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Catalog {
+    /// Its releases; of an older commit where the newest cannot be read.
+    pub(super) read: Option<Arc<CatalogRead>>,
+    /// Whether that is what Flux has fetched last for what the `ClusterStack` says now.
+    pub(super) is_current: bool,
+    /// Why the newest cannot be read.
+    pub(super) error: Option<LibraryError>,
+}
+
+/// The source of a `ClusterStack`, as it was found.
+pub(super) struct Source {
+    /// The `ClusterStack` as plans see it; none where its source cannot be.
+    pub(super) stack: Option<Stack>,
+    /// What the stack repository has.
+    pub(super) catalog: Catalog,
+    /// Whether it is followed and was read.
+    pub(super) ready: Report,
+    /// What the status says of it.
+    pub(super) told: Option<FollowedSource>,
+    /// What Flux says of it.
+    pub(super) verdict: Option<Verdict>,
+}
+
+/// The key of the `GitRepository` that a `ClusterStack` follows.
+pub(super) fn source_key(world: &World, stack: &ClusterStack) -> Option<Key> {
+    let (namespace, name) = Stack::source_key(stack, world.settings.default_source.as_ref())?;
+    Some(Key { namespace, name })
+}
+
+/// What the stack repository has, as far as it can be read.
+async fn catalog(world: &World, stack: &ClusterStack, planned: &Stack) -> Catalog {
+    let repository = Key::new(planned.source.namespace.as_str(), planned.source.name.as_str());
+    let Some(found) = world.caches.git_repositories.get(&repository) else { return Catalog::default() };
+    let line = Line {
+        provider: stack.spec.provider.clone(),
+        stack: stack.spec.name.clone(),
+        channel: stack.spec.channel.clone(),
+    };
+    let key = CatalogKey { repository, path: planned.source.path.clone(), line };
+    let Some(artifact) = &found.status.artifact else { return Catalog::default() };
+    let read = match ArtifactRef::new(artifact) {
+        Ok(artifact) => world.library.catalog(&key, &artifact).await,
+        Err(error) => Err(error.into()),
+    };
+    match read {
+        // A changed spec may mean another repository, whose artifact is still to come.
+        Ok(read) => Catalog { read: Some(read), is_current: found.is_observed(), error: None },
+        Err(error) => {
+            Catalog { read: world.library.known_catalog(&key), is_current: false, error: Some(error) }
+        }
+    }
+}
+
+impl Source {
+    /// Has the stack repository followed where `writes`, and reads it.
+    pub(super) async fn of(
+        world: &World,
+        stack: &ClusterStack,
+        writes: bool,
+    ) -> Result<Self, ReconcileError> {
+        let planned = match world.stack(stack) {
+            Ok(planned) => planned,
+            Err(error) => {
+                let told = stack.status.as_ref().and_then(|status| status.source.clone());
+                let reason = error.reason().as_str();
+                let ready = Report::new(ConditionStatus::False, reason, &error.to_string());
+                return Ok(Self { stack: None, catalog: Catalog::default(), ready, told, verdict: None });
+            }
+        };
+        let plan = plan::stack(&planned)?;
+        let wanted = plan.objects().next();
+        let expected = follow(world, stack, &planned, wanted.filter(|_| writes)).await?;
+        let catalog = catalog(world, stack, &planned).await;
+        let (told, verdict) = judge(world, stack, &planned, wanted.is_some(), expected, &catalog);
+        let ready = ready(verdict.as_ref(), &catalog);
+        Ok(Self { stack: Some(planned), catalog, ready, told: Some(told), verdict })
+    }
+}
+
+/// Writes the `GitRepository` where it is ours and not as planned; the digest of the spec that is expected.
+async fn follow(
+    world: &World,
+    stack: &ClusterStack,
+    planned: &Stack,
+    wanted: Option<&PlannedObject>,
+) -> Result<Option<SpecDigest>, ReconcileError> {
+    let name = repository_name(planned);
+    let old = stack.status.as_ref().and_then(|status| status.source.as_ref());
+    let kept = old.filter(|old| old.git_repository == name).and_then(|old| old.spec_digest.as_deref());
+    let expected = kept.map(SpecDigest::kept);
+    let Some(wanted) = wanted else { return Ok(expected) };
+    let owners = [super::owner(stack)];
+    let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners };
+    let delivery = world.deliver(&world.caches.git_repositories, wanted).await?;
+    Ok(delivery.expected)
+}
+
+fn repository_name(planned: &Stack) -> String {
+    format!("{}/{}", planned.source.namespace, planned.source.name)
+}
+
+/// What Flux says of the followed `GitRepository`, for the status.
+fn judge(
+    world: &World,
+    stack: &ClusterStack,
+    planned: &Stack,
+    is_ours: bool,
+    expected: Option<SpecDigest>,
+    catalog: &Catalog,
+) -> (FollowedSource, Option<Verdict>) {
+    let (now, name) = (Timestamp::now(), repository_name(planned));
+    let key = Key::new(planned.source.namespace.as_str(), planned.source.name.as_str());
+    let found = world.caches.git_repositories.get(&key);
+    // Somebody else's is as they want it.
+    let spec_digest = if is_ours { expected } else { found.as_ref().map(|found| found.spec_digest.clone()) };
+    let old = stack.status.as_ref().and_then(|status| status.source.clone());
+    let old = old.filter(|old| old.git_repository == name);
+    let id = ObjectId {
+        api_version: format!("{}/{}", GitRepositoryStatus::GROUP, GitRepositoryStatus::VERSION),
+        kind: GitRepositoryStatus::KIND.to_owned(),
+        namespace: key.namespace,
+        name: key.name,
+    };
+    let before = old.as_ref().map(|old| remembered(&id, old));
+    let verdict = found.as_deref().zip(spec_digest.as_ref()).map(|(found, digest)| {
+        verdict(found, digest, object_since(before.as_ref(), &digest.to_string(), now), now)
+    });
+    let facts = ObjectFacts { id, step: Step::Sources, expected: spec_digest, verdict: verdict.clone() };
+    let before: Vec<GeneratedObject> = before.into_iter().collect();
+    let told = facts.told(&before, now);
+    let revision = found.and_then(|found| Some(found.status.artifact.as_ref()?.revision.clone()));
+    let revision = revision.filter(|_| catalog.error.is_none() && catalog.read.is_some());
+    let source = FollowedSource {
+        git_repository: name,
+        revision: revision.or_else(|| old.and_then(|old| old.revision)),
+        verdict: told.verdict,
+        spec_digest: told.spec_digest,
+        since: told.since,
+    };
+    (source, verdict)
+}
+
+fn remembered(id: &ObjectId, old: &FollowedSource) -> GeneratedObject {
+    GeneratedObject {
+        kind: id.kind.clone(),
+        namespace: id.namespace.clone(),
+        name: id.name.clone(),
+        verdict: old.verdict.clone(),
+        reason: None,
+        spec_digest: old.spec_digest.clone(),
+        since: old.since.clone(),
+    }
+}
+
+/// A branch moves, so what is expected is whatever was fetched last.
+fn verdict(found: &GitRepository, digest: &SpecDigest, since: Timestamp, now: Timestamp) -> Verdict {
+    let artifact = found.status.artifact.as_ref();
+    let commit = artifact.and_then(|artifact| artifact.revision.rsplit(':').next());
+    let expected = Expected { spec_digest: digest.clone(), version: commit.map(str::to_owned), since };
+    git_repository(found, &expected, &Moment::at(now))
+}
+
+fn ready(verdict: Option<&Verdict>, catalog: &Catalog) -> Report {
+    let Some(verdict) = verdict else { return Report::not_yet_reported() };
+    match &catalog.error {
+        Some(error) if *verdict == Verdict::Fetched => {
+            let status = match error.class() {
+                Class::Terminal => ConditionStatus::False,
+                Class::Transient => ConditionStatus::Unknown,
+            };
+            Report::new(status, error.reason(), &error.to_string())
+        }
+        _ => verdict.report(),
+    }
+}

@@ -1,0 +1,153 @@
+//! Watches feed the caches.
+
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use kube::core::{ApiResource, DeserializeGuard, DynamicResourceScope};
+use kube::discovery::{self, ApiGroup};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use tracing::warn;
+
+use super::cache::{Cache, Cached, Change};
+use super::client::explain;
+use super::health::Readiness;
+
+/// How long after a failure it is asked again which version of a kind is served.
+const DISCOVERY_PAUSE: Duration = Duration::from_secs(5);
+
+/// A cache that is fed.
+pub struct Feed<'a, K> {
+    /// What is watched, for messages: `HelmRelease (helm.toolkit.fluxcd.io/v2)`.
+    pub name: String,
+    /// Where the objects go.
+    pub cache: &'a Cache<K>,
+    /// What is not ready before the first list is complete.
+    pub waits: Option<&'a Readiness>,
+}
+
+impl<K: Cached> Feed<'_, K> {
+    /// Feeds the cache for ever, and tells every change.
+    pub async fn run(
+        self,
+        events: impl Stream<Item = watcher::Result<Event<K>>>,
+        on_change: impl Fn(Change<K>),
+    ) {
+        let mut events = std::pin::pin!(events);
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    let complete = matches!(event, Event::InitDone);
+                    self.cache.take(event).into_iter().for_each(&on_change);
+                    if let Some(readiness) = self.waits.filter(|_| complete) {
+                        readiness.has(&part(&self.name));
+                    }
+                }
+                Err(error) => self.failed(&error),
+            }
+        }
+    }
+
+    fn failed(&self, error: &watcher::Error) {
+        let why = why(error);
+        if let Some(readiness) = self.waits.filter(|_| !self.cache.is_synced()) {
+            readiness.waits_for(&part(&self.name), &why);
+        } else {
+            warn!(watch = self.name, why, "what the API server has cannot be followed");
+        }
+    }
+}
+
+/// How the cache of a kind is called in what the operator waits for.
+#[must_use]
+pub fn part(name: &str) -> String {
+    format!("cache of {name}")
+}
+
+/// The events of all objects that an API has, or of those with these labels. After a failure it goes on by itself, after a
+/// pause.
+pub fn events<K>(api: Api<K>, labels: Option<&str>) -> impl Stream<Item = watcher::Result<Event<K>>> + use<K>
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
+{
+    let config = watcher::Config { label_selector: labels.map(str::to_owned), ..watcher::Config::default() };
+    watcher(api, config).default_backoff()
+}
+
+/// The events without those of objects that have another shape than our types, each of which is told: one bad object
+/// does not hide all the others.
+pub fn well_formed<K>(
+    events: impl Stream<Item = watcher::Result<Event<DeserializeGuard<K>>>>,
+) -> impl Stream<Item = watcher::Result<Event<K>>>
+where
+    K: Resource,
+{
+    let readable = |guard: DeserializeGuard<K>| match guard.0 {
+        Ok(object) => Some(object),
+        Err(invalid) => {
+            let (namespace, name) = (invalid.metadata.namespace, invalid.metadata.name);
+            warn!(?namespace, ?name, "an object is left out, it cannot be read: {}", invalid.error);
+            None
+        }
+    };
+    events.filter_map(move |event| {
+        let event = match event {
+            Err(error) => Some(Err(error)),
+            Ok(Event::Init) => Some(Ok(Event::Init)),
+            Ok(Event::InitDone) => Some(Ok(Event::InitDone)),
+            Ok(Event::Apply(guard)) => readable(guard).map(|object| Ok(Event::Apply(object))),
+            Ok(Event::Delete(guard)) => readable(guard).map(|object| Ok(Event::Delete(object))),
+            Ok(Event::InitApply(guard)) => readable(guard).map(|object| Ok(Event::InitApply(object))),
+        };
+        std::future::ready(event)
+    })
+}
+
+/// An API over the objects of a kind that is known at run time, of all namespaces or of one.
+#[must_use]
+pub fn api_of<K>(client: Client, namespace: Option<&str>, kind: &ApiResource) -> Api<K>
+where
+    K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client, namespace, kind),
+        None => Api::all_with(client, kind),
+    }
+}
+
+/// The resource of a kind in the version that the API server prefers for its group, and where that version does not have
+/// the kind, in the most stable one that does: providers of infrastructure share a group, but not its versions. Asks until
+/// there is one, and tells why not.
+pub async fn served(client: &Client, group: &str, kind: &str, failed: impl Fn(&str)) -> ApiResource {
+    loop {
+        let why = match discovery::group(client, group).await {
+            Ok(found) => match in_a_version(&found, kind) {
+                Some(resource) => return resource,
+                None => format!("the API server knows no kind {kind} in {group}: is its CRD installed?"),
+            },
+            Err(error) => format!("{}: is the CRD of {kind} installed?", explain(&error)),
+        };
+        failed(&why);
+        tokio::time::sleep(DISCOVERY_PAUSE).await;
+    }
+}
+
+pub(crate) fn in_a_version(group: &ApiGroup, kind: &str) -> Option<ApiResource> {
+    let stable = || group.resources_by_stability().into_iter().find(|(resource, _)| resource.kind == kind);
+    group.recommended_kind(kind).or_else(stable).map(|(resource, _)| resource)
+}
+
+/// What a failed list or watch says, for people.
+fn why(error: &watcher::Error) -> String {
+    use watcher::Error as E;
+    match error {
+        E::InitialListFailed(kube::Error::Api(status)) if status.code == 404 => {
+            format!("{}: is its CRD installed?", status.message)
+        }
+        E::InitialListFailed(error) | E::WatchStartFailed(error) | E::WatchFailed(error) => explain(error),
+        E::WatchError(status) => format!("{} ({} {})", status.message, status.code, status.reason),
+        E::NoResourceVersion => "a list has no resource version".to_owned(),
+    }
+}

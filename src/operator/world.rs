@@ -1,0 +1,247 @@
+//! What all reconciles share: the caches, the API server, the prepared releases, and the queues' triggers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::PartialObjectMeta;
+use kube::core::ApiResource;
+use kube::runtime::events::Recorder;
+
+use super::cache::{Cache, Key};
+use super::library::Library;
+use super::metrics::Metrics;
+use super::objects::ClusterObject;
+use super::queue::Trigger;
+use super::related::Related;
+use super::settings::Settings;
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::foreign::flux::observed::{GitRepository, HelmChart, HelmRelease, Kustomization};
+use crate::inputs::ReleaseInputs;
+use crate::inputs::content::Contents;
+use crate::inputs::stack::{Stack, StackError};
+use crate::names::AddonName;
+use crate::release::Release;
+use crate::rollup::Report;
+use crate::sink::cluster::ApiServer;
+
+/// What the API server has, as far as we look at it.
+#[derive(Debug, Default)]
+pub struct Caches {
+    /// `ClusterStack`s.
+    pub stacks: Cache<ClusterStack>,
+    /// `ClusterStackRelease`s.
+    pub releases: Cache<ClusterStackRelease>,
+    /// `ClusterAddon`s.
+    pub addons: Cache<ClusterAddon>,
+    /// Clusters.
+    pub clusters: Cache<ClusterObject>,
+    /// Namespaces.
+    pub namespaces: Cache<PartialObjectMeta<Namespace>>,
+    /// `GitRepository`s, ours and those that `ClusterStack`s refer to.
+    pub git_repositories: Cache<GitRepository>,
+    /// Our `HelmChart`s.
+    pub helm_charts: Cache<HelmChart>,
+    /// Our `HelmRelease`s.
+    pub helm_releases: Cache<HelmRelease>,
+    /// Our `Kustomization`s.
+    pub kustomizations: Cache<Kustomization>,
+}
+
+/// The queues: whoever learns of something that matters for an object puts its key in.
+#[derive(Clone, Debug)]
+pub struct Triggers {
+    /// `ClusterStack`s.
+    pub stacks: Trigger<Key>,
+    /// `ClusterStackRelease`s.
+    pub releases: Trigger<Key>,
+    /// Clusters, by their own key.
+    pub clusters: Trigger<Key>,
+}
+
+/// All that reconciles work with.
+pub struct World {
+    /// What the operator was told.
+    pub settings: Settings,
+    /// What the API server has.
+    pub caches: Caches,
+    /// The objects that Clusters refer to.
+    pub related: Related,
+    /// The API server.
+    pub api: ApiServer,
+    /// Where events are published.
+    pub recorder: Recorder,
+    /// What releases hold.
+    pub library: Library,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// The queues.
+    pub triggers: Triggers,
+    /// Held by whoever writes sources, which several releases own: each adds itself to the owners that it finds.
+    pub sources: tokio::sync::Mutex<()>,
+    /// Held by whoever spends a `ClusterStack`'s budget of addons that may be removed, until its status says so.
+    pub removals: tokio::sync::Mutex<()>,
+    prepared: RwLock<BTreeMap<Key, Preparation>>,
+    cluster_kind: OnceLock<ApiResource>,
+}
+
+/// What a release's reconcile found for the Clusters of its class.
+#[derive(Clone, Debug)]
+pub enum Preparation {
+    /// Addons can be planned.
+    Usable(Arc<Prepared>),
+    /// They cannot, and this is why. What Clusters have already stays.
+    Unusable(Report),
+}
+
+/// A release with everything that the plans of its Clusters need.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The `ClusterStack`.
+    pub stack_key: Key,
+    /// The `ClusterStack` as plans see it.
+    pub stack: Stack,
+    /// Whether nothing is to be written: `spec.suspend` of the `ClusterStack`.
+    pub suspended: bool,
+    /// The deletions that somebody allows whatever the budget says: the `ClusterStack`'s annotation.
+    pub allowed_deletions: Option<String>,
+    /// The release.
+    pub release: Arc<Release>,
+    /// Where its contents come from.
+    pub contents: Contents,
+    /// What counts as applied, by addon, as far as it is known: the version of the chart that Flux packaged, the commit of
+    /// manifests.
+    pub versions: BTreeMap<AddonName, String>,
+    /// The release's `Ready`, as its Clusters mirror it.
+    pub ready: Report,
+}
+
+impl Prepared {
+    /// What a Cluster's plan is made with.
+    #[must_use]
+    pub fn inputs(&self) -> ReleaseInputs<'_> {
+        ReleaseInputs { stack: &self.stack, release: &self.release, contents: &self.contents }
+    }
+}
+
+impl PartialEq for Prepared {
+    /// Equal inputs: the same plans. Releases with one digest are the same.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.stack_key, &self.stack, self.suspended, &self.contents, &self.versions, &self.ready)
+            == (
+                &other.stack_key,
+                &other.stack,
+                other.suspended,
+                &other.contents,
+                &other.versions,
+                &other.ready,
+            )
+            && self.allowed_deletions == other.allowed_deletions
+            && self.release.name == other.release.name
+            && self.release.digest == other.release.digest
+    }
+}
+
+impl PartialEq for Preparation {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Usable(one), Self::Usable(other)) => one == other,
+            (Self::Unusable(one), Self::Unusable(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+impl World {
+    /// A world that nothing is known of yet.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        api: ApiServer,
+        recorder: Recorder,
+        library: Library,
+        related: Related,
+        metrics: Metrics,
+        triggers: Triggers,
+    ) -> Self {
+        let (caches, prepared, cluster_kind) = (Caches::default(), RwLock::default(), OnceLock::new());
+        let (sources, removals) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
+        Self {
+            settings,
+            caches,
+            related,
+            api,
+            recorder,
+            library,
+            metrics,
+            triggers,
+            sources,
+            removals,
+            prepared,
+            cluster_kind,
+        }
+    }
+
+    /// A `ClusterStack` as plans see it, with what the operator's settings say where it says nothing.
+    pub fn stack(&self, stack: &ClusterStack) -> Result<Stack, StackError> {
+        let default = self.settings.default_source.as_ref();
+        let key = Stack::source_key(stack, default).map(|(namespace, name)| Key { namespace, name });
+        if let Some(Key { namespace, name }) = key.clone()
+            && self.settings.no_cross_namespace_refs
+            && stack.spec.source.is_some()
+            && stack.metadata.namespace.as_ref() != Some(&namespace)
+        {
+            let stack = stack.metadata.name.clone().unwrap_or_default();
+            return Err(StackError::AccessDenied { stack, namespace, name });
+        }
+        let followed =
+            key.and_then(|key| self.caches.git_repositories.get(&key)).map(|found| found.to_source());
+        let mut stack = Stack::new(stack, default, followed.iter())?;
+        let account = self.settings.default_service_account.as_ref().map(ToString::to_string);
+        stack.flux.service_account_name = stack.flux.service_account_name.or(account);
+        Ok(stack)
+    }
+
+    /// Whether a namespace is being deleted, as its watch says.
+    #[must_use]
+    pub fn is_terminating(&self, namespace: &str) -> bool {
+        let found = self.caches.namespaces.get(&Key::new("", namespace));
+        found.is_some_and(|found| found.metadata.deletion_timestamp.is_some())
+    }
+
+    /// How the API server calls Clusters, in the version that it prefers; `None` before that is known.
+    #[must_use]
+    pub fn cluster_kind(&self) -> Option<&ApiResource> {
+        self.cluster_kind.get()
+    }
+
+    /// Notes how the API server calls Clusters.
+    pub fn clusters_are(&self, kind: ApiResource) {
+        // It is asked once.
+        _ = self.cluster_kind.set(kind);
+    }
+
+    /// What is known of a release: nothing before its first reconcile since the start of the process.
+    #[must_use]
+    pub fn preparation(&self, release: &Key) -> Option<Preparation> {
+        self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(release).cloned()
+    }
+
+    /// Notes what a release's reconcile found (`None`: the release is gone), and reconciles the Clusters of its class
+    /// where that is news.
+    pub fn prepare(&self, release: &Key, class: &str, found: Option<Preparation>) {
+        let mut prepared = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
+        let is_news = prepared.get(release) != found.as_ref();
+        match found {
+            Some(found) => _ = prepared.insert(release.clone(), found),
+            None => _ = prepared.remove(release),
+        }
+        drop(prepared);
+        if is_news {
+            for cluster in self.caches.clusters.find(&super::objects::term::class(&release.namespace, class))
+            {
+                self.triggers.clusters.now(Key::of(&*cluster));
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+use super::*;
+
+/// An object of a removed addon.
+const REMOVED: Belonging = Belonging { delivers: Delivers::Dropped, suspended: false, terminating: false };
+
+#[test]
+fn what_becomes_of_an_object() {
+    for (object, delivered, expected, why) in [
+        (REMOVED, true, Fate::Due, "the release has it no more"),
+        (REMOVED, false, Fate::Waits, "what replaces it may be held"),
+        (Belonging { delivers: Delivers::Wanted, ..REMOVED }, true, Fate::Stays, "the release has it"),
+        (
+            Belonging { delivers: Delivers::Anothers, ..REMOVED },
+            true,
+            Fate::Stays,
+            "an earlier ClusterAddon made it",
+        ),
+        (Belonging { suspended: true, ..REMOVED }, true, Fate::Waits, "somebody wants it left alone"),
+        (Belonging { terminating: true, ..REMOVED }, true, Fate::Goes, "it is deleted already"),
+        (Belonging { terminating: true, ..REMOVED }, false, Fate::Goes, "it is deleted already"),
+        (
+            Belonging { delivers: Delivers::Wanted, terminating: true, ..REMOVED },
+            true,
+            Fate::Stays,
+            "what the release has is delivered again, not removed",
+        ),
+    ] {
+        assert_eq!(fate(object, delivered), expected, "{why}");
+    }
+}

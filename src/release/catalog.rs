@@ -1,0 +1,212 @@
+//! Many releases in one archive: a stack repository as Flux packs it, read from front to end, one release in memory at
+//! a time.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use tar::{Entry, EntryType};
+
+use super::archive::{self, Collecting, Stop, Unpacked};
+use super::files::{Files, Limits};
+use super::finding::{Finding, Findings, Reason};
+use super::{Loaded, Release};
+use crate::error::{Class, Classify};
+use crate::names::ReleaseName;
+
+/// How much of an archive of many releases is read before all of it is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogLimits {
+    /// All content together, unpacked, in bytes.
+    pub unpacked: u64,
+    /// Files, directories and links together.
+    pub entries: usize,
+    /// The limits of each release.
+    pub release: Limits,
+}
+
+impl Default for CatalogLimits {
+    fn default() -> Self {
+        Self { unpacked: 1 << 30, entries: 1_000_000, release: Limits::default() }
+    }
+}
+
+/// Why nothing of an archive can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// It is no archive, or ends too early.
+    #[error("the archive cannot be read: {0}")]
+    Unreadable(#[source] io::Error),
+    /// More files and directories than the limit.
+    #[error(
+        "the archive has more than {0} entries: remove what is no release, or let .sourceignore leave it out"
+    )]
+    TooManyEntries(usize),
+    /// More bytes than the limit.
+    #[error(
+        "the archive has more than {0} bytes, unpacked: remove what is no release, or let .sourceignore leave it out"
+    )]
+    TooLarge(u64),
+}
+
+impl Classify for CatalogError {
+    fn class(&self) -> Class {
+        Class::Terminal
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => Reason::InvalidArchive.as_str(),
+            Self::TooManyEntries(_) | Self::TooLarge(_) => Reason::LimitExceeded.as_str(),
+        }
+    }
+}
+
+/// What else is where the releases are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Directories with the name of a release that was not asked for.
+    pub unwanted: usize,
+    /// Directories whose names are no release names. Real repositories have some.
+    pub malformed: usize,
+}
+
+/// The releases of an archive that were asked for.
+#[derive(Clone, Debug)]
+pub struct Found<T> {
+    /// Each release, or all that makes it unusable.
+    pub releases: BTreeMap<ReleaseName, Result<T, Findings>>,
+    /// What was passed over.
+    pub others: Others,
+}
+
+/// Reads the releases that are `wanted` out of a gzipped tar archive that has a directory for each below `path` (the
+/// empty string is the root). Of each release that can be used, what `keep` makes of it is returned; its files are
+/// let go before the next is read. What is not wanted is passed over, whatever it is called, and never held.
+///
+/// The files are taken as Flux packed them: what it leaves out is not there. A release whose files do not follow each
+/// other in the archive is refused, as source-controller packs one directory after the other; `keep` may have seen a
+/// part of it by then.
+pub fn read<T>(
+    stream: impl Read,
+    path: &str,
+    limits: &CatalogLimits,
+    wanted: impl Fn(&ReleaseName) -> bool,
+    keep: impl FnMut(Loaded) -> T,
+) -> Result<Found<T>, CatalogError> {
+    let found = Found { releases: BTreeMap::new(), others: Others::default() };
+    let root = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/");
+    let top = Top { directory: Vec::new(), release: None };
+    let (entries, unpacked) = (limits.entries, limits.unpacked);
+    let mut reading = Reading { root, limits, wanted, keep, entries, unpacked, top, found };
+    archive::walk(stream, unpacked, entries, |path, entry| reading.entry(path, entry)).map_err(|stop| {
+        match stop {
+            Stop::Unreadable(error) => CatalogError::Unreadable(error),
+            Stop::Entries => CatalogError::TooManyEntries(entries),
+            Stop::Bytes => CatalogError::TooLarge(unpacked),
+        }
+    })?;
+    reading.close();
+    Ok(reading.found)
+}
+
+struct Reading<'a, T, W, K> {
+    root: String,
+    limits: &'a CatalogLimits,
+    wanted: W,
+    keep: K,
+    /// What may still come.
+    entries: usize,
+    unpacked: u64,
+    top: Top,
+    found: Found<T>,
+}
+
+/// The directory below the root that entries come from at present.
+struct Top {
+    directory: Vec<u8>,
+    /// The release that it is, where that is wanted and nothing is wrong with it so far.
+    release: Option<(ReleaseName, Collecting)>,
+}
+
+impl<T, W: Fn(&ReleaseName) -> bool, K: FnMut(Loaded) -> T> Reading<'_, T, W, K> {
+    fn entry<R: Read>(&mut self, path: &[u8], entry: &mut Entry<'_, Unpacked<R>>) -> Result<(), Stop> {
+        self.entries = self.entries.checked_sub(1).ok_or(Stop::Entries)?;
+        self.unpacked = self.unpacked.checked_sub(entry.size()).ok_or(Stop::Bytes)?;
+        let Some(below) = below(path, self.root.as_bytes()) else { return Ok(()) };
+        let (directory, rest) = match below.iter().position(|byte| *byte == b'/') {
+            Some(slash) => {
+                (below.get(..slash).unwrap_or_default(), below.get(slash + 1..).unwrap_or_default())
+            }
+            None if entry.header().entry_type() == EntryType::Directory => (below, &b""[..]),
+            // A file or a link beside the releases.
+            None => return Ok(()),
+        };
+        if directory != self.top.directory {
+            self.close();
+            self.open(directory);
+        }
+        let Some((_, files)) = &mut self.top.release else { return Ok(()) };
+        match files.take(rest, entry) {
+            // Flux packs neither links nor bad paths: the first of them is enough to know.
+            Ok(()) if files.is_refused() => self.close(),
+            Ok(()) => {}
+            Err(Stop::Entries) => self.refuse("there are more entries than a release may have"),
+            Err(Stop::Bytes) => self.refuse("the release is larger than it may be"),
+            Err(Stop::Unreadable(error)) => return Err(Stop::Unreadable(error)),
+        }
+        Ok(())
+    }
+
+    /// Begins with a directory.
+    fn open(&mut self, directory: &[u8]) {
+        self.top.directory = directory.to_vec();
+        let name = std::str::from_utf8(directory).ok().and_then(|name| name.parse::<ReleaseName>().ok());
+        let others = &mut self.found.others;
+        match name {
+            None if directory.is_empty() || directory.starts_with(b".") => {}
+            None => others.malformed += 1,
+            Some(name) if !(self.wanted)(&name) => others.unwanted += 1,
+            Some(name) if self.found.releases.contains_key(&name) => {
+                let message = "the release's files are in two places of the archive";
+                let finding = Finding::error(Reason::InvalidPath, "", message);
+                self.found.releases.insert(name, Err(finding.into()));
+            }
+            Some(name) => {
+                let files = Collecting::new("", self.limits.release.clone());
+                self.top.release = Some((name, files));
+            }
+        }
+    }
+
+    /// Ends with the directory that was read last.
+    fn close(&mut self) {
+        let Some((name, files)) = self.top.release.take() else { return };
+        let loaded = files.finish().and_then(|files| load(&name, files, &self.limits.release));
+        self.found.releases.insert(name, loaded.map(&mut self.keep));
+    }
+
+    /// Ends with a release that cannot be used: the rest of its files is passed over.
+    fn refuse(&mut self, message: &str) {
+        let Some((name, _)) = self.top.release.take() else { return };
+        let finding = Finding::error(Reason::LimitExceeded, "", message);
+        self.found.releases.insert(name, Err(finding.into()));
+    }
+}
+
+/// Loads a release as Flux sees it. One in archives is refused unopened: Flux finds no chart in it.
+fn load(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Findings> {
+    if let Some(archive) = super::packed::archive(name, &files) {
+        let message = "the release is packed, and Flux does not open archives in Git";
+        let finding = Finding::error(Reason::PackedInRepository, archive, message);
+        return Err(finding.hint("unpack it in the stack repository").into());
+    }
+    Release::load(name, files, limits)
+}
+
+/// The path below a directory; `None` where it is not below it. The empty directory is the root.
+fn below<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
+    if directory.is_empty() { Some(path) } else { path.strip_prefix(directory)?.strip_prefix(b"/") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! What is known of one cluster's addons to the status of its `ClusterAddon`.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::report::{ConditionStatus, Report, summary};
+use super::{Verdict, addons_ready, reconciling, stalled};
+use crate::api::cluster_addon::{
+    AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs,
+};
+use crate::api::cluster_stack::Pruned;
+use crate::api::conditions::{ConditionType, Reason};
+use crate::gate::Hold;
+use crate::names::AddonName;
+
+/// One addon, as it was found.
+#[derive(Clone, Debug)]
+pub struct AddonFacts {
+    /// Its name.
+    pub name: AddonName,
+    /// The chart's name and version in the release; none for plain manifests.
+    pub chart: Option<(String, String)>,
+    /// Why its object is not written now.
+    pub hold: Option<Hold>,
+    /// Its object, where one was written.
+    pub object: Option<AddonObject>,
+    /// What Flux has to have done.
+    pub expected: Option<AddonState>,
+    /// What Flux has done.
+    pub observed: Option<AddonState>,
+    /// What that means.
+    pub verdict: Option<Verdict>,
+    /// The digest of the rendered values.
+    pub values_digest: Option<String>,
+}
+
+/// One cluster, as it was found.
+#[derive(Clone, Debug)]
+pub struct ClusterFacts {
+    /// The generation of the `ClusterAddon`.
+    pub generation: i64,
+    /// The request to reconcile that this answers.
+    pub requested_at: Option<String>,
+    /// Why addons are not delivered, or cannot be reached, for the whole cluster.
+    pub hold: Option<Hold>,
+    /// The release that the class asks for.
+    pub desired: String,
+    /// Whether that release can be used.
+    pub release: Report,
+    /// The addons in the release's order.
+    pub addons: Vec<AddonFacts>,
+    /// Whether the addons are those of the desired release, all written.
+    pub delivered: bool,
+    /// What was removed lately, where that is news.
+    pub pruned: Option<Pruned>,
+    /// What the values were rendered from; none where nothing was rendered.
+    pub inputs: Option<RenderedInputs>,
+}
+
+/// The whole status, made of the facts and of the status before.
+#[must_use]
+pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timestamp) -> ClusterAddonStatus {
+    let wanted = facts.addons.iter().filter(|addon| !is_removed(addon));
+    let verdicts: Vec<(AddonName, Option<Verdict>)> =
+        wanted.map(|addon| (addon.name.clone(), addon.verdict.clone())).collect();
+    let reports = [
+        (ConditionType::ClusterAvailable, available(facts.hold.as_ref())),
+        (ConditionType::ReleaseReady, facts.release.clone()),
+        (ConditionType::ValuesRendered, rendered(&facts)),
+        (ConditionType::Delivered, delivered(&facts)),
+        (ConditionType::AddonsReady, ready(&facts, &verdicts)),
+    ];
+    let parts = told(&reports);
+    let sum = summary(&parts, (Reason::Applied, &format!("{0} of {0} addons", facts.addons.len())));
+    let is_ready = sum.status == ConditionStatus::True;
+    let present: Vec<&Verdict> = verdicts.iter().filter_map(|(_, verdict)| verdict.as_ref()).collect();
+    let temporary = [
+        (ConditionType::Reconciling, reconciling(present.iter().copied())),
+        (ConditionType::Stalled, stalled(present.iter().copied())),
+    ];
+    let temporary = temporary.into_iter().filter_map(|(kind, report)| Some((kind, report?)));
+    let gate = Report::new(
+        ConditionStatus::Unknown,
+        Reason::NotImplemented.as_str(),
+        Reason::NotImplemented.meaning(),
+    );
+    let condition = |(kind, report): (ConditionType, Report)| {
+        report.condition(kind, facts.generation, &old.conditions, now)
+    };
+    let conditions: Vec<Condition> = [(ConditionType::Ready, sum)]
+        .into_iter()
+        .chain(temporary)
+        .chain(reports)
+        .chain([(ConditionType::UpgradeGate, gate)])
+        .map(condition)
+        .collect();
+    let applied = if facts.delivered { Some(facts.desired.clone()) } else { progress(old).applied };
+    let last_known_good = if is_ready { applied.clone() } else { progress(old).last_known_good };
+    ClusterAddonStatus {
+        release: Some(ReleaseProgress { desired: Some(facts.desired), applied, last_known_good }),
+        hook: None,
+        stages: Vec::new(),
+        addons: facts.addons.into_iter().map(|addon| addon_status(addon, &old.addons, now)).collect(),
+        inputs: facts.inputs.or_else(|| old.inputs.clone()),
+        pruned: facts.pruned.or_else(|| old.pruned.clone()),
+        ready: is_ready,
+        observed_generation: Some(facts.generation),
+        last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
+        conditions,
+    }
+}
+
+/// Since when an addon's object is expected to be as it is now: the deadlines count from there. `old` is what the status
+/// has; while an object is settled they do not run.
+#[must_use]
+pub fn expected_since(old: Option<&AddonStatus>, spec_digest: &str, now: Timestamp) -> Timestamp {
+    let settled = |phase: &str| {
+        [Reason::Applied, Reason::Drifted, Reason::Suspended].iter().any(|reason| reason.as_str() == phase)
+    };
+    let same = old.filter(|old| {
+        let digest = old.expected.as_ref().and_then(|expected| expected.spec_digest.as_deref());
+        digest == Some(spec_digest) && !old.phase.as_deref().is_some_and(settled)
+    });
+    same.and_then(|old| old.since.as_ref()).map_or(now, |since| since.0)
+}
+
+/// What `Ready` tells: not what is not reported yet where something before it says why.
+fn told(reports: &[(ConditionType, Report)]) -> Vec<(ConditionType, Option<Report>)> {
+    let mut parts: Vec<(ConditionType, Option<Report>)> = Vec::new();
+    for (kind, report) in reports {
+        let is_explained =
+            parts.iter().flat_map(|(_, part)| part).any(|part| part.status != ConditionStatus::True);
+        if report.reason != Reason::NotYetReported.as_str() || !is_explained {
+            parts.push((*kind, Some(report.clone())));
+        }
+    }
+    parts
+}
+
+fn progress(old: &ClusterAddonStatus) -> ReleaseProgress {
+    old.release.clone().unwrap_or_default()
+}
+
+fn available(hold: Option<&Hold>) -> Report {
+    match hold {
+        None => {
+            Report::new(ConditionStatus::True, Reason::Available.as_str(), "the control plane is initialized")
+        }
+        Some(hold) => held(hold),
+    }
+}
+
+/// A hold as a report: what somebody has to mend is an issue, what comes by itself is unknown.
+fn held(hold: &Hold) -> Report {
+    let status = match hold.reason {
+        Reason::KubernetesVersionMismatch
+        | Reason::Unreachable
+        | Reason::ValuesInvalid
+        | Reason::DependencyInvalid
+        | Reason::ChartNameCollision
+        | Reason::PruneBudgetExceeded => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
+    };
+    Report::new(status, hold.reason.as_str(), &hold.message)
+}
+
+fn rendered(facts: &ClusterFacts) -> Report {
+    let wanted = facts.addons.iter().filter(|addon| !is_removed(addon));
+    let held = |addon: &AddonFacts| addon.hold.as_ref().map(held);
+    let parts: Vec<_> = wanted.filter_map(|addon| Some((&addon.name, Some(held(addon)?)))).collect();
+    if parts.is_empty() && facts.inputs.is_none() {
+        return Report::not_yet_reported();
+    }
+    summary(&parts, (Reason::Rendered, "all fields that the values templates read are there"))
+}
+
+/// Whether an addon is none of the release's any more: that keeps nothing from being rendered or ready.
+fn is_removed(addon: &AddonFacts) -> bool {
+    let reason = addon.hold.as_ref().map(|hold| hold.reason);
+    matches!(reason, Some(Reason::AddonRemoved | Reason::PruneBudgetExceeded))
+}
+
+fn delivered(facts: &ClusterFacts) -> Report {
+    if let Some(foreign) =
+        facts.addons.iter().find(|addon| matches!(addon.verdict, Some(Verdict::Foreign { .. })))
+    {
+        let message = format!("{}: {}", foreign.name, Reason::Foreign.meaning());
+        return Report::new(ConditionStatus::False, Reason::Foreign.as_str(), &message);
+    }
+    let removed = facts.addons.iter().filter(|addon| is_removed(addon));
+    let removed: Vec<_> =
+        removed.filter_map(|addon| Some((&addon.name, addon.hold.as_ref().map(held)?))).collect();
+    if !removed.is_empty() {
+        let parts: Vec<_> = removed.into_iter().map(|(name, report)| (name, Some(report))).collect();
+        return summary(&parts, (Reason::Delivered, ""));
+    }
+    if facts.delivered {
+        return Report::new(
+            ConditionStatus::True,
+            Reason::Delivered.as_str(),
+            "all objects are as they were planned",
+        );
+    }
+    Report::not_yet_reported()
+}
+
+/// Nothing that was never delivered counts as ready.
+fn ready(facts: &ClusterFacts, verdicts: &[(AddonName, Option<Verdict>)]) -> Report {
+    if verdicts.is_empty() && !facts.delivered { Report::not_yet_reported() } else { addons_ready(verdicts) }
+}
+
+fn addon_status(addon: AddonFacts, old: &[AddonStatus], now: Timestamp) -> AddonStatus {
+    let before = old.iter().find(|before| before.name == addon.name.as_str());
+    let (phase, report) = match (&addon.hold, &addon.verdict) {
+        (Some(hold), None) => (Some("Held".to_owned()), Some(held(hold))),
+        (_, Some(verdict)) => (Some(verdict.phase().to_string()), Some(verdict.report())),
+        (None, None) => (None, None),
+    };
+    let is_settled = addon.verdict.as_ref().is_some_and(Verdict::is_settled);
+    let digest = addon.expected.as_ref().and_then(|expected| expected.spec_digest.as_deref());
+    let since = digest.map(|digest| match before {
+        // While it stays settled nothing in its status moves.
+        Some(before) if is_settled && before.phase == phase => {
+            before.since.as_ref().map_or(now, |since| since.0)
+        }
+        _ if is_settled => now,
+        _ => expected_since(before, digest, now),
+    });
+    let (chart, version) = addon.chart.unzip();
+    AddonStatus {
+        name: addon.name.to_string(),
+        object: addon.object,
+        phase,
+        reason: report.as_ref().map(|report| report.reason.clone()),
+        message: report.map(|report| report.message).filter(|message| !message.is_empty()),
+        chart,
+        version,
+        expected: addon.expected,
+        observed: addon.observed,
+        values_digest: addon.values_digest,
+        since: since.map(Time),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! What is known of one stack and in sum of its clusters to the status of its `ClusterStack`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::report::{ConditionStatus, Report, aggregate, mirror, summary};
+use crate::api::cluster_stack::{FollowedSource, Pruned, ReleaseCounts, ReleaseSummary};
+use crate::api::conditions::{ConditionType, Reason};
+use crate::api::{ClusterStackRelease, ClusterStackStatus};
+use crate::gate::Hold;
+use crate::names::ReleaseName;
+use crate::subscription::Role;
+
+/// One release of a stack, as it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct ReleaseState<'a> {
+    /// What it is to the stack.
+    pub role: Role,
+    /// How many Clusters use it.
+    pub clusters: usize,
+    /// Its `ClusterStackRelease`, where there is one of ours.
+    pub release: Option<&'a ClusterStackRelease>,
+}
+
+/// Something that somebody should know about one release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Whether it keeps the release from being as it should.
+    pub is_issue: bool,
+    /// What it is.
+    pub hold: Hold,
+}
+
+/// One stack, as it was found.
+#[derive(Clone, Debug)]
+pub struct StackFacts<'a> {
+    /// The generation of the `ClusterStack`.
+    pub generation: i64,
+    /// The request to reconcile that this answers.
+    pub requested_at: Option<String>,
+    /// Whether the stack repository is followed and was read.
+    pub source_ready: Report,
+    /// What is known of the stack repository.
+    pub source: Option<FollowedSource>,
+    /// The latest release in the stack repository, and how many there are; `None` while it was not read.
+    pub available: Option<(Option<ReleaseName>, usize)>,
+    /// The releases that are offered, in use, or there.
+    pub releases: BTreeMap<ReleaseName, ReleaseState<'a>>,
+    /// What is wrong with which release.
+    pub troubles: BTreeMap<ReleaseName, Trouble>,
+    /// The addons of each Cluster, as their `ClusterAddon` says.
+    pub clusters: Vec<(String, Option<Report>)>,
+    /// The releases that were deleted in the present hour.
+    pub pruned: Option<Pruned>,
+    /// Why the `ClusterStack` does not go although it was deleted.
+    pub stays: Option<Hold>,
+}
+
+/// The whole status, made of the facts and of the status before.
+#[must_use]
+pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp) -> ClusterStackStatus {
+    let addons: Vec<_> =
+        facts.clusters.iter().map(|(name, report)| (name.as_str(), report.clone())).collect();
+    let reports = [
+        (ConditionType::SourceReady, facts.source_ready.clone()),
+        (ConditionType::ReleasesSynced, synced(&facts)),
+        (ConditionType::ClusterClassesReady, classes(&facts)),
+        (ConditionType::AddonsReady, aggregate("clusters", &addons, Reason::Applied)),
+    ];
+    let stays = facts.stays.as_ref().map(|hold| {
+        ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
+    });
+    let parts = reports.iter().map(|(kind, report)| (kind.as_str(), Some(report.clone())));
+    let parts: Vec<_> = stays.into_iter().chain(parts).collect();
+    let sum = summary(&parts, (Reason::Usable, &ready_message(&facts)));
+    let temporary = match sum.status {
+        ConditionStatus::True => None,
+        ConditionStatus::False if is_terminal(&facts) => Some(ConditionType::Stalled),
+        ConditionStatus::False | ConditionStatus::Unknown => Some(ConditionType::Reconciling),
+    };
+    let temporary = temporary.map(|kind| (kind, Report { status: ConditionStatus::True, ..sum.clone() }));
+    let condition = |(kind, report): (ConditionType, Report)| {
+        report.condition(kind, facts.generation, &old.conditions, now)
+    };
+    let all = [(ConditionType::Ready, sum)].into_iter().chain(temporary).chain(reports);
+    let conditions: Vec<Condition> = all.map(condition).collect();
+    let (latest, usable) = (latest(&facts, old), usable(&facts));
+    ClusterStackStatus {
+        latest_release: latest,
+        usable_versions: usable,
+        summary: facts
+            .releases
+            .iter()
+            .filter_map(|(name, state)| told(name, state, &facts.troubles))
+            .collect(),
+        releases: Some(counts(&facts, old)),
+        source: facts.source,
+        pruned: facts.pruned,
+        observed_generation: Some(facts.generation),
+        last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
+        conditions,
+    }
+}
+
+/// Whether the source itself says that nothing goes on.
+fn is_terminal(facts: &StackFacts) -> bool {
+    let terminal = [Reason::NoSource, Reason::SourceNotFound, Reason::AccessDenied, Reason::Invalid];
+    terminal.iter().any(|reason| reason.as_str() == facts.source_ready.reason)
+        || facts
+            .troubles
+            .values()
+            .any(|trouble| trouble.is_issue && !matches!(trouble.hold.reason, Reason::PruneBudgetExceeded))
+}
+
+fn ready_message(facts: &StackFacts) -> String {
+    format!("{} releases, {} clusters", facts.releases.len(), facts.clusters.len())
+}
+
+fn synced(facts: &StackFacts) -> Report {
+    if facts.available.is_none() && facts.releases.values().all(|state| state.release.is_none()) {
+        return Report::not_yet_reported();
+    }
+    let (mut parts, mut notes) = (Vec::new(), Vec::new());
+    for (name, trouble) in &facts.troubles {
+        let Trouble { is_issue, hold } = trouble;
+        if *is_issue {
+            let report = Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message);
+            parts.push((name.to_string(), Some(report)));
+        } else {
+            notes.push(format!("{name}: {}", hold.message));
+        }
+    }
+    let missing = facts.releases.iter().filter(|(name, state)| {
+        state.role <= Role::Used && state.release.is_none() && !facts.troubles.contains_key(*name)
+    });
+    parts.extend(missing.map(|(name, _)| (name.to_string(), None)));
+    let there = facts.releases.values().filter(|state| state.release.is_some()).count();
+    let count = if there == 1 { "1 release".to_owned() } else { format!("{there} releases") };
+    notes.insert(0, count);
+    summary(&parts, (Reason::Synced, &notes.join("; ")))
+}
+
+/// The classes of the releases that are offered or in use.
+fn classes(facts: &StackFacts) -> Report {
+    let wanted = facts.releases.iter().filter(|(_, state)| state.role <= Role::Used);
+    let told = wanted.filter_map(|(name, state)| {
+        Some((name.to_string(), condition(state.release?, ConditionType::ClusterClassReady)))
+    });
+    let told: Vec<(String, Report)> = told.collect();
+    let told: Vec<_> = told.iter().map(|(name, report)| (name.as_str(), Some(report.clone()))).collect();
+    aggregate("cluster classes", &told, Reason::Applied)
+}
+
+fn condition(release: &ClusterStackRelease, kind: ConditionType) -> Report {
+    let conditions = release.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    mirror(conditions, release.metadata.generation.unwrap_or_default(), kind.as_str())
+}
+
+fn latest(facts: &StackFacts, old: &ClusterStackStatus) -> Option<String> {
+    match &facts.available {
+        Some((latest, _)) => latest.as_ref().map(ToString::to_string),
+        None => old.latest_release.clone(),
+    }
+}
+
+/// The versions that are ready, the latest first as people look for it.
+fn usable(facts: &StackFacts) -> Option<String> {
+    let is_ready = |state: &ReleaseState| {
+        state.release.and_then(|release| release.status.as_ref()).is_some_and(|status| status.ready)
+    };
+    let ready = facts.releases.iter().filter(|(_, state)| state.role == Role::Offered && is_ready(state));
+    let versions: Vec<String> = ready.map(|(name, _)| name.version().dotted()).collect();
+    (!versions.is_empty()).then(|| versions.join(", "))
+}
+
+fn counts(facts: &StackFacts, old: &ClusterStackStatus) -> ReleaseCounts {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let there = || facts.releases.values().filter(|state| state.release.is_some());
+    let used = there().filter(|state| state.clusters > 0).count();
+    let available = facts.available.as_ref().map(|(_, number)| count(*number));
+    let before = old.releases.map_or(0, |releases| releases.available);
+    ReleaseCounts {
+        available: available.unwrap_or(before),
+        used: count(used),
+        unused: count(there().count().saturating_sub(used)),
+    }
+}
+
+/// The release in the summary; none of one that is not there and not wanted.
+fn told(
+    name: &ReleaseName,
+    state: &ReleaseState,
+    troubles: &BTreeMap<ReleaseName, Trouble>,
+) -> Option<ReleaseSummary> {
+    let trouble = troubles.get(name);
+    let status = state.release.and_then(|release| release.status.as_ref());
+    let Some(release) = state.release else {
+        let trouble = trouble?;
+        return Some(ReleaseSummary {
+            name: name.to_string(),
+            ready: false,
+            phase: trouble.hold.reason.to_string(),
+            message: Some(trouble.hold.message.clone()),
+            kubernetes_version: None,
+        });
+    };
+    let ready = condition(release, ConditionType::Ready);
+    let is_ready = ready.status == ConditionStatus::True;
+    let message = trouble.map(|trouble| trouble.hold.message.clone());
+    Some(ReleaseSummary {
+        name: name.to_string(),
+        ready: is_ready,
+        phase: if is_ready { "done".to_owned() } else { ready.reason.clone() },
+        message: message.or(Some(ready.message).filter(|_| !is_ready)),
+        kubernetes_version: status.and_then(|status| status.kubernetes_version.clone()),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! What a stack's status says.
+
+use serde_json::json;
+
+use super::*;
+
+fn now() -> Timestamp {
+    "2026-11-20T10:00:00Z".parse().unwrap()
+}
+
+fn name(version: &str) -> ReleaseName {
+    format!("docker-demo-1-34-{version}").parse().unwrap()
+}
+
+fn release(version: &str, ready: bool) -> ClusterStackRelease {
+    let status = if ready { "True" } else { "Unknown" };
+    let condition = |kind: &str| {
+        json!({
+            "type": kind, "status": status, "reason": "Told", "message": "m", "observedGeneration": 1,
+            "lastTransitionTime": "2026-11-20T10:00:00Z",
+        })
+    };
+    serde_json::from_value(json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
+        "metadata": {"name": name(version).to_string(), "namespace": "stacks", "generation": 1},
+        "spec": {},
+        "status": {
+            "ready": ready, "kubernetesVersion": "v1.34.2",
+            "conditions": [condition("Ready"), condition("ClusterClassReady")],
+        },
+    }))
+    .unwrap()
+}
+
+fn state(role: Role, clusters: usize, release: Option<&ClusterStackRelease>) -> ReleaseState<'_> {
+    ReleaseState { role, clusters, release }
+}
+
+fn good(report: &str) -> Report {
+    Report::new(ConditionStatus::True, report, "")
+}
+
+fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) -> StackFacts<'a> {
+    let releases: BTreeMap<_, _> =
+        releases.into_iter().map(|(version, state)| (name(version), state)).collect();
+    StackFacts {
+        generation: 3,
+        requested_at: Some("now".to_owned()),
+        source_ready: good("Fetched"),
+        source: None,
+        available: Some((Some(name("v2")), 2)),
+        releases,
+        troubles: BTreeMap::new(),
+        clusters: vec![("a/1".to_owned(), Some(good("Applied")))],
+        pruned: None,
+        stays: None,
+    }
+}
+
+fn told(facts: StackFacts) -> ClusterStackStatus {
+    cluster_stack(facts, &ClusterStackStatus::default(), now())
+}
+
+fn said(status: &ClusterStackStatus, kind: &str) -> String {
+    status.conditions.iter().find(|condition| condition.type_ == kind).map_or_else(
+        || "none".to_owned(),
+        |condition| format!("{} {}: {}", condition.status, condition.reason, condition.message),
+    )
+}
+
+fn trouble(is_issue: bool, reason: Reason, message: &str) -> Trouble {
+    Trouble { is_issue, hold: Hold { reason, message: message.to_owned() } }
+}
+
+#[test]
+fn a_stack_with_all_releases_and_clusters_ready_is_ready() {
+    let (v1, v2) = (release("v1", true), release("v2", true));
+    let releases = [("v1", state(Role::Used, 1, Some(&v1))), ("v2", state(Role::Offered, 0, Some(&v2)))];
+    let status = told(facts(releases));
+    assert_eq!(said(&status, "Ready"), "True Usable: 2 releases, 1 clusters");
+    assert_eq!(said(&status, "ReleasesSynced"), "True Synced: 2 releases");
+    assert_eq!(said(&status, "ClusterClassesReady"), "True Applied: 2 of 2 cluster classes");
+    assert_eq!(said(&status, "AddonsReady"), "True Applied: 1 of 1 clusters");
+    assert_eq!((said(&status, "Reconciling"), said(&status, "Stalled")), ("none".into(), "none".into()));
+    assert_eq!(status.latest_release.as_deref(), Some("docker-demo-1-34-v2"));
+    assert_eq!(status.usable_versions.as_deref(), Some("v2"), "v1 is not offered");
+    assert_eq!(status.releases, Some(ReleaseCounts { available: 2, used: 1, unused: 1 }));
+    assert_eq!(status.last_handled_reconcile_at.as_deref(), Some("now"));
+    assert!(status.summary.iter().all(|release| release.ready && release.phase == "done"));
+    assert_eq!(cluster_stack(facts(releases), &status, now()), status);
+}
+
+#[test]
+fn what_is_wrong_with_a_release_is_told_with_its_name() {
+    let v1 = release("v1", true);
+    let mut facts =
+        facts([("v1", state(Role::Offered, 0, Some(&v1))), ("v9", state(Role::Offered, 0, None))]);
+    facts.troubles.insert(name("v9"), trouble(true, Reason::ReleaseNotFound, "it is not there"));
+    facts.troubles.insert(name("v1"), trouble(false, Reason::ReleaseClaimed, "b wants it, too"));
+    let status = told(facts);
+    assert_eq!(
+        said(&status, "ReleasesSynced"),
+        "False ReleaseNotFound: docker-demo-1-34-v9: it is not there"
+    );
+    assert!(said(&status, "Stalled").starts_with("True ReleaseNotFound"));
+    let broken = &status.summary[1];
+    assert_eq!((broken.ready, broken.phase.as_str()), (false, "ReleaseNotFound"));
+}
+
+#[test]
+fn a_note_is_no_issue() {
+    let v1 = release("v1", true);
+    let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
+    facts.troubles.insert(name("v1"), trouble(false, Reason::ReleaseClaimed, "b wants it, too"));
+    let said = said(&told(facts), "ReleasesSynced");
+    assert_eq!(said, "True Synced: 1 release; docker-demo-1-34-v1: b wants it, too");
+}
+
+#[test]
+fn what_is_not_known_yet_is_on_its_way() {
+    let v1 = release("v1", false);
+    let status = told(facts([("v1", state(Role::Offered, 0, Some(&v1)))]));
+    assert_eq!(
+        said(&status, "ClusterClassesReady"),
+        "Unknown Told: 0 of 1 cluster classes: 1 Told (docker-demo-1-34-v1)"
+    );
+    assert!(said(&status, "Reconciling").starts_with("True "));
+    let unread = StackFacts { available: None, ..facts([("v1", state(Role::Offered, 0, None))]) };
+    assert!(said(&told(unread), "ReleasesSynced").starts_with("Unknown NotYetReported"));
+}
+
+#[test]
+fn a_source_that_is_unread_takes_nothing_back() {
+    let v1 = release("v1", true);
+    let releases = [("v1", state(Role::Offered, 0, Some(&v1)))];
+    let first = told(facts(releases));
+    let mut unread = StackFacts { available: None, ..facts(releases) };
+    unread.source_ready = Report::new(ConditionStatus::False, "GitOperationFailed", "gone");
+    let status = cluster_stack(unread, &first, now());
+    assert_eq!((status.latest_release, status.releases), (first.latest_release, first.releases));
+    assert_eq!((status.usable_versions, status.summary), (first.usable_versions, first.summary));
+}
+
+#[test]
+fn one_that_was_deleted_and_stays_says_why() {
+    let hold = Hold { reason: Reason::InUse, message: "1 Cluster uses it".to_owned() };
+    let status = told(StackFacts { stays: Some(hold), ..facts([]) });
+    assert_eq!(said(&status, "Ready"), "False InUse: Deletion: 1 Cluster uses it");
+}

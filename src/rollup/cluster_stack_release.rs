@@ -1,0 +1,238 @@
+//! What is known of one release to the status of its `ClusterStackRelease`.
+
+mod addons;
+mod objects;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::report::{ConditionStatus, Report, mirror, summary};
+use super::{object_ready, reconciling, stalled};
+use crate::api::ClusterStackReleaseStatus;
+use crate::api::conditions::{ConditionType, Reason};
+use crate::gate::Hold;
+use crate::plan::{ObjectId, Step};
+use crate::release::Release;
+
+pub use objects::{ObjectFacts, expected_since, kept};
+
+/// How many Clusters the status remembers at most.
+const LAST_USERS: usize = 5;
+
+/// What source-controller 1.9 says of a commit that the repository does not have (any more).
+const COMMIT_GONE: &str = "unable to resolve commit object";
+
+/// What is known of a release's content.
+#[derive(Clone, Debug)]
+pub enum ContentFacts<'a> {
+    /// It was read.
+    Known {
+        /// The release.
+        release: &'a Release,
+        /// What the stack repository says now, where that is another content.
+        mutated: Option<String>,
+    },
+    /// It cannot be used.
+    Unusable(Report),
+    /// It cannot be read at present: what was known of it stays.
+    Unread(Report),
+}
+
+/// Who uses a release.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    /// How many Clusters have its class.
+    pub clusters: usize,
+    /// The first of them, as `<namespace>/<name>`.
+    pub first: Vec<String>,
+    /// Whether nothing wants it any more.
+    pub retiring: bool,
+    /// Whether the `ClusterStackRelease` was deleted.
+    pub deleted: bool,
+}
+
+/// One release, as it was found.
+#[derive(Clone, Debug)]
+pub struct ReleaseFacts<'a> {
+    /// The generation of the `ClusterStackRelease`.
+    pub generation: i64,
+    /// The request to reconcile that this answers.
+    pub requested_at: Option<String>,
+    /// Its content.
+    pub content: ContentFacts<'a>,
+    /// What the provider's object says.
+    pub provider: Report,
+    /// What was made of it, in the order of delivery.
+    pub objects: Vec<ObjectFacts>,
+    /// Why the cluster class is not written yet.
+    pub class_hold: Option<Hold>,
+    /// Who uses it.
+    pub usage: Usage,
+    /// Why it does not go although it should.
+    pub stays: Option<Hold>,
+}
+
+/// The release's `Ready` in a status, as its Clusters mirror it.
+#[must_use]
+pub fn ready_of(status: &ClusterStackReleaseStatus) -> Report {
+    mirror(&status.conditions, 0, ConditionType::Ready.as_str())
+}
+
+/// The whole status, made of the facts and of the status before.
+#[must_use]
+pub fn cluster_stack_release(
+    facts: ReleaseFacts,
+    old: &ClusterStackReleaseStatus,
+    now: Timestamp,
+) -> ClusterStackReleaseStatus {
+    let reports = [
+        (ConditionType::ReleaseValid, valid(&facts, old)),
+        (ConditionType::ProviderReady, facts.provider.clone()),
+        (ConditionType::NodeImagesReady, node_images(&facts, old)),
+        (ConditionType::ClusterClassReady, cluster_class(&facts)),
+    ];
+    let sources = of_step(&facts, Step::Sources);
+    let mut parts: Vec<_> =
+        reports.iter().map(|(kind, report)| (kind.to_string(), Some(report.clone()))).collect();
+    parts.insert(1, ("Sources".to_owned(), Some(summary(&sources, (Reason::Fetched, "")))));
+    if facts.objects.is_empty() && matches!(facts.content, ContentFacts::Unusable(_)) {
+        // Nothing will come of it: that nothing is there says no more.
+        parts.truncate(1);
+    }
+    let sum = summary(&parts, (Reason::Usable, Reason::Usable.meaning()));
+    let is_ready = sum.status == ConditionStatus::True;
+    let verdicts = || facts.objects.iter().filter_map(|object| object.verdict.as_ref());
+    let temporary = [
+        (ConditionType::Reconciling, reconciling(verdicts()).or_else(|| on_its_way(&facts))),
+        (ConditionType::Stalled, stalled(verdicts()).or_else(|| given_up(&facts))),
+    ];
+    let temporary = temporary.into_iter().filter_map(|(kind, report)| Some((kind, report?)));
+    let in_use = (ConditionType::InUse, in_use(&facts));
+    let condition = |(kind, report): (ConditionType, Report)| {
+        report.condition(kind, facts.generation, &old.conditions, now)
+    };
+    let all = [(ConditionType::Ready, sum)].into_iter().chain(temporary).chain(reports).chain([in_use]);
+    let conditions: Vec<Condition> = all.map(condition).collect();
+    let release = match &facts.content {
+        ContentFacts::Known { release, .. } => Some(*release),
+        ContentFacts::Unusable(_) | ContentFacts::Unread(_) => None,
+    };
+    let users = if facts.usage.first.is_empty() { old.last_users.clone() } else { facts.usage.first };
+    ClusterStackReleaseStatus {
+        kubernetes_version: release
+            .map_or_else(|| old.kubernetes_version.clone(), |release| Some(release.kubernetes.to_string())),
+        ready: is_ready,
+        digest: release.map_or_else(|| old.digest.clone(), |release| Some(release.digest.to_string())),
+        addons: release.map_or_else(|| old.addons.clone(), addons::of),
+        objects: facts.objects.into_iter().map(|object| object.told(&old.objects, now)).collect(),
+        last_users: users.into_iter().take(LAST_USERS).collect(),
+        observed_generation: Some(facts.generation),
+        last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
+        conditions,
+    }
+}
+
+/// Whether the content can be used. What cannot be read at present keeps what was said of it.
+fn valid(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report {
+    match &facts.content {
+        ContentFacts::Known { mutated: Some(message), .. } => {
+            Report::new(ConditionStatus::True, Reason::ReleaseMutated.as_str(), message)
+        }
+        ContentFacts::Known { mutated: None, .. } => {
+            Report::new(ConditionStatus::True, Reason::Valid.as_str(), Reason::Valid.meaning())
+        }
+        ContentFacts::Unusable(report) => report.clone(),
+        ContentFacts::Unread(report) => {
+            let kind = ConditionType::ReleaseValid.as_str();
+            let known = old.conditions.iter().any(|condition| condition.type_ == kind);
+            if known { mirror(&old.conditions, 0, kind) } else { report.clone() }
+        }
+    }
+}
+
+/// Each object of a step with what is said of it.
+fn of_step<'a>(facts: &'a ReleaseFacts, step: Step) -> Vec<(&'a ObjectId, Option<Report>)> {
+    let objects = facts.objects.iter().filter(|object| object.step == step);
+    objects.map(|object| (&object.id, Some(report(object)))).collect()
+}
+
+/// What is said of an object. A commit that is gone has a name of its own: nothing but the commit brings it back.
+fn report(object: &ObjectFacts) -> Report {
+    let report = object_ready(object.verdict.as_ref());
+    let is_gone = report.reason == "GitOperationFailed" && report.message.contains(COMMIT_GONE);
+    if is_gone { Report { reason: Reason::PinUnreachable.to_string(), ..report } } else { report }
+}
+
+fn not_needed(what: &str) -> Report {
+    Report::new(ConditionStatus::True, Reason::NotNeeded.as_str(), &format!("the release has no {what}"))
+}
+
+fn node_images(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report {
+    let mut objects = of_step(facts, Step::NodeImages).into_iter();
+    match (objects.next(), &facts.content) {
+        (Some((_, report)), _) => report.unwrap_or_else(Report::not_yet_reported),
+        (None, ContentFacts::Known { release, .. }) if release.node_images.is_none() => {
+            not_needed("node images")
+        }
+        (None, ContentFacts::Known { .. }) => Report::not_yet_reported(),
+        (None, _) => mirror(&old.conditions, 0, ConditionType::NodeImagesReady.as_str()),
+    }
+}
+
+fn cluster_class(facts: &ReleaseFacts) -> Report {
+    if let Some(hold) = &facts.class_hold {
+        return Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message);
+    }
+    let objects = of_step(facts, Step::ClusterClass);
+    if objects.is_empty() {
+        return Report::not_yet_reported();
+    }
+    summary(&objects, (Reason::Applied, "the cluster class is there"))
+}
+
+fn clusters(count: usize) -> String {
+    if count == 1 { "1 Cluster uses it".to_owned() } else { format!("{count} Clusters use it") }
+}
+
+fn in_use(facts: &ReleaseFacts) -> Report {
+    let usage = &facts.usage;
+    let new = |status, reason: Reason, message: &str| Report::new(status, reason.as_str(), message);
+    match (usage.clusters, &facts.stays) {
+        (0, Some(hold)) => new(ConditionStatus::False, hold.reason, &hold.message),
+        (0, None) if usage.retiring => {
+            new(ConditionStatus::False, Reason::Retiring, Reason::Retiring.meaning())
+        }
+        (0, None) => new(ConditionStatus::False, Reason::NotUsed, Reason::NotUsed.meaning()),
+        (count, _) if usage.deleted => {
+            let message = format!("deleted, but {}: it stays until none does", clusters(count));
+            new(ConditionStatus::True, Reason::InUse, &message)
+        }
+        (count, _) => new(ConditionStatus::True, Reason::Used, &clusters(count)),
+    }
+}
+
+/// What is on its way without Flux.
+fn on_its_way(facts: &ReleaseFacts) -> Option<Report> {
+    let waits = match &facts.content {
+        ContentFacts::Unread(report) => Some(report.clone()),
+        ContentFacts::Known { .. } | ContentFacts::Unusable(_) => None,
+    };
+    let held = facts.class_hold.as_ref();
+    let report = waits.or_else(|| {
+        held.map(|hold| Report::new(ConditionStatus::True, hold.reason.as_str(), &hold.message))
+    })?;
+    Some(Report { status: ConditionStatus::True, ..report })
+}
+
+/// What nobody but the author of the release can mend.
+fn given_up(facts: &ReleaseFacts) -> Option<Report> {
+    match &facts.content {
+        ContentFacts::Unusable(report) if report.status == ConditionStatus::False => {
+            Some(Report { status: ConditionStatus::True, ..report.clone() })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! The objects of a release in its status.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::api::cluster_stack_release::GeneratedObject;
+use crate::api::conditions::Reason;
+use crate::foreign::flux::observed::SpecDigest;
+use crate::plan::{ObjectId, Step};
+use crate::rollup::Verdict;
+
+/// One object of a release, as it was found.
+#[derive(Clone, Debug)]
+pub struct ObjectFacts {
+    /// What it is.
+    pub id: ObjectId,
+    /// What it is for.
+    pub step: Step,
+    /// The digest of its spec as our last write returned it.
+    pub expected: Option<SpecDigest>,
+    /// What it says.
+    pub verdict: Option<Verdict>,
+}
+
+impl ObjectFacts {
+    /// The object in the status. Times move where something else does.
+    #[must_use]
+    pub fn told(self, old: &[GeneratedObject], now: Timestamp) -> GeneratedObject {
+        let before = kept(old, &self.id);
+        let verdict = self.verdict.as_ref().map(|verdict| verdict.phase().to_string());
+        let spec_digest = self.expected.map(|digest| digest.to_string());
+        let is_settled = self.verdict.as_ref().is_some_and(Verdict::is_settled);
+        let since = spec_digest.as_deref().map(|digest| match before {
+            Some(before) if is_settled && before.verdict == verdict => {
+                before.since.as_ref().map_or(now, |since| since.0)
+            }
+            _ if is_settled => now,
+            _ => expected_since(before, digest, now),
+        });
+        let said = self.verdict.as_ref().map(|verdict| verdict.report().reason);
+        GeneratedObject {
+            kind: self.id.kind,
+            namespace: self.id.namespace,
+            name: self.id.name,
+            reason: said.filter(|reason| Some(reason) != verdict.as_ref()),
+            verdict,
+            spec_digest,
+            since: since.map(Time),
+        }
+    }
+}
+
+/// What a status keeps of an object.
+#[must_use]
+pub fn kept<'a>(objects: &'a [GeneratedObject], id: &ObjectId) -> Option<&'a GeneratedObject> {
+    objects
+        .iter()
+        .find(|object| (&object.kind, &object.namespace, &object.name) == (&id.kind, &id.namespace, &id.name))
+}
+
+/// Since when an object is expected to be as it is now: the deadlines count from there. `old` is what the status has; while
+/// an object is settled they do not run.
+#[must_use]
+pub fn expected_since(old: Option<&GeneratedObject>, spec_digest: &str, now: Timestamp) -> Timestamp {
+    let settled = [Reason::Applied, Reason::Drifted, Reason::Fetched, Reason::Suspended];
+    let is_settled = |phase: &str| settled.iter().any(|reason| reason.as_str() == phase);
+    let same = old.filter(|old| {
+        old.spec_digest.as_deref() == Some(spec_digest) && !old.verdict.as_deref().is_some_and(is_settled)
+    });
+    same.and_then(|old| old.since.as_ref()).map_or(now, |since| since.0)
+}

@@ -1,0 +1,213 @@
+//! What a release's status says.
+
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::*;
+use crate::foreign::flux::observed::SpecDigest;
+use crate::release::{File, Files, Limits};
+use crate::rollup::Verdict;
+
+const APPLIED: Verdict = Verdict::Applied { drifted: false };
+
+fn now() -> Timestamp {
+    "2026-11-20T10:00:00Z".parse().unwrap()
+}
+
+fn later() -> Timestamp {
+    now().saturating_add(SignedDuration::from_mins(5)).unwrap()
+}
+
+fn release(images: bool) -> Release {
+    let mut files = Files::default();
+    let all = [
+        ("metadata.yaml", "versions: {clusterStack: v1, kubernetes: v1.34.2}\n"),
+        (
+            "clusteraddon.yaml",
+            "addonStages:\n  AfterControlPlaneInitialized:\n  - {name: cni, action: apply}\n",
+        ),
+        ("cluster-class/Chart.yaml", "apiVersion: v2\nname: class\nversion: v1\n"),
+        ("cluster-addon/cni/Chart.yaml", "apiVersion: v2\nname: CNI\nversion: v1\n"),
+        ("cluster-addon/cni/overwrite.yaml", "values: |\n  a: {{ .Cluster.metadata.name }}\n"),
+        ("node-images/image.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: image}\n"),
+    ];
+    for (path, content) in all.iter().take(if images { 6 } else { 5 }) {
+        files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
+    }
+    let name = "docker-demo-1-34-v1".parse().unwrap();
+    Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+}
+
+fn object(kind: &str, step: Step, verdict: Option<Verdict>) -> ObjectFacts {
+    let id = ObjectId {
+        api_version: "v1".to_owned(),
+        kind: kind.to_owned(),
+        namespace: "stacks".to_owned(),
+        name: "docker-demo-1-34-v1".to_owned(),
+    };
+    let expected = verdict.as_ref().map(|_| SpecDigest::kept("digest"));
+    ObjectFacts { id, step, expected, verdict }
+}
+
+fn good(release: &Release) -> ReleaseFacts<'_> {
+    ReleaseFacts {
+        generation: 1,
+        requested_at: None,
+        content: ContentFacts::Known { release, mutated: None },
+        provider: Report::new(ConditionStatus::True, "NotNeeded", ""),
+        objects: vec![
+            object("GitRepository", Step::Sources, Some(Verdict::Fetched)),
+            object("HelmRelease", Step::ClusterClass, Some(APPLIED)),
+        ],
+        class_hold: None,
+        usage: Usage::default(),
+        stays: None,
+    }
+}
+
+fn said(status: &ClusterStackReleaseStatus, kind: &str) -> String {
+    status.conditions.iter().find(|condition| condition.type_ == kind).map_or_else(
+        || "none".to_owned(),
+        |condition| format!("{} {}: {}", condition.status, condition.reason, condition.message),
+    )
+}
+
+fn told(facts: ReleaseFacts) -> ClusterStackReleaseStatus {
+    cluster_stack_release(facts, &ClusterStackReleaseStatus::default(), now())
+}
+
+#[test]
+fn a_release_whose_parts_are_there_is_usable() {
+    let release = release(false);
+    let status = told(good(&release));
+    assert!(status.ready);
+    assert_eq!(said(&status, "Ready"), "True Usable: Clusters can use it.");
+    assert_eq!(said(&status, "NodeImagesReady"), "True NotNeeded: the release has no node images");
+    assert_eq!(said(&status, "InUse"), "False NotUsed: No Cluster uses the release.");
+    assert_eq!((said(&status, "Reconciling"), said(&status, "Stalled")), ("none".into(), "none".into()));
+    assert_eq!(status.kubernetes_version.as_deref(), Some("v1.34.2"));
+    let addon = serde_json::to_value(&status.addons[0]).unwrap();
+    assert_eq!(
+        addon,
+        json!({
+            "name": "cni", "kind": "Chart", "chartName": "CNI", "chartVersion": "v1",
+            "digest": release.addons[0].digest.to_string(),
+            "hooks": ["AfterControlPlaneInitialized"], "template": [".Cluster.metadata.name"],
+        })
+    );
+}
+
+#[test]
+fn equal_facts_give_equal_statuses_and_times_move_with_what_they_are_about() {
+    let release = release(false);
+    let first = told(good(&release));
+    assert_eq!(cluster_stack_release(good(&release), &first, later()), first);
+    let mut facts = good(&release);
+    facts.objects[1].verdict = Some(Verdict::Pending);
+    let second = cluster_stack_release(facts.clone(), &first, later());
+    assert_eq!(second.objects[0].since, first.objects[0].since);
+    assert_eq!(second.objects[1].since.as_ref().map(|since| since.0), Some(later()));
+    let much_later = later().saturating_add(SignedDuration::from_hours(1)).unwrap();
+    assert_eq!(cluster_stack_release(facts, &second, much_later), second);
+}
+
+#[test]
+fn each_part_that_is_missing_is_named() {
+    let (plain, imaged) = (release(false), release(true));
+    let failed = Verdict::Failed {
+        class: crate::error::Class::Terminal,
+        reason: "InstallFailed".to_owned(),
+        message: "no".to_owned(),
+    };
+    let hold = Hold { reason: Reason::WaitingForNodeImages, message: "images".to_owned() };
+    let class = |verdict| vec![object("HelmRelease", Step::ClusterClass, verdict)];
+    for (facts, kind, expected) in [
+        (
+            ReleaseFacts { objects: class(None), ..good(&plain) },
+            "ClusterClassReady",
+            "Unknown NotYetReported",
+        ),
+        (ReleaseFacts { objects: class(Some(failed)), ..good(&plain) }, "Stalled", "True InstallFailed: no"),
+        (ReleaseFacts { objects: Vec::new(), ..good(&plain) }, "Ready", "Unknown NotYetReported"),
+        (good(&imaged), "NodeImagesReady", "Unknown NotYetReported"),
+        (
+            ReleaseFacts { class_hold: Some(hold), ..good(&imaged) },
+            "ClusterClassReady",
+            "Unknown WaitingForNodeImages: images",
+        ),
+        (
+            ReleaseFacts {
+                provider: Report::new(ConditionStatus::Unknown, "ProviderNotReady", "x"),
+                ..good(&plain)
+            },
+            "Ready",
+            "Unknown ProviderNotReady: ProviderReady: x",
+        ),
+    ] {
+        let status = told(facts);
+        assert!(!status.ready, "{kind}");
+        assert!(said(&status, kind).starts_with(expected), "{kind}: {}", said(&status, kind));
+    }
+}
+
+#[test]
+fn a_broken_release_says_where_and_one_that_cannot_be_read_keeps_what_it_said() {
+    let release = release(false);
+    let first = told(good(&release));
+    let report = |status| Report::new(status, "UnknownAction", "clusteraddon.yaml:3: no");
+    let broken = ContentFacts::Unusable(report(ConditionStatus::False));
+    let status = told(ReleaseFacts { content: broken, objects: Vec::new(), ..good(&release) });
+    assert_eq!(said(&status, "ReleaseValid"), "False UnknownAction: clusteraddon.yaml:3: no");
+    assert!(said(&status, "Stalled").starts_with("True UnknownAction"));
+    assert_eq!(said(&status, "Ready"), "False UnknownAction: ReleaseValid: clusteraddon.yaml:3: no");
+    let unread = ContentFacts::Unread(report(ConditionStatus::Unknown));
+    let status = cluster_stack_release(ReleaseFacts { content: unread, ..good(&release) }, &first, later());
+    assert_eq!(said(&status, "ReleaseValid"), said(&first, "ReleaseValid"));
+    assert_eq!((status.digest, status.addons), (first.digest, first.addons));
+    let mutated = ContentFacts::Known { release: &release, mutated: Some("other".to_owned()) };
+    let status = told(ReleaseFacts { content: mutated, ..good(&release) });
+    assert_eq!(
+        (status.ready, said(&status, "ReleaseValid")),
+        (true, "True ReleaseMutated: other".to_owned())
+    );
+}
+
+#[test]
+fn a_commit_that_is_gone_has_a_name() {
+    let release = release(false);
+    let failed = Verdict::Failed {
+        class: crate::error::Class::Transient,
+        reason: "GitOperationFailed".to_owned(),
+        message: "failed to checkout: unable to resolve commit object for '1': object not found".to_owned(),
+    };
+    let objects = vec![object("GitRepository", Step::Sources, Some(failed))];
+    let status = told(ReleaseFacts { objects, ..good(&release) });
+    assert!(said(&status, "Ready").starts_with("False PinUnreachable"), "{}", said(&status, "Ready"));
+}
+
+#[test]
+fn who_uses_it_and_what_that_means() {
+    let release = release(false);
+    let shares = Hold { reason: Reason::SharesObjects, message: "Image a".to_owned() };
+    for (clusters, retiring, deleted, stays, expected) in [
+        (0, false, false, None, "False NotUsed"),
+        (0, true, false, None, "False Retiring"),
+        (0, true, false, Some(shares.clone()), "False SharesObjects: Image a"),
+        (1, false, false, None, "True Used: 1 Cluster uses it"),
+        (2, false, true, None, "True InUse: deleted, but 2 Clusters use it: it stays until none does"),
+    ] {
+        let first = (0..clusters).map(|number| format!("a/{number}")).collect();
+        let usage = Usage { clusters, first, retiring, deleted };
+        let status = told(ReleaseFacts { usage, stays, ..good(&release) });
+        assert!(said(&status, "InUse").starts_with(expected), "{}", said(&status, "InUse"));
+    }
+}
+
+#[test]
+fn the_last_users_are_remembered_when_there_are_none_any_more() {
+    let release = release(false);
+    let used = Usage { clusters: 1, first: vec!["a/1".to_owned()], ..Usage::default() };
+    let first = told(ReleaseFacts { usage: used, ..good(&release) });
+    let status = cluster_stack_release(good(&release), &first, later());
+    assert_eq!(status.last_users, ["a/1"]);
+}

@@ -1,0 +1,284 @@
+//! The management cluster as a sink: every request that the operator sends about one object.
+//!
+//! Each has a time limit, passes the [`Fence`] of leader election where it writes, and is counted. Nothing is tried again
+//! here: the reconcile that asked does that.
+
+// This is one of the places that may look at the clock.
+#![allow(clippy::disallowed_methods)]
+
+mod error;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::Client;
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions};
+use kube::core::Request;
+use kube::{Resource, ResourceExt as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+pub use error::{RequestError, RequestFailure};
+
+use crate::api::labels::{FIELD_MANAGER, SUSPEND_FIELD_MANAGER};
+use crate::operator::cache::Key;
+use crate::operator::lease::Fence;
+use crate::operator::metrics::{Metrics, Verb, Written};
+
+/// How long a request may take. An API server that is there answers in milliseconds.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How many requests are under way at a time: more only makes each wait longer in the API server.
+const IN_FLIGHT: usize = 32;
+
+/// A kind of object that requests are about.
+pub trait Kind: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug {}
+impl<K: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug> Kind for K {}
+
+/// What became of an object that was to be deleted.
+#[derive(Debug)]
+pub enum Deleted<K> {
+    /// It is gone, or another object has its name.
+    Gone,
+    /// It goes when its finalizers are gone.
+    Terminating(Box<K>),
+}
+
+/// The API server of the management cluster.
+#[derive(Clone)]
+pub struct ApiServer {
+    client: Client,
+    fence: Fence,
+    metrics: Metrics,
+    in_flight: Arc<Semaphore>,
+}
+
+/// A request about one object, for messages and metrics.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    verb: Verb,
+    kind: &'a str,
+    key: &'a Key,
+}
+
+impl ApiServer {
+    /// The API server that `client` reaches, written to while `fence` is open.
+    #[must_use]
+    pub fn new(client: Client, fence: Fence, metrics: Metrics) -> Self {
+        Self { client, fence, metrics, in_flight: Arc::new(Semaphore::new(IN_FLIGHT)) }
+    }
+
+    /// Whether this process may write now.
+    #[must_use]
+    pub fn may_write(&self) -> bool {
+        self.fence.check().is_ok()
+    }
+
+    /// The object as it is now; `None` where there is none. What a cache does not have may only not have arrived:
+    /// before anything is deleted, its cause is read with this.
+    pub async fn get<K: Kind>(&self, key: &Key) -> Result<Option<K>, RequestError> {
+        self.get_dynamic(key, &()).await
+    }
+
+    /// As [`ApiServer::get`], of a kind that is known at run time only.
+    pub async fn get_dynamic<K>(&self, key: &Key, kind: &K::DynamicType) -> Result<Option<K>, RequestError>
+    where
+        K: Resource + DeserializeOwned + Clone + std::fmt::Debug,
+    {
+        let name = K::kind(kind);
+        let about = About { verb: Verb::Get, kind: &name, key };
+        let request = resource::<K>(key, kind).get(&key.name, &GetParams::default());
+        match self.send(about, request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Applies an object (server-side, with force). `before` is the object's resource version where it is known.
+    pub async fn apply<K: Kind>(
+        &self,
+        key: &Key,
+        object: &impl Serialize,
+        before: Option<&str>,
+    ) -> Result<K, RequestError> {
+        self.apply_dynamic(key, object, before, &()).await
+    }
+
+    /// As [`ApiServer::apply`], of a kind that is known at run time only.
+    pub async fn apply_dynamic<K>(
+        &self,
+        key: &Key,
+        object: &impl Serialize,
+        before: Option<&str>,
+        kind: &K::DynamicType,
+    ) -> Result<K, RequestError>
+    where
+        K: Resource + DeserializeOwned + Clone + std::fmt::Debug,
+    {
+        let name = K::kind(kind);
+        let about = About { verb: Verb::Apply, kind: &name, key };
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        let request = resource::<K>(key, kind).patch(&key.name, &parameters, &Patch::Apply(object));
+        self.write(about, request, before).await
+    }
+
+    /// Replaces the whole status of an object of ours. Nobody else writes it.
+    pub async fn write_status<K: Kind>(
+        &self,
+        key: &Key,
+        status: &impl Serialize,
+        before: Option<&str>,
+    ) -> Result<K, RequestError> {
+        let name = K::kind(&());
+        let about = About { verb: Verb::Patch, kind: &name, key };
+        let operations = json!([{"op": "add", "path": "/status", "value": status}]);
+        let request = json_patch(operations).and_then(|patch| {
+            resource::<K>(key, &()).patch_subresource("status", &key.name, &ours(), &patch)
+        });
+        self.write(about, request, before).await
+    }
+
+    /// Changes an object by a JSON patch (RFC 6902). Where the patch tests the resource version, another write in
+    /// between makes it fail.
+    pub async fn patch<K: Kind>(&self, key: &Key, operations: Value) -> Result<K, RequestError> {
+        let name = K::kind(&());
+        let about = About { verb: Verb::Patch, kind: &name, key };
+        let request = json_patch(operations)
+            .and_then(|patch| resource::<K>(key, &()).patch(&key.name, &ours(), &patch));
+        self.write(about, request, None).await
+    }
+
+    /// Sets or unsets `spec.suspend` of a Flux object, as a field manager of its own: no plan ever owns it.
+    pub async fn suspend<K: Kind>(&self, key: &Key, suspend: bool) -> Result<K, RequestError> {
+        let name = K::kind(&());
+        let about = About { verb: Verb::Patch, kind: &name, key };
+        let parameters =
+            PatchParams { field_manager: Some(SUSPEND_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(json!({"spec": {"suspend": suspend.then_some(true)}}));
+        self.write(about, resource::<K>(key, &()).patch(&key.name, &parameters, &patch), None).await
+    }
+
+    /// Deletes the object that has this UID, and no other one of its name.
+    pub async fn delete<K: Kind>(&self, key: &Key, uid: &str) -> Result<Deleted<K>, RequestError> {
+        self.delete_dynamic(key, uid, &()).await
+    }
+
+    /// As [`ApiServer::delete`], of a kind that is known at run time only.
+    pub async fn delete_dynamic<K>(
+        &self,
+        key: &Key,
+        uid: &str,
+        kind: &K::DynamicType,
+    ) -> Result<Deleted<K>, RequestError>
+    where
+        K: Resource + DeserializeOwned + Clone + std::fmt::Debug,
+    {
+        let name = K::kind(kind);
+        let about = About { verb: Verb::Delete, kind: &name, key };
+        let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        let request = resource::<K>(key, kind).delete(&key.name, &parameters);
+        // What comes back is the object while it has finalizers, and a Status when it is gone.
+        let answer: Value = match self.write_any(about, request).await {
+            Ok(answer) => answer,
+            Err(error) if error.is_not_found() || error.is_conflict() => return Ok(Deleted::Gone),
+            Err(error) => return Err(error),
+        };
+        if answer.get("kind").and_then(Value::as_str) == Some("Status") {
+            return Ok(Deleted::Gone);
+        }
+        let object =
+            serde_json::from_value(answer).map_err(|error| about.failed(kube::Error::SerdeError(error)))?;
+        Ok(Deleted::Terminating(Box::new(object)))
+    }
+
+    /// Sends a write, and counts whether it changed anything.
+    async fn write<K: Resource + DeserializeOwned>(
+        &self,
+        about: About<'_>,
+        request: Prepared,
+        before: Option<&str>,
+    ) -> Result<K, RequestError> {
+        let written: Result<K, _> = self.fenced(about, request).await;
+        let result = match &written {
+            Ok(object) if before.is_some() && object.resource_version().as_deref() == before => {
+                Written::Unchanged
+            }
+            Ok(_) => Written::Changed,
+            Err(error) => error.written(),
+        };
+        self.metrics.wrote(about.verb, about.kind, result);
+        written
+    }
+
+    async fn write_any(&self, about: About<'_>, request: Prepared) -> Result<Value, RequestError> {
+        let written = self.fenced(about, request).await;
+        self.metrics.wrote(
+            about.verb,
+            about.kind,
+            written.as_ref().map_or_else(RequestError::written, |_| Written::Changed),
+        );
+        written
+    }
+
+    async fn fenced<T: DeserializeOwned>(
+        &self,
+        about: About<'_>,
+        request: Prepared,
+    ) -> Result<T, RequestError> {
+        let answer = self.fence.guard(self.send(about, request)).await;
+        answer.map_err(|closed| about.failed(closed))?
+    }
+
+    /// Sends a request and waits for its answer, for a limited time.
+    async fn send<T: DeserializeOwned>(
+        &self,
+        about: About<'_>,
+        request: Prepared,
+    ) -> Result<T, RequestError> {
+        let request = request.map_err(|error| about.failed(kube::Error::BuildRequest(error)))?;
+        // It is never closed.
+        let _permit = self.in_flight.acquire().await;
+        let begun = Instant::now();
+        let answer = within(TIMEOUT, self.client.request(request)).await;
+        self.metrics.answered(about.verb, about.kind, begun.elapsed());
+        match answer {
+            Some(answer) => answer.map_err(|error| about.failed(error)),
+            None => Err(about.failed(RequestFailure::Timeout(TIMEOUT))),
+        }
+    }
+}
+
+/// A request that is ready to be sent, or why it cannot be made.
+type Prepared = Result<axum::http::Request<Vec<u8>>, kube::core::request::Error>;
+
+impl About<'_> {
+    fn failed(&self, failure: impl Into<RequestFailure>) -> RequestError {
+        RequestError {
+            verb: self.verb,
+            object: format!("{} {}", self.kind, self.key),
+            failure: failure.into(),
+        }
+    }
+}
+
+/// The place of the objects of a kind. An empty namespace is that of kinds that have none.
+fn resource<K: Resource>(key: &Key, kind: &K::DynamicType) -> Request {
+    let namespace = Some(key.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    Request::new(K::url_path(kind, namespace))
+}
+
+fn ours() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+fn json_patch(operations: Value) -> Result<Patch<()>, kube::core::request::Error> {
+    serde_json::from_value(operations).map(Patch::Json).map_err(kube::core::request::Error::SerializeBody)
+}
+
+async fn within<T>(limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(limit, answer).await.ok()
+}

@@ -1,0 +1,125 @@
+//! Why an artifact could not be had.
+
+use std::io;
+use std::time::Duration;
+
+use crate::api::conditions::Reason;
+use crate::error::{Class, Classify};
+use crate::release::Digest;
+
+/// Why an artifact could not be had. Nothing of it was read.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// The status of the source has a field that makes no sense.
+    #[error("the artifact in the source's status has the {field} {value:?}: {error}")]
+    Field {
+        /// `digest` or `revision`.
+        field: &'static str,
+        /// What it has.
+        value: String,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// No address that could be asked.
+    #[error("the artifact's URL {url:?} cannot be fetched: {why}")]
+    Url {
+        /// The URL, or the address that stands in for its host.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Nothing answered, or not to the end, within the time.
+    #[error(
+        "{url}: no answer to the end within {} s: Flux's NetworkPolicy lets only pods of Flux's namespace reach \
+         source-controller; run stackflux there, or allow its namespace", .after.as_secs()
+    )]
+    Timeout {
+        /// The URL.
+        url: String,
+        /// The time that it had.
+        after: Duration,
+    },
+    /// No connection.
+    #[error("{url}: source-controller cannot be reached: {error}: look whether it runs")]
+    Unreachable {
+        /// The URL.
+        url: String,
+        /// What failed.
+        error: String,
+    },
+    /// The server refuses, or sends somewhere else.
+    #[error("{url}: source-controller answered {status}: {}", hint(*.status))]
+    Status {
+        /// The URL.
+        url: String,
+        /// The status of HTTP.
+        status: u16,
+    },
+    /// The answer broke off.
+    #[error("{url}: the answer broke off: {error}")]
+    Interrupted {
+        /// The URL.
+        url: String,
+        /// What failed.
+        error: String,
+    },
+    /// More bytes than the limit, announced or sent.
+    #[error(
+        "{url}: the artifact has more than {most} bytes: remove what is no release, or let .sourceignore leave it out"
+    )]
+    TooLarge {
+        /// The URL.
+        url: String,
+        /// The limit.
+        most: u64,
+    },
+    /// Other bytes than Flux says.
+    #[error(
+        "{url}: the artifact has the digest {found}, and its source's status says {expected}: it is not read"
+    )]
+    Digest {
+        /// The URL.
+        url: String,
+        /// The digest in the source's status.
+        expected: Digest,
+        /// The digest of what came.
+        found: Digest,
+    },
+    /// The temporary file cannot be written.
+    #[error(
+        "the artifact cannot be kept in a temporary file: {0}: look at the directory of TMPDIR and at its disk"
+    )]
+    Temporary(#[source] io::Error),
+}
+
+fn hint(status: u16) -> &'static str {
+    match status {
+        300..=399 => "redirects are not followed",
+        404 | 410 => "it has a newer artifact by now, or lost its storage; the source's status will say",
+        _ => "look at its log",
+    }
+}
+
+impl Classify for ArtifactError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Field { .. } | Self::Url { .. } | Self::TooLarge { .. } => Class::Terminal,
+            Self::Timeout { .. }
+            | Self::Unreachable { .. }
+            | Self::Status { .. }
+            | Self::Interrupted { .. }
+            | Self::Digest { .. }
+            | Self::Temporary(_) => Class::Transient,
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Field { .. } | Self::Url { .. } | Self::TooLarge { .. } | Self::Digest { .. } => {
+                Reason::ArtifactInvalid
+            }
+            _ => Reason::ArtifactUnavailable,
+        }
+        .as_str()
+    }
+}

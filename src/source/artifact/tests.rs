@@ -1,0 +1,218 @@
+use std::time::Duration;
+
+use axum::http::StatusCode;
+
+use super::*;
+use crate::error::{Class, Classify as _};
+use crate::release::tests::builder::{small_release, stack_repository};
+
+pub(crate) mod server;
+
+use server::Server;
+
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+const V1: &str = "docker-demo-1-34-v1";
+const V10: &str = "docker-demo-1-34-v10";
+
+fn limits() -> FetchLimits {
+    FetchLimits { size: 1 << 20, connect: Duration::from_secs(5), overall: Duration::from_secs(30) }
+}
+
+fn download() -> Download {
+    Download::new(None, limits()).unwrap()
+}
+
+/// One that gives up soon: for what never answers.
+fn impatient() -> Download {
+    Download::new(None, FetchLimits { overall: Duration::from_millis(300), ..limits() }).unwrap()
+}
+
+fn bytes_of(artifact: &Artifact) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    artifact.reader().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[tokio::test]
+async fn what_has_the_right_digest_is_read_as_often_as_one_likes() {
+    let body = stack_repository(&[V1]);
+    let server = Server::with(&body).await;
+    let artifact = download().fetch(&server.artifact(&body)).await.unwrap();
+    assert_eq!(artifact.digest(), Digest::of_bytes(&body));
+    assert_eq!((bytes_of(&artifact), bytes_of(&artifact)), (body.clone(), body));
+}
+
+#[tokio::test]
+async fn other_bytes_are_not_read() {
+    let server = Server::with(b"other").await;
+    let error = download().fetch(&server.artifact(b"right")).await.unwrap_err();
+    let (expected, found) = (Digest::of_bytes(b"right"), Digest::of_bytes(b"other"));
+    assert!(
+        matches!(&error, ArtifactError::Digest { expected: e, found: f, .. } if (*e, *f) == (expected, found))
+    );
+    assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactInvalid"));
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off() {
+    let server = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this", false).await;
+    let error = download().fetch(&server.artifact(b"only this")).await.unwrap_err();
+    assert!(matches!(error, ArtifactError::Interrupted { .. }), "{error}");
+    assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactUnavailable"));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_http() {
+    let server = Server::raw(b"\x00\x01\x02 garbage\r\n\r\n", false).await;
+    let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
+    assert!(matches!(error, ArtifactError::Interrupted { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn what_never_ends_is_ended() {
+    let server = Server::endless().await;
+    let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
+    assert!(matches!(error, ArtifactError::TooLarge { most: 1_048_576, .. }), "{error}");
+    assert_eq!((error.class(), error.reason()), (Class::Terminal, "ArtifactInvalid"));
+}
+
+#[tokio::test]
+async fn what_says_that_it_is_too_large_is_not_waited_for() {
+    let server = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n", true).await;
+    let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
+    assert!(matches!(error, ArtifactError::TooLarge { .. }), "{error}");
+    let server = Server::with(b"x").await;
+    let announced = ArtifactRef { size: Some(1_048_577), ..server.artifact(b"x") };
+    let error = download().fetch(&announced).await.unwrap_err();
+    assert!(matches!(error, ArtifactError::TooLarge { .. }), "{error}");
+    assert_eq!(server.asked(), 0);
+}
+
+#[tokio::test]
+async fn what_does_not_come_to_an_end_names_flux_s_network_policy() {
+    let silent = Server::raw(b"", true).await;
+    let slow = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na bit", true).await;
+    for server in [silent, slow] {
+        let error = impatient().fetch(&server.artifact(b"")).await.unwrap_err();
+        assert!(matches!(error, ArtifactError::Timeout { .. }), "{error}");
+        let message = error.to_string();
+        assert!(message.contains("only pods of Flux's namespace reach source-controller"), "{message}");
+        assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactUnavailable"));
+    }
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let server = Server::gone().await;
+    let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
+    assert!(matches!(error, ArtifactError::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains("source-controller cannot be reached: "), "{error}");
+    assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactUnavailable"));
+}
+
+#[tokio::test]
+async fn no_other_answer_is_taken() {
+    let target = Server::with(b"x").await;
+    let redirect = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", target.url);
+    let server = Server::raw(redirect.as_bytes(), false).await;
+    let error = download().fetch(&server.artifact(b"x")).await.unwrap_err();
+    assert!(matches!(error, ArtifactError::Status { status: 302, .. }), "{error}");
+    assert_eq!(target.asked(), 0, "redirects are not followed");
+    for status in [StatusCode::NOT_FOUND, StatusCode::NO_CONTENT, StatusCode::INTERNAL_SERVER_ERROR] {
+        let server = Server::with(b"x").await;
+        server.answer(status, b"x");
+        let error = download().fetch(&server.artifact(b"x")).await.unwrap_err();
+        assert!(matches!(error, ArtifactError::Status { status: s, .. } if s == status.as_u16()), "{error}");
+        assert_eq!(error.class(), Class::Transient);
+    }
+}
+
+#[tokio::test]
+async fn another_address_stands_in_for_the_host() {
+    let server = Server::with(b"x").await;
+    let address = server.url.strip_prefix("http://").unwrap().strip_suffix("/artifact.tar.gz").unwrap();
+    let url = "http://source-controller.flux-system.svc.cluster.local./artifact.tar.gz".to_owned();
+    let artifact = ArtifactRef { url, ..server.artifact(b"x") };
+    let through = Download::new(Some(address), limits()).unwrap();
+    assert!(through.fetch(&artifact).await.is_ok());
+    for wrong in ["localhost:port", "local host:80", "localhost:99999", ":80"] {
+        let error = Download::new(Some(wrong), limits()).unwrap().fetch(&artifact).await.unwrap_err();
+        assert!(matches!(&error, ArtifactError::Url { url, .. } if url == wrong), "{error}");
+        assert_eq!(error.class(), Class::Terminal);
+    }
+}
+
+#[tokio::test]
+async fn urls_that_are_none() {
+    for url in ["", "x", "/artifact.tar.gz", "https://example.com/x", "file:///etc/passwd", "http://"] {
+        let artifact = ArtifactRef {
+            url: url.to_owned(),
+            digest: Digest::of_bytes(b""),
+            size: None,
+            revision: commit(),
+        };
+        let error = download().fetch(&artifact).await.unwrap_err();
+        assert!(matches!(&error, ArtifactError::Url { url: found, .. } if found == url), "{error}");
+    }
+}
+
+fn commit() -> Revision {
+    COMMIT.parse().unwrap()
+}
+
+#[test]
+fn what_flux_says_of_an_artifact() {
+    let digest = Digest::of_bytes(b"");
+    let said = |revision: &str| observed::Artifact {
+        revision: revision.to_owned(),
+        digest: digest.to_string(),
+        url: "http://x/y".to_owned(),
+        size: Some(7),
+    };
+    for revision in [format!("main@sha1:{COMMIT}"), format!("sha1:{COMMIT}"), format!("a@b/c@sha1:{COMMIT}")]
+    {
+        let expected =
+            ArtifactRef { url: "http://x/y".to_owned(), digest, size: Some(7), revision: commit() };
+        assert_eq!(ArtifactRef::new(&said(&revision)).unwrap(), expected, "{revision}");
+    }
+    for revision in ["", "main", "main@sha1:0123", "1.2.3"] {
+        let error = ArtifactRef::new(&said(revision)).unwrap_err();
+        assert!(matches!(&error, ArtifactError::Field { field: "revision", .. }), "{error}");
+        assert_eq!((error.class(), error.reason()), (Class::Terminal, "ArtifactInvalid"));
+    }
+    let artifact = observed::Artifact { digest: "sha512:00".to_owned(), ..said(COMMIT) };
+    let error = ArtifactRef::new(&artifact).unwrap_err();
+    assert!(matches!(&error, ArtifactError::Field { field: "digest", .. }), "{error}");
+}
+
+async fn fetched(body: &[u8]) -> Artifact {
+    let server = Server::with(body).await;
+    download().fetch(&server.artifact(body)).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_catalog_has_the_commit_and_the_digests() {
+    let artifact = fetched(&stack_repository(&[V1, V10, "docker-demo-1-34-v0-sha-abc"])).await;
+    let line = Line::of(&V1.parse().unwrap());
+    let mut kept = Vec::new();
+    let read = read_catalog(&artifact, &commit(), "releases", &line, |release| kept.push(release)).unwrap();
+    assert_eq!((&read.revision, read.others), (&commit(), Others { unwanted: 1, malformed: 0 }));
+    let catalog = read.catalog();
+    assert_eq!(catalog.keys().map(ToString::to_string).collect::<Vec<_>>(), [V1, V10]);
+    assert_eq!(kept.len(), 2);
+    for release in kept {
+        assert_eq!(catalog[&release.name], CatalogEntry::of(&release, commit()));
+    }
+}
+
+#[tokio::test]
+async fn one_release_and_not_its_siblings() {
+    let artifact = fetched(&stack_repository(&[V1, V10])).await;
+    let read = |name: &str| read_release(&artifact, "./releases", &name.parse().unwrap()).unwrap();
+    for name in [V1, V10] {
+        let loaded = read(name).unwrap().unwrap();
+        assert_eq!(loaded.release.name.to_string(), name);
+        assert_eq!(loaded.files.len(), small_release(name, "").len());
+    }
+    assert!(read("docker-demo-1-34-v2").is_none());
+}

@@ -1,0 +1,13 @@
+//! What a `ClusterStack` wants of the releases of its stack: which are offered, in use, kept or on their way out, whose
+//! they are where two want the same, and how many may go at a time.
+
+mod budget;
+mod claims;
+mod roles;
+
+pub use budget::{allowance, allows, deletions, left, refilled, spent};
+pub use claims::{Claim, Claimant, claim};
+pub use roles::{Facts, PATIENCE, Role, is_of, latest, offered, roles};
+
+#[cfg(test)]
+mod tests;

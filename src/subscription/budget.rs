@@ -1,0 +1,61 @@
+//! How many objects may be deleted in an hour because nothing wants them: a mistake takes few before somebody sees it.
+
+use std::fmt::Display;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::api::cluster_stack::Pruned;
+use crate::release::Digest;
+
+/// How long the deletions of one budget are counted.
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+/// How many of so many may go in an hour: a tenth, and at least one.
+#[must_use]
+pub fn allowance(total: usize) -> usize {
+    (total / 10).max(1)
+}
+
+/// How many may still go now. `pruned` is what statuses say went already.
+#[must_use]
+pub fn left<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, total: usize, now: Timestamp) -> usize {
+    let present = pruned.into_iter().filter_map(|pruned| present(Some(pruned), now));
+    let gone = present.map(|pruned| usize::try_from(pruned.count).unwrap_or(usize::MAX));
+    allowance(total).saturating_sub(gone.fold(0, usize::saturating_add))
+}
+
+/// When some of what went is no longer counted.
+#[must_use]
+pub fn refilled<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, now: Timestamp) -> Option<Timestamp> {
+    let present = pruned.into_iter().filter_map(|pruned| present(Some(pruned), now));
+    present.filter_map(|pruned| pruned.since.0.checked_add(HOUR).ok()).min()
+}
+
+/// What the status says when one more goes.
+#[must_use]
+pub fn spent(pruned: Option<&Pruned>, now: Timestamp) -> Pruned {
+    match present(pruned, now) {
+        Some(pruned) => Pruned { since: pruned.since.clone(), count: pruned.count.saturating_add(1) },
+        None => Pruned { since: Time(now), count: 1 },
+    }
+}
+
+/// What went in the present hour.
+fn present(pruned: Option<&Pruned>, now: Timestamp) -> Option<&Pruned> {
+    pruned.filter(|pruned| now.duration_since(pruned.since.0) < HOUR)
+}
+
+/// The name of a set of deletions, by which somebody can allow all of them at once.
+#[must_use]
+pub fn deletions(names: impl IntoIterator<Item: Display>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
+    Digest::of_bytes(names.join("\n").as_bytes()).short()
+}
+
+/// Whether somebody allows these deletions, whatever the budget says. `annotation` is the value of
+/// [`PRUNE`](crate::api::labels::PRUNE): one or more names of deletions, with commas between them.
+#[must_use]
+pub fn allows(annotation: Option<&str>, deletions: &str) -> bool {
+    annotation.is_some_and(|allowed| allowed.split(',').any(|allowed| allowed.trim() == deletions))
+}

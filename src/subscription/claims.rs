@@ -1,0 +1,66 @@
+//! Two `ClusterStack`s of one namespace that want the same release.
+
+use jiff::Timestamp;
+
+use super::roles::is_of;
+use crate::api::ClusterStack;
+use crate::names::ReleaseName;
+
+/// A `ClusterStack` that may claim a release.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimant<'a>(pub &'a ClusterStack);
+
+/// Whose a release is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Nobody else wants it.
+    Ours,
+    /// It is ours, and the `ClusterStack` of this name wants it, too.
+    Disputed(String),
+    /// It belongs to the `ClusterStack` of this name.
+    Theirs(String),
+}
+
+impl<'a> Claimant<'a> {
+    fn name(self) -> &'a str {
+        self.0.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    fn uid(self) -> Option<&'a str> {
+        self.0.metadata.uid.as_deref()
+    }
+
+    /// The older one comes first, and of two of one second the first by name.
+    fn age(self) -> (Option<Timestamp>, &'a str) {
+        (self.0.metadata.creation_timestamp.as_ref().map(|time| time.0), self.name())
+    }
+
+    fn wants(self, release: &ReleaseName, is_used: bool) -> bool {
+        let spec = &self.0.spec;
+        let version = release.version().dotted();
+        is_of(spec, release) && (is_used || spec.auto_subscribe || spec.versions.contains(&version))
+    }
+}
+
+/// Whose a release is that `us` wants. `others` are the other `ClusterStack`s of the namespace, `owner` is the UID of the one
+/// that owns the `ClusterStackRelease`: it goes on working, whatever the others want.
+#[must_use]
+pub fn claim(
+    us: Claimant,
+    others: &[Claimant],
+    release: &ReleaseName,
+    is_used: bool,
+    owner: Option<&str>,
+) -> Claim {
+    let is_owner = |one: &Claimant| owner.is_some() && one.uid() == owner;
+    if let Some(incumbent) = others.iter().find(|other| is_owner(other)) {
+        return Claim::Theirs(incumbent.name().to_owned());
+    }
+    let rivals = others.iter().filter(|other| other.wants(release, is_used));
+    let Some(oldest) = rivals.min_by_key(|rival| rival.age()) else { return Claim::Ours };
+    if is_owner(&us) || us.age() < oldest.age() {
+        Claim::Disputed(oldest.name().to_owned())
+    } else {
+        Claim::Theirs(oldest.name().to_owned())
+    }
+}

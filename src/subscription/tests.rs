@@ -1,0 +1,170 @@
+//! Which releases stay and which go.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::*;
+use crate::api::cluster_stack::Pruned;
+use crate::api::{ClusterStack, ClusterStackSpec};
+use crate::names::ReleaseName;
+
+fn stack(name: &str, created: &str, versions: &[&str], auto_subscribe: bool) -> ClusterStack {
+    serde_json::from_value(json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+        "metadata": {"name": name, "namespace": "stacks", "uid": name, "creationTimestamp": created},
+        "spec": {
+            "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
+            "versions": versions, "autoSubscribe": auto_subscribe,
+        },
+    }))
+    .unwrap()
+}
+
+fn spec(versions: &[&str], auto_subscribe: bool, limit: u32) -> ClusterStackSpec {
+    let spec = stack("demo", "2026-11-20T10:00:00Z", versions, auto_subscribe).spec;
+    ClusterStackSpec { revision_history_limit: limit, ..spec }
+}
+
+fn release(version: &str) -> ReleaseName {
+    format!("docker-demo-1-34-{version}").parse().unwrap()
+}
+
+fn releases(versions: &str) -> BTreeSet<ReleaseName> {
+    versions.split_whitespace().map(release).collect()
+}
+
+/// The roles in short: `v1=Used`.
+fn told(spec: &ClusterStackSpec, available: Option<&str>, owned: &str, used: &str) -> String {
+    let (available, owned, used) = (available.map(releases), releases(owned), releases(used));
+    let facts = Facts { spec, available: available.as_ref(), owned: &owned, used: &used };
+    let roles = roles(&facts);
+    roles.iter().map(|(name, role)| format!("{}={role:?}", name.version())).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_is_offered_used_kept_and_retiring() {
+    for (spec, available, owned, used, expected) in [
+        (spec(&["v1"], false, 2), Some("v1 v2"), "", "", "v1=Offered"),
+        (spec(&["v1", "v9"], false, 2), Some("v1"), "v1", "", "v1=Offered v9=Offered"),
+        (spec(&[], false, 2), Some("v1 v2"), "", "", ""),
+        // The latest is offered by itself, and what was before it is kept.
+        (spec(&[], true, 2), Some("v1 v2 v10"), "v2", "", "v2=Kept v10=Offered"),
+        (spec(&["v1"], true, 0), Some("v1 v2"), "v1", "v1", "v1=Offered v2=Offered"),
+        // What Clusters use stays, offered or not, known or not.
+        (spec(&["v2"], false, 0), Some("v1 v2"), "v1 v2", "v1", "v1=Used v2=Offered"),
+        (spec(&[], false, 0), Some("v1"), "", "v1", "v1=Used"),
+        // Beyond the limit the lowest go.
+        (spec(&[], false, 1), Some("v1 v2 v3"), "v1 v2 v3", "", "v1=Retiring v2=Retiring v3=Kept"),
+        (spec(&["v3"], false, 1), Some("v3"), "v1 v2 v3", "", "v1=Retiring v2=Kept v3=Offered"),
+        (spec(&[], false, 0), Some(""), "v1", "", "v1=Retiring"),
+        // A list that was not read says nothing.
+        (spec(&[], true, 0), None, "v1 v2", "", "v1=Kept v2=Kept"),
+        (spec(&["v2"], false, 0), None, "v1 v2", "", "v1=Retiring v2=Offered"),
+    ] {
+        assert_eq!(told(&spec, available, owned, used), expected, "{available:?} {owned} {used}");
+    }
+}
+
+#[test]
+fn releases_of_other_stacks_are_none_of_ours() {
+    let spec = spec(&["v1"], true, 2);
+    let others =
+        ["docker-demo-1-35-v9", "docker-other-1-34-v9", "docker-demo-1-34-v9-beta-1", "aws-demo-1-34-v9"];
+    let others: BTreeSet<ReleaseName> = others.iter().map(|name| name.parse().unwrap()).collect();
+    assert_eq!(latest(&spec, &others), None);
+    assert_eq!(offered(&spec, Some(&others)), releases("v1"));
+    let owned = BTreeSet::new();
+    let facts = Facts { spec: &spec, available: Some(&others), owned: &owned, used: &others };
+    assert_eq!(roles(&facts).into_keys().collect::<BTreeSet<_>>(), releases("v1"));
+}
+
+#[test]
+fn versions_with_a_channel_are_written_with_a_dot() {
+    let beta = ClusterStackSpec { channel: "beta".to_owned(), ..spec(&["v0-beta.2"], false, 2) };
+    assert_eq!(offered(&beta, None), releases("v0-beta-2"));
+}
+
+#[test]
+fn one_of_two_that_want_a_release_has_it() {
+    let (early, late) = ("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z");
+    let a = |created, versions: &[&str]| stack("a", created, versions, false);
+    let b = |created, versions: &[&str]| stack("b", created, versions, false);
+    let subscribed = stack("b", early, &[], true);
+    let ours = |who: &str| Claim::Disputed(who.to_owned());
+    let theirs = |who: &str| Claim::Theirs(who.to_owned());
+    for (us, other, is_used, owner, expected) in vec![
+        (a(early, &["v1"]), b(late, &["v2"]), false, None, Claim::Ours),
+        (a(early, &["v1"]), b(late, &["v1"]), false, None, ours("b")),
+        (a(late, &["v1"]), b(early, &["v1"]), false, None, theirs("b")),
+        (a(early, &["v1"]), b(early, &["v1"]), false, None, ours("b")),
+        // Whoever has it keeps it, younger or not, listed or not.
+        (a(late, &["v1"]), b(early, &["v1"]), false, Some("a"), ours("b")),
+        (a(early, &["v1"]), b(late, &[]), false, Some("b"), theirs("b")),
+        (a(early, &["v1"]), b(late, &[]), false, Some("a"), Claim::Ours),
+        // An owner that is not there any more has no say.
+        (a(early, &["v1"]), b(late, &["v1"]), false, Some("gone"), ours("b")),
+        // What a Cluster uses, both want, and so does a subscription.
+        (a(late, &["v1"]), b(early, &[]), true, None, theirs("b")),
+        (a(late, &["v1"]), subscribed, false, None, theirs("b")),
+    ] {
+        let claim = claim(Claimant(&us), &[Claimant(&other)], &release("v1"), is_used, owner);
+        assert_eq!(claim, expected, "{us:?} {other:?}");
+    }
+}
+
+#[test]
+fn a_tenth_may_go_in_an_hour_and_always_one() {
+    let time = |text: &str| -> Timestamp { text.parse().unwrap() };
+    let at = time("2026-11-20T10:00:00Z");
+    let pruned = |since: &str, count| Pruned {
+        since: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(time(since)),
+        count,
+    };
+    for (pruned, total, expected) in [
+        (None, 0, 1),
+        (None, 1, 1),
+        (None, 19, 1),
+        (None, 20, 2),
+        (Some(pruned("2026-11-20T09:59:00Z", 1)), 5, 0),
+        (Some(pruned("2026-11-20T09:00:01Z", 3)), 50, 2),
+        (Some(pruned("2026-11-20T09:00:00Z", 3)), 5, 1),
+    ] {
+        assert_eq!(left(pruned.as_ref(), total, at), expected, "{pruned:?} {total}");
+    }
+    let first = spent(None, at);
+    assert_eq!((first.since.0, first.count), (at, 1));
+    let second = spent(Some(&first), time("2026-11-20T10:30:00Z"));
+    assert_eq!((second.since.0, second.count), (at, 2));
+    assert_eq!(spent(Some(&second), time("2026-11-20T11:00:00Z")).count, 1);
+    assert_ne!(deletions(releases("v1")), deletions(releases("v1 v2")));
+}
+
+#[test]
+fn several_spend_one_budget() {
+    let time = |text: &str| -> Timestamp { text.parse().unwrap() };
+    let pruned = |since: &str, count| Pruned {
+        since: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(time(since)),
+        count,
+    };
+    let now = time("2026-11-20T10:00:00Z");
+    let spent = [
+        pruned("2026-11-20T08:30:00Z", 9),
+        pruned("2026-11-20T09:20:00Z", 2),
+        pruned("2026-11-20T09:10:00Z", 1),
+    ];
+    assert_eq!(left(&spent, 40, now), 1);
+    assert_eq!(left(&spent, 30, now), 0);
+    assert_eq!(refilled(&spent, now), Some(time("2026-11-20T10:10:00Z")));
+    assert_eq!(refilled(&[], now), None);
+}
+
+#[test]
+fn an_annotation_allows_what_it_names() {
+    for (annotation, expected) in
+        [(None, false), (Some(""), false), (Some("ab"), true), (Some("abc"), false), (Some("cd, ab"), true)]
+    {
+        assert_eq!(allows(annotation, "ab"), expected, "{annotation:?}");
+    }
+}

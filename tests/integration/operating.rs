@@ -1,0 +1,112 @@
+//! `docs/operator-reference.md`: the operator's flags and metrics, out of the code.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use clap::{Arg, Args as _, Command};
+use stackflux::api::Reason;
+use stackflux::operator::metrics::{Metrics, Queue, Verb, Written};
+use stackflux::operator::settings::Flags;
+use stackflux::rollup::Verdict;
+
+use crate::documents::{assert_is, cell};
+
+const HEAD: &str = "\
+# Flags and metrics of the operator
+
+<!-- Made from the code by tests/integration/operating.rs; UPDATE_GOLDEN=1 cargo test writes it anew. -->
+
+[Operating](operating.md) says what to do with them.
+";
+
+const METRICS: &str = "
+## Metrics
+
+`GET /metrics` at `--metrics-addr`, in the text format of OpenMetrics.
+
+| metric | type | labels | what it is |
+|---|---|---|---|
+";
+
+fn flag(argument: &Arg) -> String {
+    let value = argument.get_value_names().unwrap_or_default().join(" ");
+    let default: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let default = if default.is_empty() { String::new() } else { format!("`{}`", default.join(" ")) };
+    let mut help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    if let Some(variable) = argument.get_env() {
+        write!(help, " (or the variable `{}`)", variable.to_string_lossy()).unwrap();
+    }
+    let words = argument.get_possible_values();
+    if !words.is_empty() && value != "BOOL" {
+        let words: Vec<_> = words.iter().map(|word| format!("`{}`", word.get_name())).collect();
+        write!(help, ": {}", words.join(", ")).unwrap();
+    }
+    format!("| `--{}={value}` | {default} | {} |\n", argument.get_long().unwrap(), cell(&help))
+}
+
+fn flags() -> String {
+    let command = Flags::augment_args(Command::new("operator"));
+    let mut groups: Vec<(String, String)> = Vec::new();
+    for argument in command.get_arguments() {
+        let heading = argument.get_help_heading().unwrap_or("Flags").to_owned();
+        match groups.iter_mut().find(|(group, _)| *group == heading) {
+            Some((_, rows)) => rows.push_str(&flag(argument)),
+            None => groups.push((heading, flag(argument))),
+        }
+    }
+    let mut text = String::new();
+    for (heading, rows) in groups {
+        write!(text, "\n## {heading}\n\n| flag | default | what it does |\n|---|---|---|\n{rows}").unwrap();
+    }
+    text
+}
+
+/// Metrics of which each has a value: one that has none is not written.
+fn metrics() -> Metrics {
+    let metrics = Metrics::new();
+    metrics.reconciled(Queue::Cluster, Ok(()), Duration::ZERO);
+    metrics.found(Queue::Cluster, "demo/one", [("HelmRelease", &Verdict::Pending)], [Reason::Paused]);
+    metrics.wrote(Verb::Apply, "HelmRelease", Written::Changed);
+    metrics.skipped("HelmRelease");
+    metrics.queued(Queue::Cluster, 0);
+    metrics.answered(Verb::Get, "Lease", Duration::ZERO);
+    metrics
+}
+
+/// The labels of the samples of a metric, but for the bounds of a histogram.
+fn labels(text: &str, metric: &str) -> String {
+    let samples = text
+        .lines()
+        .filter(|line| line.starts_with(&format!("{metric}_")) || line.starts_with(&format!("{metric}{{")));
+    let names: BTreeSet<_> = samples
+        .filter_map(|line| line.split_once('{')?.1.split_once('}'))
+        .flat_map(|(labels, _)| labels.split(',').filter_map(|label| label.split_once('=')))
+        .map(|(name, _)| name)
+        .filter(|name| *name != "le")
+        .collect();
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn metric_rows() -> String {
+    let text = metrics().text().unwrap();
+    let mut rows = String::new();
+    for line in text.lines() {
+        let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) else {
+            continue;
+        };
+        let kind = text.lines().find_map(|line| line.strip_prefix(&format!("# TYPE {name} "))).unwrap();
+        let sample = match kind {
+            "counter" => format!("{name}_total"),
+            "info" => format!("{name}_info"),
+            _ => name.to_owned(),
+        };
+        writeln!(rows, "| `{sample}` | {kind} | {} | {} |", labels(&text, name), cell(help)).unwrap();
+    }
+    rows
+}
+
+#[test]
+fn flags_and_metrics_are_those_of_the_code() {
+    assert_is(&(HEAD.to_owned() + &flags() + METRICS + &metric_rows()), "docs/operator-reference.md");
+}

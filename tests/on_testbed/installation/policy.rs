@@ -1,0 +1,162 @@
+//! The optional admission policies of `flux/policy`.
+
+use std::fs;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stackflux_testbed::Testbed;
+
+use super::{built, installed};
+use crate::support::scratch;
+
+const OPERATOR: &str = "--as=system:serviceaccount:flux-system:stackflux";
+const RELEASES: [(&str, &str); 2] = [("docker-demo-1-33-v1", "v1.33.4"), ("docker-demo-1-34-v1", "v1.34.0")];
+
+/// A namespace in which the policies hold and two releases are known. Elsewhere the policy for Clusters does not hold:
+/// other tests have Clusters that it refuses.
+fn namespace() -> &'static str {
+    static NAMESPACE: OnceLock<String> = OnceLock::new();
+    NAMESPACE.get_or_init(|| {
+        let namespace = Testbed::shared().namespace("policy").unwrap();
+        for (name, version) in RELEASES {
+            let (api_version, kind) = ("clusterstack.x-k8s.io/v1alpha1", "ClusterStackRelease");
+            let metadata = json!({"name": name, "namespace": namespace});
+            let release = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {}});
+            installed().apply(&release.to_string()).unwrap();
+            let status = json!({"status": {"kubernetesVersion": version}}).to_string();
+            let patch = [
+                "patch",
+                "cskr",
+                name,
+                "-n",
+                &namespace,
+                "--subresource=status",
+                "--type=merge",
+                "-p",
+                &status,
+            ];
+            installed().kubectl(&patch).unwrap();
+        }
+        // A Cluster from before the policy, with a version that its release is not for.
+        apply(&cluster_of(&namespace, "before", "v1beta2", &with_class_ref(RELEASES[1].0), "v1.29.0"))
+            .unwrap();
+        let policies = built("policy");
+        let only_here =
+            json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}});
+        let here = format!("  matchResources: {only_here}\n  paramRef:");
+        assert_eq!(policies.matches("  paramRef:").count(), 1);
+        installed().apply(&policies.replace("  paramRef:", &here)).unwrap();
+        wait_until_enforced(&namespace);
+        namespace
+    })
+}
+
+/// The API server follows policies and releases within moments, one after the other.
+fn wait_until_enforced(namespace: &str) {
+    let start = Instant::now();
+    for (class, _) in RELEASES {
+        let wrong = cluster_of(namespace, "probe", "v1beta2", &with_class_ref(class), "v1.1.0");
+        while dry_run(&wrong).is_ok()
+            || as_operator(&["create", "namespace", "probe", "--dry-run=server"]).is_ok()
+        {
+            assert!(start.elapsed() < Duration::from_secs(30), "the policies do not hold");
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+fn with_class_ref(class: &str) -> Value {
+    json!({"classRef": {"name": class}})
+}
+
+fn cluster_of(namespace: &str, name: &str, api: &str, class: &Value, version: &str) -> Value {
+    let mut topology = class.clone();
+    topology["version"] = version.into();
+    json!({
+        "apiVersion": format!("cluster.x-k8s.io/{api}"),
+        "kind": "Cluster",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"topology": topology},
+    })
+}
+
+fn apply(object: &Value) -> Result<String, String> {
+    installed().apply(&object.to_string()).map_err(|error| error.to_string())
+}
+
+fn dry_run(object: &Value) -> Result<String, String> {
+    let file = scratch("policy-dry-run").join("object.json");
+    fs::write(&file, object.to_string()).unwrap();
+    let arguments = ["apply", "--server-side", "--dry-run=server", "-f", file.to_str().unwrap()];
+    installed().kubectl(&arguments).map_err(|error| error.to_string())
+}
+
+fn as_operator(arguments: &[&str]) -> Result<String, String> {
+    let arguments = [&[OPERATOR], arguments].concat();
+    installed().kubectl(&arguments).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_cluster_has_the_version_of_its_release() {
+    let namespace = namespace();
+    let [(old, _), (new, _)] = RELEASES;
+    let by_reference = with_class_ref;
+    let by_name = |class: &str| json!({"class": class});
+    let elsewhere = json!({"classRef": {"name": new, "namespace": "elsewhere"}});
+    let here = json!({"classRef": {"name": new, "namespace": namespace}});
+    // Each is applied over what the ones before it left.
+    let cases = [
+        ("one", "v1beta2", by_reference(new), "v1.34.0", true),
+        ("one", "v1beta2", by_reference(new), "v1.34.1", false),
+        ("one", "v1beta2", by_reference(old), "v1.34.0", false),
+        ("one", "v1beta2", by_reference(old), "v1.33.4", true),
+        ("two", "v1beta2", here, "v1.33.4", false),
+        ("two", "v1beta1", by_name(new), "v1.33.4", false),
+        ("two", "v1beta1", by_name(new), "1.34.0", true),
+        ("three", "v1beta2", by_reference("somebody-elses"), "v1.20.0", true),
+        ("four", "v1beta2", elsewhere, "v1.20.0", true),
+    ];
+    for (name, api, class, version, admitted) in cases {
+        let outcome = apply(&cluster_of(namespace, name, api, &class, version));
+        assert_eq!(outcome.is_ok(), admitted, "{name} {api} {class} {version}: {outcome:?}");
+        if let Err(refusal) = outcome {
+            let told = format!("spec.topology.version is {version}, but release docker-demo-1-3");
+            assert!(refusal.contains(&told), "{refusal}");
+        }
+    }
+}
+
+#[test]
+fn a_cluster_that_does_not_fit_can_still_be_changed_otherwise() {
+    let namespace = namespace();
+    let annotate = ["annotate", "cluster", "before", "-n", namespace, "note=still-here"];
+    installed().kubectl(&annotate).unwrap();
+    let class = with_class_ref(RELEASES[1].0);
+    let refusal = apply(&cluster_of(namespace, "before", "v1beta2", &class, "v1.30.0")).unwrap_err();
+    assert!(refusal.contains("is for v1.34.0"), "{refusal}");
+    apply(&cluster_of(namespace, "before", "v1beta2", &class, "v1.34.0")).unwrap();
+}
+
+#[test]
+fn the_operator_writes_no_namespace_but_its_own() {
+    let namespace = namespace();
+    let told = "stackflux may write only namespaces with the label";
+    for refused in [
+        &["delete", "namespace", namespace][..],
+        &["create", "namespace", "policy-without-label", "--dry-run=server"],
+        &["label", "namespace", namespace, "app.kubernetes.io/managed-by=stackflux"],
+    ] {
+        let refusal = as_operator(refused).unwrap_err();
+        assert!(refusal.contains(told), "{refusal}");
+    }
+    let name = format!("{namespace}-helm");
+    let labels = json!({"app.kubernetes.io/managed-by": "stackflux"});
+    let object =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+    let file = scratch("policy-namespace").join("namespace.json");
+    fs::write(&file, object.to_string()).unwrap();
+    as_operator(&["apply", "--server-side", "-f", file.to_str().unwrap()]).unwrap();
+    as_operator(&["delete", "namespace", &name, "--wait=false"]).unwrap();
+}

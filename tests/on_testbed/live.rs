@@ -1,0 +1,123 @@
+//! The commands on a live cluster, against a real API server: what they read, write and wait for.
+
+use serde_json::{Value, json};
+use stackflux_testbed::Testbed;
+
+use crate::support::{Run, stackflux};
+
+const RELEASE: &str = "docker-demo-1-34-v1";
+
+/// A namespace of its own with a ClusterStack that only looks as if an operator had seen it.
+struct Live {
+    testbed: &'static Testbed,
+    namespace: String,
+}
+
+impl Live {
+    fn new() -> Self {
+        let testbed = Testbed::shared();
+        let crds = stackflux(&["crds"]).stdout;
+        testbed.management().apply(&crds).unwrap();
+        for crd in ["clusterstacks", "clusterstackreleases", "clusteraddons"] {
+            let crd = format!("crd/{crd}.clusterstack.x-k8s.io");
+            testbed
+                .management()
+                .kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &crd])
+                .unwrap();
+        }
+        let live = Self { testbed, namespace: testbed.namespace("live").unwrap() };
+        let spec =
+            json!({"provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true});
+        live.apply("clusterstack.x-k8s.io/v1alpha1", "ClusterStack", "demo", &spec);
+        live.apply("clusterstack.x-k8s.io/v1alpha1", "ClusterStackRelease", RELEASE, &json!({}));
+        let class = json!({"topology": {"classRef": {"name": RELEASE}, "version": "v1.34.0"}});
+        live.apply("cluster.x-k8s.io/v1beta2", "Cluster", "one", &class);
+        let of = json!({"clusterRef": {"kind": "Cluster", "name": "one"}});
+        live.apply("clusterstack.x-k8s.io/v1alpha1", "ClusterAddon", "cluster-addon-one", &of);
+        live
+    }
+
+    fn apply(&self, version: &str, kind: &str, name: &str, spec: &Value) {
+        let metadata = json!({"name": name, "namespace": self.namespace});
+        let object = json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec});
+        self.testbed.management().apply(&object.to_string()).unwrap();
+    }
+
+    /// Says of an object what an operator would.
+    fn say(&self, resource: &str, name: &str, status: &str, handled: Option<&str>) {
+        let condition = json!({
+            "type": "Ready", "status": status, "reason": "Applied", "message": "said by the test",
+            "lastTransitionTime": "2026-11-21T11:00:00Z",
+        });
+        let status =
+            json!({"status": {"conditions": [condition], "ready": true, "lastHandledReconcileAt": handled}});
+        let namespace = format!("--namespace={}", self.namespace);
+        let patch = status.to_string();
+        let arguments =
+            ["patch", resource, name, &namespace, "--subresource=status", "--type=merge", "--patch", &patch];
+        self.testbed.management().kubectl(&arguments).unwrap();
+    }
+
+    fn field(&self, path: &str) -> String {
+        let (namespace, path) =
+            (format!("--namespace={}", self.namespace), format!("--output=jsonpath={path}"));
+        self.testbed.management().kubectl(&["get", "clusterstack", "demo", &namespace, &path]).unwrap()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        let kubeconfig = self.testbed.management().kubeconfig();
+        let access = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--namespace", &self.namespace];
+        stackflux(&[arguments, &access].concat())
+    }
+}
+
+#[test]
+fn a_live_cluster_is_shown_asked_and_suspended() {
+    let live = Live::new();
+    let young = live.run(&["status"]);
+    assert_eq!(young.code, 1, "{}{}", young.stdout, young.stderr);
+    assert!(young.stdout.contains("one       Unknown   docker-demo-1-34-v1"), "{}", young.stdout);
+    let slow = live.run(&["tree", "--wait", "--timeout", "1s"]);
+    assert!(slow.code == 1 && slow.stderr.contains("not everything is ready"), "{}", slow.stderr);
+
+    live.say("clusterstack", "demo", "True", None);
+    live.say("clusterstackrelease", RELEASE, "True", None);
+    live.say("clusteraddon", "cluster-addon-one", "True", None);
+    let tree = live.run(&["tree", "--watch", "--wait"]);
+    assert_eq!(tree.code, 0, "{}{}", tree.stdout, tree.stderr);
+    assert!(tree.stdout.contains(&format!("└─Cluster {}/one", live.namespace)), "{}", tree.stdout);
+    assert_eq!(live.run(&["status"]).code, 0);
+    assert_eq!(live.run(&["why", "one"]).code, 0);
+    let selected = live.run(&["status", "--selector", "stage=nowhere", "--output", "json"]);
+    let selected: Value = serde_json::from_str(&selected.stdout).unwrap();
+    assert_eq!(selected["clusters"], json!([]));
+    let missing = live.run(&["why", "nope"]);
+    assert!(missing.code == 2 && missing.stderr.contains("there is no Cluster"), "{}", missing.stderr);
+
+    let suspended = live.run(&["suspend", "clusterstack", "demo"]);
+    assert_eq!((suspended.code, live.field("{.spec.suspend}").as_str()), (0, "true"), "{}", suspended.stderr);
+    let refused = live.run(&["reconcile", "clusterstack", "demo"]);
+    assert!(refused.code == 2 && refused.stderr.contains("is suspended"), "{}", refused.stderr);
+    let resumed = live.run(&["resume", "clusterstack", "demo"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_ne!(live.field("{.spec.suspend}"), "true");
+}
+
+#[test]
+fn a_reconciliation_is_asked_for_and_waited_for() {
+    let live = Live::new();
+    let unheard = live.run(&["reconcile", "clusterstack", "demo", "--timeout", "1s"]);
+    assert!(unheard.code == 2 && unheard.stderr.contains("has not answered"), "{}", unheard.stderr);
+    let path = "{.metadata.annotations.reconcile\\.fluxcd\\.io/requestedAt}";
+    let before = live.field(path);
+    let run = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| live.run(&["reconcile", "clusterstack", "demo", "--timeout", "1m"]));
+        let begin = std::time::Instant::now();
+        while live.field(path) == before {
+            assert!(begin.elapsed().as_secs() < 60, "nothing was asked for");
+        }
+        live.say("clusterstack", "demo", "True", Some(&live.field(path)));
+        asked.join().unwrap()
+    });
+    assert!(run.code == 0 && run.stderr.contains("is reconciled and ready"), "{}", run.stderr);
+}

@@ -1,0 +1,106 @@
+//! The operator as the account that `flux/base` installs, where RBAC decides.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use stackflux_testbed::{Cluster, Operator};
+
+use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually, leads};
+
+const NAMESPACE: &str = Operator::NAMESPACE;
+const ACCOUNT: &str = "system:serviceaccount:flux-system:stackflux";
+
+/// Runs kubectl as the operator's account: the API server's refusal.
+fn refusal(management: &Cluster, kubeconfig: &Path, arguments: &[&str]) -> String {
+    let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+    management.kubectl(&[&[kubeconfig.as_str()], arguments].concat()).unwrap_err().to_string()
+}
+
+#[test]
+fn the_installed_account_may_do_all_that_it_has_to() {
+    let alone = Alone::start(&["one"]);
+    let (management, audit) = (alone.testbed.management(), alone.testbed.audit());
+    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("flux/base");
+    let apply = ["apply", "--server-side", "--force-conflicts", "--kustomize", base.to_str().unwrap()];
+    management.kubectl(&apply).unwrap();
+    wait_for_aggregation(management);
+    let scenario = Scenario::on(&alone.testbed, "account");
+    let begun = audit.mark().unwrap();
+    let kubeconfig = management.kubeconfig_for_service_account(NAMESPACE, "stackflux").unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
+    // As it is installed: all ClusterStacks, and the Lease that the role names.
+    let operator = Operator::start(&alone.testbed, binary, &kubeconfig, &[]).unwrap();
+    operator.wait_ready(PATIENCE).unwrap();
+    eventually("it leads", || leads(&operator));
+    scenario_one(&scenario);
+    operator.process().unwrap().terminate().unwrap();
+    assert_eq!(audit.forbidden_since(begun).unwrap(), [], "the operator's role lacks these");
+    let writes = audit.writes_since(begun).unwrap();
+    let has_written =
+        |resource: &str| writes.iter().any(|write| write.user == ACCOUNT && write.resource == resource);
+    for resource in [
+        "clusterstacks",
+        "clusterstackreleases",
+        "clusteraddons",
+        "gitrepositories",
+        "helmcharts",
+        "helmreleases",
+        "kustomizations",
+        "namespaces",
+        "events",
+        "leases",
+    ] {
+        assert!(
+            has_written(resource),
+            "{resource} were not written by {ACCOUNT}: nothing was proven of them"
+        );
+    }
+
+    // The log tells what was refused: the account may read no Secret, not even those of its Clusters.
+    let secret = ["get", "secret", "a-kubeconfig", "--namespace", &scenario.namespace];
+    for arguments in
+        [&secret[..], &["get", "secrets", "--all-namespaces"], &["get", "secrets", "--namespace", NAMESPACE]]
+    {
+        let refusal = refusal(management, &kubeconfig, arguments);
+        assert!(refusal.contains("Forbidden") && refusal.contains(ACCOUNT), "{arguments:?}: {refusal}");
+    }
+    let forbidden = audit.forbidden_since(begun).unwrap();
+    assert_eq!(forbidden.len(), 3, "{forbidden:#?}");
+    assert!(
+        forbidden.iter().all(|request| request.user == ACCOUNT && request.resource == "secrets"),
+        "{forbidden:#?}"
+    );
+}
+
+/// The role for infrastructure is put together by a controller.
+fn wait_for_aggregation(management: &Cluster) {
+    let role =
+        stackflux_testbed::Object { kind: "clusterrole", namespace: "", name: "stackflux-infrastructure" };
+    let has_rules = |role: &Value| role["rules"].to_string().contains("devclusters");
+    management.wait(role, "aggregated rules", PATIENCE, has_rules).unwrap();
+}
+
+/// A stack, its class, a cluster with all addons, a move to another release, events; and the cluster is let go.
+fn scenario_one(scenario: &Scenario) {
+    scenario.publish(&[V1, V2]);
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    scenario.wait_ready("clusterstackrelease", V1);
+    assert!(scenario.get("clusterclass", V1).is_some(), "the class is there");
+    scenario.create_cluster("a", V1, "one");
+    scenario.wait_addons("a");
+    scenario.wait_ready("clusterstack", STACK);
+    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
+    scenario.wait("clusteraddon", "cluster-addon-a", V2, |addon| addon["status"]["release"]["applied"] == V2);
+    scenario.wait_addons("a");
+    let namespace = format!("--namespace={}", scenario.namespace);
+    eventually("an event about the cluster's addons", || {
+        let events = ["get", "events.events.k8s.io", &namespace, "--output=json"];
+        let events: Value = serde_json::from_str(&scenario.management().kubectl(&events).unwrap()).unwrap();
+        let mut events = events["items"].as_array().unwrap().iter();
+        events.any(|event| {
+            event["reportingController"] == "stackflux" && event["regarding"]["kind"] == "ClusterAddon"
+        })
+    });
+    scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
+    scenario.wait_gone("clusteraddon", "cluster-addon-a");
+}

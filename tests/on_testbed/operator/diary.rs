@@ -1,0 +1,81 @@
+//! All that the operator's kinds say while something goes on: every state that a watch tells, not only those that a look
+//! from time to time would find.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::StreamExt as _;
+use kube::Api;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use serde_json::{Value, json};
+use stackflux::operator::client::{ClusterAccess, connect};
+use tokio::runtime::Runtime;
+
+use super::scenario::Scenario;
+
+/// What was said, once each: `ClusterAddon cluster-addon-a: Ready=False Waiting: ccm: ...`.
+pub(crate) struct Diary {
+    /// Its watches end with it. After a failure they go on.
+    _runtime: Runtime,
+    told: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Diary {
+    /// Begins to write down what the objects of the scenario's namespace say, from now on.
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let access =
+            ClusterAccess { kubeconfig: Some(scenario.management().kubeconfig().to_owned()), context: None };
+        let (client, _) = runtime.block_on(connect(&access)).unwrap();
+        let told: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        for kind in ["ClusterStack", "ClusterStackRelease", "ClusterAddon"] {
+            let resource =
+                ApiResource::from_gvk(&GroupVersionKind::gvk("clusterstack.x-k8s.io", "v1alpha1", kind));
+            let api = Api::<DynamicObject>::namespaced_with(client.clone(), &scenario.namespace, &resource);
+            let told = told.clone();
+            runtime.spawn(async move {
+                let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
+                while let Some(event) = events.next().await {
+                    if let Ok(Event::Apply(object) | Event::InitApply(object)) = event {
+                        told.lock().unwrap_or_else(PoisonError::into_inner).extend(sentences(&json!(object)));
+                    }
+                }
+            });
+        }
+        Self { _runtime: runtime, told }
+    }
+
+    /// Fails where anything was said to have failed, or to need somebody.
+    pub(crate) fn assert_nothing_failed(&self, during: &str) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(!told.is_empty(), "the diary is empty: nothing was watched");
+        // Whether a release is in use is no matter of success.
+        let is_bad = |sentence: &&String| {
+            !sentence.contains(": InUse=") && BAD.iter().any(|bad| sentence.contains(bad))
+        };
+        let bad: Vec<_> = told.iter().filter(is_bad).collect();
+        assert!(bad.is_empty(), "{during}: {bad:#?}");
+    }
+}
+
+/// What stands in a sentence about a failure.
+const BAD: [&str; 6] = ["=False", "Stalled=", " Failed", " DeadlineExceeded", " RolledBack", " Retrying"];
+
+fn sentences(object: &Value) -> Vec<String> {
+    let name = format!("{} {}", crate::text(object, "/kind"), crate::text(object, "/metadata/name"));
+    let list = |pointer: &str| object.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let conditions = list("/status/conditions").into_iter().map(|condition| {
+        let [kind, status, reason, message] =
+            ["type", "status", "reason", "message"].map(|key| text(&condition, key));
+        format!("{name}: {kind}={status} {reason}: {message}")
+    });
+    let addons = list("/status/addons").into_iter().filter(|addon| !addon["phase"].is_null()).map(|addon| {
+        let [of, phase, reason, message] =
+            ["name", "phase", "reason", "message"].map(|key| text(&addon, key));
+        format!("{name}: addon {of} {phase} {reason}: {message}")
+    });
+    conditions.chain(addons).collect()
+}

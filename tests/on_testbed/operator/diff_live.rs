@@ -1,0 +1,55 @@
+//! `diff --live` says what the operator would do, and nothing once it has done it.
+
+use serde_json::json;
+
+use super::scenario::{Scenario, V1, V2};
+use crate::support::{Run, stackflux};
+
+fn diff(scenario: &Scenario) -> Run {
+    let kubeconfig = scenario.management().kubeconfig();
+    let repository = scenario.path("");
+    stackflux(&[
+        "diff",
+        "--live",
+        repository.to_str().unwrap(),
+        "--kubeconfig",
+        kubeconfig.to_str().unwrap(),
+        "--namespace",
+        &scenario.namespace,
+    ])
+}
+
+#[test]
+fn it_tells_what_the_operator_does_next() {
+    let scenario = Scenario::shared("difflive");
+    scenario.publish(&[V1, V2]);
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    let operator = scenario.operator();
+    scenario.wait_ready("clusterstackrelease", V2);
+    scenario.create_cluster("a", V1, "one");
+    scenario.wait_addons("a");
+    let nothing = diff(&scenario);
+    assert_eq!(nothing.code, 0, "{}{}", nothing.stdout, nothing.stderr);
+    operator.process().unwrap().kill().unwrap();
+
+    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
+    scenario.patch("helmrelease", "a.ccm", &json!({"spec": {"values": {"foreign": true}}}));
+    let some = diff(&scenario);
+    assert_eq!(some.code, 1, "{}{}", some.stdout, some.stderr);
+    for line in [
+        "a.monitoring: Helm upgrades it to another chart",
+        "a.ccm: Helm upgrades it with other values",
+        "-    foreign: true",
+        "Not written: cni, policies",
+    ] {
+        assert!(some.stdout.contains(line), "no {line:?} in\n{}", some.stdout);
+    }
+
+    operator.start_again().unwrap();
+    scenario.wait("clusteraddon", "cluster-addon-a", "at the second release", |addon| {
+        addon["status"]["release"]["applied"] == V2
+    });
+    scenario.wait_addons("a");
+    let nothing = diff(&scenario);
+    assert_eq!(nothing.code, 0, "{}{}", nothing.stdout, nothing.stderr);
+}

@@ -1,0 +1,145 @@
+//! An operator that is killed again and again comes to the same end, and changes nothing needlessly on the way.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use stackflux_testbed::{Operator, Write};
+
+use super::scenario::{Alone, STACK, Scenario, V1, V2};
+use super::state;
+
+/// How often it is killed.
+const KILLS: usize = 20;
+/// Where the random pauses begin.
+const SEED: u64 = 0x5eed;
+/// Where the endpoint of the first cluster ends.
+const LAST_ENDPOINT: &str = "moved-13.example.org";
+
+/// Marsaglia's xorshift: the same pauses in every run.
+struct Random(u64);
+
+impl Random {
+    fn pause(&mut self, most: u64) -> Duration {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        Duration::from_millis(self.0 % most)
+    }
+}
+
+#[test]
+fn killed_twenty_times_it_ends_where_one_that_lives_does() {
+    let alone = Alone::start(&["one", "two"]);
+    let killed = Scenario::on(&alone.testbed, "killed");
+    let commit = killed.publish(&[V1, V2]);
+    let begun = alone.testbed.audit().mark().unwrap();
+    let operator = kill_at_random(&killed, &alone);
+    let is_last = |addon: &serde_json::Value| addon["status"]["release"]["applied"] == V2;
+    killed.wait("clusteraddon", "cluster-addon-a", "the second release", is_last);
+    let end = settled(&killed, &commit);
+    assert_history(&killed, &alone);
+    let writes = alone.testbed.audit().operator_writes_since(begun).unwrap();
+    assert!(writes.iter().all(|write| !write.verb.starts_with("delete")), "{writes:#?}");
+
+    // Once more, with nothing to do.
+    operator.process().unwrap().kill().unwrap();
+    let restarted = alone.testbed.audit().mark().unwrap();
+    operator.start_again().unwrap();
+    operator.wait_ready(super::scenario::PATIENCE).unwrap();
+    thread::sleep(Duration::from_secs(10));
+    assert_eq!(alone.testbed.audit().operator_writes_since(restarted).unwrap(), [], "nothing was to do");
+    operator.process().unwrap().kill().unwrap();
+    killed.suspend_all();
+
+    let lives = Scenario::on(&alone.testbed, "lives");
+    let its_commit = lives.publish(&[V1, V2]);
+    let _operator = lives.operator();
+    lives.apply_stack(&["v1", "v2"], &json!({}));
+    let mut moved = lives.new_cluster("a", V2);
+    LAST_ENDPOINT.clone_into(&mut moved.endpoint);
+    lives.testbed.add_kubeconfig_secret(&lives.namespace, "a", "one").unwrap();
+    lives.clusters.create(&[moved]).unwrap();
+    lives.create_cluster("b", V1, "two");
+    state::assert_same(&end, &settled(&lives, &its_commit));
+}
+
+/// Kills the operator while a stack and two clusters are created, while the endpoint of one changes and while it moves
+/// from one release to the other and back. The last one lives.
+fn kill_at_random(scenario: &Scenario, alone: &Alone) -> Operator {
+    let mut random = Random(SEED);
+    let operator = scenario.operator_as(alone.testbed.operator_kubeconfig(), &[]);
+    for kill in 0..KILLS {
+        let begun = alone.testbed.audit().mark().unwrap();
+        thread::sleep(random.pause(300));
+        change(scenario, kill);
+        thread::sleep(random.pause(1500));
+        operator.process().unwrap().kill().unwrap();
+        assert_no_repeats(&alone.testbed.audit().operator_writes_since(begun).unwrap(), kill);
+        operator.start_again().unwrap();
+    }
+    operator
+}
+
+/// What somebody does before the operator is killed.
+fn change(scenario: &Scenario, kill: usize) {
+    match kill {
+        0 => scenario.apply_stack(&["v1", "v2"], &json!({})),
+        2 => scenario.create_cluster("a", V1, "one"),
+        4 => scenario.create_cluster("b", V1, "two"),
+        8..14 => {
+            let host = format!("moved-{kill}.example.org");
+            let endpoint = json!({"spec": {"controlPlaneEndpoint": {"host": host}}});
+            scenario.clusters.patch(&scenario.namespace, "a", &endpoint).unwrap();
+        }
+        14.. => {
+            let class = if kill % 2 == 1 { V2 } else { V1 };
+            scenario.clusters.upgrade(&scenario.namespace, "a", class, "v1.34.0").unwrap();
+        }
+        _ => {}
+    }
+}
+
+/// In the life of one process no object is written more than twice: once because what the last process made of it is
+/// not known (its answer was lost with that process; applying it again changes nothing), and once for the change. What
+/// two releases share gets its owners from both, which may cost one more.
+fn assert_no_repeats(writes: &[Write], life: usize) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for write in writes.iter().filter(|write| write.subresource.is_empty() && write.resource != "events") {
+        *counts.entry(format!("{} {} {}", write.verb, write.resource, write.name)).or_default() += 1;
+    }
+    let is_shared = |name: &str| name.contains(" gitrepositories ") || name.contains(" helmcharts ");
+    counts.retain(|name, count| *count > if is_shared(name) { 3 } else { 2 });
+    assert_eq!(counts, BTreeMap::new(), "process {life} (seed {SEED:#x}) wrote these too often");
+}
+
+/// All is ready, as a value.
+fn settled(scenario: &Scenario, commit: &str) -> BTreeMap<String, serde_json::Value> {
+    for cluster in ["a", "b"] {
+        scenario.wait_addons(cluster);
+    }
+    scenario.wait_ready("clusterstack", STACK);
+    for release in [V1, V2] {
+        scenario.wait_ready("clusterstackrelease", release);
+    }
+    state::of(scenario, commit)
+}
+
+/// No spec was changed but by what somebody did, and no chart installed twice.
+fn assert_history(scenario: &Scenario, alone: &Alone) {
+    for (name, generation) in state::generations(scenario) {
+        // Six endpoints, and six moves between the releases, of which a process may have missed some.
+        let most = if matches!(&*name, "HelmRelease a.ccm" | "HelmRelease a.monitoring") { 7 } else { 1 };
+        assert!((1..=most).contains(&generation), "{name} is at generation {generation}");
+    }
+    for workload in ["one", "two"] {
+        let workload = alone.testbed.workload(workload).unwrap();
+        for (release, most) in [("cni", 1), ("ccm", 7), ("monitoring", 7)] {
+            let revisions = workload.helm_revisions("kube-system", release).unwrap();
+            let last = revisions.last().unwrap();
+            assert!(last.revision <= most && last.status == "deployed", "{release}: {revisions:?}");
+            workload.assert_no_helm_uninstall("kube-system", release).unwrap();
+        }
+    }
+}

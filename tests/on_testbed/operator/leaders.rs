@@ -1,0 +1,154 @@
+//! Two operators at once: one writes. It is killed and stopped in the middle of its work, and the other goes on.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use stackflux_testbed::{Audit, Operator, Write};
+
+use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually, leads, written_by};
+use super::state;
+
+/// A Lease that passes soon, and not because the machine is busy.
+const LEASE: [&str; 3] = [
+    "--leader-election-lease-duration=8s",
+    "--leader-election-renew-deadline=6s",
+    "--leader-election-retry-period=500ms",
+];
+
+/// An operator that is somebody of its own in the audit log.
+struct Candidate {
+    user: String,
+    operator: Operator,
+}
+
+impl Candidate {
+    fn start(scenario: &Scenario, name: &str) -> Self {
+        let (user, kubeconfig) = scenario.administrator(name);
+        let operator = scenario.candidate(&kubeconfig, &LEASE);
+        operator.wait_ready(PATIENCE).unwrap();
+        Self { user, operator }
+    }
+
+    fn is_running(&self) -> bool {
+        self.operator.process().unwrap().is_running()
+    }
+
+    fn has_written(&self, writes: &[Write]) -> Vec<Write> {
+        written_by(&self.user, writes.to_vec())
+    }
+
+    fn start_again(&self) {
+        self.operator.start_again().unwrap();
+        self.operator.wait_ready(PATIENCE).unwrap();
+    }
+}
+
+/// The one that leads, and the other.
+fn by_role<'c>(one: &'c Candidate, other: &'c Candidate) -> (&'c Candidate, &'c Candidate) {
+    eventually("one of two leads", || leads(&one.operator) != leads(&other.operator));
+    if leads(&one.operator) { (one, other) } else { (other, one) }
+}
+
+#[test]
+fn of_two_operators_one_writes_whatever_happens_to_it() {
+    let alone = Alone::start(&["one", "two"]);
+    let (scenario, audit) = (Scenario::on(&alone.testbed, "leaders"), alone.testbed.audit());
+    let commit = scenario.publish(&[V1, V2]);
+    let (first, second) = (Candidate::start(&scenario, "first"), Candidate::start(&scenario, "second"));
+    let begun = audit.mark().unwrap();
+    let (leader, other) = by_role(&first, &second);
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    scenario.create_cluster("a", V1, "one");
+    scenario.create_cluster("b", V1, "two");
+    all_ready(&scenario);
+    let writes = audit.writes_since(begun).unwrap();
+    assert_ne!(leader.has_written(&writes), []);
+    assert_eq!(other.has_written(&writes), [], "it only waits");
+    let end = state::of(&scenario, &commit);
+    let uids = state::uids(&scenario);
+
+    for (round, delay) in [0, 30, 80].into_iter().enumerate() {
+        let (leader, other) = by_role(&first, &second);
+        leader_is_paused(&scenario, &audit, (leader, other), (round, Duration::from_millis(delay)));
+    }
+    for round in 3..5 {
+        let (leader, other) = by_role(&first, &second);
+        move_endpoint(&scenario, round);
+        leader.operator.process().unwrap().kill().unwrap();
+        eventually("the other leads", || leads(&other.operator));
+        wait_for_endpoint(&scenario, round);
+        leader.start_again();
+    }
+    set_endpoint(&scenario, "a.example.org");
+    scenario.wait("helmrelease", "a.ccm", "the first endpoint", |release| {
+        release["spec"]["values"].to_string().contains("a.example.org")
+    });
+    all_ready(&scenario);
+    state::assert_same(&end, &state::of(&scenario, &commit));
+    assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
+    let generations = state::generations(&scenario);
+    // Three endpoints while the leader was stopped, two each time; two while it was killed; and the first again.
+    let most = |name: &String| if name == "HelmRelease a.ccm" { 1 + 6 + 2 + 1 } else { 1 };
+    assert!(generations.iter().all(|(name, generation)| *generation <= most(name)), "{generations:#?}");
+}
+
+/// The leader is stopped at work (`SIGSTOP`) and its Lease passes; the other does the work. When it goes on there is a
+/// change that it knows how to deliver: it does not, and ends.
+fn leader_is_paused(
+    scenario: &Scenario,
+    audit: &Audit,
+    (leader, other): (&Candidate, &Candidate),
+    (round, delay): (usize, Duration),
+) {
+    move_endpoint(scenario, 10 * (round + 1));
+    thread::sleep(delay);
+    let stopped = leader.operator.process().unwrap();
+    stopped.pause().unwrap();
+    eventually("the other leads", || leads(&other.operator));
+    move_endpoint(scenario, 10 * (round + 1) + 1);
+    wait_for_endpoint(scenario, 10 * (round + 1) + 1);
+    let resumed = audit.mark().unwrap();
+    stopped.resume().unwrap();
+    eventually("the one that lost its Lease ends", || !leader.is_running());
+    let writes = audit.writes_since(resumed).unwrap();
+    let by_it: Vec<_> = writes.iter().filter(|write| write.user == leader.user).collect();
+    assert!(by_it.is_empty(), "it wrote after its Lease had passed: {by_it:#?}");
+    let log = std::fs::read_to_string(leader.operator.log()).unwrap();
+    let says_why = |line: &&str| line.contains("ERROR") && line.contains("leadership lost");
+    assert!(
+        log.lines().rev().take(20).any(|line| says_why(&line)),
+        "{} does not say why",
+        leader.operator.log().display()
+    );
+    leader.start_again();
+}
+
+fn endpoint(number: usize) -> String {
+    format!("moved-{number}.example.org")
+}
+
+fn move_endpoint(scenario: &Scenario, number: usize) {
+    set_endpoint(scenario, &endpoint(number));
+}
+
+fn set_endpoint(scenario: &Scenario, host: &str) {
+    let change = json!({"spec": {"controlPlaneEndpoint": {"host": host}}});
+    scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
+}
+
+fn wait_for_endpoint(scenario: &Scenario, number: usize) {
+    let host = endpoint(number);
+    let has = |release: &serde_json::Value| release["spec"]["values"].to_string().contains(&host);
+    scenario.wait("helmrelease", "a.ccm", &host, has);
+}
+
+fn all_ready(scenario: &Scenario) {
+    for cluster in ["a", "b"] {
+        scenario.wait_addons(cluster);
+    }
+    for release in [V1, V2] {
+        scenario.wait_ready("clusterstackrelease", release);
+    }
+    scenario.wait_ready("clusterstack", STACK);
+}

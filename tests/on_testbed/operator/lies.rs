@@ -1,0 +1,141 @@
+//! Lists and watches that lie: nothing is deleted, whatever they say.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stackflux_testbed::{Audit, Lie, LyingProxy, Mark, Operator};
+
+use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, condition, eventually};
+use super::state;
+
+/// How long a lie is told. Long enough to list again after a failure, and to act on what was listed.
+const A_WHILE: Duration = Duration::from_secs(4);
+/// The kinds of which it is said that there are none, while all others are told as they are.
+const KINDS: [&str; 8] = [
+    "clusters",
+    "clusterstacks",
+    "clusterstackreleases",
+    "clusteraddons",
+    "gitrepositories",
+    "helmcharts",
+    "helmreleases",
+    "devclusters",
+];
+/// The charts of the example.
+const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
+
+#[test]
+fn lists_and_watches_that_lie_delete_nothing() {
+    let alone = Alone::start(&["one", "two"]);
+    let (scenario, audit) = (Scenario::on(&alone.testbed, "lies"), alone.testbed.audit());
+    let commit = scenario.publish(&[V1, V2]);
+    let begun = audit.mark().unwrap();
+    let proxy = LyingProxy::start(alone.testbed.operator_kubeconfig()).unwrap();
+    let operator = scenario.operator_as(proxy.kubeconfig(), &[]);
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    scenario.create_cluster("a", V1, "one");
+    scenario.create_cluster("b", V1, "two");
+    all_ready(&scenario, V1);
+    let (end, uids) = (state::of(&scenario, &commit), state::uids(&scenario));
+
+    // What was listed first, when there was nothing, is what `StaleLists` tells.
+    for lie in [
+        Lie::Refused(401),
+        Lie::Refused(410),
+        Lie::Refused(500),
+        Lie::ClosedWatches,
+        Lie::EmptyLists,
+        Lie::StaleLists,
+    ] {
+        lied_to(&operator, &proxy, None, lie);
+        truth_comes_back(&scenario, &operator, &proxy);
+        assert_none_deleted(&audit, begun, &format!("{lie:?}"));
+    }
+    for lie in [Lie::EmptyLists, Lie::StaleLists, Lie::Refused(500)] {
+        proxy.tell(lie);
+        restart(&operator);
+        lied_to(&operator, &proxy, None, lie);
+        truth_comes_back(&scenario, &operator, &proxy);
+        assert_none_deleted(&audit, begun, &format!("{lie:?} since the start"));
+    }
+    for kind in KINDS {
+        lied_to(&operator, &proxy, Some(kind), Lie::EmptyLists);
+        restart(&operator);
+        lied_to(&operator, &proxy, Some(kind), Lie::EmptyLists);
+        truth_comes_back(&scenario, &operator, &proxy);
+        assert_none_deleted(&audit, begun, &format!("no {kind}"));
+    }
+    all_ready(&scenario, V1);
+    state::assert_same(&end, &state::of(&scenario, &commit));
+    assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
+    the_past_is_told(&scenario, &alone, (&audit, begun));
+    assert_nothing_uninstalled(&alone);
+}
+
+/// A proxy that first sees the first release in use, and tells that after the cluster has moved to the second.
+fn the_past_is_told(scenario: &Scenario, alone: &Alone, (audit, begun): (&Audit, Mark)) {
+    let proxy = LyingProxy::start(alone.testbed.operator_kubeconfig()).unwrap();
+    let operator = scenario.operator_as(proxy.kubeconfig(), &[]);
+    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
+    scenario.create_cluster("c", V2, "one");
+    all_ready(scenario, V2);
+    proxy.tell(Lie::StaleLists);
+    restart(&operator);
+    lied_to(&operator, &proxy, None, Lie::StaleLists);
+    truth_comes_back(scenario, &operator, &proxy);
+    all_ready(scenario, V2);
+    assert_none_deleted(audit, begun, "the past");
+}
+
+fn restart(operator: &Operator) {
+    operator.process().unwrap().kill().unwrap();
+    operator.start_again().unwrap();
+}
+
+/// Tells the lie for a while, and makes sure that the operator heard it.
+fn lied_to(operator: &Operator, proxy: &LyingProxy, kind: Option<&'static str>, lie: Lie) {
+    let before = proxy.lies_told();
+    match kind {
+        Some(kind) => proxy.tell_of(kind, lie),
+        None => proxy.tell(lie),
+    }
+    eventually("it lists again", || proxy.lies_told() > before + 1);
+    thread::sleep(if kind.is_some() { A_WHILE / 2 } else { A_WHILE });
+    assert!(operator.process().unwrap().is_running(), "{lie:?} of {kind:?} ended it");
+}
+
+fn truth_comes_back(scenario: &Scenario, operator: &Operator, proxy: &LyingProxy) {
+    proxy.tell(Lie::None);
+    operator.wait_ready(PATIENCE).unwrap();
+    scenario.wait_ready("clusterstack", STACK);
+}
+
+/// Neither the operator nor anybody for its sake: garbage collection deletes what has lost its owners.
+fn assert_none_deleted(audit: &Audit, begun: Mark, when: &str) {
+    let mut deleted = audit.writes_since(begun).unwrap();
+    deleted.retain(|write| {
+        write.verb.starts_with("delete") && !["leases", "pods", "events"].contains(&&*write.resource)
+    });
+    assert!(deleted.is_empty(), "{when}: {deleted:#?}");
+}
+
+fn all_ready(scenario: &Scenario, class: &str) {
+    let is_at = |addon: &Value| {
+        addon["status"]["release"]["applied"] == class && condition(addon, "Ready").0 == "True"
+    };
+    scenario.wait("clusteraddon", "cluster-addon-a", class, is_at);
+    scenario.wait_addons("b");
+    for release in [V1, V2] {
+        scenario.wait_ready("clusterstackrelease", release);
+    }
+    scenario.wait_ready("clusterstack", STACK);
+}
+
+fn assert_nothing_uninstalled(alone: &Alone) {
+    for workload in ["one", "two"] {
+        for chart in CHARTS {
+            alone.testbed.workload(workload).unwrap().assert_no_helm_uninstall("kube-system", chart).unwrap();
+        }
+    }
+}

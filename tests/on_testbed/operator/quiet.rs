@@ -1,0 +1,64 @@
+//! An operator that has nothing to do does nothing: no write but of its Lease, for as long as nothing changes and also
+//! after a new start.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use stackflux_testbed::{Audit, Mark, Operator};
+
+use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually, leads};
+
+/// How long nothing may be written.
+const IDLE: Duration = Duration::from_mins(1);
+/// How long a process that has just begun to lead is watched: its first look at everything takes a second.
+const AFTER_START: Duration = Duration::from_secs(15);
+
+#[test]
+fn nothing_is_written_when_nothing_changes() {
+    let alone = Alone::start(&["one", "two"]);
+    let (scenario, audit) = (Scenario::on(&alone.testbed, "quiet"), alone.testbed.audit());
+    scenario.publish(&[V1, V2]);
+    // With the election and its times as they are shipped.
+    let operator = scenario.candidate(alone.testbed.operator_kubeconfig(), &[]);
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    scenario.create_cluster("a", V1, "one");
+    scenario.create_cluster("b", V2, "two");
+    for cluster in ["a", "b"] {
+        scenario.wait_addons(cluster);
+    }
+    for release in [V1, V2] {
+        scenario.wait_ready("clusterstackrelease", release);
+    }
+    scenario.wait_ready("clusterstack", STACK);
+    // The last status may be written a moment after what it says can be read.
+    thread::sleep(Duration::from_secs(2));
+
+    let idle = audit.mark().unwrap();
+    thread::sleep(IDLE);
+    assert_only_the_lease(&audit, idle, "idle");
+
+    let killed = audit.mark().unwrap();
+    operator.process().unwrap().kill().unwrap();
+    start_again(&operator);
+    assert_only_the_lease(&audit, killed, "killed and started again");
+
+    let terminated = audit.mark().unwrap();
+    operator.process().unwrap().terminate().unwrap();
+    start_again(&operator);
+    assert_only_the_lease(&audit, terminated, "ended and started again");
+}
+
+fn start_again(operator: &Operator) {
+    operator.start_again().unwrap();
+    operator.wait_ready(PATIENCE).unwrap();
+    eventually("it leads", || leads(operator));
+    thread::sleep(AFTER_START);
+}
+
+fn assert_only_the_lease(audit: &Audit, since: Mark, when: &str) {
+    assert_eq!(audit.operator_writes_since(since).unwrap(), [], "{when}");
+    let writes = audit.writes_since(since).unwrap();
+    let renewed = writes.iter().any(|write| write.user == "stackflux" && write.resource == "leases");
+    assert!(renewed, "{when}: not even the Lease was renewed: was it running?");
+}

@@ -1,0 +1,222 @@
+//! Releases that come and go: broken, changed, retired, held, let go and taken over.
+
+use serde_json::{Value, json};
+
+use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
+
+const V3: &str = "docker-demo-1-34-v3";
+/// Long enough ago for a release to be deleted.
+const LONG_AGO: &str = "2026-01-01T00:00:00Z";
+
+/// Publishes a third release: the first one under another name.
+fn publish_third(scenario: &Scenario, action: &str) {
+    let (from, to) = (scenario.path(&format!("releases/{V1}")), scenario.path(&format!("releases/{V3}")));
+    let copied = std::process::Command::new("cp").arg("-rT").args([from, to]).status().unwrap();
+    assert!(copied.success());
+    scenario.edit(&format!("releases/{V3}/metadata.yaml"), "clusterStack: v1", "clusterStack: v3");
+    scenario.edit(&format!("releases/{V3}/cluster-class/Chart.yaml"), "version: v1", "version: v3");
+    scenario.edit(&format!("releases/{V3}/clusteraddon.yaml"), "action: apply", action);
+    scenario.push("a third release");
+}
+
+fn says(object: &Value, kind: &str, reason: &str) -> bool {
+    condition(object, kind).1 == reason
+}
+
+/// Lets a release be on its way out for long.
+fn retire(scenario: &Scenario, release: &str) {
+    scenario.wait("clusterstackrelease", release, "on its way out", |release| {
+        release["metadata"]["annotations"].get("clusterstack.x-k8s.io/retiring-since").is_some()
+    });
+    let since = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/retiring-since": LONG_AGO}}});
+    scenario.patch("clusterstackrelease", release, &since);
+}
+
+#[test]
+fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
+    let scenario = Scenario::shared("wrong");
+    scenario.publish(&[V1, V2]);
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    scenario.wait_ready("clusterstack", STACK);
+    let before = scenario.versions();
+
+    publish_third(&scenario, "action: aply");
+    scenario.edit(&format!("releases/{V2}/metadata.yaml"), "versions:", "# changed\nversions:");
+    scenario.push("a release is changed");
+    scenario.apply_stack(&["v1", "v2", "v3", "v9"], &json!({}));
+    let stack = scenario.wait("clusterstack", STACK, "told of three releases", |stack| {
+        let message = condition(stack, "ReleasesSynced").2;
+        [
+            "v2: the stack repository has another content",
+            "v3: clusteraddon.yaml:",
+            "v9: the stack repository has no",
+        ]
+        .iter()
+        .all(|part| message.contains(part))
+    });
+    assert_eq!(condition(&stack, "ReleasesSynced").0, "False");
+    let broken = scenario
+        .wait("clusterstackrelease", V3, "broken", |release| says(release, "ReleaseValid", "UnknownAction"));
+    assert!(broken["spec"].get("source").is_none(), "it is pinned only when it can be used");
+    scenario.wait("clusterstackrelease", V2, "mutated", |release| {
+        says(release, "ReleaseValid", "ReleaseMutated")
+    });
+    for release in [V1, V2] {
+        assert_eq!(condition(&scenario.get("clusterstackrelease", release).unwrap(), "Ready").0, "True");
+    }
+    let catalog = format!("GitRepository {STACK}-catalog");
+    let touched = |(name, _): &&(String, String)| *name != catalog;
+    let after = scenario.versions();
+    assert_eq!(
+        before.iter().filter(touched).collect::<Vec<_>>(),
+        after.iter().filter(touched).collect::<Vec<_>>()
+    );
+
+    publish_third(&scenario, "action: apply");
+    scenario.wait_ready("clusterstackrelease", V3);
+}
+
+#[test]
+fn a_release_that_nothing_wants_goes_and_one_in_use_is_held_let_go_and_taken_over() {
+    let scenario = Scenario::shared("retire");
+    scenario.publish(&[V1, V2]);
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    scenario.wait_ready("clusterstack", STACK);
+    scenario.create_cluster("a", V1, "one");
+    scenario.wait_addons("a");
+
+    // v1 is used, v2 is not.
+    scenario.apply_stack(&[], &json!({"revisionHistoryLimit": 0}));
+    retire(&scenario, V2);
+    scenario.wait_gone("clusterstackrelease", V2);
+    for (kind, name) in [("helmrelease", V2), ("helmchart", V2), ("gitrepository", V2), ("clusterclass", V2)]
+    {
+        assert!(scenario.get(kind, name).is_none(), "{kind} {name} is still there");
+    }
+    assert!(scenario.get("clusterclass", V1).is_some());
+
+    held_let_go_and_taken_over(&scenario);
+}
+
+fn held_let_go_and_taken_over(scenario: &Scenario) {
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let delete = || {
+        scenario.management().kubectl(&["delete", "clusterstack", STACK, &namespace, "--wait=false"]).unwrap()
+    };
+    delete();
+    let stack = scenario.wait("clusterstack", STACK, "held", |stack| says(stack, "Ready", "InUse"));
+    assert!(condition(&stack, "Ready").2.contains("1 Cluster uses its releases"), "{stack}");
+    let before = scenario.versions();
+    let orphan = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/on-delete": "Orphan"}}});
+    scenario.patch("clusterstack", STACK, &orphan);
+    scenario.wait_gone("clusterstack", STACK);
+    assert!(scenario.get("clusterstackrelease", V1).is_none());
+    let class = scenario.get("helmrelease", V1).unwrap();
+    assert_eq!(class["spec"]["suspend"], true);
+    assert!(class["metadata"].get("ownerReferences").is_none(), "{class}");
+    let names =
+        |versions: Vec<(String, String)>| versions.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names(scenario.versions()), names(before));
+
+    scenario.apply_stack(&["v1"], &json!({}));
+    scenario.wait_ready("clusterstack", STACK);
+    assert!(scenario.get("helmrelease", V1).unwrap()["spec"].get("suspend").is_none());
+    scenario.wait_addons("a");
+
+    delete();
+    scenario.management().kubectl(&["delete", "cluster", "a", &namespace, "--wait=false"]).unwrap();
+    scenario.wait_gone("clusterstack", STACK);
+    eventually("nothing is left", || scenario.versions().is_empty());
+}
+
+#[test]
+fn a_class_that_shares_an_object_with_another_stays() {
+    let scenario = Scenario::shared("shares");
+    let shared = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared}\n";
+    scenario.publish(&[V1, V2]);
+    for release in [V1, V2] {
+        let file = scenario.path(&format!("releases/{release}/cluster-class/templates/shared.yaml"));
+        std::fs::write(file, shared).unwrap();
+    }
+    scenario.push("both have it");
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    scenario.wait_ready("clusterstack", STACK);
+    scenario.apply_stack(&["v2"], &json!({"revisionHistoryLimit": 0}));
+    retire(&scenario, V1);
+    let release =
+        scenario.wait("clusterstackrelease", V1, "kept", |release| says(release, "InUse", "SharesObjects"));
+    assert!(condition(&release, "InUse").2.contains("ConfigMap"), "{release}");
+    assert!(release["metadata"].get("deletionTimestamp").is_none());
+    assert!(scenario.get("configmap", "shared").is_some());
+}
+
+/// A provider's kind, whose objects may hold anything.
+fn provider_kind(kind: &str) -> Value {
+    let plural = format!("{}s", kind.to_lowercase());
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.provider.example.org")},
+        "spec": {
+            "group": "provider.example.org", "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase()},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+                "subresources": {"status": {}},
+            }],
+        },
+    })
+}
+
+#[test]
+fn the_class_waits_for_the_provider() {
+    let scenario = Scenario::shared("provider");
+    let apply = |object: &Value| scenario.management().apply(&object.to_string()).unwrap();
+    for kind in ["DemoClusterStackRelease", "DemoClusterStackReleaseTemplate"] {
+        apply(&provider_kind(kind));
+    }
+    let template = json!({
+        "apiVersion": "provider.example.org/v1", "kind": "DemoClusterStackReleaseTemplate",
+        "metadata": {"name": "demo", "namespace": scenario.namespace},
+        "spec": {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"cloud": "one"}}},
+    });
+    eventually("the kind is served", || scenario.management().apply(&template.to_string()).is_ok());
+    scenario.publish(&[V1]);
+    let _operator = scenario.operator();
+    let reference = json!({
+        "apiVersion": "provider.example.org/v1", "kind": "DemoClusterStackReleaseTemplate", "name": "demo",
+    });
+    scenario.apply_stack(&["v1"], &json!({"noProvider": false, "providerRef": reference}));
+    let object = scenario.wait("democlusterstackrelease", V1, "there", |_| true);
+    assert_eq!(object["spec"], json!({"cloud": "one"}));
+    assert_eq!(object["metadata"]["labels"]["a"], "b");
+    assert_eq!(object["metadata"]["ownerReferences"][0]["controller"], true);
+    scenario.wait("clusterstackrelease", V1, "waiting", |release| {
+        says(release, "ClusterClassReady", "WaitingForProvider")
+            && says(release, "ProviderReady", "ProviderNotReady")
+    });
+    assert!(scenario.get("helmrelease", V1).is_none());
+
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let ready = [
+        "patch",
+        "democlusterstackrelease",
+        V1,
+        &namespace,
+        "--subresource=status",
+        "--type=merge",
+        "--patch={\"status\":{\"ready\":true}}",
+    ];
+    scenario.management().kubectl(&ready).unwrap();
+    scenario.wait_ready("clusterstackrelease", V1);
+    scenario.patch(
+        "democlusterstackreleasetemplate",
+        "demo",
+        &json!({"spec": {"template": {"spec": {"cloud": "two"}}}}),
+    );
+    scenario
+        .wait("democlusterstackrelease", V1, "as its template", |object| object["spec"]["cloud"] == "two");
+}

@@ -1,0 +1,163 @@
+//! What is not there any more: an addon that a release drops, the old release in the end, a class, a stack repository.
+
+use serde_json::json;
+use stackflux_testbed::{Options, Testbed};
+
+use crate::git::git;
+
+use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
+
+/// Long enough ago for a release to be deleted.
+const LONG_AGO: &str = "2026-01-01T00:00:00Z";
+
+/// Takes the addon `monitoring` out of the second release.
+fn without_monitoring(scenario: &Scenario) {
+    let release = scenario.path(&format!("releases/{V2}"));
+    std::fs::remove_dir_all(release.join("cluster-addon/monitoring")).unwrap();
+    let stages = std::fs::read_to_string(release.join("clusteraddon.yaml")).unwrap();
+    let is_its = |line: &&str| line.contains("name: monitoring");
+    assert!(stages.lines().any(|line| is_its(&line)), "{stages}");
+    std::fs::write(release.join("clusteraddon.yaml"), without_entries(&stages, "monitoring")).unwrap();
+}
+
+/// The list entries of YAML text but for those of an addon; an entry goes on in lines that are indented more.
+fn without_entries(text: &str, addon: &str) -> String {
+    let mut kept = Vec::new();
+    let mut dropped: Option<usize> = None;
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        if dropped.is_some_and(|of| indent <= of) {
+            dropped = None;
+        }
+        if line.trim() == format!("- name: {addon}") {
+            dropped = Some(indent);
+        }
+        if dropped.is_none() {
+            kept.push(line);
+        }
+    }
+    kept.join("\n") + "\n"
+}
+
+#[test]
+fn an_addon_that_a_release_drops_is_uninstalled_within_the_budget_and_the_old_release_goes() {
+    // Its own, for what Helm recorded there is looked at.
+    let testbed = Testbed::start_own(&Options { workloads: &["one", "two"], ..Options::default() }).unwrap();
+    let scenario = Scenario::on(&testbed, "removal");
+    scenario.publish(&[V1, V2]);
+    without_monitoring(&scenario);
+    scenario.push("the second release has no monitoring");
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v1", "v2"], &json!({}));
+    scenario.wait_ready("clusterstack", STACK);
+    for (cluster, workload) in [("a", "one"), ("b", "two")] {
+        scenario.create_cluster(cluster, V1, workload);
+    }
+    for cluster in ["a", "b"] {
+        scenario.wait_addons(cluster);
+    }
+    let workload = scenario.testbed.workload("one").unwrap();
+    workload.assert_no_helm_uninstall("kube-system", "monitoring").unwrap();
+
+    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
+    scenario.wait_gone("helmrelease", "a.monitoring");
+    assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
+    for addon in ["cni", "ccm"] {
+        workload.assert_no_helm_uninstall("kube-system", addon).unwrap();
+    }
+    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "at the second release", |addon| {
+        addon["status"]["release"]["applied"] == V2 && condition(addon, "Ready").0 == "True"
+    });
+    assert_eq!(addon["status"]["pruned"]["count"], 1);
+    the_budget_is_used_up(&scenario);
+    the_old_release_goes(&scenario);
+}
+
+/// One of eight may go in an hour: the second waits until somebody allows it.
+fn the_budget_is_used_up(scenario: &Scenario) {
+    scenario.clusters.upgrade(&scenario.namespace, "b", V2, "v1.34.0").unwrap();
+    let addon = scenario.wait("clusteraddon", "cluster-addon-b", "held by the budget", |addon| {
+        condition(addon, "Delivered").1 == "PruneBudgetExceeded"
+    });
+    let message = condition(&addon, "Delivered").2;
+    let allowed = message.split("clusterstack.x-k8s.io/prune=").nth(1).unwrap();
+    let allowed = allowed.split_whitespace().next().unwrap();
+    assert!(scenario.get("helmrelease", "b.monitoring").is_some());
+    scenario.patch(
+        "clusterstack",
+        STACK,
+        &json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/prune": allowed}}}),
+    );
+    scenario.wait_gone("helmrelease", "b.monitoring");
+    scenario.wait_addons("b");
+}
+
+/// Nobody uses the first release now, and it is not offered: after its time it goes, and touches no cluster.
+fn the_old_release_goes(scenario: &Scenario) {
+    let addons = |all: Vec<(String, String)>| {
+        let is_addon = |(name, _): &(String, String)| name.contains(" a.") || name.contains(" b.");
+        all.into_iter().filter(is_addon).collect::<Vec<_>>()
+    };
+    let before = addons(scenario.versions());
+    scenario.apply_stack(&["v2"], &json!({"revisionHistoryLimit": 0}));
+    scenario.wait("clusterstackrelease", V1, "on its way out", |release| {
+        release["metadata"]["annotations"].get("clusterstack.x-k8s.io/retiring-since").is_some()
+    });
+    let since = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/retiring-since": LONG_AGO}}});
+    scenario.patch("clusterstackrelease", V1, &since);
+    scenario.wait_gone("clusterstackrelease", V1);
+    eventually("the old class is gone", || scenario.get("clusterclass", V1).is_none());
+    for cluster in ["a", "b"] {
+        scenario.wait_addons(cluster);
+    }
+    assert_eq!(addons(scenario.versions()), before);
+}
+
+#[test]
+fn a_stack_repository_that_vanishes_is_told_and_touches_nothing() {
+    let scenario = Scenario::shared("vanishes");
+    scenario.publish(&[V1]);
+    let _operator = scenario.operator();
+    // The server keeps its default branch, so another one vanishes.
+    let push = |what: &str| git(&scenario.path("."), &["push", "--quiet", &scenario.url(), what]);
+    push("HEAD:refs/heads/live");
+    let git_source = json!({"url": scenario.url(), "ref": {"branch": "live"}, "interval": "2s"});
+    scenario.apply_stack(&["v1"], &json!({"source": {"git": git_source}}));
+    scenario.wait_ready("clusterstack", STACK);
+    scenario.create_cluster("a", V1, "one");
+    scenario.wait_addons("a");
+    let before = scenario.versions();
+    push(":refs/heads/live");
+    let stack = scenario.wait("clusterstack", STACK, "told", |stack| {
+        condition(stack, "SourceReady").0 == "False" && condition(stack, "Ready").0 == "False"
+    });
+    assert!(condition(&stack, "SourceReady").2.contains("live"), "it says what is missing: {stack}");
+    assert_eq!(condition(&scenario.wait_addons("a"), "Ready").0, "True");
+    assert_eq!(scenario.versions(), before, "nothing was touched");
+    push("HEAD:refs/heads/live");
+    scenario.wait_ready("clusterstack", STACK);
+    assert_eq!(scenario.versions(), before, "nothing was touched");
+}
+
+#[test]
+fn a_class_that_no_stack_has_is_told_and_touches_nothing() {
+    let scenario = Scenario::shared("unknown");
+    scenario.publish(&[V1]);
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v1"], &json!({}));
+    scenario.wait_ready("clusterstack", STACK);
+    scenario.create_cluster("a", V1, "one");
+    scenario.wait_addons("a");
+    let before = scenario.versions();
+    scenario.clusters.upgrade(&scenario.namespace, "a", "somebody-elses", "v1.34.0").unwrap();
+    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "told of the class", |addon| {
+        condition(addon, "ReleaseReady").1 == "ClassUnknown"
+    });
+    let (status, _, message) = condition(&addon, "Ready");
+    assert_eq!(status, "False");
+    assert!(message.contains("somebody-elses"), "{addon}");
+    assert_eq!(scenario.versions(), before);
+    scenario.clusters.upgrade(&scenario.namespace, "a", V1, "v1.34.0").unwrap();
+    scenario.wait_addons("a");
+    assert_eq!(scenario.versions(), before);
+}

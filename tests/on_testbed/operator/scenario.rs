@@ -1,0 +1,328 @@
+//! A ClusterStack of the example, an operator of its own that looks at nothing else, and clusters.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stackflux::api::custom_resource_definitions;
+use stackflux_testbed::{
+    Cluster, ClusterApi, Infrastructure, NewCluster, Object, Operator, Options, OwnTestbed, Testbed, Write,
+};
+
+use crate::git::{commit_and_push, git};
+use crate::support::{copy, scratch};
+
+/// How long anything may take. Generous: other tests use the same two cores.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+/// The first release of the example, and so the class of its clusters.
+pub(crate) const V1: &str = "docker-demo-1-34-v1";
+/// The second one: its chart `monitoring` differs.
+pub(crate) const V2: &str = "docker-demo-1-34-v2";
+/// The name of the ClusterStack.
+pub(crate) const STACK: &str = "docker-demo-1-34";
+
+/// A testbed of the test's own: one at a time, for the machine's sake.
+pub(crate) struct Alone {
+    pub(crate) testbed: OwnTestbed,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Alone {
+    /// Waits for its turn and starts it with these workload clusters.
+    pub(crate) fn start(workloads: &'static [&'static str]) -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let testbed = Testbed::start_own(&Options { workloads, ..Options::default() }).unwrap();
+        Self { testbed, _turn: turn }
+    }
+}
+
+/// The example in a namespace of its own.
+pub(crate) struct Scenario<'a> {
+    pub(crate) testbed: &'a Testbed,
+    pub(crate) namespace: String,
+    pub(crate) clusters: ClusterApi,
+    directory: PathBuf,
+}
+
+impl Scenario<'static> {
+    /// On the testbed that tests share.
+    pub(crate) fn shared(name: &str) -> Self {
+        Self::on(Testbed::shared(), name)
+    }
+}
+
+impl<'a> Scenario<'a> {
+    /// A namespace and an empty stack repository.
+    pub(crate) fn on(testbed: &'a Testbed, name: &str) -> Self {
+        for definition in custom_resource_definitions() {
+            testbed.management().apply(&serde_json::to_string(&definition).unwrap()).unwrap();
+        }
+        let (namespace, directory) = (testbed.namespace(name).unwrap(), scratch(name));
+        fs::create_dir_all(directory.join("releases")).unwrap();
+        git(&directory, &["init", "--quiet", "--initial-branch=main"]);
+        let clusters = ClusterApi::new(testbed.management()).unwrap();
+        Self { testbed, namespace, clusters, directory }
+    }
+
+    pub(crate) fn management(&self) -> &Cluster {
+        self.testbed.management()
+    }
+
+    /// The URL of the stack repository.
+    pub(crate) fn url(&self) -> String {
+        self.testbed.git().url(&self.namespace)
+    }
+
+    /// A path in the work tree of the stack repository.
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.directory.join(below)
+    }
+
+    /// Copies releases of the example into the stack repository.
+    pub(crate) fn publish(&self, releases: &[&str]) -> String {
+        for release in releases {
+            let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack/releases").join(release);
+            copy(&example, &self.path("releases"));
+        }
+        self.push(&format!("publish {releases:?}"))
+    }
+
+    /// Commits all of the work tree and pushes it.
+    pub(crate) fn push(&self, message: &str) -> String {
+        commit_and_push(&self.directory, &self.url(), message)
+    }
+
+    /// Replaces text in a file of the work tree.
+    pub(crate) fn edit(&self, file: &str, old: &str, new: &str) {
+        let path = self.path(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(old), "{file} has no {old:?}");
+        fs::write(path, text.replace(old, new)).unwrap();
+    }
+
+    /// Applies the ClusterStack, with more in its spec.
+    pub(crate) fn apply_stack(&self, versions: &[&str], more: &Value) {
+        let mut stack = json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
+            "kind": "ClusterStack",
+            "metadata": {"name": STACK, "namespace": self.namespace, "labels": {"test": self.namespace}},
+            "spec": {
+                "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
+                "versions": versions,
+                "source": {"git": {"url": self.url(), "ref": {"branch": "main"}, "interval": "2s"}},
+            },
+        });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            stack["spec"][field] = value.clone();
+        }
+        self.management().apply(&stack.to_string()).unwrap();
+    }
+
+    /// Starts an operator that looks at this ClusterStack alone.
+    pub(crate) fn operator(&self) -> Operator {
+        self.operator_as(self.testbed.management().kubeconfig(), &[])
+    }
+
+    /// The same with another kubeconfig and more flags.
+    pub(crate) fn operator_as(&self, kubeconfig: &Path, more: &[&str]) -> Operator {
+        let operator = self.start(kubeconfig, &[&["--enable-leader-election=false"], more].concat());
+        operator.wait_ready(PATIENCE).unwrap();
+        operator
+    }
+
+    /// Starts an operator with a leader election. Does not wait.
+    pub(crate) fn candidate(&self, kubeconfig: &Path, more: &[&str]) -> Operator {
+        self.start(kubeconfig, more)
+    }
+
+    fn start(&self, kubeconfig: &Path, more: &[&str]) -> Operator {
+        let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
+        let selector = format!("--watch-label-selector=test={}", self.namespace);
+        let flags = [&["--log-level=debug", &selector], more].concat();
+        Operator::start(self.testbed, binary, kubeconfig, &flags).unwrap()
+    }
+
+    /// Creates a cluster whose addons go to one of the workload clusters.
+    pub(crate) fn create_cluster(&self, name: &str, class: &str, workload: &str) {
+        self.testbed.add_kubeconfig_secret(&self.namespace, name, workload).unwrap();
+        self.clusters.create(&[self.new_cluster(name, class)]).unwrap();
+    }
+
+    /// What such a cluster is.
+    pub(crate) fn new_cluster(&self, name: &str, class: &str) -> NewCluster {
+        NewCluster {
+            namespace: self.namespace.clone(),
+            name: name.to_owned(),
+            class: class.to_owned(),
+            version: "v1.34.0".to_owned(),
+            endpoint: format!("{name}.example.org"),
+            infrastructure: Infrastructure::Dev,
+            initialized: true,
+        }
+    }
+
+    /// An object of the namespace.
+    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<Value> {
+        self.management().get(Object { kind, namespace: &self.namespace, name }).unwrap()
+    }
+
+    /// Waits until an object is as it should be, and returns it.
+    pub(crate) fn wait(&self, kind: &str, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let object = Object { kind, namespace: &self.namespace, name };
+        self.management().wait(object, what, PATIENCE, is_so).unwrap()
+    }
+
+    /// Waits until an object of ours says that it is ready.
+    pub(crate) fn wait_ready(&self, kind: &str, name: &str) -> Value {
+        self.wait(kind, name, "Ready=True", |object| condition(object, "Ready").0 == "True")
+    }
+
+    /// Waits until the addons of a cluster are ready.
+    pub(crate) fn wait_addons(&self, cluster: &str) -> Value {
+        self.wait_ready("clusteraddon", &format!("cluster-addon-{cluster}"))
+    }
+
+    /// Waits until an object is gone.
+    pub(crate) fn wait_gone(&self, kind: &str, name: &str) {
+        self.management().wait_gone(Object { kind, namespace: &self.namespace, name }, PATIENCE).unwrap();
+    }
+
+    /// Changes an object by a merge patch, as somebody with kubectl would.
+    pub(crate) fn patch(&self, kind: &str, name: &str, change: &Value) {
+        let namespace = format!("--namespace={}", self.namespace);
+        let change = change.to_string();
+        let arguments =
+            ["patch", kind, name, &namespace, "--type=merge", "--field-manager=somebody", "--patch", &change];
+        self.management().kubectl(&arguments).unwrap();
+    }
+
+    /// The resource versions of all Flux objects of the namespace, by kind and name.
+    pub(crate) fn versions(&self) -> Vec<(String, String)> {
+        let namespace = format!("--namespace={}", self.namespace);
+        let kinds = "helmreleases,kustomizations,helmcharts,gitrepositories";
+        let list = self.management().kubectl(&["get", kinds, &namespace, "--output=json"]).unwrap();
+        let list: Value = serde_json::from_str(&list).unwrap();
+        let one = |object: &Value| {
+            let text = |pointer: &str| crate::text(object, pointer).to_owned();
+            (
+                format!("{} {}", text("/kind"), text("/metadata/name")),
+                object["metadata"]["generation"].to_string(),
+            )
+        };
+        list["items"].as_array().unwrap().iter().map(one).collect()
+    }
+
+    /// Gives the charts of a release in the work tree names that no other test has. They name what they install after
+    /// themselves, so that tests do not meet in the workload clusters.
+    pub(crate) fn rename_charts(&self, release: &str, prefix: &str) {
+        let addons = self.path(&format!("releases/{release}/cluster-addon"));
+        for chart in ["cni", "ccm", "monitoring"] {
+            let name = format!("{prefix}-{chart}");
+            fs::rename(addons.join(chart), addons.join(&name)).unwrap();
+            let (old, new) = (format!("name: {chart}\n"), format!("name: {name}\n"));
+            self.edit(&format!("releases/{release}/clusteraddon.yaml"), &old, &new);
+        }
+    }
+
+    /// Makes another release of one in the work tree: the same but for its name.
+    pub(crate) fn derive(&self, from: &str, to: &str) {
+        let scratch = scratch(&format!("{}-derived", self.namespace));
+        copy(&self.path("releases").join(from), &scratch);
+        fs::rename(scratch.join(from), self.path("releases").join(to)).unwrap();
+        let version = |release: &str| release.rsplit('-').next().unwrap().to_owned();
+        let (old, new) = (version(from), version(to));
+        self.edit(&format!("releases/{to}/metadata.yaml"), &format!(": {old}"), &format!(": {new}"));
+        let class = format!("releases/{to}/cluster-class/Chart.yaml");
+        self.edit(&class, &format!("version: {old}"), &format!("version: {new}"));
+        self.edit(&format!("releases/{to}/node-images/image.yaml"), from, to);
+    }
+
+    /// Waits until the status of a cluster's addon is as it should be, and returns it.
+    pub(crate) fn wait_addon(
+        &self,
+        cluster: &str,
+        addon: &str,
+        what: &str,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let name = format!("cluster-addon-{cluster}");
+        let found = |object: &Value| addon_status(object, addon).cloned();
+        let what = format!("{addon}: {what}");
+        let object =
+            self.wait("clusteraddon", &name, &what, |object| found(object).is_some_and(|it| is_so(&it)));
+        found(&object).unwrap()
+    }
+
+    /// The notes of the events about an object.
+    pub(crate) fn events(&self, name: &str) -> Vec<String> {
+        let namespace = format!("--namespace={}", self.namespace);
+        let about = format!("--field-selector=involvedObject.name={name}");
+        let list =
+            self.management().kubectl(&["get", "events", &namespace, &about, "--output=json"]).unwrap();
+        let list: Value = serde_json::from_str(&list).unwrap();
+        let note = |event: &Value| crate::text(event, "/message").to_owned();
+        list["items"].as_array().unwrap().iter().map(note).collect()
+    }
+
+    /// Lets nothing of this scenario go on, so that another one can use its workload clusters.
+    pub(crate) fn suspend_all(&self) {
+        for kind in ["helmreleases", "kustomizations"] {
+            let namespace = format!("--namespace={}", self.namespace);
+            let names = self.management().kubectl(&["get", kind, &namespace, "--output=name"]).unwrap();
+            for name in names.lines() {
+                let patch =
+                    ["patch", name, &namespace, "--type=merge", "--patch={\"spec\":{\"suspend\":true}}"];
+                self.management().kubectl(&patch).unwrap();
+            }
+        }
+    }
+
+    /// A service account that may do everything: its name in the audit log and its kubeconfig.
+    pub(crate) fn administrator(&self, name: &str) -> (String, PathBuf) {
+        let (management, namespace) = (self.management(), format!("--namespace={}", self.namespace));
+        management.kubectl(&["create", "serviceaccount", name, &namespace]).unwrap();
+        let account = format!("--serviceaccount={}:{name}", self.namespace);
+        let binding = format!("{}-{name}", self.namespace);
+        let bind = ["create", "clusterrolebinding", &binding, "--clusterrole=cluster-admin", &account];
+        management.kubectl(&bind).unwrap();
+        let kubeconfig = management.kubeconfig_for_service_account(&self.namespace, name).unwrap();
+        (format!("system:serviceaccount:{}:{name}", self.namespace), kubeconfig)
+    }
+}
+
+/// Whether an operator runs and says that it leads.
+pub(crate) fn leads(operator: &Operator) -> bool {
+    operator.metrics().is_ok_and(|metrics| metrics.get("stackflux_leader").is_some_and(|leads| *leads > 0.5))
+}
+
+/// The writes that a user sent, other than those of Leases.
+pub(crate) fn written_by(user: &str, mut writes: Vec<Write>) -> Vec<Write> {
+    writes.retain(|write| write.user == user && write.resource != "leases");
+    writes
+}
+
+/// Status, reason and message of a condition; empty where it is not there.
+pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> (&'v str, &'v str, &'v str) {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
+    let text = |name: &str| found.and_then(|found| found[name].as_str()).unwrap_or_default();
+    (text("status"), text("reason"), text("message"))
+}
+
+/// What the status of a `ClusterAddon` says of one addon.
+pub(crate) fn addon_status<'v>(object: &'v Value, addon: &str) -> Option<&'v Value> {
+    let addons = object.pointer("/status/addons").and_then(Value::as_array);
+    addons.into_iter().flatten().find(|found| found["name"] == addon)
+}
+
+/// Waits until something is so.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "not after {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}

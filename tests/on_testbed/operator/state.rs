@@ -1,0 +1,94 @@
+//! The whole of a scenario as a value: two that came to the same end are equal, however they came there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use stackflux::api::labels;
+
+use super::scenario::Scenario;
+
+/// All kinds that the operator writes in a namespace.
+const KINDS: &str =
+    "clusterstacks,clusterstackreleases,clusteraddons,gitrepositories,helmcharts,helmreleases,kustomizations";
+
+/// What each object says and is said of it, by kind and name: without what differs between two namespaces.
+pub(crate) fn of(scenario: &Scenario, commit: &str) -> BTreeMap<String, Value> {
+    let told = objects(scenario).iter().map(told).collect::<BTreeMap<_, _>>();
+    let text = serde_json::to_string(&told).unwrap();
+    let text = text.replace(&scenario.namespace, "<namespace>").replace(commit, "<commit>");
+    serde_json::from_str(&text.replace(&commit[..12], "<commit>")).unwrap()
+}
+
+/// Fails where two scenarios differ, with what differs.
+pub(crate) fn assert_same(one: &BTreeMap<String, Value>, other: &BTreeMap<String, Value>) {
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let differing = names.into_iter().filter(|name| one.get(*name) != other.get(*name));
+    let told = differing.map(|name| format!("{name}:\n  {:?}\n  {:?}", one.get(name), other.get(name)));
+    assert_eq!(told.collect::<Vec<_>>().join("\n"), "", "these differ");
+}
+
+/// How often the spec of each Flux object was changed since it was created, and one for that.
+pub(crate) fn generations(scenario: &Scenario) -> BTreeMap<String, i64> {
+    let objects = objects(scenario);
+    let flux = objects.iter().filter(|object| crate::text(object, "/apiVersion").contains("fluxcd"));
+    flux.map(|object| (name(object), object["metadata"]["generation"].as_i64().unwrap())).collect()
+}
+
+/// The UID of each object: another one was deleted and created again.
+pub(crate) fn uids(scenario: &Scenario) -> BTreeMap<String, String> {
+    let uid = |object| (name(object), crate::text(object, "/metadata/uid").to_owned());
+    objects(scenario).iter().map(uid).collect()
+}
+
+/// The objects of the namespace, and the namespaces that belong to it.
+fn objects(scenario: &Scenario) -> Vec<Value> {
+    let get = |arguments: &[&str]| {
+        let text = scenario.management().kubectl(&[&["get", "-o", "json"], arguments].concat()).unwrap();
+        let list: Value = serde_json::from_str(&text).unwrap();
+        list["items"].as_array().unwrap().clone()
+    };
+    let mut all = get(&[KINDS, "--namespace", &scenario.namespace]);
+    let is_its = |object: &Value| crate::text(object, "/metadata/name").starts_with(&scenario.namespace);
+    all.extend(get(&["namespaces"]).into_iter().filter(is_its));
+    all
+}
+
+fn name(object: &Value) -> String {
+    format!("{} {}", crate::text(object, "/kind"), crate::text(object, "/metadata/name"))
+}
+
+fn told(object: &Value) -> (String, Value) {
+    let metadata = &object["metadata"];
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
+    // They hold the namespace.
+    annotations.remove(labels::PLAN_DIGEST);
+    let mut owners: Vec<_> = list(&metadata["ownerReferences"])
+        .iter()
+        .map(|owner| json!([owner["kind"], owner["name"]]))
+        .collect();
+    owners.sort_by_key(Value::to_string);
+    // Flux tells whether its last action was an installation or an upgrade: that depends on how it came to the end.
+    let is_ours = crate::text(object, "/apiVersion").starts_with("clusterstack");
+    let conditions: BTreeMap<String, Value> = list(&object["status"]["conditions"])
+        .iter()
+        .map(|condition| {
+            let reason = is_ours.then(|| &condition["reason"]);
+            (crate::text(condition, "/type").to_owned(), json!([condition["status"], reason]))
+        })
+        .collect();
+    let addons: Vec<_> = list(&object["status"]["addons"])
+        .iter()
+        .map(|addon| json!([addon["name"], addon["phase"], addon["version"], addon["object"]]))
+        .collect();
+    let mut spec = object["spec"].clone();
+    if let Some(cluster) = spec.pointer_mut("/clusterRef/uid") {
+        cluster.take();
+    }
+    let value = json!({
+        "labels": metadata["labels"], "annotations": annotations, "finalizers": metadata["finalizers"],
+        "owners": owners, "spec": spec, "conditions": conditions, "addons": addons,
+        "release": object["status"]["release"], "summary": object["status"]["summary"],
+    });
+    (name(object), value)
+}
