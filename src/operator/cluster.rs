@@ -2,7 +2,6 @@
 
 mod addons;
 mod came_back;
-mod events;
 mod gather;
 mod identity;
 mod let_go;
@@ -15,6 +14,7 @@ use jiff::Timestamp;
 use tracing::{debug, info};
 
 use super::cache::Key;
+use super::events;
 use super::metrics::Queue;
 use super::objects::ClusterObject;
 use super::queue::Next;
@@ -181,7 +181,7 @@ async fn finish(
     let written: ClusterAddon =
         world.api.write_status(&addon_key, &status, addon.metadata.resource_version.as_deref()).await?;
     let written = world.caches.addons.written(written);
-    events::ready_changed(world, &written, &old).await;
+    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
     info!(
         release = status.release.as_ref().and_then(|release| release.desired.as_deref()),
         ready = status.ready,

@@ -1,7 +1,6 @@
 //! The addons of one Cluster: their objects delivered, and what became of them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -9,10 +8,10 @@ use jiff::Timestamp;
 use super::super::cache::Key;
 use super::super::deliver::Wanted;
 use super::super::objects::ClusterObject;
-use super::super::queue::Next;
-use super::super::request;
+use super::super::queue::{Next, at};
 use super::super::world::{Prepared, World};
-use super::{events, identity};
+use super::super::{events, ownership, request};
+use super::identity;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::{field, text};
@@ -74,7 +73,7 @@ pub(super) async fn deliver(
         deliver_source(world, source).await?;
     }
     let mut delivered = Delivered::nothing(addon);
-    let owners = [identity::owner(addon)];
+    let owners = [ownership::owner(addon)];
     let addons = plan.objects().filter(|object| object.step == Step::Addons).map(|planned| {
         let expected = delivered.expected.get(addon_of(planned));
         let wanted = Wanted { planned, expected, owners: &owners };
@@ -287,8 +286,5 @@ pub(super) fn next_limit(
         let addon = status.addons.iter().find(|addon| addon.name == name.as_str())?;
         moment.next_limit(verdict, addon.since.as_ref()?.0)
     });
-    limits.min().map_or(Next::Await, |limit| {
-        let left = limit.duration_since(now).unsigned_abs();
-        Next::After(left.saturating_add(Duration::from_millis(10)))
-    })
+    limits.min().map_or(Next::Await, |limit| at(limit, now))
 }

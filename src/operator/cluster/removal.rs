@@ -238,9 +238,8 @@ async fn remove<Status: ObservedKind>(
     addon: &ClusterAddon,
     removed: &Removed,
 ) -> Result<(), RequestError> {
-    let found: Option<Observed<Status>> = world.api.get(&removed.key).await?;
+    let found = ownership::present(world, cache, &removed.key).await?;
     let Some(found) = found.filter(|found| found.uid().as_ref() == Some(&removed.uid)) else {
-        cache.gone(&removed.key);
         return Ok(());
     };
     let label = found.labels().get(labels::ADDON).map(String::as_str);
@@ -252,6 +251,6 @@ async fn remove<Status: ObservedKind>(
     ownership::delete(world, cache, &found).await?;
     let note = format!("{} {}: the release has no addon {}", removed.kind, removed.key.name, removed.addon);
     info!("deleted {note}");
-    events::normal(world, addon, Reason::AddonRemoved, format!("deleted {note}; Flux uninstalls it")).await;
+    events::normal(world, addon, Reason::AddonRemoved, &format!("deleted {note}; Flux uninstalls it")).await;
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
-use serde_json::json;
 use tracing::info;
 
+use super::super::annotations::annotate;
 use super::super::cache::Key;
 use super::super::queue::Next;
 use super::super::reconcile::ReconcileError;
@@ -22,7 +22,7 @@ use crate::foreign::flux::observed::GitRepository;
 use crate::gate::Hold;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
-use crate::sink::cluster::{Deleted, RequestError};
+use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether it can go.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -136,27 +136,13 @@ async fn held(
 
 /// Deletes a `ClusterStackRelease`, which lets go of what was made of it where the `ClusterStack` does.
 async fn remove(world: &World, release: &Arc<ClusterStackRelease>, orphan: bool) -> Result<(), RequestError> {
-    let (key, caches) = (Key::of(&**release), &world.caches.releases);
+    let cache = &world.caches.releases;
     let is_marked = release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN);
     if orphan && !is_marked {
-        let path = format!("/metadata/annotations/{}", labels::ON_DELETE.replace('/', "~1"));
-        let test = json!({"op": "test", "path": "/metadata/uid", "value": release.uid()});
-        let add = match release.metadata.annotations {
-            Some(_) => json!({"op": "add", "path": path, "value": labels::ORPHAN}),
-            None => {
-                json!({"op": "add", "path": "/metadata/annotations", "value": {labels::ON_DELETE: labels::ORPHAN}})
-            }
-        };
-        caches.written(world.api.patch(&key, json!([test, add])).await?);
+        annotate(world, cache, &**release, &[(labels::ON_DELETE, labels::ORPHAN)]).await?;
     }
-    if release.metadata.deletion_timestamp.is_none() {
-        let uid = release.uid().unwrap_or_default();
-        match world.api.delete::<ClusterStackRelease>(&key, &uid).await? {
-            Deleted::Gone => caches.gone(&key),
-            Deleted::Terminating(release) => _ = caches.written(*release),
-        }
-    }
-    world.triggers.releases.now(key);
+    ownership::delete(world, cache, &**release).await?;
+    world.triggers.releases.now(Key::of(&**release));
     Ok(())
 }
 

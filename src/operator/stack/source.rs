@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::super::cache::Key;
 use super::super::deliver::Wanted;
 use super::super::library::{CatalogKey, LibraryError};
+use super::super::ownership;
 use super::super::reconcile::ReconcileError;
 use super::super::world::World;
 use crate::api::ClusterStack;
@@ -115,7 +116,7 @@ async fn follow(
     let kept = old.filter(|old| old.git_repository == name).and_then(|old| old.spec_digest.as_deref());
     let expected = kept.map(SpecDigest::kept);
     let Some(wanted) = wanted else { return Ok(expected) };
-    let owners = [super::owner(stack)];
+    let owners = [ownership::controller(stack)];
     let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners };
     let delivery = world.deliver(&world.caches.git_repositories, wanted).await?;
     Ok(delivery.expected)
