@@ -16,6 +16,7 @@
 // This is one of the places that may look at the clock and the machine.
 #![allow(clippy::disallowed_methods)]
 
+mod annotations;
 pub mod cache;
 pub mod client;
 pub mod cluster;
