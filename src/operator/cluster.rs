@@ -109,12 +109,14 @@ async fn usable<'w>(
     let delivered = if hold.is_some() || prepared.suspended || addon.spec.suspend {
         addons::Delivered::nothing(addon)
     } else {
-        addons::deliver(world, addon, prepared, &plan).await?
+        addons::deliver(world, addon, prepared, &plan).await
     };
     let mut facts = facts(world, addon, prepared, inputs, &plan, &delivered);
     let may_remove = facts.delivered && !prepared.suspended && !addon.spec.suspend;
-    let removal = removal::plan(world, cluster, addon, prepared, may_remove).await?;
-    facts.addons.extend(removal.facts(world, addon));
+    let removal =
+        removal::plan(world, cluster, addon, prepared, |name| may_remove || delivered.waits_for_old(name))
+            .await?;
+    removal.tell(world, addon, &mut facts.addons);
     facts.delivered &= removal.is_empty();
     facts.pruned = removal.pruned.clone();
     Ok((facts, removal, delivered.into_failure()))

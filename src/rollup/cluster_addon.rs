@@ -174,14 +174,17 @@ fn rendered(facts: &ClusterFacts) -> Report {
 
 /// The addons that a hold of this condition keeps back, each with why.
 fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<Report>)> {
-    let held = |addon: &'_ AddonFacts| addon.hold.as_ref().filter(|hold| told_by(hold.reason) == kind).map(held);
+    let held =
+        |addon: &'_ AddonFacts| addon.hold.as_ref().filter(|hold| told_by(hold.reason) == kind).map(held);
     facts.addons.iter().filter_map(|addon| Some((&addon.name, Some(held(addon)?)))).collect()
 }
 
 /// The condition that tells a hold of an addon.
 fn told_by(reason: Reason) -> ConditionType {
     match reason {
-        Reason::DeliveryFailed | Reason::AddonRemoved | Reason::PruneBudgetExceeded => ConditionType::Delivered,
+        Reason::DeliveryFailed | Reason::AddonRemoved | Reason::PruneBudgetExceeded => {
+            ConditionType::Delivered
+        }
         _ => ConditionType::ValuesRendered,
     }
 }

@@ -16,11 +16,9 @@ use super::super::world::World;
 use super::super::{cluster, finalizer, ownership};
 use super::Found;
 use super::releases::{self, Releases};
-use super::source::Source;
+use super::source::{self, Source};
 use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
-use crate::foreign::flux::observed::GitRepository;
 use crate::gate::Hold;
-use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 use crate::sink::cluster::RequestError;
 
@@ -55,13 +53,12 @@ pub(super) async fn delete(
     if !owned.is_empty() {
         return Ok(Next::After(AGAIN));
     }
-    let catalog = catalog(world, stack);
-    if let Some(catalog) = &catalog {
+    for repository in source::made(world, stack) {
+        let cache = &world.caches.git_repositories;
         if orphan {
-            ownership::drop_owner(world, &world.caches.git_repositories, catalog, stack.uid().as_deref())
-                .await?;
+            ownership::drop_owner(world, cache, &repository, stack.uid().as_deref()).await?;
         } else {
-            ownership::delete(world, &world.caches.git_repositories, catalog).await?;
+            ownership::delete(world, cache, &*repository).await?;
         }
     }
     finalizer::remove(world, &world.caches.stacks, &**stack).await?;
@@ -144,12 +141,4 @@ async fn remove(world: &World, release: &Arc<ClusterStackRelease>, orphan: bool)
     ownership::delete(world, cache, &**release).await?;
     world.triggers.releases.now(Key::of(&**release));
     Ok(())
-}
-
-/// The `GitRepository` that we made for it.
-fn catalog(world: &World, stack: &ClusterStack) -> Option<Arc<GitRepository>> {
-    let (namespace, name) = Stack::source_key(stack, world.settings.default_source.as_ref())?;
-    let found = world.caches.git_repositories.get(&Key { namespace, name })?;
-    let uid = stack.uid();
-    found.owner_references().iter().any(|owner| Some(&owner.uid) == uid.as_ref()).then_some(found)
 }

@@ -5,8 +5,6 @@ use serde_json::{Value, json};
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 
 const V3: &str = "docker-demo-1-34-v3";
-/// Long enough ago for a release to be deleted.
-const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 
 /// Publishes a third release: the first one under another name.
 fn publish_third(scenario: &Scenario, action: &str) {
@@ -21,15 +19,6 @@ fn publish_third(scenario: &Scenario, action: &str) {
 
 fn says(object: &Value, kind: &str, reason: &str) -> bool {
     condition(object, kind).1 == reason
-}
-
-/// Lets a release be on its way out for long.
-fn retire(scenario: &Scenario, release: &str) {
-    scenario.wait("clusterstackrelease", release, "on its way out", |release| {
-        release["metadata"]["annotations"].get("clusterstack.x-k8s.io/retiring-since").is_some()
-    });
-    let since = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/retiring-since": LONG_AGO}}});
-    scenario.patch("clusterstackrelease", release, &since);
 }
 
 #[test]
@@ -89,7 +78,7 @@ fn a_release_that_nothing_wants_goes_and_one_in_use_is_held_let_go_and_taken_ove
 
     // v1 is used, v2 is not.
     scenario.apply_stack(&[], &json!({"revisionHistoryLimit": 0}));
-    retire(&scenario, V2);
+    scenario.retire(V2);
     scenario.wait_gone("clusterstackrelease", V2);
     for (kind, name) in [("helmrelease", V2), ("helmchart", V2), ("gitrepository", V2), ("clusterclass", V2)]
     {
@@ -145,7 +134,7 @@ fn a_class_that_shares_an_object_with_another_stays() {
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.wait_ready("clusterstack", STACK);
     scenario.apply_stack(&["v2"], &json!({"revisionHistoryLimit": 0}));
-    retire(&scenario, V1);
+    scenario.retire(V1);
     let release =
         scenario.wait("clusterstackrelease", V1, "kept", |release| says(release, "InUse", "SharesObjects"));
     assert!(condition(&release, "InUse").2.contains("ConfigMap"), "{release}");

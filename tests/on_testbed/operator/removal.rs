@@ -7,9 +7,6 @@ use crate::git::git;
 
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 
-/// Long enough ago for a release to be deleted.
-const LONG_AGO: &str = "2026-01-01T00:00:00Z";
-
 /// Takes the addon `monitoring` out of the second release.
 fn without_monitoring(scenario: &Scenario) {
     let release = scenario.path(&format!("releases/{V2}"));
@@ -100,11 +97,7 @@ fn the_old_release_goes(scenario: &Scenario) {
     };
     let before = addons(scenario.versions());
     scenario.apply_stack(&["v2"], &json!({"revisionHistoryLimit": 0}));
-    scenario.wait("clusterstackrelease", V1, "on its way out", |release| {
-        release["metadata"]["annotations"].get("clusterstack.x-k8s.io/retiring-since").is_some()
-    });
-    let since = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/retiring-since": LONG_AGO}}});
-    scenario.patch("clusterstackrelease", V1, &since);
+    scenario.retire(V1);
     scenario.wait_gone("clusterstackrelease", V1);
     eventually("the old class is gone", || scenario.get("clusterclass", V1).is_none());
     for cluster in ["a", "b"] {

@@ -20,6 +20,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
 /// The second one: its chart `monitoring` differs.
 pub(crate) const V2: &str = "docker-demo-1-34-v2";
+/// Long enough ago for a release to be deleted.
+const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 /// The name of the ClusterStack.
 pub(crate) const STACK: &str = "docker-demo-1-34";
 
@@ -188,6 +190,15 @@ impl<'a> Scenario<'a> {
     /// Waits until an object is gone.
     pub(crate) fn wait_gone(&self, kind: &str, name: &str) {
         self.management().wait_gone(Object { kind, namespace: &self.namespace, name }, PATIENCE).unwrap();
+    }
+
+    /// Lets a release be on its way out for long.
+    pub(crate) fn retire(&self, release: &str) {
+        self.wait("clusterstackrelease", release, "on its way out", |release| {
+            release["metadata"]["annotations"].get("clusterstack.x-k8s.io/retiring-since").is_some()
+        });
+        let since = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/retiring-since": LONG_AGO}}});
+        self.patch("clusterstackrelease", release, &since);
     }
 
     /// Changes an object by a merge patch, as somebody with kubectl would.
