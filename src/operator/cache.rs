@@ -3,13 +3,22 @@
 //! A cache is fed by a watch and by the answers to our own writes, so that a reconcile sees what the one before it
 //! wrote. Of two states of an object the one with the higher resource version stays, whichever way it came: Kubernetes
 //! guarantees that resource versions of a kind compare as numbers (KEP-5504).
+//!
+//! A watch often tells of a write before its answer arrives. While an object [is being written](Cache::writing) such news
+//! is kept back, and it is told only when it is more than the answer: nobody is to follow what he did himself.
+
+mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
+
+use writing::Withheld;
+pub use writing::Writing;
 
 /// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,12 +72,20 @@ pub struct Change<K> {
 
 /// Objects of one kind.
 #[derive(Debug)]
-pub struct Cache<K>(RwLock<Objects<K>>);
+pub struct Cache<K> {
+    objects: RwLock<Objects<K>>,
+    /// Taken by the watch's feed.
+    late: Mutex<Option<UnboundedReceiver<Change<K>>>>,
+}
 
 #[derive(Debug)]
 struct Objects<K> {
     by_key: BTreeMap<Key, Arc<K>>,
     by_term: BTreeMap<String, BTreeSet<Key>>,
+    /// Those that are being written.
+    writing: BTreeMap<Key, Withheld<K>>,
+    /// Where changes go that were kept back.
+    late: UnboundedSender<Change<K>>,
     /// What a list that has begun has told so far.
     listed: Option<BTreeSet<Key>>,
     synced: bool,
@@ -76,8 +93,16 @@ struct Objects<K> {
 
 impl<K> Default for Cache<K> {
     fn default() -> Self {
-        let (by_key, by_term) = (BTreeMap::new(), BTreeMap::new());
-        Self(RwLock::new(Objects { by_key, by_term, listed: None, synced: false }))
+        let (sender, receiver) = unbounded();
+        let objects = Objects {
+            by_key: BTreeMap::new(),
+            by_term: BTreeMap::new(),
+            writing: BTreeMap::new(),
+            late: sender,
+            listed: None,
+            synced: false,
+        };
+        Self { objects: RwLock::new(objects), late: Mutex::new(Some(receiver)) }
     }
 }
 
@@ -112,8 +137,14 @@ impl<K: Cached> Cache<K> {
     pub fn take(&self, event: Event<K>) -> Vec<Change<K>> {
         let mut objects = self.write();
         match event {
-            Event::Apply(object) => objects.insert(object).into_iter().collect(),
-            Event::Delete(object) => objects.remove(&Key::of(&object)).into_iter().collect(),
+            Event::Apply(object) => {
+                objects.insert(object).and_then(|change| objects.withhold(change)).into_iter().collect()
+            }
+            Event::Delete(object) => {
+                let key = Key::of(&object);
+                objects.forget_withheld(&key);
+                objects.remove(&key).into_iter().collect()
+            }
             Event::Init => {
                 objects.listed = Some(BTreeSet::new());
                 Vec::new()
@@ -136,13 +167,20 @@ impl<K: Cached> Cache<K> {
 
     /// Takes in what the API server answered to a write of ours.
     pub fn written(&self, object: K) -> Arc<K> {
-        let object = Arc::new(object);
+        let object = lean(object);
         let mut objects = self.write();
         if let Some(listed) = &mut objects.listed {
             listed.insert(Key::of(&*object));
         }
         objects.insert_shared(object.clone());
+        objects.answered(&object);
         object
+    }
+
+    /// Changes that were kept back while their objects were being written. For the one that feeds the cache.
+    #[must_use]
+    pub fn late(&self) -> Option<UnboundedReceiver<Change<K>>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Takes out what the API server answered to be gone.
@@ -152,17 +190,17 @@ impl<K: Cached> Cache<K> {
 
     fn read(&self) -> RwLockReadGuard<'_, Objects<K>> {
         // A panic while the lock was held left whole objects behind: every change is one call.
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.objects.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Objects<K>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.objects.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K: Cached> Objects<K> {
     fn insert(&mut self, object: K) -> Option<Change<K>> {
-        self.insert_shared(Arc::new(object))
+        self.insert_shared(lean(object))
     }
 
     /// `None` where what is there is the same or newer.
@@ -191,6 +229,12 @@ impl<K: Cached> Objects<K> {
         }
         Some(Change { before: Some(before), now: None })
     }
+}
+
+/// An object without its `managedFields`: nobody reads them any more, and they are half of it.
+fn lean<K: Resource>(mut object: K) -> Arc<K> {
+    object.meta_mut().managed_fields = None;
+    Arc::new(object)
 }
 
 /// Whether the first is a later state than the second. Versions that are no numbers count as new: the last one told

@@ -180,6 +180,7 @@ async fn finish(
         return Ok(next);
     }
     let addon_key = Key::of(addon);
+    let _writing = world.caches.addons.writing(&addon_key);
     let written: ClusterAddon =
         world.api.write_status(&addon_key, &status, addon.metadata.resource_version.as_deref()).await?;
     let written = world.caches.addons.written(written);

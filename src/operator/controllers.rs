@@ -41,6 +41,14 @@ struct Inbox {
     clusters: Requests<Key>,
 }
 
+impl Inbox {
+    /// Takes out whatever comes, until the process ends.
+    async fn forget(&mut self) {
+        let forget = async |requests: &mut Requests<Key>| while requests.next().await.is_some() {};
+        join3(forget(&mut self.stacks), forget(&mut self.releases), forget(&mut self.clusters)).await;
+    }
+}
+
 /// Runs the controllers until the shutdown has begun and what was under way then is finished.
 pub(super) async fn run(process: Process) {
     let address = process.settings.source_controller_addr.as_deref();
@@ -48,7 +56,7 @@ pub(super) async fn run(process: Process) {
         Ok(download) => download,
         Err(error) => return error!("releases cannot be read: {error}"),
     };
-    let (world, inbox, changes) = assemble(&process, Library::new(download));
+    let (world, mut inbox, changes) = assemble(&process, Library::new(download));
     let world = Arc::new(world);
     watch(&process, &world, changes);
     process.readiness.started();
@@ -61,6 +69,8 @@ pub(super) async fn run(process: Process) {
     let is_leader = tokio::select! {
         leading = ready => leading.is_ok(),
         () = shutdown.begun() => false,
+        // Who begins to lead looks at everything, so nothing piles up before.
+        () = inbox.forget() => false,
     };
     if is_leader {
         work(&process, &world, inbox).await;
@@ -219,35 +229,29 @@ async fn synced(world: &World) {
 
 /// Works on the queues until the shutdown has begun.
 async fn work(process: &Process, world: &World, inbox: Inbox) {
+    let Inbox { stacks, releases, clusters } = inbox;
+    world.everything_changed();
+    join3(
+        work_on(process, world, Queue::ClusterStack, stacks, stack::reconcile),
+        work_on(process, world, Queue::ClusterStackRelease, releases, release::reconcile),
+        work_on(process, world, Queue::Cluster, clusters, cluster::reconcile),
+    )
+    .await;
+}
+
+/// Works on one queue.
+async fn work_on(
+    process: &Process,
+    world: &World,
+    queue: Queue,
+    requests: Requests<Key>,
+    reconcile: impl AsyncFn(&World, &Key) -> Result<Next, ReconcileError>,
+) {
+    let trigger = world.triggers.of(queue).clone();
+    let counted = Counted { queue, metrics: process.metrics.clone() };
+    let reconcile = |key| timed(world, queue, key, &reconcile);
     let concurrent = process.settings.concurrent.get();
-    let stop = || process.shutdown.begun();
-    let counted = |queue| Counted { queue, metrics: process.metrics.clone() };
-    let triggers = &world.triggers;
-    let stacks = super::queue::run(
-        inbox.stacks,
-        triggers.stacks.clone(),
-        concurrent,
-        stop(),
-        counted(Queue::ClusterStack),
-        |key| timed(world, Queue::ClusterStack, key, async |key| stack::reconcile(world, key).await),
-    );
-    let releases = super::queue::run(
-        inbox.releases,
-        triggers.releases.clone(),
-        concurrent,
-        stop(),
-        counted(Queue::ClusterStackRelease),
-        |key| timed(world, Queue::ClusterStackRelease, key, async |key| release::reconcile(world, key).await),
-    );
-    let clusters = super::queue::run(
-        inbox.clusters,
-        triggers.clusters.clone(),
-        concurrent,
-        stop(),
-        counted(Queue::Cluster),
-        |key| timed(world, Queue::Cluster, key, async |key| cluster::reconcile(world, key).await),
-    );
-    join3(stacks, releases, clusters).await;
+    super::queue::run(requests, trigger, concurrent, process.shutdown.begun(), counted, reconcile).await;
 }
 
 /// One reconcile in its span, measured.
@@ -255,7 +259,7 @@ async fn timed(
     world: &World,
     queue: Queue,
     key: Key,
-    reconcile: impl AsyncFnOnce(&Key) -> Result<Next, ReconcileError>,
+    reconcile: &impl AsyncFn(&World, &Key) -> Result<Next, ReconcileError>,
 ) -> Next {
     let span = match queue {
         Queue::ClusterStack => info_span!("reconcile", stack = %key),
@@ -264,7 +268,7 @@ async fn timed(
     };
     let begun = Instant::now();
     async {
-        let result = reconcile(&key).await;
+        let result = reconcile(world, &key).await;
         ended(queue, &key, result, begun.elapsed(), &world.metrics)
     }
     .instrument(span)

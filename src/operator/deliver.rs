@@ -56,6 +56,7 @@ impl World {
             Action::Wait => Ok(Delivery { object: None, expected: None, repaired: None }),
             Action::Apply | Action::Repair => {
                 let before = found.as_ref().and_then(|found| found.resource_version());
+                let _writing = cache.writing(&key);
                 let written = self.apply(&key, wanted, before.as_deref()).await?;
                 let manager = written.metadata.foreign_manager().map(str::to_owned);
                 let manager = manager.or_else(|| {

@@ -279,6 +279,7 @@ async fn write_status(
         return Ok((ready, next));
     }
     let before = object.metadata.resource_version.as_deref();
+    let _writing = world.caches.releases.writing(&key);
     let written: ClusterStackRelease = world.api.write_status(&key, &status, before).await?;
     let written = world.caches.releases.written(written);
     events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;

@@ -20,10 +20,21 @@ use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// How long a ClusterStack waits for more news of its clusters before it adds them up.
-const GATHERING: Duration = Duration::from_millis(500);
+/// How long a `ClusterStack` waits for more news of its clusters before it adds them up.
+const GATHERING: Duration = Duration::from_secs(1);
+/// How long a Cluster waits for more news of its addons: while Flux works it writes several statuses in one go.
+const FLUX_GATHERING: Duration = Duration::from_millis(100);
 
 impl World {
+    /// Nothing is known of what was done before: everything is looked at.
+    pub fn everything_changed(&self) {
+        self.caches.stacks.all().iter().for_each(|stack| self.triggers.stacks.now(Key::of(&**stack)));
+        self.caches.releases.all().iter().for_each(|release| self.triggers.releases.now(Key::of(&**release)));
+        self.caches.clusters.all().iter().for_each(|cluster| self.triggers.clusters.now(Key::of(&**cluster)));
+        // The Cluster of a ClusterAddon may be gone.
+        self.caches.addons.all().iter().for_each(|addon| self.triggers.clusters.now(cluster_of(addon)));
+    }
+
     /// A `ClusterStack` changed: its releases are planned anew.
     pub fn stack_changed(&self, change: &Change<ClusterStack>) {
         let Some(stack) = change.now.as_ref().or(change.before.as_ref()) else { return };
@@ -151,7 +162,7 @@ impl World {
             match owner.kind.as_str() {
                 "ClusterAddon" => {
                     if let Some(addon) = self.caches.addons.get(&owner_key) {
-                        self.triggers.clusters.now(cluster_of(&addon));
+                        self.triggers.clusters.after(cluster_of(&addon), FLUX_GATHERING);
                     }
                 }
                 "ClusterStackRelease" => self.triggers.releases.now(owner_key),

@@ -86,6 +86,7 @@ async fn finish(
         return Ok(next);
     }
     let before = stack.metadata.resource_version.as_deref();
+    let _writing = world.caches.stacks.writing(key);
     let written: ClusterStack = world.api.write_status(key, &status, before).await?;
     let written = world.caches.stacks.written(written);
     events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;

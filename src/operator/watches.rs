@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::{Stream, StreamExt as _};
+use futures::{Stream, StreamExt, stream};
 use kube::core::{ApiResource, DeserializeGuard, DynamicResourceScope};
 use kube::discovery::{self, ApiGroup};
 use kube::runtime::WatchStreamExt as _;
@@ -35,8 +35,18 @@ impl<K: Cached> Feed<'_, K> {
         events: impl Stream<Item = watcher::Result<Event<K>>>,
         on_change: impl Fn(Change<K>),
     ) {
+        let late = self.cache.late().map(StreamExt::left_stream);
+        let mut late = late.unwrap_or_else(|| stream::pending().right_stream());
         let mut events = std::pin::pin!(events);
-        while let Some(event) = events.next().await {
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                Some(change) = late.next() => {
+                    on_change(change);
+                    continue;
+                }
+            };
+            let Some(event) = event else { break };
             match event {
                 Ok(event) => {
                     let complete = matches!(event, Event::InitDone);

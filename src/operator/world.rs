@@ -10,7 +10,7 @@ use kube::runtime::events::Recorder;
 
 use super::cache::{Cache, Key};
 use super::library::Library;
-use super::metrics::Metrics;
+use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
 use super::queue::Trigger;
 use super::related::Related;
@@ -57,6 +57,18 @@ pub struct Triggers {
     pub releases: Trigger<Key>,
     /// Clusters, by their own key.
     pub clusters: Trigger<Key>,
+}
+
+impl Triggers {
+    /// The trigger of a queue.
+    #[must_use]
+    pub fn of(&self, queue: Queue) -> &Trigger<Key> {
+        match queue {
+            Queue::ClusterStack => &self.stacks,
+            Queue::ClusterStackRelease => &self.releases,
+            Queue::Cluster => &self.clusters,
+        }
+    }
 }
 
 /// All that reconciles work with.

@@ -20,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::foreign::capi::text;
 
+use self::metadata::WireMetadata;
 pub use self::metadata::{Metadata, SpecManager};
 pub use self::status::{
     Artifact, Attempt, Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus,
@@ -207,7 +208,7 @@ impl fmt::Display for SpecDigest {
 #[serde(bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
 struct Object<KindStatus> {
     #[serde(default, deserialize_with = "null_as_default")]
-    metadata: ObjectMeta,
+    metadata: WireMetadata,
     #[serde(default)]
     spec: Value,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -239,9 +240,8 @@ impl<KindStatus: Default> Default for CommonStatus<KindStatus> {
 
 impl<KindStatus> From<Object<KindStatus>> for Observed<KindStatus> {
     fn from(object: Object<KindStatus>) -> Self {
-        let Object { metadata: mut object, spec, status } = object;
-        let metadata = Metadata::from(&object);
-        object.managed_fields = None;
+        let Object { metadata, spec, status } = object;
+        let (object, metadata) = metadata.into();
         Self {
             object,
             metadata,

@@ -88,3 +88,61 @@ fn terms_follow_the_object() {
     cache.gone(&Key::new("n", "a"));
     assert!(cache.find("y").is_empty());
 }
+
+/// What was kept back and is told now.
+fn told_late(late: &mut UnboundedReceiver<Change<ConfigMap>>) -> Vec<String> {
+    std::iter::from_fn(|| late.try_recv().ok())
+        .map(|change| names(&[change.before.unwrap(), change.now.unwrap()]).join(" "))
+        .collect()
+}
+
+#[test]
+fn our_own_write_is_not_told_though_the_watch_is_faster_than_the_answer() {
+    let cache = listed(&[object("a", "1", "x")]);
+    let mut late = cache.late().unwrap();
+    let writing = cache.writing(&Key::new("n", "a"));
+    assert!(cache.take(Event::Apply(object("a", "2", "y"))).is_empty());
+    assert_eq!(names(&cache.find("y")), ["a@2"], "it is known at once");
+    cache.written(object("a", "2", "y"));
+    drop(writing);
+    assert!(told_late(&mut late).is_empty());
+}
+
+#[test]
+fn what_others_write_meanwhile_is_told_when_our_write_is_answered() {
+    let cache = listed(&[object("a", "1", "x")]);
+    let mut late = cache.late().unwrap();
+    let key = Key::new("n", "a");
+    let writing = cache.writing(&key);
+    cache.take(Event::Apply(object("a", "2", "ours")));
+    cache.take(Event::Apply(object("a", "3", "theirs")));
+    cache.written(object("a", "2", "ours"));
+    assert!(told_late(&mut late).is_empty());
+    drop(writing);
+    assert_eq!(told_late(&mut late), ["a@2 a@3"]);
+    assert_eq!(cache.take(Event::Apply(object("a", "4", "x"))).len(), 1, "nothing is kept back any more");
+}
+
+#[test]
+fn a_write_that_fails_keeps_nothing_back() {
+    let cache = listed(&[object("a", "1", "x")]);
+    let mut late = cache.late().unwrap();
+    let key = Key::new("n", "a");
+    let (one, other) = (cache.writing(&key), cache.writing(&key));
+    cache.take(Event::Apply(object("a", "2", "theirs")));
+    drop(one);
+    assert!(told_late(&mut late).is_empty(), "another write is under way");
+    drop(other);
+    assert_eq!(told_late(&mut late), ["a@1 a@2"]);
+}
+
+#[test]
+fn that_it_is_gone_is_told_at_once() {
+    let cache = listed(&[object("a", "1", "x")]);
+    let mut late = cache.late().unwrap();
+    let writing = cache.writing(&Key::new("n", "a"));
+    cache.take(Event::Apply(object("a", "2", "y")));
+    assert_eq!(cache.take(Event::Delete(object("a", "3", "y"))).len(), 1);
+    drop(writing);
+    assert!(told_late(&mut late).is_empty());
+}

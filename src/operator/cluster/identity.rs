@@ -51,6 +51,7 @@ pub(super) async fn ensure(
     }
     let key = addon_key(cluster_key);
     let before = found.as_ref().and_then(|found| found.resource_version());
+    let _writing = world.caches.addons.writing(&key);
     let addon = world.api.apply(&key, &desired(cluster_key, &uid, cluster), before.as_deref()).await?;
     let addon = world.caches.addons.written(addon);
     // One that a list had left out has a status already, and no watch tells what a write has brought.

@@ -1,8 +1,11 @@
 //! The metadata of an object that Flux answers on.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
-use serde_json::{Map, Value};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::api::labels::{FIELD_MANAGER, REQUESTED_AT, SUSPEND_FIELD_MANAGER};
 
@@ -42,30 +45,74 @@ impl Metadata {
     }
 }
 
-impl From<&ObjectMeta> for Metadata {
-    fn from(metadata: &ObjectMeta) -> Self {
-        let annotation = |name| metadata.annotations.as_ref()?.get(name).cloned();
-        let writers =
-            metadata.managed_fields.iter().flatten().filter_map(|entry| Some((entry, spec_fields(entry)?)));
-        let (mut spec_managers, mut suspended_by_settings) = (Vec::new(), false);
-        for (entry, fields) in writers {
-            let name = entry.manager.clone().unwrap_or_default();
-            suspended_by_settings |= name == SUSPEND_FIELD_MANAGER && fields.contains_key("f:suspend");
-            if fields.keys().any(|field| field != "f:suspend") {
-                spec_managers.push(SpecManager { name, time: entry.time.as_ref().map(|time| time.0) });
-            }
-        }
-        Self {
-            generation: metadata.generation.unwrap_or_default(),
-            terminating: metadata.deletion_timestamp.is_some(),
-            requested_at: annotation(REQUESTED_AT),
-            spec_managers,
-            suspended_by_settings,
-        }
-    }
+/// The metadata of an object on the wire, as far as it is kept. Of `managedFields`, which is half of an object, no tree is
+/// built: only the names of the fields directly below the spec matter.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct WireMetadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+    finalizers: Option<Vec<String>>,
+    owner_references: Option<Vec<OwnerReference>>,
+    managed_fields: Option<Vec<FieldsOfManager>>,
 }
 
-/// The fields of the spec that an entry of `managedFields` names (`FieldsV1`: a key `f:<name>` for each field).
-fn spec_fields(entry: &ManagedFieldsEntry) -> Option<&Map<String, Value>> {
-    entry.fields_v1.as_ref()?.0.get("f:spec")?.as_object()
+/// An entry of `managedFields`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct FieldsOfManager {
+    manager: Option<String>,
+    time: Option<Time>,
+    fields_v1: Option<Fields>,
+}
+
+/// The fields that an entry names (`FieldsV1`: a key `f:<name>` for each field).
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields {
+    #[serde(rename = "f:spec")]
+    spec: Option<BTreeMap<String, IgnoredAny>>,
+}
+
+impl From<WireMetadata> for (ObjectMeta, Metadata) {
+    fn from(wire: WireMetadata) -> Self {
+        let (mut spec_managers, mut suspended_by_settings) = (Vec::new(), false);
+        for entry in wire.managed_fields.into_iter().flatten() {
+            let Some(fields) = entry.fields_v1.and_then(|fields| fields.spec) else { continue };
+            let name = entry.manager.unwrap_or_default();
+            suspended_by_settings |= name == SUSPEND_FIELD_MANAGER && fields.contains_key("f:suspend");
+            if fields.keys().any(|field| field != "f:suspend") {
+                spec_managers.push(SpecManager { name, time: entry.time.map(|time| time.0) });
+            }
+        }
+        let metadata = Metadata {
+            generation: wire.generation.unwrap_or_default(),
+            terminating: wire.deletion_timestamp.is_some(),
+            requested_at: wire.annotations.as_ref().and_then(|found| found.get(REQUESTED_AT).cloned()),
+            spec_managers,
+            suspended_by_settings,
+        };
+        let object = ObjectMeta {
+            name: wire.name,
+            namespace: wire.namespace,
+            uid: wire.uid,
+            resource_version: wire.resource_version,
+            generation: wire.generation,
+            creation_timestamp: wire.creation_timestamp,
+            deletion_timestamp: wire.deletion_timestamp,
+            labels: wire.labels,
+            annotations: wire.annotations,
+            finalizers: wire.finalizers,
+            owner_references: wire.owner_references,
+            ..ObjectMeta::default()
+        };
+        (object, metadata)
+    }
 }
