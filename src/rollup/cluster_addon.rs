@@ -174,9 +174,9 @@ fn rendered(facts: &ClusterFacts) -> Report {
 
 /// The addons that a hold of this condition keeps back, each with why.
 fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<Report>)> {
-    let held =
-        |addon: &'_ AddonFacts| addon.hold.as_ref().filter(|hold| told_by(hold.reason) == kind).map(held);
-    facts.addons.iter().filter_map(|addon| Some((&addon.name, Some(held(addon)?)))).collect()
+    let held_addons = facts.addons.iter().filter_map(|addon| Some((&addon.name, addon.hold.as_ref()?)));
+    let told = held_addons.filter(|(_, hold)| told_by(hold.reason) == kind);
+    told.map(|(name, hold)| (name, Some(held(hold)))).collect()
 }
 
 /// The condition that tells a hold of an addon.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::cache::Key;
 use super::super::library::{CatalogKey, LibraryError};
 use super::super::objects::term;
-use super::super::world::World;
+use super::super::world::{Preparation, World};
 use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
@@ -75,6 +75,8 @@ pub(super) async fn of(
         let message = format!("spec.source is no commit and digest: {} {}", pin.revision, pin.digest);
         return unusable(Reason::Invalid.as_str(), &message);
     };
+    // It holds the release, too.
+    let known = catalog(world, stack, name).await;
     let release = match read(world, stack, name, &revision, digest).await {
         Ok(Some(release)) => release,
         Ok(None) => return Content::NotYet,
@@ -84,7 +86,7 @@ pub(super) async fn of(
         }
         Err(error) => return unusable(error.reason(), &error.to_string()),
     };
-    let known = known_catalog(world, stack, name);
+    let Some(known) = known else { return without_catalog(world, object, stack, release, revision) };
     let mutated = known.get(name).filter(|entry| entry.digest != digest).map(|entry| {
         format!(
             "the stack repository has {} for it now, pinned is {digest}: a release never changes",
@@ -92,7 +94,37 @@ pub(super) async fn of(
         )
     });
     let catalog = pinned(world, owner, known, CatalogEntry::of(&release, revision), name);
-    match content::resolve(stack, &release, &catalog, &existing(world)) {
+    resolved(world, stack, release, &catalog, mutated)
+}
+
+/// A release while it is not known what else the stack repository has: its contents come from where they came from before,
+/// else from itself.
+fn without_catalog(
+    world: &World,
+    object: &ClusterStackRelease,
+    stack: &Stack,
+    release: Arc<Release>,
+    revision: Revision,
+) -> Content {
+    match world.preparation(&Key::of(object)) {
+        Some(Preparation::Usable(before)) if before.release.digest == release.digest => {
+            Content::Usable { release, contents: before.contents.clone(), mutated: None }
+        }
+        _ => {
+            let entry = (release.name.clone(), CatalogEntry::of(&release, revision));
+            resolved(world, stack, release, &Catalog::from([entry]), None)
+        }
+    }
+}
+
+fn resolved(
+    world: &World,
+    stack: &Stack,
+    release: Arc<Release>,
+    catalog: &Catalog,
+    mutated: Option<String>,
+) -> Content {
+    match content::resolve(stack, &release, catalog, &existing(world)) {
         Ok(contents) => Content::Usable { release, contents, mutated },
         Err(error) => unusable(error.reason().as_str(), &error.to_string()),
     }
@@ -125,10 +157,18 @@ fn artifact(world: &World, key: &Key) -> Option<Result<ArtifactRef, LibraryError
     Some(ArtifactRef::new(&artifact).map_err(LibraryError::from))
 }
 
-/// What the stack repository had when it was read last.
-fn known_catalog(world: &World, stack: &Stack, name: &ReleaseName) -> Catalog {
-    let read = world.library.known_catalog(&catalog_key(stack, name));
-    read.map(|read| read.catalog()).unwrap_or_default()
+/// What the stack repository had when it was read last. Where it was not yet, it is: the sources of contents would be others
+/// without it, and be written.
+async fn catalog(world: &World, stack: &Stack, name: &ReleaseName) -> Option<Catalog> {
+    let key = catalog_key(stack, name);
+    let mut read = world.library.known_catalog(&key);
+    if read.is_none()
+        && let Some(Ok(artifact)) = artifact(world, &key.repository)
+    {
+        // Its ClusterStack tells what is wrong with it.
+        read = world.library.catalog(&key, &artifact).await.ok();
+    }
+    read.map(|read| read.catalog())
 }
 
 fn catalog_key(stack: &Stack, name: &ReleaseName) -> CatalogKey {
