@@ -19,6 +19,19 @@
 //!
 //! The modules stand in the order in which data flows. All but the last four are pure: no clock, no client, no file
 //! access. They are what compiles without the feature `shell`.
+//!
+//! # Where to begin
+//!
+//! With one Cluster, on its way through `operator::cluster::reconcile`: `operator::cluster::gather` finds its release and
+//! what it refers to, `inputs` makes the snapshot of it, [`gate`] says whether to go on, [`plan::cluster`] renders the
+//! values and gives the objects, `operator::deliver` writes those that differ through `sink::cluster`, and [`rollup`]
+//! turns what Flux says of them into the status of the `ClusterAddon`.
+//!
+//! Releases come in before that. `operator::stack` follows the repository and lets [`subscription`] decide which are
+//! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class until nobody uses it.
+//! Both get contents from `operator::library`, which fetches with `source::artifact` and parses with [`release`].
+//!
+//! The command line is shorter: `cli::generate` goes the same way over files, without an operator.
 
 pub mod error;
 pub mod names;

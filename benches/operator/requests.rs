@@ -40,7 +40,7 @@ impl Api {
     pub(crate) fn new(kubeconfig: &Path) -> Self {
         let runtime = Runtime::new().unwrap();
         let access = ClusterAccess { kubeconfig: Some(kubeconfig.to_owned()), context: None };
-        let (client, _) = runtime.block_on(connect(&access)).unwrap();
+        let client = runtime.block_on(connect(&access)).unwrap().client;
         Self { runtime, client }
     }
 

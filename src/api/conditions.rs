@@ -98,6 +98,14 @@ macro_rules! reasons {
     };
 }
 
+impl Reason {
+    /// The reason that a word is; `None` for one that is not ours.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| reason.as_str() == word)
+    }
+}
+
 reasons! {
     ControlPlaneNotInitialized:
         "The cluster's control plane has never answered yet, so nothing can be installed in it.",
@@ -146,7 +154,7 @@ reasons! {
         "Give the object that the message names a name with the chart's version in later releases.";
     ArtifactUnavailable:
         "What Flux serves of a Git repository cannot be fetched at present.",
-        "Read the message; where it timed out, let stackflux run in Flux's namespace or allow its own in the NetworkPolicy.";
+        "Read the message; where there was no answer or no connection, let stackflux run in Flux's namespace or allow its own in the NetworkPolicy, and outside the cluster give it --source-controller-addr.";
     ArtifactInvalid:
         "What Flux serves of a Git repository is not what its status says, or more than stackflux reads.",
         "Read the message; where the digest is wrong, look at source-controller's storage.";

@@ -37,6 +37,9 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     live::block_on(async {
         let (session, scope) = arguments.look.open().await?;
         let mut known = lines(arguments, &session, &scope, true).await?;
+        if known.is_empty() {
+            terminal::warning("there are no events; Kubernetes keeps them for an hour");
+        }
         show(arguments, &known)?;
         if !arguments.watch {
             return Ok(Outcome::Done);
@@ -68,7 +71,11 @@ async fn lines(
     for notice in notices.iter().filter(|_| tell) {
         terminal::warning(notice);
     }
-    Ok(select(&events?, &snapshot, arguments.cluster.as_deref()))
+    let cluster = arguments.cluster.as_deref();
+    if let Some(name) = cluster.filter(|name| tell && notices.is_empty() && !snapshot.has(name)) {
+        terminal::warning(format!("there is no Cluster {name}{}", snapshot.place()));
+    }
+    Ok(select(&events?, &snapshot, cluster))
 }
 
 fn show(arguments: &Arguments, lines: &[Line]) -> Result<(), CliError> {

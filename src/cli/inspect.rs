@@ -83,6 +83,14 @@ fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
             many.iter().map(Contents::describe).collect::<Vec<_>>().join("\n\n")
         })?,
     }
+    for contents in &found {
+        for values in contents.unread() {
+            terminal::warning(format!(
+                "{}: images are not looked for in values that cannot be read: {values}",
+                contents.name()
+            ));
+        }
+    }
     for contents in found.iter().filter(|contents| contents.warnings() > 0) {
         let warnings = count(contents.warnings(), "warning");
         let lint = lint_hint(arguments);

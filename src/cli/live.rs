@@ -16,8 +16,10 @@ pub(super) mod request;
 pub(super) mod snapshot;
 pub(super) mod tree;
 mod unclaimed;
+pub(super) mod view;
 pub(super) mod watch;
 
+use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 
@@ -25,7 +27,7 @@ use clap::ValueEnum;
 use kube::Client;
 
 use super::error::CliError;
-use crate::operator::client::{ClusterAccess, connect};
+use crate::operator::client::{ClusterAccess, Connected, connect};
 
 /// Which cluster, and as whom.
 #[derive(Clone, Debug, clap::Args)]
@@ -75,8 +77,11 @@ pub(super) enum Named {
 }
 
 /// A connection to a cluster.
+#[derive(Clone)]
 pub(super) struct Session {
     client: Client,
+    /// The URL of its API server.
+    server: String,
     /// The namespace that was named, else that of the context.
     pub(super) namespace: String,
 }
@@ -90,16 +95,22 @@ pub(super) struct Scope {
     pub(super) selector: Option<String>,
 }
 
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Clusterstack => "ClusterStack",
+            Self::Release => "ClusterStackRelease",
+            Self::Cluster => "Cluster",
+        })
+    }
+}
+
 impl Access {
     /// Connects. Nothing is sent yet.
     pub(super) async fn open(&self, namespace: Option<String>) -> Result<Session, CliError> {
         let access = ClusterAccess { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
-        let (client, default) = connect(&access).await.map_err(|error| {
-            CliError::usage(error.to_string()).hint(
-                "name a kubeconfig with --kubeconfig or KUBECONFIG, and one of its contexts with --context",
-            )
-        })?;
-        Ok(Session { client, namespace: namespace.unwrap_or(default) })
+        let Connected { client, namespace: default, server } = connect(&access).await?;
+        Ok(Session { client, server, namespace: namespace.unwrap_or(default) })
     }
 }
 

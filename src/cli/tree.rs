@@ -1,11 +1,11 @@
 //! `stackflux tree`.
 
 use super::CommandResult;
-use super::error::CliError;
+use super::live::Named;
 use super::live::tree::{self, Only};
-use super::live::watch::{Seen, Watch};
-use super::live::{self, Look, Named, read};
-use super::output::{Format, rendered};
+use super::live::view::View;
+use super::live::watch::Seen;
+use super::output::rendered;
 
 /// Show ClusterStacks with all that is below them in a live cluster
 ///
@@ -32,26 +32,22 @@ pub(super) struct Arguments {
     #[arg(value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
-    look: Look,
-    #[command(flatten)]
-    watch: Watch,
-    /// The form of the output
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    view: View,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let only = arguments.kind.zip(arguments.name.clone()).map(|(kind, name)| Only { kind, name });
-    live::block_on(async {
-        let (session, scope) = arguments.look.open().await?;
-        let look = async || {
-            let (snapshot, notices) = read::read(&session, &scope).await?;
-            let nodes = tree::tree(&snapshot, only.as_ref());
-            let text = rendered(&nodes, arguments.output, |nodes| tree::text(nodes, snapshot.now()))?;
-            // What could not be read may not be ready.
-            let ready = notices.is_empty() && tree::all_ready(&nodes);
-            Ok::<_, CliError>(Seen { text, notices, ready })
+    arguments.view.run(|snapshot, format| {
+        let nodes = tree::tree(snapshot, only.as_ref());
+        let text = rendered(&nodes, format, |nodes| tree::text(nodes, snapshot.now()))?;
+        let nothing = || match &only {
+            Some(Only { kind: Named::Release, name }) => {
+                format!("no ClusterStack has a release {name}{}", snapshot.place())
+            }
+            Some(Only { kind, name }) => format!("there is no {kind} {name}{}", snapshot.place()),
+            None => snapshot.nothing(),
         };
-        arguments.watch.run(look).await
+        let notices = if nodes.is_empty() { vec![nothing()] } else { Vec::new() };
+        Ok(Seen { text, notices, ready: tree::all_ready(&nodes) })
     })
 }

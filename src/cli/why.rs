@@ -39,18 +39,19 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         for notice in &notices {
             terminal::warning(notice);
         }
-        tell(arguments, &snapshot, &session.namespace)
+        tell(arguments, &snapshot, &session.namespace, notices.is_empty())
     })
 }
 
-fn tell(arguments: &Arguments, snapshot: &Snapshot, namespace: &str) -> CommandResult {
+fn tell(arguments: &Arguments, snapshot: &Snapshot, namespace: &str, all_read: bool) -> CommandResult {
     let (name, addon) = match arguments.subject.split_once('/') {
         Some((name, addon)) => (name, Some(addon)),
         None => (arguments.subject.as_str(), None),
     };
     let Some((key, member)) = snapshot.member(namespace, name) else {
-        return Err(CliError::usage(format!("there is no Cluster {namespace}/{name}"))
-            .hint("stackflux status --all-namespaces shows which there are"));
+        let what = if all_read { "there is no Cluster" } else { "what could be read has no Cluster" };
+        return Err(CliError::usage(format!("{what} {namespace}/{name}"))
+            .hint("kubectl get clusters.cluster.x-k8s.io --all-namespaces shows which there are"));
     };
     let Some(chain) = chain::chain(snapshot, key, member, addon) else {
         let names = chain::addons(member);

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::names::{KubernetesVersion, NameError, Namespace, ObjectName};
+use crate::names::{KubernetesVersion, NameError, Namespace, ObjectName, ReleaseName};
 
 /// The API group of Clusters.
 pub const GROUP: &str = "cluster.x-k8s.io";
@@ -44,6 +44,14 @@ pub struct ClassReference {
     pub name: String,
     /// The class's namespace: the Cluster's where the reference names none.
     pub namespace: String,
+}
+
+impl ClassReference {
+    /// The release that the class is of; `None` for a class that belongs to no cluster stack, as its name says.
+    #[must_use]
+    pub fn release(&self) -> Option<ReleaseName> {
+        ReleaseName::from_class_name(&self.name).ok()
+    }
 }
 
 /// An object that a Cluster refers to.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::Client;
-use kube::config::{Config, InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 /// How long to wait for a connection. An API server that is there answers in milliseconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,24 +22,42 @@ pub struct ClusterAccess {
     pub context: Option<String>,
 }
 
+/// A client, and what the kubeconfig or the Pod says about it.
+pub struct Connected {
+    /// The client.
+    pub client: Client,
+    /// The namespace of the kubeconfig's context, or that of the Pod.
+    pub namespace: String,
+    /// The URL of the API server.
+    pub server: String,
+}
+
 /// Why there is no connection to be had, whatever the API server says.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The kubeconfig that was named cannot be used.
-    #[error("the kubeconfig cannot be used: {0}")]
+    /// There is no kubeconfig, or it cannot be used.
+    #[error("the kubeconfig cannot be used: {0}; name another one with --kubeconfig or KUBECONFIG")]
     Kubeconfig(#[from] KubeconfigError),
-    /// Neither a kubeconfig nor a service account was found.
-    #[error("neither a kubeconfig nor the service account of a Pod can be used: {0}")]
-    Infer(#[from] InferConfigError),
+    /// The kubeconfig does not have the context that was named.
+    #[error("the kubeconfig has no context {context:?}; it has {}", .known.join(", "))]
+    Context {
+        /// The context.
+        context: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A Pod's service account cannot be used.
+    #[error("there is no kubeconfig, and the service account of this Pod cannot be used: {0}")]
+    Pod(#[from] InClusterError),
     /// The client cannot be made of what they say.
     #[error("no client can be made: {0}")]
     Client(#[from] kube::Error),
 }
 
-/// A client, and the namespace that the kubeconfig's context or the Pod is in. Nothing is sent yet.
+/// Makes a client. Nothing is sent yet.
 ///
 /// It does not try again by itself, as kube's own default does for minutes: who asks knows how long the answer is of use.
-pub async fn connect(access: &ClusterAccess) -> Result<(Client, String), ConnectError> {
+pub async fn connect(access: &ClusterAccess) -> Result<Connected, ConnectError> {
     // Two TLS providers in one binary panic at the first handshake, so the one is named. Already installed is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut config = config(access).await?;
@@ -47,21 +65,31 @@ pub async fn connect(access: &ClusterAccess) -> Result<(Client, String), Connect
     config.read_timeout = Some(READ_TIMEOUT);
     config.reset_reader_on_write = true;
     config.default_retry = false;
-    let namespace = config.default_namespace.clone();
-    Ok((Client::try_from(config)?, namespace))
+    let (namespace, server) = (config.default_namespace.clone(), config.cluster_url.to_string());
+    Ok(Connected { client: Client::try_from(config)?, namespace, server })
 }
 
 async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
     let ClusterAccess { kubeconfig, context } = access;
-    if kubeconfig.is_none() && context.is_none() {
-        return Ok(Config::infer().await?);
-    }
-    let content = match kubeconfig {
-        Some(path) => Kubeconfig::read_from(path)?,
-        None => Kubeconfig::read()?,
+    let is_named = kubeconfig.is_some() || context.is_some() || is_set("KUBECONFIG");
+    let content = kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    let content = match content {
+        // What every Pod has.
+        Err(_) if !is_named && is_set("KUBERNETES_SERVICE_HOST") => return Ok(Config::incluster()?),
+        content => content?,
     };
+    if let Some(context) = context {
+        let known: Vec<String> = content.contexts.iter().map(|known| known.name.clone()).collect();
+        if !known.contains(context) {
+            return Err(ConnectError::Context { context: context.clone(), known });
+        }
+    }
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
     Ok(Config::from_custom_kubeconfig(content, &options).await?)
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
 /// What a failed request says, for people: the API server's own words, or every cause down to the operating system's.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use kube::Client;
 use tracing::{error, info, warn};
 
-use super::client::{self, ConnectError};
+use super::client::{self, ConnectError, Connected};
 use super::health::{Readiness, ServeError, serve_health, serve_metrics};
 use super::lease::{Candidate, Fence, Holding, LeaseError};
 use super::metrics::Metrics;
@@ -93,7 +93,7 @@ where
 
 /// Makes all that the controllers need.
 async fn start(settings: Settings, shutdown: Shutdown) -> Result<(Process, Option<Holding>), ProcessError> {
-    let (client, default_namespace) = client::connect(&settings.access).await?;
+    let Connected { client, namespace: default_namespace, .. } = client::connect(&settings.access).await?;
     let namespace = match &settings.runtime_namespace {
         Some(namespace) => namespace.clone(),
         None => default_namespace.parse()?,

@@ -7,6 +7,27 @@ use crate::names::AddonName;
 use super::report::{ConditionStatus, Report, summary};
 use super::verdict::{Silence, Verdict};
 
+/// What a phase or a hold means for readiness. An issue is what somebody may have to look at or to mend; what is only on
+/// its way, comes by itself or cannot be known is unknown.
+#[must_use]
+pub fn status_of(reason: Reason) -> ConditionStatus {
+    match reason {
+        Reason::Applied | Reason::Drifted | Reason::Fetched => ConditionStatus::True,
+        Reason::Terminating
+        | Reason::Foreign
+        | Reason::RolledBack
+        | Reason::Failed
+        | Reason::Retrying
+        | Reason::KubernetesVersionMismatch
+        | Reason::Unreachable
+        | Reason::ValuesInvalid
+        | Reason::DependencyInvalid
+        | Reason::ChartNameCollision
+        | Reason::PruneBudgetExceeded => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
+    }
+}
+
 impl Verdict {
     /// The verdict in one word, for the lists in a status.
     #[must_use]
@@ -35,24 +56,7 @@ impl Verdict {
             Self::Failed { reason, .. } | Self::Waiting { reason, .. } => reason,
             _ => self.phase().as_str(),
         };
-        Report::new(self.status(), reason, &self.message())
-    }
-
-    /// An issue is what somebody may have to look at. What is only on its way or cannot be known is unknown.
-    fn status(&self) -> ConditionStatus {
-        match self {
-            Self::Applied { .. } | Self::Fetched => ConditionStatus::True,
-            Self::Suspended
-            | Self::Waiting { .. }
-            | Self::Pending
-            | Self::Progressing { .. }
-            | Self::ApplierUnavailable(_) => ConditionStatus::Unknown,
-            Self::Terminating
-            | Self::Foreign { .. }
-            | Self::RolledBack { .. }
-            | Self::Failed { .. }
-            | Self::Retrying { .. } => ConditionStatus::False,
-        }
+        Report::new(status_of(self.phase()), reason, &self.message())
     }
 
     fn message(&self) -> String {

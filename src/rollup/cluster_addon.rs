@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::report::{ConditionStatus, Report, summary};
-use super::{Verdict, addons_ready, reconciling, stalled};
+use super::{Verdict, addons_ready, reconciling, stalled, status_of};
 use crate::api::cluster_addon::{
     AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs,
 };
@@ -150,18 +150,8 @@ fn available(hold: Option<&Hold>) -> Report {
     }
 }
 
-/// A hold as a report: what somebody has to mend is an issue, what comes by itself is unknown.
 fn held(hold: &Hold) -> Report {
-    let status = match hold.reason {
-        Reason::KubernetesVersionMismatch
-        | Reason::Unreachable
-        | Reason::ValuesInvalid
-        | Reason::DependencyInvalid
-        | Reason::ChartNameCollision
-        | Reason::PruneBudgetExceeded => ConditionStatus::False,
-        _ => ConditionStatus::Unknown,
-    };
-    Report::new(status, hold.reason.as_str(), &hold.message)
+    Report::new(status_of(hold.reason), hold.reason.as_str(), &hold.message)
 }
 
 fn rendered(facts: &ClusterFacts) -> Report {

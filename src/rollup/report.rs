@@ -10,6 +10,7 @@ use std::fmt::Display;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde::Serialize;
 
 use crate::api::conditions::{ConditionType, Reason};
 
@@ -19,7 +20,7 @@ const MAX_MESSAGE: usize = 1024;
 const MAX_NAMED: usize = 3;
 
 /// The status of a condition, what matters most first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ConditionStatus {
     /// An issue.
     False,

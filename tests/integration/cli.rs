@@ -124,6 +124,35 @@ fn inspect_fails_where_there_is_nothing_to_show() {
 }
 
 #[test]
+fn inspect_tells_where_it_could_not_look_for_images() {
+    let directory = scratch("inspect-unread");
+    let release = "stack/releases/openstack-demo-1-34-v1";
+    copy(&own_directory().join(release), &directory.join(release));
+    let values = "cluster-addon/cni/charts/cilium/values.yaml";
+    fs::write(directory.join(release).join(values), "image: [\n").unwrap();
+    let Run { stderr, code, .. } = run(&directory, &["inspect", release]);
+    let told = format!("images are not looked for in values that cannot be read: {values}: ");
+    assert!(code == 0 && stderr.contains(&told), "{stderr}");
+}
+
+#[test]
+fn without_a_kubeconfig_it_is_said_how_to_name_one() {
+    let home = scratch("no-kubeconfig");
+    let home_text = home.to_str().unwrap();
+    let none = [("HOME", home_text), ("KUBECONFIG", ""), ("KUBERNETES_SERVICE_HOST", "")];
+    let Run { stderr, code, .. } = run_with(&home, &["status"], &none);
+    let path = home.join(".kube/config");
+    assert!(code == 2 && stderr.contains(path.to_str().unwrap()), "{stderr}");
+    assert!(stderr.contains("name another one with --kubeconfig or KUBECONFIG"), "{stderr}");
+
+    let config = "apiVersion: v1\nkind: Config\ncontexts: [{name: here, context: {cluster: c, user: u}}]\n";
+    fs::write(home.join("kubeconfig"), config).unwrap();
+    let there = ["status", "--kubeconfig", "kubeconfig", "--context", "there"];
+    let Run { stderr, code, .. } = run_with(&home, &there, &none);
+    assert!(code == 2 && stderr.contains("the kubeconfig has no context \"there\"; it has here"), "{stderr}");
+}
+
+#[test]
 fn json_and_yaml_say_the_same() {
     let arguments = ["inspect", "stack", "openstack-demo-1-34-v1", "openstack-demo-1-34-v2", "--output"];
     let form = |form| run(&own_directory(), &[&arguments[..], &[form]].concat()).stdout;

@@ -30,7 +30,7 @@ fn namespace(name: &str) -> Namespace {
 
 async fn client() -> Client {
     let kubeconfig = Testbed::shared().management().kubeconfig().to_owned();
-    connect(&ClusterAccess { kubeconfig: Some(kubeconfig), context: None }).await.unwrap().0
+    connect(&ClusterAccess { kubeconfig: Some(kubeconfig), context: None }).await.unwrap().client
 }
 
 /// Starts a candidate on the runtime of the caller.

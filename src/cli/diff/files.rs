@@ -92,14 +92,15 @@ struct ChartFile {
 }
 
 impl Vendored {
-    /// The name of the chart in this file, and the chart; `None` where the file is no archive of one.
+    /// The name of the chart in this file, and the chart. `None` where the file is no archive of one that can be read:
+    /// then it is compared as any other file, and loading the release has told what is wrong with it.
     fn read(path: &str, file: &File) -> Option<(String, Self)> {
         let (_, name) = path.rsplit_once("/charts/")?;
         name.strip_suffix(".tgz").filter(|name| !name.contains('/'))?;
-        let files = archive::unpack(&file.content, path, &Limits::default()).ok()?;
+        let Ok(files) = archive::unpack(&file.content, path, &Limits::default()) else { return None };
         let top = files.directories("").into_iter().next()?;
         let chart = files.get(&format!("{top}/Chart.yaml"))?;
-        let chart: ChartFile = serde_yaml::from_slice(&chart.content).ok()?;
+        let Ok(chart) = serde_yaml::from_slice::<ChartFile>(&chart.content) else { return None };
         Some((chart.name, Self { path: path.to_owned(), version: chart.version }))
     }
 }

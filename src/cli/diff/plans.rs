@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::objects::Sourced;
 use crate::cli::stack_settings::StackArguments;
 use crate::cli::terminal;
-use crate::foreign::capi::{field, text};
+use crate::foreign::capi::{ClassReference, field, text};
 use crate::inputs::content::{self, Catalog, CatalogEntry, Existing};
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
@@ -209,7 +209,7 @@ impl Planned {
 /// Whether the Cluster has a class of the releases' stack; says so where it has not.
 fn is_of_stack(stack: &Stack, from: &ReleaseName, cluster: &ClusterInputs) -> bool {
     let class = cluster.cluster.class();
-    let release = class.as_ref().and_then(|class| ReleaseName::from_class_name(&class.name).ok());
+    let release = class.as_ref().and_then(ClassReference::release);
     let is_here = class.as_ref().is_some_and(|class| class.namespace == stack.namespace.as_str());
     if is_here && release.is_some_and(|release| release.same_line(from)) {
         return true;

@@ -15,17 +15,25 @@ use crate::release::{Addon, AddonKind, CLUSTER_CLASS, Dependency, Files, Limits,
 /// Charts in charts in charts: no real one has more levels.
 const MOST_LEVELS: usize = 4;
 
-/// The images of an addon, sorted. An image whose tag the chart chooses has none.
-pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Vec<String> {
-    let mut search = Search { limits: limits.clone(), images: BTreeSet::new() };
+/// What was found in an addon.
+pub(super) struct Images {
+    /// The images, sorted. An image whose tag the chart chooses has none.
+    pub(super) names: Vec<String>,
+    /// The values that could not be read, and why: what they name is not known.
+    pub(super) unread: Vec<String>,
+}
+
+/// The images of an addon.
+pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Images {
+    let mut search = Search { limits: limits.clone(), images: BTreeSet::new(), unread: Vec::new() };
     match &addon.kind {
         AddonKind::Chart(chart) => {
-            let values = values_of(files, &addon.path);
+            let values = search.values_of(files, &addon.path);
             search.chart(files, &addon.path, values, &chart.dependencies, MOST_LEVELS);
         }
         AddonKind::Manifests => written(files, &addon.path, &["image"], &mut search.images),
     }
-    search.images.into_iter().collect()
+    Images { names: search.images.into_iter().collect(), unread: search.unread }
 }
 
 /// The images of nodes, sorted: what the manifests of node images and the templates of the cluster class name or
@@ -41,6 +49,7 @@ struct Search {
     /// What is left to be unpacked.
     limits: Limits,
     images: BTreeSet<String>,
+    unread: Vec<String>,
 }
 
 impl Search {
@@ -57,14 +66,19 @@ impl Search {
         let charts = format!("{path}/charts");
         if let Some(levels) = levels.checked_sub(1) {
             for name in files.directories(&charts) {
-                let own = set_by_parent(files, &format!("{charts}/{name}"), name, &mut values, dependencies);
-                self.chart(files, &format!("{charts}/{name}"), own, &[], levels);
+                let path = format!("{charts}/{name}");
+                let own = self.set_by_parent(files, &path, name, &mut values, dependencies);
+                self.chart(files, &path, own, &[], levels);
             }
-            for (_, archive) in files.below(&charts).filter(|(name, _)| is_archive(name)) {
+            for (name, archive) in files.below(&charts).filter(|(name, _)| is_archive(name)) {
                 let Some(inner) = self.unpack(&archive.content) else { continue };
+                let before = self.unread.len();
                 for top in inner.directories("") {
-                    let own = set_by_parent(&inner, top, top, &mut values, dependencies);
+                    let own = self.set_by_parent(&inner, top, top, &mut values, dependencies);
                     self.chart(&inner, top, own, &[], levels);
+                }
+                for unread in self.unread.iter_mut().skip(before) {
+                    *unread = format!("{charts}/{name}: {unread}");
                 }
             }
         }
@@ -74,41 +88,46 @@ impl Search {
     /// The files of a vendored chart; `None` where it cannot be read, which loading the release has told of the
     /// charts that Helm would use.
     fn unpack(&mut self, archive: &[u8]) -> Option<Files> {
-        let inner = archive::unpack(archive, "", &self.limits).ok()?;
+        let Ok(inner) = archive::unpack(archive, "", &self.limits) else { return None };
         self.limits.unpacked = self.limits.unpacked.saturating_sub(inner.size());
         self.limits.entries = self.limits.entries.saturating_sub(inner.len());
         Some(inner)
+    }
+
+    /// The values of a vendored chart: its own, and over them those that the chart around it has for it.
+    fn set_by_parent(
+        &mut self,
+        files: &Files,
+        path: &str,
+        name: &str,
+        parent: &mut Map<String, Value>,
+        dependencies: &[Dependency],
+    ) -> Map<String, Value> {
+        let dependency = dependencies.iter().find(|dependency| dependency.name == name);
+        let key = dependency.and_then(|dependency| dependency.alias.as_deref()).unwrap_or(name);
+        let mut values = self.values_of(files, path);
+        if let Some(Value::Object(set)) = parent.remove(key) {
+            merge(&mut values, set);
+        }
+        values
+    }
+
+    /// The chart's `values.yaml`; empty where there is none, and where it cannot be read.
+    fn values_of(&mut self, files: &Files, path: &str) -> Map<String, Value> {
+        let path = format!("{path}/values.yaml");
+        let Some(file) = files.get(&path) else { return Map::new() };
+        let text = std::str::from_utf8(&file.content).map_err(|error| error.to_string());
+        let values = text.and_then(|text| read_values(text).map_err(|error| error.to_string()));
+        values.unwrap_or_else(|error| {
+            self.unread.push(format!("{path}: {error}"));
+            Map::new()
+        })
     }
 }
 
 /// Whether a path below `charts/` is a chart's archive.
 fn is_archive(name: &str) -> bool {
     !name.contains('/') && name.rsplit_once('.').is_some_and(|(_, ending)| ending == "tgz")
-}
-
-/// The values of a vendored chart: its own, and over them those that the chart around it has for it.
-fn set_by_parent(
-    files: &Files,
-    path: &str,
-    name: &str,
-    parent: &mut Map<String, Value>,
-    dependencies: &[Dependency],
-) -> Map<String, Value> {
-    let dependency = dependencies.iter().find(|dependency| dependency.name == name);
-    let key = dependency.and_then(|dependency| dependency.alias.as_deref()).unwrap_or(name);
-    let mut values = values_of(files, path);
-    if let Some(Value::Object(set)) = parent.remove(key) {
-        merge(&mut values, set);
-    }
-    values
-}
-
-/// The chart's `values.yaml`; empty where there is none that can be read.
-fn values_of(files: &Files, path: &str) -> Map<String, Value> {
-    let text = files.get(&format!("{path}/values.yaml")).map(|file| file.content.as_slice());
-    text.and_then(|text| std::str::from_utf8(text).ok())
-        .and_then(|text| read_values(text).ok())
-        .unwrap_or_default()
 }
 
 /// Puts values over others as Helm does: mappings are merged, null removes.
@@ -159,7 +178,11 @@ fn from_parts(image: &Map<String, Value>) -> Option<String> {
 fn written(files: &Files, directory: &str, keys: &[&str], images: &mut BTreeSet<String>) {
     for (path, file) in files.below(directory) {
         let is_yaml = path.rsplit_once('.').is_some_and(|(_, ending)| matches!(ending, "yaml" | "yml"));
-        let Some(source) = std::str::from_utf8(&file.content).ok().filter(|_| is_yaml) else { continue };
+        // What is no text names no image.
+        let Ok(source) = std::str::from_utf8(&file.content) else { continue };
+        if !is_yaml {
+            continue;
+        }
         for line in source.lines() {
             let line = line.trim_start().trim_start_matches("- ");
             let Some((key, value)) = line.split_once(':') else { continue };

@@ -6,9 +6,7 @@ use serde::Serialize;
 
 use super::images;
 use crate::cli::output::{NOTHING, properties, table};
-use crate::release::{
-    Addon, Chart, Dependency, Digest, Files, Form, Hook, Limits, Loaded, Release, Stage, Wait,
-};
+use crate::release::{Addon, Chart, Dependency, Digest, Form, Hook, Limits, Loaded, Release, Stage, Wait};
 
 /// What is in a release.
 #[derive(Debug, Serialize)]
@@ -27,6 +25,9 @@ pub(super) struct Contents {
     stages: Vec<StageContents>,
     node_images: NodeImages,
     warnings: usize,
+    /// The values in which no image could be looked for, and why.
+    #[serde(skip)]
+    unread: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -119,6 +120,12 @@ impl Contents {
     /// Gathers what is in a release.
     pub(super) fn of(loaded: &Loaded, limits: &Limits) -> Self {
         let Loaded { release, files, warnings } = loaded;
+        let mut unread = Vec::new();
+        let mut addon = |addon: &Addon| {
+            let images = images::of_addon(addon, files, limits);
+            unread.extend(images.unread);
+            AddonContents::of(addon, images.names)
+        };
         Self {
             name: release.name.to_string(),
             class_name: release.name.class_name(),
@@ -135,7 +142,7 @@ impl Contents {
                 node_image: release.components.node_image.clone(),
             },
             cluster_class: ChartContents::of(&release.cluster_class),
-            addons: release.addons.iter().map(|addon| AddonContents::of(addon, files, limits)).collect(),
+            addons: release.addons.iter().map(&mut addon).collect(),
             stages: stages(release),
             node_images: NodeImages {
                 path: release.node_images.as_ref().map(|images| images.path.clone()),
@@ -143,6 +150,7 @@ impl Contents {
                 images: images::of_nodes(files),
             },
             warnings: warnings.len(),
+            unread,
         }
     }
 
@@ -154,6 +162,11 @@ impl Contents {
     /// The number of warnings that `lint` tells.
     pub(super) fn warnings(&self) -> usize {
         self.warnings
+    }
+
+    /// The values in which no image could be looked for, and why.
+    pub(super) fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     /// For people: what there is one of, then a table of each thing that there can be many of.
@@ -311,7 +324,7 @@ impl DependencyContents {
 }
 
 impl AddonContents {
-    fn of(addon: &Addon, files: &Files, limits: &Limits) -> Self {
+    fn of(addon: &Addon, images: Vec<String>) -> Self {
         Self {
             name: addon.name.to_string(),
             path: addon.path.clone(),
@@ -321,7 +334,7 @@ impl AddonContents {
                 file: template.file.clone(),
                 fields: template.template.fields().iter().map(ToString::to_string).collect(),
             }),
-            images: images::of_addon(addon, files, limits),
+            images,
         }
     }
 }

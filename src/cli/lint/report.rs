@@ -140,8 +140,8 @@ impl Told {
 
     /// The characters of the line before the place, where the place is in the part of the line that is shown.
     fn before(&self, line: &str) -> Option<usize> {
-        let before = usize::try_from(self.column?).ok()?.checked_sub(1)?;
-        (before <= line.chars().count()).then_some(before)
+        let before = self.column?.checked_sub(1)?;
+        (0..=line.chars().count()).find(|shown| *shown as u64 == before)
     }
 }
 

@@ -2,36 +2,45 @@
 
 use kube::Error;
 
+use super::Session;
 use crate::cli::error::CliError;
 use crate::operator::client::explain;
 
-/// What it means that a kind cannot be listed, where everything else may still be read.
+/// What it means that a kind cannot be listed, where everything else may still be read: to be said after the kinds of
+/// which it is so.
 pub(super) fn about_list(kinds: &str, error: &Error) -> Option<String> {
     let Error::Api(status) = error else { return None };
     if status.is_forbidden() {
+        let said = &status.message;
         return Some(format!(
-            "{kinds} are left out: you may not list them here ({}); kubectl auth can-i --list says what you may",
-            status.message
+            "are left out: you may not list them here ({said}); kubectl auth can-i --list says what you may"
         ));
     }
-    if !matches!(status.code, 404 | 405) {
-        return None;
-    }
-    let missing = match kinds {
+    matches!(status.code, 404 | 405).then(|| not_served(kinds).to_owned())
+}
+
+/// What it means that the API server does not have these kinds: to be said after them.
+pub(super) fn not_served(kinds: &str) -> &'static str {
+    match kinds {
         "ClusterStacks" | "ClusterStackReleases" | "ClusterAddons" => {
-            "stackflux's CRDs are not installed; stackflux crds | kubectl apply --server-side -f - installs them"
+            "are unknown to the API server: stackflux's CRDs are not installed; \
+             stackflux crds | kubectl apply --server-side -f - installs them"
         }
-        "Clusters" => "Cluster API is not installed; is this the management cluster?",
-        _ => "Flux is not installed, or is older than 2.9; flux check says which version there is",
-    };
-    Some(format!("there are no {kinds}: {missing}"))
+        "Clusters" => {
+            "are unknown to the API server: Cluster API is not installed; is this the management cluster?"
+        }
+        _ => {
+            "are unknown to the API server: Flux is not installed, or is older than 2.9; \
+             flux check says which version there is"
+        }
+    }
 }
 
 /// A request that failed, with what to do about it.
-pub(in crate::cli) fn failed(error: &Error) -> CliError {
-    let said = explain(error);
+pub(super) fn failed(session: &Session, error: &Error) -> CliError {
+    let (server, said) = (&session.server, explain(error));
     let outcome = if matches!(error, Error::Api(_)) { "refuses" } else { "cannot be asked" };
-    let told = CliError::usage(format!("the API server {outcome}: {said}"));
+    let told = CliError::usage(format!("the API server {server} {outcome}: {said}"));
     match hint(error, &said.to_lowercase()) {
         Some(hint) => told.hint(hint),
         None => told,

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
-use super::flux::FluxKind;
+use super::flux::{FluxKind, FluxObject};
 use super::snapshot::{Key, Member, Snapshot, key, mirrored, not_there, ready};
 use super::tree::{addon_report, catalog};
 use super::unclaimed::unclaimed;
@@ -11,14 +11,12 @@ use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
 use crate::rollup::{ConditionStatus, Report};
 
-/// The conditions of a `ClusterAddon` in the order in which one waits for the other.
-const OF_ADDON: [ConditionType; 5] = [
-    ConditionType::ClusterAvailable,
-    ConditionType::ReleaseReady,
-    ConditionType::ValuesRendered,
-    ConditionType::Delivered,
-    ConditionType::AddonsReady,
-];
+/// The conditions of a `ClusterAddon` that everything else waits for, in their order.
+const GATES: [ConditionType; 2] = [ConditionType::ClusterAvailable, ConditionType::ReleaseReady];
+
+/// The other ones. Each is the sum over the addons, of which one may be delivered while another is held.
+const OF_ADDONS: [ConditionType; 3] =
+    [ConditionType::ValuesRendered, ConditionType::Delivered, ConditionType::AddonsReady];
 
 /// The same of a `ClusterStackRelease`.
 const OF_RELEASE: [ConditionType; 4] = [
@@ -46,17 +44,33 @@ struct Step {
     #[serde(skip)]
     depth: usize,
     what: String,
-    status: &'static str,
+    status: ConditionStatus,
     reason: String,
     message: String,
+    #[serde(skip)]
+    role: Role,
     /// What there is to say about it.
     #[serde(skip)]
     known: Option<Reason>,
 }
 
+/// What a step is to those beside it, what blocks most first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    /// All that comes after it waits for it.
+    Gate,
+    /// It goes on beside the others.
+    Part,
+    /// It says more about what it is below.
+    Detail,
+}
+
 /// What to do.
 #[derive(Clone, Debug, Serialize)]
 struct Action {
+    /// The step that it is about; none where there is one only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    about: Option<String>,
     text: String,
     /// Where the documents say more.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,9 +87,9 @@ pub(in crate::cli) fn chain(
     let mut chain = Chain::of(key, only);
     let Some(addon) = &member.addon else {
         let why = unclaimed(snapshot, key, member);
-        chain.add(0, format!("Cluster {}/{}", key.0, key.1), &why.report());
-        let reason = known(why.reason);
-        chain.action = Some(Action { text: why.action, reference: reason.map(reference) });
+        chain.add(0, Role::Part, format!("Cluster {}/{}", key.0, key.1), &why.report());
+        let reference = Reason::of(why.reason).map(reference);
+        chain.action = Some(Action { about: None, text: why.action, reference });
         return only.is_none().then_some(chain);
     };
     let status = addon.status.as_ref();
@@ -85,17 +99,16 @@ pub(in crate::cli) fn chain(
     if only.is_some() && named.is_empty() {
         return None;
     }
-    chain.cluster(snapshot, key, member, addon);
-    for addon in named {
+    chain.suspended(snapshot, key, member);
+    let conditions_are_true = chain.cluster(snapshot, key, member, addon, only);
+    for addon in &named {
         if only.is_some() || addon_report(addon).status != ConditionStatus::True {
-            chain.addon(snapshot, &key.0, addon);
+            chain.addon(usize::from(only.is_none()), snapshot, &key.0, addon);
         }
     }
-    chain.ready = if only.is_some() {
-        chain.steps.iter().all(|step| step.status == ConditionStatus::True.as_str())
-    } else {
-        let sum = ready(&addon.metadata, status.map(|status| &status.conditions));
-        sum.status == ConditionStatus::True
+    chain.ready = match only {
+        Some(_) => conditions_are_true && named.iter().all(|addon| is_true(&addon_report(addon))),
+        None => is_true(&ready(&addon.metadata, status.map(|status| &status.conditions))),
     };
     if !chain.ready {
         chain.action = Some(chain.advice());
@@ -116,39 +129,68 @@ impl Chain {
         Self { about, ready: false, steps: Vec::new(), action: None }
     }
 
-    fn add(&mut self, depth: usize, what: String, report: &Report) {
-        let (reason, message) = (report.reason.clone(), report.message.clone());
-        self.steps.push(Step {
-            depth,
-            what,
-            status: report.status.as_str(),
-            known: known(&reason),
-            reason,
-            message,
-        });
+    fn add(&mut self, depth: usize, role: Role, what: String, report: &Report) {
+        let Report { status, reason, message } = report.clone();
+        let known = Reason::of(&reason);
+        self.steps.push(Step { depth, what, status, reason, message, role, known });
     }
 
-    /// The conditions of the cluster's addons, and below the release's what that waits for.
-    fn cluster(&mut self, snapshot: &Snapshot, key: &Key, member: &Member, addon: &ClusterAddon) {
-        if addon.spec.suspend {
+    /// A step in Flux's words: what it delivers knows more about what to do.
+    fn add_flux(&mut self, depth: usize, role: Role, what: String, report: &Report) {
+        self.add(depth, role, what, report);
+        if let Some(step) = self.steps.last_mut() {
+            step.known = None;
+        }
+    }
+
+    /// What somebody has suspended. It keeps nothing from being ready that was delivered before.
+    fn suspended(&mut self, snapshot: &Snapshot, of: &Key, member: &Member) {
+        let release = member.release(of);
+        let stack = release.and_then(|(namespace, release)| snapshot.stack_of(&namespace, &release));
+        let stack = stack.filter(|stack| stack.spec.suspend).map(|stack| key(&stack.metadata));
+        let addon = member.addon.as_ref().filter(|addon| addon.spec.suspend);
+        let suspended = [
+            stack.map(|(namespace, name)| format!("ClusterStack {namespace}/{name}")),
+            addon.map(|_| "ClusterAddon".to_owned()),
+        ];
+        for what in suspended.into_iter().flatten() {
             let text = "stackflux changes nothing in this cluster until it is resumed";
             let report = Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), text);
-            self.add(0, "ClusterAddon spec.suspend".to_owned(), &report);
+            self.add(0, Role::Part, format!("{what} spec.suspend"), &report);
         }
+    }
+
+    /// The conditions of the cluster's addons, and below the release's what that waits for; where one addon is named only
+    /// those that concern it. Whether all of them are true.
+    fn cluster(
+        &mut self,
+        snapshot: &Snapshot,
+        key: &Key,
+        member: &Member,
+        addon: &ClusterAddon,
+        only: Option<&str>,
+    ) -> bool {
         let conditions = addon.status.as_ref().map(|status| &status.conditions);
-        for kind in OF_ADDON {
+        let mut all_true = true;
+        for kind in GATES.into_iter().chain(OF_ADDONS) {
             let report = mirrored(&addon.metadata, conditions, kind);
-            self.add(0, kind.to_string(), &report);
-            if kind == ConditionType::ReleaseReady && report.status != ConditionStatus::True {
+            let role = if GATES.contains(&kind) { Role::Gate } else { Role::Part };
+            if role == Role::Part && only.is_some_and(|name| !is_about(kind, &report, name)) {
+                continue;
+            }
+            all_true &= is_true(&report);
+            self.add(0, role, kind.to_string(), &report);
+            if kind == ConditionType::ReleaseReady && !is_true(&report) {
                 self.release(snapshot, key, member);
             }
         }
+        all_true
     }
 
     fn release(&mut self, snapshot: &Snapshot, key: &Key, member: &Member) {
         let Some((namespace, name)) = member.release(key) else { return };
         let Some(release) = snapshot.release(&namespace, &name) else {
-            self.add(1, format!("ClusterStackRelease {namespace}/{name}"), &not_there());
+            self.add(1, Role::Part, format!("ClusterStackRelease {namespace}/{name}"), &not_there());
             if let Some((namespace, name)) = snapshot.stack_of(&namespace, &name).and_then(catalog) {
                 self.flux(2, snapshot, FluxKind::GitRepository, &namespace, &name);
             }
@@ -158,7 +200,7 @@ impl Chain {
         for object in release.status.iter().flat_map(|status| &status.objects) {
             let Some(kind) = FluxKind::of(&object.kind) else { continue };
             let found = snapshot.flux(kind, &object.namespace, &object.name);
-            if found.is_none_or(|found| found.report().status != ConditionStatus::True) {
+            if found.is_none_or(|found| !is_true(&found.report())) {
                 self.flux(2, snapshot, kind, &object.namespace, &object.name);
             }
         }
@@ -171,21 +213,22 @@ impl Chain {
             has(conditions, kind).then(|| mirrored(&release.metadata, conditions, kind))
         };
         for (kind, report) in OF_RELEASE.iter().filter_map(|kind| Some((kind, said(*kind)?))) {
-            if report.status != ConditionStatus::True {
-                self.add(1, format!("ClusterStackRelease {namespace}/{name} {kind}"), &report);
+            if !is_true(&report) {
+                let what = format!("ClusterStackRelease {namespace}/{name} {kind}");
+                self.add(1, Role::Part, what, &report);
             }
         }
     }
 
-    fn addon(&mut self, snapshot: &Snapshot, namespace: &str, addon: &AddonStatus) {
-        self.add(1, format!("addon {}", addon.name), &addon_report(addon));
+    fn addon(&mut self, depth: usize, snapshot: &Snapshot, namespace: &str, addon: &AddonStatus) {
+        self.add(depth, Role::Part, format!("addon {}", addon.name), &addon_report(addon));
         // Flux's own reason says more, ours says what to do.
         if let Some(step) = self.steps.last_mut() {
-            step.known = step.known.or(addon.phase.as_deref().and_then(known));
+            step.known = step.known.or(addon.phase.as_deref().and_then(Reason::of));
         }
         let Some(object) = &addon.object else { return };
         if let Some(kind) = FluxKind::of(&object.kind) {
-            self.flux(2, snapshot, kind, namespace, &object.name);
+            self.flux(depth + 1, snapshot, kind, namespace, &object.name);
         }
     }
 
@@ -193,29 +236,48 @@ impl Chain {
     fn flux(&mut self, depth: usize, snapshot: &Snapshot, kind: FluxKind, namespace: &str, name: &str) {
         let what = format!("{} {namespace}/{name}", kind.as_str());
         let Some(object) = snapshot.flux(kind, namespace, name) else {
-            return self.add(depth, what, &snapshot.absent(kind, namespace));
+            return self.add_flux(depth, Role::Part, what, &snapshot.absent(kind, namespace));
         };
         let report = object.report();
-        self.add(depth, what.clone(), &report);
-        if report.status != ConditionStatus::True {
+        self.add_flux(depth, Role::Part, what.clone(), &report);
+        if !is_true(&report) {
             for (condition, cause) in object.causes() {
                 if cause.message != report.message {
-                    self.add(depth + 1, format!("{what} {condition}"), &cause);
+                    self.add_flux(depth + 1, Role::Detail, format!("{what} {condition}"), &cause);
                 }
             }
         }
-        if let Some((kind, namespace, name)) = object.source() {
-            self.flux(depth + 1, snapshot, kind, &namespace, &name);
+        let Some((kind, namespace, name)) = object.source() else { return };
+        let source = self.steps.len();
+        self.flux(depth + 1, snapshot, kind, &namespace, &name);
+        let report = snapshot.flux(kind, &namespace, &name).map(FluxObject::report);
+        if let (Some(step), Some(report)) = (self.steps.get_mut(source), report) {
+            let failed = report.status == ConditionStatus::False;
+            step.known = Reason::of(&report.reason).or(failed.then_some(Reason::Failed));
         }
     }
 
-    /// What to do about the first thing that is not as it should be and about which there is something to say.
+    /// The steps from the condition that blocks down to where it begins.
+    fn blocking(&self) -> Vec<&Step> {
+        let (mut path, mut steps) = (Vec::new(), self.steps.as_slice());
+        while let Some((step, below)) = worst(steps) {
+            path.push(step);
+            steps = below;
+        }
+        path
+    }
+
+    /// What to do about the last step of what blocks about which there is something to say.
     fn advice(&self) -> Action {
-        let wrong = self.steps.iter().filter(|step| step.status != ConditionStatus::True.as_str());
+        let path = self.blocking();
         // Of several the sum says only that they are several.
-        let mut reasons = wrong.filter_map(|step| step.known).filter(|reason| *reason != Reason::Several);
-        let reason = reasons.next().unwrap_or(Reason::Failed);
-        Action { text: reason.action().to_owned(), reference: Some(reference(reason)) }
+        let says = |step: &&Step| Some((step.what.clone(), step.known.filter(|it| *it != Reason::Several)?));
+        let last = || path.last().map(|step| step.what.clone());
+        let (about, reason) = match path.iter().rev().find_map(says) {
+            Some((what, reason)) => (Some(what), reason),
+            None => (last(), Reason::Failed),
+        };
+        Action { about, text: reason.action().to_owned(), reference: Some(reference(reason)) }
     }
 
     /// The chain in sentences.
@@ -225,9 +287,10 @@ impl Chain {
         for step in &self.steps {
             text.push_str(&step.text());
         }
-        if let Some(Action { text: action, reference }) = &self.action {
+        if let Some(Action { about, text: action, reference }) = &self.action {
+            let about = about.as_ref().map(|about| format!(" about {about}")).unwrap_or_default();
             let reference = reference.as_ref().map(|reference| format!(" ({reference})")).unwrap_or_default();
-            text.extend(["\nWhat to do: ", action.as_str(), reference.as_str(), "\n"]);
+            text.extend(["\nWhat to do", &about, ": ", action, &reference, "\n"]);
         }
         text
     }
@@ -240,9 +303,9 @@ impl Chain {
 impl Step {
     fn text(&self) -> String {
         let (glyph, is) = match self.status {
-            "True" => ('✔', "is true"),
-            "False" => ('✗', "is false"),
-            _ => ('◎', "is not known yet"),
+            ConditionStatus::True => ('✔', "is true"),
+            ConditionStatus::False => ('✗', "is false"),
+            ConditionStatus::Unknown => ('◎', "is not known yet"),
         };
         let Self { depth, what, reason, message, .. } = self;
         let colon = if message.is_empty() { "" } else { ": " };
@@ -257,9 +320,35 @@ fn has(conditions: Option<&Vec<Condition>>, kind: ConditionType) -> bool {
     conditions.into_iter().flatten().any(|condition| condition.type_ == kind.as_str())
 }
 
-/// The reason that a word is, where it is ours.
-fn known(word: &str) -> Option<Reason> {
-    Reason::ALL.iter().copied().find(|reason| reason.as_str() == word)
+/// Of steps side by side the one that blocks, and the steps below it: the first that the others wait for, else what is
+/// not as it should be before what is not known, and of two alike the first.
+fn worst(steps: &[Step]) -> Option<(&Step, &[Step])> {
+    let mut found: Option<(&Step, &[Step])> = None;
+    let mut left = steps;
+    while let Some((step, after)) = left.split_first() {
+        let is_below = |other: &&Step| other.depth > step.depth;
+        let (below, beside) = after.split_at(after.iter().take_while(is_below).count());
+        left = beside;
+        let blocks_more = |other: &Step| match (step.role, other.role) {
+            (Role::Gate, Role::Gate) => false,
+            _ => (step.role, step.status) < (other.role, other.status),
+        };
+        if step.status != ConditionStatus::True && found.is_none_or(|(other, _)| blocks_more(other)) {
+            found = Some((step, below));
+        }
+    }
+    found
+}
+
+fn is_true(report: &Report) -> bool {
+    report.status == ConditionStatus::True
+}
+
+/// Whether a condition that sums up addons is about this one: it is not true, and has the addon's name before a part of
+/// its message (`rollup::summary`). That the addon is not ready is told by the addon itself.
+fn is_about(kind: ConditionType, report: &Report, addon: &str) -> bool {
+    let is_its = |part: &str| part.strip_prefix(addon).is_some_and(|rest| rest.starts_with(": "));
+    kind != ConditionType::AddonsReady && !is_true(report) && report.message.split("; ").any(is_its)
 }
 
 /// Where the reference of reasons has this one.

@@ -33,10 +33,11 @@ pub(in crate::cli) struct Line {
 pub(in crate::cli) async fn read(session: &Session, scope: &Scope) -> Result<Vec<Event>, CliError> {
     let scope = Scope { selector: None, ..scope.clone() };
     let events = list(&session.client, &Listed::new("", "v1", "events"), &scope).await;
-    events.map_err(|error| advice::failed(&error))
+    events.map_err(|error| advice::failed(session, &error))
 }
 
-/// The events that are about something of ours, the newest last; only about one cluster where one is named.
+/// The events that are about something of ours, the newest last; only about one cluster where one is named, and only
+/// about those that were selected where some were.
 pub(in crate::cli) fn select(events: &[Event], snapshot: &Snapshot, cluster: Option<&str>) -> Vec<Line> {
     let ours = Ours::of(snapshot, cluster);
     let mut lines: Vec<Line> = events.iter().filter(|event| ours.has(event)).map(Line::of).collect();
@@ -44,8 +45,11 @@ pub(in crate::cli) fn select(events: &[Event], snapshot: &Snapshot, cluster: Opt
     lines
 }
 
-/// The events as a table.
+/// The events as a table; empty where there is none.
 pub(in crate::cli) fn text(lines: &[Line], now: Timestamp) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
     let rows = lines.iter().map(|line| {
         let times = if line.count > 1 { format!(" (x{})", line.count) } else { String::new() };
         [
@@ -87,18 +91,22 @@ fn seen(event: &Event) -> Option<Timestamp> {
 /// The objects whose events are shown.
 struct Ours {
     flux: BTreeSet<(FluxKind, Key)>,
-    /// Of the cluster that was named: its name, and the namespaces in which there is one.
+    /// The clusters that were named or selected; none where all are meant.
     clusters: Option<BTreeSet<Key>>,
 }
 
 impl Ours {
     fn of(snapshot: &Snapshot, cluster: Option<&str>) -> Self {
-        let clusters =
-            cluster.map(|name| snapshot.members.keys().filter(|key| key.1 == name).cloned().collect());
-        let flux = snapshot.flux.iter().filter(|(_, object)| {
+        let meant = || snapshot.members.keys().filter(|key| cluster.is_none_or(|name| key.1 == name));
+        let clusters: Option<BTreeSet<Key>> =
+            (cluster.is_some() || snapshot.selected).then(|| meant().cloned().collect());
+        let is_meant = |namespace: &str, name: Option<&str>| {
+            let key = name.map(|name| (namespace.to_owned(), name.to_owned()));
+            clusters.as_ref().is_none_or(|clusters| key.is_some_and(|key| clusters.contains(&key)))
+        };
+        let flux = snapshot.flux.iter().filter(|((_, (namespace, _)), object)| {
             let label = |name: &str| object.metadata.labels.as_ref()?.get(name).map(String::as_str);
-            label(MANAGED_BY) == Some(FIELD_MANAGER)
-                && cluster.is_none_or(|cluster| label(api::labels::CLUSTER_NAME) == Some(cluster))
+            label(MANAGED_BY) == Some(FIELD_MANAGER) && is_meant(namespace, label(api::labels::CLUSTER_NAME))
         });
         let flux = flux.map(|((kind, _), object)| (*kind, key(&object.metadata))).collect();
         Self { flux, clusters }

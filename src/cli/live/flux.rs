@@ -94,6 +94,16 @@ impl FluxKind {
         self.names().2
     }
 
+    /// Several of the kind.
+    pub(super) fn many(self) -> &'static str {
+        match self {
+            Self::HelmRelease => "HelmReleases",
+            Self::Kustomization => "Kustomizations",
+            Self::GitRepository => "GitRepositories",
+            Self::HelmChart => "HelmCharts",
+        }
+    }
+
     pub(super) fn of(kind: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == kind)
     }

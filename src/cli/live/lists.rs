@@ -1,4 +1,4 @@
-//! Whole lists of a kind, in pages.
+//! Whole lists, in pages: of one kind, and of all kinds that the live commands look at.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, ListMeta};
 use kube::api::ListParams;
@@ -6,8 +6,12 @@ use kube::core::Request;
 use kube::{Client, Error};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::Scope;
+use super::flux::FluxKind;
+use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::foreign::capi;
 
 /// How many objects a page has. As kubectl asks for.
 const PAGE: u32 = 500;
@@ -44,6 +48,54 @@ impl Listed {
     }
 }
 
+/// What the API server answered about each kind. Flux's objects are read as far as `F` has them.
+pub(super) struct Everything<F> {
+    pub(super) stacks: Result<Vec<ClusterStack>, Error>,
+    pub(super) releases: Result<Vec<ClusterStackRelease>, Error>,
+    pub(super) addons: Result<Vec<ClusterAddon>, Error>,
+    pub(super) clusters: Result<Vec<Value>, Error>,
+    pub(super) flux: [(FluxKind, Result<Vec<F>, Error>); 4],
+}
+
+/// Lists every kind once, all at the same time, however many clusters there are.
+///
+/// `ClusterStacks`, releases and sources are read in all namespaces: they are few, and the clusters of a namespace
+/// depend on those of others.
+pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Scope) -> Everything<F> {
+    let ours = |plural| Listed::new(api::GROUP, api::VERSION, plural);
+    let (stacks, releases) = (ours("clusterstacks"), ours("clusterstackreleases"));
+    let addons = ours("clusteraddons");
+    let flux = |kind: FluxKind| {
+        let (group, version, _, plural) = kind.names();
+        Listed::new(group, version, plural)
+    };
+    let [helm, kustomize, git, charts] = FluxKind::ALL.map(flux);
+    let (inside, namespace) = (Scope { selector: None, ..scope.clone() }, scope.namespace.as_deref());
+    let (stacks, releases, addons, clusters, helm, kustomize, git, charts) = tokio::join!(
+        list_wide(client, &stacks, namespace),
+        list_wide(client, &releases, namespace),
+        list(client, &addons, &inside),
+        clusters(client, scope),
+        list(client, &helm, &inside),
+        list(client, &kustomize, &inside),
+        list_wide(client, &git, namespace),
+        list_wide(client, &charts, namespace),
+    );
+    let flux = [
+        (FluxKind::HelmRelease, helm),
+        (FluxKind::Kustomization, kustomize),
+        (FluxKind::GitRepository, git),
+        (FluxKind::HelmChart, charts),
+    ];
+    Everything { stacks, releases, addons, clusters, flux }
+}
+
+/// The Clusters, in the version that Cluster API prefers here.
+async fn clusters(client: &Client, scope: &Scope) -> Result<Vec<Value>, Error> {
+    let version = preferred_version(client, capi::GROUP).await?;
+    list(client, &Listed::new(capi::GROUP, &version, "clusters"), scope).await
+}
+
 /// All objects of a kind.
 pub(super) async fn list<T: DeserializeOwned>(
     client: &Client,
@@ -66,7 +118,7 @@ pub(super) async fn list<T: DeserializeOwned>(
 }
 
 /// All objects of a kind in all namespaces; in the one that was asked for, where only that is allowed.
-pub(super) async fn list_wide<T: DeserializeOwned>(
+async fn list_wide<T: DeserializeOwned>(
     client: &Client,
     kind: &Listed,
     namespace: Option<&str>,
@@ -81,7 +133,7 @@ pub(super) async fn list_wide<T: DeserializeOwned>(
 }
 
 /// The version in which the API server prefers to serve a group.
-pub(super) async fn preferred_version(client: &Client, group: &str) -> Result<String, Error> {
+async fn preferred_version(client: &Client, group: &str) -> Result<String, Error> {
     let request = Request::new("/apis").get(group, &kube::api::GetParams::default());
     let group: APIGroup = client.request(request.map_err(Error::BuildRequest)?).await?;
     let first = group.versions.into_iter().next();

@@ -30,6 +30,8 @@ struct Row {
     ready: &'static str,
     reason: String,
     message: String,
+    /// Whether somebody keeps the operator from writing anything for it.
+    suspended: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     created: Option<Timestamp>,
 }
@@ -68,7 +70,7 @@ pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
         let status = stack.status.as_ref();
         let report = ready(&stack.metadata, status.map(|status| &status.conditions));
         StackRow {
-            row: Row::new(key, created(&stack.metadata), report),
+            row: Row { suspended: stack.spec.suspend, ..Row::new(key, created(&stack.metadata), report) },
             latest: status.and_then(|status| status.latest_release.clone()),
             usable: status.and_then(|status| status.usable_versions.clone()),
         }
@@ -107,7 +109,10 @@ fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
     let addons = status.map(|status| status.addons.as_slice()).unwrap_or_default();
     let is_ready = |report: &Report| report.status == ConditionStatus::True;
     ClusterRow {
-        row: Row::new(key, member.created, cluster_report(snapshot, key, member)),
+        row: Row {
+            suspended: member.addon.as_ref().is_some_and(|addon| addon.spec.suspend),
+            ..Row::new(key, member.created, cluster_report(snapshot, key, member))
+        },
         release: member.release(key).map(|(_, release)| release.to_string()),
         addons_ready: addons.iter().map(addon_report).filter(is_ready).count(),
         addons: addons.len(),
@@ -117,12 +122,14 @@ fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
 impl Row {
     fn new((namespace, name): &Key, created: Option<Timestamp>, report: Report) -> Self {
         let (ready, reason, message) = (report.status.as_str(), report.reason, report.message);
-        Self { namespace: namespace.clone(), name: name.clone(), ready, reason, message, created }
+        let (namespace, name) = (namespace.clone(), name.clone());
+        Self { namespace, name, ready, reason, message, suspended: false, created }
     }
 
-    /// The message; the reason where there is none.
+    /// The message; the reason where there is none. Before it whether it is suspended.
     fn status(&self) -> String {
-        if self.message.is_empty() { self.reason.clone() } else { self.message.clone() }
+        let told = if self.message.is_empty() { &self.reason } else { &self.message };
+        if self.suspended { format!("suspended; {told}") } else { told.clone() }
     }
 }
 

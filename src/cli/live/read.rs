@@ -2,106 +2,81 @@
 
 use std::time::Duration;
 
-use kube::{Client, Error};
-use serde_json::Value;
+use kube::Error;
 use tokio::time::timeout;
 
-use super::flux::{FluxKind, FluxObject};
-use super::lists::{Listed, list, list_wide, preferred_version};
+use super::lists::everything;
 use super::snapshot::{Lists, Snapshot};
 use super::{Scope, Session, advice};
-use crate::api;
 use crate::cli::error::CliError;
-use crate::foreign::capi;
 
 /// How long reading may take in all.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Reads everything in scope. What could not be read and does not make the rest useless is told in the notices.
-///
-/// `ClusterStacks`, releases and sources are read in all namespaces: they are few, and the clusters of a namespace
-/// depend on those of others.
 pub(in crate::cli) async fn read(
     session: &Session,
     scope: &Scope,
 ) -> Result<(Snapshot, Vec<String>), CliError> {
-    let (lists, notices) = within_patience(Box::pin(lists(&session.client, scope))).await?;
+    let (lists, notices) = within_patience(session, Box::pin(lists(session, scope))).await?;
     Ok((Snapshot::new(lists, scope.namespace.clone(), jiff::Timestamp::now()), notices))
 }
 
 /// Ends what takes too long.
 pub(super) async fn within_patience<T>(
+    session: &Session,
     reading: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
     timeout(PATIENCE, reading).await.map_err(|_| {
-        CliError::usage(format!("the API server has not answered for {} seconds", PATIENCE.as_secs()))
+        let (server, seconds) = (&session.server, PATIENCE.as_secs());
+        CliError::usage(format!("the API server {server} has not answered for {seconds} seconds"))
             .hint("kubectl get --raw='/readyz?verbose' says how it is")
     })?
 }
 
-async fn lists(client: &Client, scope: &Scope) -> Result<(Lists, Vec<String>), CliError> {
-    let namespace = scope.namespace.as_deref();
-    let ours = |plural| Listed::new(api::GROUP, api::VERSION, plural);
-    let inside = Scope { selector: None, ..scope.clone() };
-    let (stacks, releases) = (ours("clusterstacks"), ours("clusterstackreleases"));
-    let addons = ours("clusteraddons");
-    let [helm, kustomize, git, charts] = FluxKind::ALL.map(listed);
-    let (stacks, releases, addons, clusters, helm, kustomize, git, charts) = tokio::join!(
-        list_wide(client, &stacks, namespace),
-        list_wide(client, &releases, namespace),
-        list(client, &addons, &inside),
-        clusters(client, scope),
-        list::<FluxObject>(client, &helm, &inside),
-        list(client, &kustomize, &inside),
-        list_wide(client, &git, namespace),
-        list_wide(client, &charts, namespace),
+async fn lists(session: &Session, scope: &Scope) -> Result<(Lists, Vec<String>), CliError> {
+    let found = everything(&session.client, scope).await;
+    let mut unread = Unread { session, why: Vec::new() };
+    let mut flux = Vec::new();
+    let (stacks, releases) = (
+        unread.take("ClusterStacks", found.stacks)?.unwrap_or_default(),
+        unread.take("ClusterStackReleases", found.releases)?.unwrap_or_default(),
     );
-    let mut notices = Notices::default();
-    let lists = Lists {
-        stacks: notices.take("ClusterStacks", stacks)?,
-        releases: notices.take("ClusterStackReleases", releases)?,
-        addons: notices.take("ClusterAddons", addons)?,
-        clusters: notices.take("Clusters", clusters)?,
-        flux: vec![
-            (FluxKind::HelmRelease, notices.keep("HelmReleases", helm)?),
-            (FluxKind::Kustomization, notices.keep("Kustomizations", kustomize)?),
-            (FluxKind::GitRepository, notices.keep("GitRepositories", git)?),
-            (FluxKind::HelmChart, notices.keep("HelmCharts", charts)?),
-        ],
-        selected: scope.selector.is_some(),
-    };
-    Ok((lists, notices.0))
+    let addons = unread.take("ClusterAddons", found.addons)?.unwrap_or_default();
+    let clusters = unread.take("Clusters", found.clusters)?.unwrap_or_default();
+    for (kind, objects) in found.flux {
+        flux.push((kind, unread.take(kind.many(), objects)?));
+    }
+    let lists = Lists { stacks, releases, addons, clusters, flux, selected: scope.selector.is_some() };
+    Ok((lists, unread.notices()))
 }
 
-/// The Clusters, in the version that Cluster API prefers here.
-async fn clusters(client: &Client, scope: &Scope) -> Result<Vec<Value>, Error> {
-    let version = preferred_version(client, capi::GROUP).await?;
-    list(client, &Listed::new(capi::GROUP, &version, "clusters"), scope).await
+/// The kinds that are missing in a snapshot, by why they are.
+struct Unread<'a> {
+    session: &'a Session,
+    why: Vec<(String, Vec<&'static str>)>,
 }
 
-fn listed(kind: FluxKind) -> Listed {
-    let (group, version, _, plural) = kind.names();
-    Listed::new(group, version, plural)
-}
-
-/// What is missing in a snapshot, and why.
-#[derive(Default)]
-struct Notices(Vec<String>);
-
-impl Notices {
-    /// The list; none, and a notice, where this kind alone cannot be read.
-    fn keep<T>(&mut self, kind: &str, list: Result<Vec<T>, Error>) -> Result<Option<Vec<T>>, CliError> {
+impl Unread<'_> {
+    /// The list; `None` where this kind alone cannot be read.
+    fn take<T>(
+        &mut self,
+        kinds: &'static str,
+        list: Result<Vec<T>, Error>,
+    ) -> Result<Option<Vec<T>>, CliError> {
         let error = match list {
             Ok(list) => return Ok(Some(list)),
             Err(error) => error,
         };
-        let notice = advice::about_list(kind, &error).ok_or_else(|| advice::failed(&error))?;
-        self.0.push(notice);
+        let why = advice::about_list(kinds, &error).ok_or_else(|| advice::failed(self.session, &error))?;
+        match self.why.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, all)) => all.push(kinds),
+            None => self.why.push((why, vec![kinds])),
+        }
         Ok(None)
     }
 
-    /// As `keep`, with an empty list for none.
-    fn take<T>(&mut self, kind: &str, list: Result<Vec<T>, Error>) -> Result<Vec<T>, CliError> {
-        Ok(self.keep(kind, list)?.unwrap_or_default())
+    fn notices(self) -> Vec<String> {
+        self.why.into_iter().map(|(why, kinds)| format!("{} {why}", kinds.join(", "))).collect()
     }
 }

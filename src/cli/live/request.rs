@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
@@ -22,26 +23,35 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// One object that the operator reconciles.
 pub(in crate::cli) struct Target {
+    session: Session,
     api: Api<DynamicObject>,
     name: String,
     /// As it is told: kind, namespace and name.
     pub(in crate::cli) label: String,
+    /// The kind in the plural.
+    kinds: &'static str,
+    /// What to do where it is not there.
+    missing: String,
 }
 
 impl Target {
     /// The object behind what was named: of a Cluster its `ClusterAddon`.
     pub(in crate::cli) fn new(session: &Session, kind: Named, name: &str) -> Result<Self, CliError> {
-        let (resource, name) = match kind {
-            Named::Clusterstack => (ApiResource::erase::<ClusterStack>(&()), name.to_owned()),
-            Named::Release => (ApiResource::erase::<ClusterStackRelease>(&()), name.to_owned()),
-            Named::Cluster => {
-                let name = ObjectName::bounded(&format!("cluster-addon-{name}"))?.to_string();
-                (ApiResource::erase::<ClusterAddon>(&()), name)
-            }
+        let namespace = &session.namespace;
+        let (resource, kinds) = match kind {
+            Named::Clusterstack => (ApiResource::erase::<ClusterStack>(&()), "ClusterStacks"),
+            Named::Release => (ApiResource::erase::<ClusterStackRelease>(&()), "ClusterStackReleases"),
+            Named::Cluster => (ApiResource::erase::<ClusterAddon>(&()), "ClusterAddons"),
         };
-        let label = format!("{} {}/{name}", resource.kind, session.namespace);
-        let api = Api::namespaced_with(session.client.clone(), &session.namespace, &resource);
-        Ok(Self { api, name, label })
+        let (name, missing) = if kind == Named::Cluster {
+            let addon = ObjectName::bounded(&format!("cluster-addon-{name}"))?.to_string();
+            (addon, format!("stackflux why {name} -n {namespace} says why Cluster {name} has none"))
+        } else {
+            (name.to_owned(), "stackflux status --all-namespaces shows which there are".to_owned())
+        };
+        let label = format!("{} {namespace}/{name}", resource.kind);
+        let api = Api::namespaced_with(session.client.clone(), namespace, &resource);
+        Ok(Self { session: session.clone(), api, name, label, kinds, missing })
     }
 
     /// Reads it.
@@ -68,8 +78,10 @@ impl Target {
             object = self.get().await?;
         }
         let conditions = object.data.pointer("/status/conditions").cloned().unwrap_or(Value::Null);
-        let conditions = serde_json::from_value(conditions).unwrap_or_default();
-        Ok(ready(&object.metadata, Some(&conditions)))
+        let conditions: Option<Vec<Condition>> = serde_json::from_value(conditions).map_err(|error| {
+            CliError::usage(format!("{}: status.conditions cannot be read: {error}", self.label))
+        })?;
+        Ok(ready(&object.metadata, conditions.as_ref()))
     }
 
     async fn patch(&self, patch: &Value) -> Result<DynamicObject, CliError> {
@@ -83,15 +95,21 @@ impl Target {
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, CliError> {
         let answer = timeout(PATIENCE, request).await;
-        let answer = answer.map_err(|_| CliError::usage(format!("{}: no answer", self.label)))?;
+        let answer = answer.map_err(|_| {
+            let (server, seconds) = (&self.session.server, PATIENCE.as_secs());
+            CliError::usage(format!(
+                "{}: the API server {server} has not answered for {seconds} seconds",
+                self.label
+            ))
+        })?;
         answer.map_err(|error| match &error {
             kube::Error::Api(status) if status.is_not_found() => {
-                CliError::usage(format!("{} is not there", self.label)).hint(
-                    "stackflux status --all-namespaces shows what there is, stackflux why <cluster> why a Cluster has \
-                     no ClusterAddon",
-                )
+                CliError::usage(format!("there is no {}", self.label)).hint(&self.missing)
             }
-            _ => advice::failed(&error),
+            kube::Error::Api(status) if status.code == 404 => {
+                CliError::usage(format!("{} {}", self.kinds, advice::not_served(self.kinds)))
+            }
+            _ => advice::failed(&self.session, &error),
         })
     }
 }

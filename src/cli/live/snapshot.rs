@@ -26,6 +26,8 @@ pub(in crate::cli) struct Snapshot {
     /// By namespace and name of the Cluster.
     pub(super) members: BTreeMap<Key, Member>,
     pub(super) flux: BTreeMap<(FluxKind, Key), FluxObject>,
+    /// Whether only some Clusters were asked for, by their labels.
+    pub(super) selected: bool,
     /// The kinds that could not be read: of an object of theirs it is not known whether it is there.
     unread: BTreeSet<FluxKind>,
 }
@@ -54,7 +56,8 @@ pub(super) struct Lists {
 
 impl Snapshot {
     pub(super) fn new(lists: Lists, namespace: Option<String>, now: Timestamp) -> Self {
-        let members = members(lists.clusters, lists.addons, lists.selected);
+        let selected = lists.selected;
+        let members = members(lists.clusters, lists.addons, selected);
         let unread = lists.flux.iter().filter(|(_, objects)| objects.is_none()).map(|(kind, _)| *kind);
         let unread = unread.collect();
         let flux = lists.flux.into_iter().flat_map(|(kind, objects)| {
@@ -67,6 +70,7 @@ impl Snapshot {
             releases: lists.releases.into_iter().map(|release| (key(&release.metadata), release)).collect(),
             members,
             flux: flux.collect(),
+            selected,
             unread,
         }
     }
@@ -74,6 +78,17 @@ impl Snapshot {
     /// When it was read.
     pub(in crate::cli) fn now(&self) -> Timestamp {
         self.now
+    }
+
+    /// Where was looked: ` in namespace …`; empty for all of them.
+    pub(in crate::cli) fn place(&self) -> String {
+        self.namespace.as_ref().map(|name| format!(" in namespace {name}")).unwrap_or_default()
+    }
+
+    /// What is said where there is nothing to show.
+    pub(in crate::cli) fn nothing(&self) -> String {
+        let elsewhere = if self.namespace.is_some() { "; --all-namespaces looks everywhere" } else { "" };
+        format!("there is no ClusterStack and no cluster of one{}{elsewhere}", self.place())
     }
 
     /// Whether the objects of this namespace are asked for.
@@ -103,6 +118,11 @@ impl Snapshot {
         self.members.get_key_value(&(namespace.to_owned(), name.to_owned()))
     }
 
+    /// Whether there is a Cluster of this name, in any namespace.
+    pub(in crate::cli) fn has(&self, name: &str) -> bool {
+        self.members.keys().any(|key| key.1 == name)
+    }
+
     /// The `ClusterStack` that a release in this namespace is of.
     pub(super) fn stack_of(&self, namespace: &str, release: &ReleaseName) -> Option<&ClusterStack> {
         let mut stacks = self.stacks.iter();
@@ -125,14 +145,13 @@ fn members(clusters: Vec<Value>, addons: Vec<ClusterAddon>, selected: bool) -> B
     let mut members: BTreeMap<Key, Member> = BTreeMap::new();
     for object in clusters {
         let created = text(&object, &["metadata", "creationTimestamp"]).parse().ok();
-        // The API server has checked what could be wrong with it.
+        // The API server refuses what could be wrong with it: another kind, or a name that is none.
         let Ok(cluster) = Cluster::new(object) else { continue };
         let key = (cluster.namespace().to_string(), cluster.name().to_string());
         members.insert(key, Member { cluster: Some(cluster), created, addon: None });
     }
     for addon in addons {
-        let of = addon.spec.cluster_ref.name.clone().unwrap_or_default();
-        let key = (addon.metadata.namespace.clone().unwrap_or_default(), of);
+        let key = cluster_of(&addon);
         if selected {
             members.entry(key).and_modify(|member| member.addon = Some(addon));
         } else {
@@ -147,10 +166,13 @@ impl Member {
     pub(super) fn release(&self, key: &Key) -> Option<(String, ReleaseName)> {
         if let Some(cluster) = &self.cluster {
             let class = cluster.class()?;
-            return Some((class.namespace, ReleaseName::from_class_name(&class.name).ok()?));
+            let release = class.release()?;
+            return Some((class.namespace, release));
         }
+        // The operator wrote it. What is no name of a release is none of a ClusterStack's either.
         let desired = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?.desired.as_ref()?;
-        Some((key.0.clone(), desired.parse().ok()?))
+        let release: Result<ReleaseName, _> = desired.parse();
+        release.ok().map(|release| (key.0.clone(), release))
     }
 }
 
@@ -167,6 +189,12 @@ pub(super) fn claims(stack: &ClusterStack, release: &ReleaseName) -> bool {
         && spec.name == release.stack()
         && spec.kubernetes_version == format!("{major}.{minor}")
         && spec.channel == release.version().channel()
+}
+
+/// Namespace and name of the Cluster that a `ClusterAddon` is of.
+pub(super) fn cluster_of(addon: &ClusterAddon) -> Key {
+    let name = addon.spec.cluster_ref.name.clone();
+    (addon.metadata.namespace.clone().unwrap_or_default(), name.unwrap_or_default())
 }
 
 pub(super) fn key(metadata: &ObjectMeta) -> Key {

@@ -13,7 +13,7 @@ use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterStack, Reason};
 use crate::cli::output::{NOTHING, table};
 use crate::names::ReleaseName;
-use crate::rollup::{ConditionStatus, Report};
+use crate::rollup::{ConditionStatus, Report, status_of};
 
 /// One object, and what depends on it or was made of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -82,8 +82,11 @@ pub(in crate::cli) fn all_ready(nodes: &[Node]) -> bool {
     !nodes.is_empty() && nodes.iter().all(is_ready)
 }
 
-/// The tree as text.
+/// The tree as text; empty where there is nothing.
 pub(in crate::cli) fn text(nodes: &[Node], now: Timestamp) -> String {
+    if nodes.is_empty() {
+        return String::new();
+    }
     let mut rows = Vec::new();
     for node in nodes {
         node.rows("", "", now, &mut rows);
@@ -186,21 +189,10 @@ fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus) -> Node
 /// What the operator says of an addon.
 pub(super) fn addon_report(addon: &AddonStatus) -> Report {
     let Some(phase) = addon.phase.as_deref() else { return Report::not_yet_reported() };
-    let is = |reasons: &[Reason]| reasons.iter().any(|reason| reason.as_str() == phase);
-    let status = if is(&[Reason::Applied, Reason::Drifted, Reason::Fetched]) {
-        ConditionStatus::True
-    } else if is(&[
-        Reason::Failed,
-        Reason::Retrying,
-        Reason::RolledBack,
-        Reason::Foreign,
-        Reason::Terminating,
-    ]) {
-        ConditionStatus::False
-    } else {
-        ConditionStatus::Unknown
-    };
     let reason = addon.reason.as_deref().filter(|reason| !reason.is_empty()).unwrap_or(phase);
+    // The phase of what is held is no reason, that of it is.
+    let means = Reason::of(phase).or_else(|| Reason::of(reason));
+    let status = means.map_or(ConditionStatus::Unknown, status_of);
     Report::new(status, reason, addon.message.as_deref().unwrap_or_default())
 }
 

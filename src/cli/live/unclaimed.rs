@@ -42,7 +42,7 @@ pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Uncl
         let action = "Give it a class of a ClusterStack, if it is to have addons.".to_owned();
         return Unclaimed::new("NoClass", message.to_owned(), action);
     };
-    let Ok(release) = ReleaseName::from_class_name(&class.name) else {
+    let Some(release) = class.release() else {
         let message =
             format!("its class {}/{} is no release of a cluster stack", class.namespace, class.name);
         let action = "Name a class of a ClusterStack's release, if it is to have addons.".to_owned();

@@ -20,6 +20,9 @@ const ELECTION: &str = "Leader election";
 const SOURCE: &str = "Default source";
 const CLUSTER: &str = "Management cluster";
 
+/// The flag that those about the default source's URL go with.
+const URL: &str = "default-source-url";
+
 /// Flags that do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
@@ -98,33 +101,23 @@ struct ElectionFlags {
 #[derive(Clone, Debug, Args)]
 pub struct SourceFlags {
     /// The Git repository with the releases, for ClusterStacks without spec.source
-    #[arg(id = "default-source-url", long, value_name = "URL")]
+    #[arg(id = URL, long, value_name = "URL")]
     url: Option<String>,
     /// The branch to follow
-    #[arg(
-        long = "default-source-branch",
-        value_name = "BRANCH",
-        default_value = "main",
-        requires = "default-source-url"
-    )]
+    #[arg(long = "default-source-branch", value_name = "BRANCH", default_value = "main", requires = URL)]
     branch: String,
     /// The Secret with Flux's Git credentials. It has to exist in the namespace of every ClusterStack that uses it
-    #[arg(long = "default-source-secret", value_name = "NAME", requires = "default-source-url")]
+    #[arg(long = "default-source-secret", value_name = "NAME", requires = URL)]
     secret: Option<String>,
     /// How often Flux looks for new commits
-    #[arg(
-        long = "default-source-interval",
-        value_name = "DURATION",
-        default_value = "1m",
-        requires = "default-source-url"
-    )]
+    #[arg(long = "default-source-interval", value_name = "DURATION", default_value = "1m", requires = URL)]
     interval: api::Duration,
     /// The directory of the repository that holds one directory per release
     #[arg(long = "default-source-path", value_name = "PATH", default_value = "releases")]
     path: String,
     /// Instead of a URL: a GitRepository that exists and that all ClusterStacks without spec.source share
     #[arg(long = "default-source-git-repository", value_name = "NAMESPACE/NAME", value_parser = repository,
-        conflicts_with = "default-source-url")]
+        conflicts_with = URL)]
     git_repository: Option<GitRepositoryReference>,
 }
 

@@ -7,6 +7,11 @@ use crate::api::conditions::Reason;
 use crate::error::{Class, Classify};
 use crate::release::Digest;
 
+/// Why source-controller most likely cannot be reached where it runs.
+const REACHED_BY: &str = "Flux's NetworkPolicy lets only pods of Flux's namespace reach source-controller, so run \
+                          stackflux there or allow its namespace; outside the cluster forward source-controller's port \
+                          and name it with --source-controller-addr";
+
 /// Why an artifact could not be had. Nothing of it was read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
@@ -29,10 +34,7 @@ pub enum ArtifactError {
         why: String,
     },
     /// Nothing answered, or not to the end, within the time.
-    #[error(
-        "{url}: no answer to the end within {} s: Flux's NetworkPolicy lets only pods of Flux's namespace reach \
-         source-controller; run stackflux there, or allow its namespace", .after.as_secs()
-    )]
+    #[error("{url}: no answer to the end within {} s: {REACHED_BY}", .after.as_secs())]
     Timeout {
         /// The URL.
         url: String,
@@ -40,7 +42,7 @@ pub enum ArtifactError {
         after: Duration,
     },
     /// No connection.
-    #[error("{url}: source-controller cannot be reached: {error}: look whether it runs")]
+    #[error("{url}: source-controller cannot be reached: {error}: look whether it runs; {REACHED_BY}")]
     Unreachable {
         /// The URL.
         url: String,

@@ -106,6 +106,9 @@ async fn nobody_there() {
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
     assert!(matches!(error, ArtifactError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("source-controller cannot be reached: "), "{error}");
+    for cause in ["NetworkPolicy", "--source-controller-addr"] {
+        assert!(error.to_string().contains(cause), "{error}");
+    }
     assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactUnavailable"));
 }
 

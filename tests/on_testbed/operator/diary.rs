@@ -28,7 +28,7 @@ impl Diary {
         let runtime = Runtime::new().unwrap();
         let access =
             ClusterAccess { kubeconfig: Some(scenario.management().kubeconfig().to_owned()), context: None };
-        let (client, _) = runtime.block_on(connect(&access)).unwrap();
+        let client = runtime.block_on(connect(&access)).unwrap().client;
         let told: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         for kind in ["ClusterStack", "ClusterStackRelease", "ClusterAddon"] {
             let resource =

@@ -72,7 +72,7 @@ impl Stacks {
         namespace: Option<&str>,
     ) -> (Self, Vec<String>) {
         let mut left_out = Vec::new();
-        let needed = needed(present, namespace);
+        let needed = needed(present, namespace, &mut left_out);
         let mut existing = Existing::default();
         present.flux.iter().for_each(|object| existing.insert(object));
         let loaded = load(releases, &needed, &mut left_out);
@@ -152,7 +152,7 @@ impl Stacks {
     /// The release that a Cluster's class is of.
     pub(super) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
         let class = cluster.cluster.class()?;
-        let release = ReleaseName::from_class_name(&class.name).ok()?;
+        let release = class.release()?;
         self.releases.get(&(class.namespace, release.to_string()))
     }
 }
@@ -164,17 +164,24 @@ struct Needed<'a> {
 }
 
 /// The releases in the namespace, and those that the Clusters in scope use. What is going is not written any more.
-fn needed<'a>(present: &'a Present, namespace: Option<&str>) -> Vec<Needed<'a>> {
+fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<String>) -> Vec<Needed<'a>> {
     let classes = present.clusters.iter().filter_map(|cluster| cluster.cluster.class());
     let used: BTreeSet<Key> = classes.map(|class| (class.namespace, class.name)).collect();
-    let of = |(key, object): (&'a Key, &'a ClusterStackRelease)| {
-        let name: ReleaseName = key.1.parse().ok()?;
-        let is_used = used.contains(&(key.0.clone(), name.class_name()));
+    let mut needed = Vec::new();
+    for (key, object) in &present.releases {
         let is_here = namespace.is_none_or(|only| key.0 == only);
-        let stays = object.metadata.deletion_timestamp.is_none();
-        (stays && (is_here || is_used)).then_some(Needed { name, object })
-    };
-    present.releases.iter().filter_map(of).collect()
+        match key.1.parse::<ReleaseName>() {
+            _ if object.metadata.deletion_timestamp.is_some() => {}
+            Ok(name) if is_here || used.contains(&(key.0.clone(), name.class_name())) => {
+                needed.push(Needed { name, object });
+            }
+            Err(error) if is_here => {
+                left_out.push(format!("ClusterStackRelease {}/{} is left out: {error}", key.0, key.1));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    needed
 }
 
 fn is_owned(release: &ClusterStackRelease, stack: &ClusterStack) -> bool {
@@ -224,38 +231,62 @@ impl Sources<'_> {
                 release.digest, pin.revision, pin.digest
             ));
         }
-        let catalog = self.catalog(stack, needed);
+        let catalog = self.catalog(stack, needed)?;
         let contents = content::resolve(stack, release, &catalog, &self.existing);
         Ok((release.clone(), contents.map_err(|error| error.to_string())?))
     }
 
     /// What the stack repository has: what is pinned as it was pinned, all else at the commit that Flux serves.
-    fn catalog(&self, stack: &Stack, needed: &Needed) -> Catalog {
-        let served = self.served(stack);
+    ///
+    /// A release without either is no part of it; an error tells of a pin or an artifact that cannot be read.
+    fn catalog(&self, stack: &Stack, needed: &Needed) -> Result<Catalog, String> {
+        let served = self.served(stack)?;
         let entry = |(name, release): (&ReleaseName, &Release)| {
-            let key = (stack.namespace.to_string(), name.to_string());
-            let pin = self.present.releases.get(&key).and_then(|found| found.spec.source.as_ref());
-            let revision = match pin {
-                Some(pin) if pin.digest == release.digest.to_string() => pin.revision.parse().ok()?,
-                Some(_) => return None,
-                None => served.clone()?,
-            };
-            Some((name.clone(), CatalogEntry::of(release, revision)))
+            let revision = self.revision(stack, name, release, served.as_ref()).transpose()?;
+            Some(revision.map(|revision| (name.clone(), CatalogEntry::of(release, revision))))
         };
         let line = self.loaded.iter().filter(|(name, _)| needed.name.same_line(name));
         line.filter_map(entry).collect()
     }
 
-    /// The commit of the followed repository that Flux has.
-    fn served(&self, stack: &Stack) -> Option<Revision> {
+    /// The commit that has a release; `None` where the one pinned has another content, or Flux serves none yet.
+    fn revision(
+        &self,
+        stack: &Stack,
+        name: &ReleaseName,
+        release: &Release,
+        served: Option<&Revision>,
+    ) -> Result<Option<Revision>, String> {
+        let key = (stack.namespace.to_string(), name.to_string());
+        match self.present.releases.get(&key).and_then(|found| found.spec.source.as_ref()) {
+            None => Ok(served.cloned()),
+            Some(pin) if pin.digest != release.digest.to_string() => Ok(None),
+            Some(pin) => pin.revision.parse().map(Some).map_err(|error| {
+                format!("spec.source.revision of ClusterStackRelease {}/{name}: {error}", stack.namespace)
+            }),
+        }
+    }
+
+    /// The commit of the followed repository that Flux has; `None` where it has none yet.
+    fn served(&self, stack: &Stack) -> Result<Option<Revision>, String> {
         let is_it = |object: &&Value| {
             let at = |path: &[&str]| text(object, path);
             (at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"]))
                 == ("GitRepository", stack.source.namespace.as_str(), stack.source.name.as_str())
         };
-        let object = self.present.flux.iter().find(is_it)?;
+        let object = self.present.flux.iter().find(is_it);
+        let Some(artifact) = object.and_then(|object| field(object, &["status", "artifact"])) else {
+            return Ok(None);
+        };
+        let of = |error: String| {
+            format!(
+                "GitRepository {}/{}, status.artifact: {error}",
+                stack.source.namespace, stack.source.name
+            )
+        };
         let artifact: Artifact =
-            serde_json::from_value(field(object, &["status", "artifact"])?.clone()).ok()?;
-        Some(ArtifactRef::new(&artifact).ok()?.revision)
+            serde_json::from_value(artifact.clone()).map_err(|error| of(error.to_string()))?;
+        let artifact = ArtifactRef::new(&artifact).map_err(|error| of(error.to_string()))?;
+        Ok(Some(artifact.revision))
     }
 }

@@ -184,3 +184,32 @@ fn a_release_that_the_directory_does_not_have_as_it_is_pinned_is_left_out() {
     assert!(stacks.is_empty());
     assert!(left_out[0].contains("the directory has another content"), "{left_out:?}");
 }
+
+#[test]
+fn what_a_release_is_resolved_with_and_cannot_be_read_is_told() {
+    let mut present = live();
+    let release = present.releases.values_mut().next().unwrap();
+    release.spec.source.as_mut().unwrap().revision = "yesterday".to_owned();
+    let (_, left_out) = stacks(&present);
+    assert!(
+        left_out[0].contains(&format!("spec.source.revision of ClusterStackRelease demo/{V1}: ")),
+        "{left_out:?}"
+    );
+
+    let mut present = live();
+    let artifact = json!({"url": "http://x", "digest": "sha256:short", "revision": "main@sha1:0"});
+    present.flux.push(json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": {"name": "docker-demo-1-34-catalog", "namespace": "demo"},
+        "status": {"artifact": artifact},
+    }));
+    let (_, left_out) = stacks(&present);
+    let told = "GitRepository demo/docker-demo-1-34-catalog, status.artifact: ";
+    assert!(left_out[0].contains(told), "{left_out:?}");
+
+    let mut present = live();
+    let (_, release) = present.releases.pop_first().unwrap();
+    present.releases.insert(("demo".to_owned(), "mine".to_owned()), release);
+    let (_, left_out) = stacks(&present);
+    assert!(left_out[0].starts_with("ClusterStackRelease demo/mine is left out: "), "{left_out:?}");
+}

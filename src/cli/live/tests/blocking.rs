@@ -1,0 +1,123 @@
+//! What `why` advises: for the problem that blocks, of those that there are.
+
+use super::*;
+
+/// What `why` says of cluster `two` where its conditions and its addons are these: the words after its first line.
+fn why_of(
+    conditions: &[(&str, &str, &str, &str)],
+    addons: &[[&str; 4]],
+    only: Option<&str>,
+) -> (bool, String) {
+    let mut lists = lists();
+    let mut two = addon("prod", "two", "Applied", "Applied", "");
+    let conditions =
+        conditions.iter().map(|(kind, status, reason, message)| condition(kind, status, reason, message));
+    two["status"]["conditions"] = conditions.collect();
+    two["status"]["addons"] = addons
+        .iter()
+        .map(|[name, phase, reason, message]| json!({"name": name, "phase": phase, "reason": reason, "message": message}))
+        .collect();
+    lists.addons[1] = read(two);
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let (key, member) = snapshot.member("prod", "two").unwrap();
+    let chain = chain::chain(&snapshot, key, member, only).unwrap();
+    (chain.is_ready(), chain.text())
+}
+
+#[track_caller]
+fn advises(text: &str, about: &str, reason: &str) {
+    let advice = text.lines().last().unwrap();
+    let place = format!("(docs/reasons.md#{reason})");
+    assert!(advice.starts_with(&format!("What to do about {about}: ")) && advice.ends_with(&place), "{text}");
+}
+
+#[test]
+fn why_advises_for_what_blocks() {
+    let field = "ccm: spec.region of OpenStackCluster prod/two is not there";
+    let failed = "cni: no such image";
+    let both = [
+        ("ClusterAvailable", "True", "Available", ""),
+        ("ReleaseReady", "True", "Usable", ""),
+        ("ValuesRendered", "Unknown", "WaitingForField", field),
+        ("Delivered", "Unknown", "NotYetReported", "not yet reported"),
+        ("AddonsReady", "False", "UpgradeFailed", failed),
+    ];
+    let addons = [
+        ["ccm", "Held", "WaitingForField", "spec.region of OpenStackCluster prod/two is not there"],
+        ["cni", "Failed", "UpgradeFailed", "no such image"],
+    ];
+    let (_, text) = why_of(&both, &addons, None);
+    advises(&text, "addon cni", "failed");
+    let (_, text) = why_of(&both, &addons, Some("ccm"));
+    advises(&text, "ValuesRendered", "waitingforfield");
+
+    let mut gone = both;
+    gone[0] = ("ClusterAvailable", "Unknown", "Paused", "the Cluster is paused");
+    advises(&why_of(&gone, &addons, None).1, "ClusterAvailable", "paused");
+    gone[1] = ("ReleaseReady", "False", "ReleaseMutated", "");
+    advises(&why_of(&gone, &addons, None).1, "ClusterAvailable", "paused");
+
+    let mut invalid = both;
+    invalid[2] = ("ValuesRendered", "False", "ValuesInvalid", "ccm: line 3");
+    let addons = [["ccm", "Held", "ValuesInvalid", "line 3"], ["cni", "Progressing", "Progressing", ""]];
+    invalid[4] = ("AddonsReady", "Unknown", "Several", "");
+    let (_, text) = why_of(&invalid, &addons, None);
+    advises(&text, "ValuesRendered", "valuesinvalid");
+    assert!(text.contains("✗ addon ccm: ValuesInvalid: line 3"), "{text}");
+}
+
+#[test]
+fn why_of_one_addon_is_about_that_addon() {
+    let conditions = [
+        ("ClusterAvailable", "True", "Available", ""),
+        ("ReleaseReady", "True", "Usable", ""),
+        ("ValuesRendered", "False", "ValuesInvalid", "ccm: line 3; csi: line 4"),
+        ("Delivered", "True", "Delivered", ""),
+        ("AddonsReady", "False", "Failed", "cni: no such image"),
+    ];
+    let addons = [
+        ["cni", "Failed", "Failed", "no such image"],
+        ["ccm", "Applied", "Applied", ""],
+        ["cc", "Applied", "Applied", ""],
+    ];
+    assert!(!why_of(&conditions, &addons, Some("cni")).0);
+    let (is_ready, text) = why_of(&conditions, &addons, Some("cc"));
+    assert!(is_ready && !text.contains("ValuesRendered") && !text.contains("AddonsReady"), "{text}");
+    let (is_ready, text) = why_of(&conditions, &addons, Some("ccm"));
+    assert!(!is_ready, "what it has is applied, what it should have cannot be rendered:\n{text}");
+    advises(&text, "ValuesRendered", "valuesinvalid");
+}
+
+#[test]
+fn why_names_the_source_that_fails_and_what_is_suspended() {
+    let mut lists = lists();
+    let refused = [condition("Ready", "False", "GitOperationFailed", "connection refused")];
+    let waits = [condition("Ready", "False", "NoSourceArtifact", "no artifact")];
+    let source = json!({"sourceRef": {"kind": "GitRepository", "name": RELEASE}});
+    lists.flux[2].1 = Some(vec![flux("stacks", RELEASE, &json!({}), &refused, &[])]);
+    lists.flux[3].1 = Some(vec![flux("stacks", "cni-1", &source, &waits, &[])]);
+    let mut suspended = stack();
+    suspended["spec"]["suspend"] = json!(true);
+    lists.stacks = vec![read(suspended)];
+    let mut waiting = addon("prod", "two", "Waiting", "SourceNotReady", "HelmChart is not ready");
+    waiting["spec"]["suspend"] = json!(true);
+    let mut ready = addon("prod", "one", "Applied", "Applied", "");
+    ready["spec"]["suspend"] = json!(true);
+    lists.addons = vec![read(ready), read(waiting)];
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let status = overview::overview(&snapshot).text();
+    assert_eq!(status.matches("suspended; ").count(), 3, "a ClusterStack and two clusters:\n{status}");
+    let of = |name: &str, only: Option<&str>| {
+        let (key, member) = snapshot.member("prod", name).unwrap();
+        chain::chain(&snapshot, key, member, only).unwrap()
+    };
+    let text = of("two", None).text();
+    advises(&text, &format!("GitRepository stacks/{RELEASE}"), "failed");
+    for line in
+        ["◎ ClusterStack stacks/demo spec.suspend: Suspended", "◎ ClusterAddon spec.suspend: Suspended"]
+    {
+        assert!(text.contains(line), "{text}");
+    }
+    let one = of("one", Some("cni"));
+    assert!(one.is_ready() && one.text().contains("ClusterAddon spec.suspend"), "{}", one.text());
+}

@@ -1,0 +1,43 @@
+//! What `status` and `tree` have in common: they show a cluster, once or again and again.
+
+use super::read::read;
+use super::snapshot::Snapshot;
+use super::watch::{Seen, Watch};
+use super::{Look, block_on};
+use crate::cli::CommandResult;
+use crate::cli::error::CliError;
+use crate::cli::output::Format;
+
+/// What is looked at, how often, and how it is shown.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct View {
+    #[command(flatten)]
+    look: Look,
+    #[command(flatten)]
+    watch: Watch,
+    /// The form of the output
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+impl View {
+    /// Shows what `see` makes of the cluster. What could not be read may not be ready, and may be there.
+    pub(in crate::cli) fn run(
+        &self,
+        see: impl Fn(&Snapshot, Format) -> Result<Seen, CliError>,
+    ) -> CommandResult {
+        block_on(async {
+            let (session, scope) = self.look.open().await?;
+            let look = async || {
+                let (snapshot, unread) = read(&session, &scope).await?;
+                let seen = see(&snapshot, self.output)?;
+                Ok::<_, CliError>(if unread.is_empty() {
+                    seen
+                } else {
+                    Seen { notices: unread, ready: false, ..seen }
+                })
+            };
+            self.watch.run(look).await
+        })
+    }
+}
