@@ -89,9 +89,8 @@ fn scenario_one(scenario: &Scenario) {
     scenario.create_cluster("a", V1, "one");
     scenario.wait_addons("a");
     scenario.wait_ready("clusterstack", STACK);
-    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
-    scenario.wait("clusteraddon", "cluster-addon-a", V2, |addon| addon["status"]["release"]["applied"] == V2);
-    scenario.wait_addons("a");
+    scenario.upgrade("a", V2);
+    scenario.wait_at("a", V2);
     let namespace = format!("--namespace={}", scenario.namespace);
     eventually("an event about the cluster's addons", || {
         let events = ["get", "events.events.k8s.io", &namespace, "--output=json"];
