@@ -3,19 +3,11 @@
 use serde_json::{Value, json};
 use stackflux_testbed::Object;
 
-use super::scenario::{PATIENCE, Scenario, V1, condition, eventually};
+use super::scenario::{PATIENCE, Scenario, condition, eventually};
 
 const ADDON: &str = "cluster-addon-a";
 /// What the chart `cni` of the first release runs.
 const IMAGE: &str = "busybox:1.37.0";
-
-fn start(name: &'static str) -> Scenario<'static> {
-    let scenario = Scenario::shared(name);
-    scenario.publish(&[V1]);
-    scenario.apply_stack(&["v1"], &json!({}));
-    scenario.create_cluster("a", V1, "one");
-    scenario
-}
 
 fn is_told(scenario: &Scenario, words: &[&str]) -> bool {
     scenario.events(ADDON).iter().any(|note| words.iter().all(|word| note.contains(word)))
@@ -27,9 +19,7 @@ fn is_suspended(object: &Value) -> bool {
 
 #[test]
 fn what_somebody_changes_is_put_back_and_told() {
-    let scenario = start("drift");
-    let _operator = scenario.operator();
-    scenario.wait_addons("a");
+    let (scenario, _operator) = Scenario::shared("drift").with_cluster();
     in_the_workload_cluster(&scenario);
     in_the_values(&scenario);
 }
@@ -93,9 +83,7 @@ fn in_the_values(scenario: &Scenario) {
 
 #[test]
 fn a_suspension_is_respected_and_shown() {
-    let scenario = start("pause");
-    let _operator = scenario.operator();
-    scenario.wait_addons("a");
+    let (scenario, _operator) = Scenario::shared("pause").with_cluster();
     by_a_person(&scenario);
     by_the_settings(&scenario);
     assert!(!is_told(&scenario, &["changed by"]), "{:?}", scenario.events(ADDON));

@@ -67,7 +67,7 @@ fn killed_twenty_times_it_ends_where_one_that_lives_does() {
 /// from one release to the other and back. The last one lives.
 fn kill_at_random(scenario: &Scenario, alone: &Alone) -> Operator {
     let mut random = Random(SEED);
-    let operator = scenario.operator_as(alone.testbed.operator_kubeconfig(), &[]);
+    let operator = scenario.operator();
     for kill in 0..KILLS {
         let begun = alone.testbed.audit().mark().unwrap();
         thread::sleep(random.pause(300));

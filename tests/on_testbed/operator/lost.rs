@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::scenario::{ADDONS, Scenario, V1, condition, eventually};
+use super::scenario::{ADDONS, Scenario, condition, eventually};
 
 /// The kind and name of each object of the cluster.
 fn objects(scenario: &Scenario) -> [(&'static str, String); 4] {
@@ -36,12 +36,7 @@ fn requests(scenario: &Scenario) -> Vec<String> {
 
 #[test]
 fn a_cluster_that_comes_back_is_looked_at_once_and_at_once() {
-    let scenario = Scenario::shared("lost");
-    scenario.publish(&[V1]);
-    let _operator = scenario.operator();
-    scenario.apply_stack(&["v1"], &json!({}));
-    scenario.create_cluster("a", V1, "one");
-    scenario.wait_addons("a");
+    let (scenario, _operator) = Scenario::shared("lost").with_cluster();
 
     probe(&scenario, "False", "Remote connection probe failed, probe last succeeded 5 minutes ago");
     let is_lost = |addon: &Value| condition(addon, "ClusterAvailable").1 == "Unreachable";

@@ -1,6 +1,7 @@
 //! Releases that come and go: broken, changed, retired, held, let go and taken over.
 
 use serde_json::{Value, json};
+use stackflux_testbed::Operator;
 
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 use super::state::generations;
@@ -13,13 +14,19 @@ fn says(object: &Value, kind: &str, reason: &str) -> bool {
     condition(object, kind).1 == reason
 }
 
-#[test]
-fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
-    let scenario = Scenario::shared("wrong");
+/// A ClusterStack that offers two releases, and an operator.
+fn offered(name: &str) -> (Scenario<'static>, Operator) {
+    let scenario = Scenario::shared(name);
     scenario.publish(&[V1, V2]);
-    let _operator = scenario.operator();
+    let operator = scenario.operator();
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.wait_ready("clusterstack", STACK);
+    (scenario, operator)
+}
+
+#[test]
+fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
+    let (scenario, _operator) = offered("wrong");
     let mut before = generations(&scenario);
 
     scenario.derive(V1, V3);
@@ -61,11 +68,7 @@ fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
 
 #[test]
 fn a_release_that_nothing_wants_goes_and_one_in_use_is_held_let_go_and_taken_over() {
-    let scenario = Scenario::shared("retire");
-    scenario.publish(&[V1, V2]);
-    let _operator = scenario.operator();
-    scenario.apply_stack(&["v1", "v2"], &json!({}));
-    scenario.wait_ready("clusterstack", STACK);
+    let (scenario, _operator) = offered("retire");
     scenario.create_cluster("a", V1, "one");
     scenario.wait_addons("a");
 

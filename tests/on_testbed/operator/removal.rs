@@ -134,13 +134,7 @@ fn a_stack_repository_that_vanishes_is_told_and_touches_nothing() {
 
 #[test]
 fn a_class_that_no_stack_has_is_told_and_touches_nothing() {
-    let scenario = Scenario::shared("unknown");
-    scenario.publish(&[V1]);
-    let _operator = scenario.operator();
-    scenario.apply_stack(&["v1"], &json!({}));
-    scenario.wait_ready("clusterstack", STACK);
-    scenario.create_cluster("a", V1, "one");
-    scenario.wait_addons("a");
+    let (scenario, _operator) = Scenario::shared("unknown").with_cluster();
     let before = generations(&scenario);
     scenario.upgrade("a", "somebody-elses");
     let addon = scenario.wait("clusteraddon", "cluster-addon-a", "told of the class", |addon| {

@@ -31,7 +31,9 @@ pub(crate) const SHORT_LEASE: [&str; 3] = [
     "--leader-election-renew-deadline=6s",
     "--leader-election-retry-period=500ms",
 ];
-/// The addons of the example: three charts and plain manifests.
+/// The charts of the example.
+pub(crate) const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
+/// All addons of the example: the last one is plain manifests.
 pub(crate) const ADDONS: [&str; 4] = ["cni", "ccm", "monitoring", "policies"];
 /// Long enough ago for a release to be deleted that nothing wants.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
@@ -81,6 +83,18 @@ impl<'a> Scenario<'a> {
         Self { testbed, namespace, clusters, directory, prefix: String::new() }
     }
 
+    /// With the first release, a cluster `a` of it in workload cluster `one`, and an operator that has made all of it
+    /// ready.
+    pub(crate) fn with_cluster(self) -> (Self, Operator) {
+        self.publish(&[V1]);
+        let operator = self.operator();
+        self.apply_stack(&["v1"], &json!({}));
+        self.wait_ready("clusterstack", STACK);
+        self.create_cluster("a", V1, "one");
+        self.wait_addons("a");
+        (self, operator)
+    }
+
     /// The name that an addon of the example has here.
     pub(crate) fn addon(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
@@ -115,7 +129,7 @@ impl<'a> Scenario<'a> {
 
     /// Starts an operator that looks at this ClusterStack alone.
     pub(crate) fn operator(&self) -> Operator {
-        self.operator_as(self.testbed.management().kubeconfig(), &[])
+        self.operator_as(self.testbed.operator_kubeconfig(), &[])
     }
 
     /// The same with another kubeconfig and more flags.
@@ -228,6 +242,14 @@ impl<'a> Scenario<'a> {
             self.wait_ready("clusterstackrelease", release);
         }
         self.wait_ready("clusterstack", STACK);
+    }
+
+    /// Fails where Helm has uninstalled one of the charts from a workload cluster.
+    pub(crate) fn assert_nothing_uninstalled(&self, workload: &str) {
+        let workload = self.testbed.workload(workload).unwrap();
+        for chart in CHARTS {
+            workload.assert_no_helm_uninstall("kube-system", &self.addon(chart)).unwrap();
+        }
     }
 
     /// Waits until an object is gone.
