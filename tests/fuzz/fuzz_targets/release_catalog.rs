@@ -15,7 +15,10 @@ fn check(archive: &[u8]) {
         let mut kept = Vec::new();
         let wanted = |name: &stackflux::names::ReleaseName| name.provider() == "docker";
         let found = catalog::read(archive, "releases", &limits, wanted, |loaded| {
-            assert!(loaded.files.size() <= limits.release.unpacked && loaded.files.len() <= limits.release.entries);
+            assert!(
+                loaded.files.size() <= limits.release.unpacked
+                    && loaded.files.len() <= limits.release.entries
+            );
             assert!(!loaded.release.packed);
             kept.push((loaded.release.name.clone(), loaded.release.digest));
             loaded.release.digest
