@@ -9,13 +9,17 @@
 //! | `shutdown` | signals, and who hears of them |
 //! | `health` | `/healthz`, `/readyz` and what is waited for, `/metrics` |
 //! | `metrics` | what is counted |
-//! | `library` | the releases, read from the artifacts that Flux serves |
 //! | `logs` | what is said |
+//! | `watches`, `cache`, `objects`, `related` | what the API server has, followed and kept |
+//! | `library` | the releases, read from the artifacts that Flux serves |
+//! | `world` | all that reconciles work with |
+//! | `controllers`, `queue`, `routes`, `reconcile` | what is reconciled when, and what follows |
 //! | `stack`, `release`, `cluster` | one reconcile each |
-//! | `events`, `finalizer`, `ownership`, `request` | what several of them do to objects |
+//! | `annotations`, `deliver`, `events`, `finalizer`, `ownership`, `request` | what several of them do to objects |
 // This is one of the places that may look at the clock and the machine.
 #![allow(clippy::disallowed_methods)]
 
+mod annotations;
 pub mod cache;
 pub mod client;
 pub mod cluster;

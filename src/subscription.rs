@@ -5,7 +5,7 @@ mod budget;
 mod claims;
 mod roles;
 
-pub use budget::{allowance, allows, deletions, left, refilled, spent};
+pub use budget::{allows, deletions, left, refilled, spent};
 pub use claims::{Claim, Claimant, claim};
 pub use roles::{Facts, PATIENCE, Role, is_of, latest, offered, roles};
 

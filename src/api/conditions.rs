@@ -199,7 +199,7 @@ reasons! {
         "Somebody else changed the spec of an object that stackflux wrote; it is written again.",
         "Find out who it was; the event names the field manager.";
     AddonRemoved:
-        "The release of the Cluster's class does not have the addon any more, so it is uninstalled.",
+        "The release of the Cluster's class does not have the addon any more, or in another form, so what there is of it is uninstalled.",
         "Nothing; to keep an addon, suspend its Flux object before the Cluster moves to the release.";
     Suspended:
         "The object is suspended, so Flux does nothing and its status says nothing.",

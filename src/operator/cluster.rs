@@ -2,7 +2,6 @@
 
 mod addons;
 mod came_back;
-mod events;
 mod gather;
 mod identity;
 mod let_go;
@@ -15,6 +14,7 @@ use jiff::Timestamp;
 use tracing::{debug, info};
 
 use super::cache::Key;
+use super::events;
 use super::metrics::Queue;
 use super::objects::ClusterObject;
 use super::queue::Next;
@@ -109,12 +109,14 @@ async fn usable<'w>(
     let delivered = if hold.is_some() || prepared.suspended || addon.spec.suspend {
         addons::Delivered::nothing(addon)
     } else {
-        addons::deliver(world, addon, prepared, &plan).await?
+        addons::deliver(world, addon, prepared, &plan).await
     };
     let mut facts = facts(world, addon, prepared, inputs, &plan, &delivered);
     let may_remove = facts.delivered && !prepared.suspended && !addon.spec.suspend;
-    let removal = removal::plan(world, cluster, addon, prepared, may_remove).await?;
-    facts.addons.extend(removal.facts(world, addon));
+    let removal =
+        removal::plan(world, cluster, addon, prepared, |name| may_remove || delivered.waits_for_old(name))
+            .await?;
+    removal.tell(world, addon, &mut facts.addons);
     facts.delivered &= removal.is_empty();
     facts.pruned = removal.pruned.clone();
     Ok((facts, removal, delivered.into_failure()))
@@ -181,7 +183,7 @@ async fn finish(
     let written: ClusterAddon =
         world.api.write_status(&addon_key, &status, addon.metadata.resource_version.as_deref()).await?;
     let written = world.caches.addons.written(written);
-    events::ready_changed(world, &written, &old).await;
+    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
     info!(
         release = status.release.as_ref().and_then(|release| release.desired.as_deref()),
         ready = status.ready,

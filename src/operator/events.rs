@@ -1,22 +1,37 @@
 //! Events about our own objects.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
 use kube::runtime::events::{Event, EventType};
+use tokio::time::timeout;
 use tracing::warn;
 
 use super::client::explain;
 use super::world::World;
 use crate::api::{ConditionType, Reason};
+use crate::plan::ObjectId;
+
+/// How long an event may take. It keeps the reconcile waiting.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How many bytes the note of an event may have: the API server refuses longer ones (`NoteLengthLimit`).
+const MAX_NOTE: usize = 1024;
 
 /// Tells something that is as it should be.
-pub async fn normal<K: Resource<DynamicType = ()>>(world: &World, object: &K, reason: Reason, note: String) {
+pub async fn normal<K: Resource<DynamicType = ()>>(world: &World, object: &K, reason: Reason, note: &str) {
     publish(world, object, EventType::Normal, reason.as_str(), note).await;
 }
 
-/// Tells something that somebody should look at.
-pub async fn warning<K: Resource<DynamicType = ()>>(world: &World, object: &K, reason: &str, note: String) {
-    publish(world, object, EventType::Warning, reason, note).await;
+/// Tells that somebody else's changes to an object of ours were taken out.
+pub async fn repaired<K: Resource<DynamicType = ()>>(
+    world: &World,
+    object: &K,
+    repaired: &ObjectId,
+    manager: &str,
+) {
+    let note = format!("{repaired} was changed by {manager}: it is as planned again");
+    publish(world, object, EventType::Warning, Reason::Foreign.as_str(), &note).await;
 }
 
 /// Tells that an object became ready, or has an issue. What is only on its way is no event.
@@ -26,18 +41,21 @@ pub async fn ready_changed<K: Resource<DynamicType = ()>>(
     before: &[Condition],
     now: &[Condition],
 ) {
-    let ready = |conditions: &[Condition]| {
-        let found = conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str());
-        found.cloned()
-    };
-    let Some(now) = ready(now) else { return };
-    if ready(before).is_some_and(|before| (&before.status, &before.reason) == (&now.status, &now.reason)) {
-        return;
+    if let Some((type_, ready)) = news(before, now) {
+        publish(world, object, type_, &ready.reason, &ready.message).await;
     }
-    match now.status.as_str() {
-        "True" => publish(world, object, EventType::Normal, &now.reason, now.message).await,
-        "False" => publish(world, object, EventType::Warning, &now.reason, now.message).await,
-        _ => {}
+}
+
+/// The condition `Ready` where it is worth an event.
+fn news<'a>(before: &[Condition], now: &'a [Condition]) -> Option<(EventType, &'a Condition)> {
+    let is_ready = |condition: &&Condition| condition.type_ == ConditionType::Ready.as_str();
+    let ready = now.iter().find(is_ready)?;
+    let is_same = |before: &Condition| (&before.status, &before.reason) == (&ready.status, &ready.reason);
+    match ready.status.as_str() {
+        _ if before.iter().find(is_ready).is_some_and(is_same) => None,
+        "True" => Some((EventType::Normal, ready)),
+        "False" => Some((EventType::Warning, ready)),
+        _ => None,
     }
 }
 
@@ -47,13 +65,29 @@ async fn publish<K: Resource<DynamicType = ()>>(
     object: &K,
     type_: EventType,
     reason: &str,
-    note: String,
+    note: &str,
 ) {
-    let reason = reason.to_owned();
-    let event = Event { type_, reason, note: Some(note), action: "Reconcile".to_owned(), secondary: None };
-    if world.api.may_write()
-        && let Err(error) = world.recorder.publish(&event, &object.object_ref(&())).await
-    {
-        warn!("an event was not published: {}", explain(&error));
+    if !world.api.may_write() {
+        return;
+    }
+    let (reason, note) = (reason.to_owned(), Some(fitting(note)));
+    let event = Event { type_, reason, note, action: "Reconcile".to_owned(), secondary: None };
+    match timeout(TIMEOUT, world.recorder.publish(&event, &object.object_ref(&()))).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => warn!("an event was not published: {}", explain(&error)),
+        Err(_) => warn!("an event was not published: the API server did not answer within {TIMEOUT:?}"),
     }
 }
+
+/// The note, or the beginning of one that is too long.
+fn fitting(note: &str) -> String {
+    let mut fitting = note.to_owned();
+    if note.len() > MAX_NOTE {
+        fitting.truncate(note.floor_char_boundary(MAX_NOTE - '…'.len_utf8()));
+        fitting.push('…');
+    }
+    fitting
+}
+
+#[cfg(test)]
+mod tests;

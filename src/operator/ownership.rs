@@ -1,12 +1,37 @@
-//! Owner references of Flux objects, and their end.
+//! Owner references, and the end of what is owned.
 
-use kube::ResourceExt as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{Resource, ResourceExt as _};
 use serde_json::json;
 
-use super::cache::{Cache, Key};
+use super::cache::{Cache, Cached, Key};
 use super::world::World;
 use crate::foreign::flux::observed::{Observed, ObservedKind};
-use crate::sink::cluster::{Deleted, RequestError};
+use crate::sink::cluster::{Deleted, Kind, RequestError};
+
+/// An object of ours as the owner of what is made for it, one of several.
+pub fn owner(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
+    // What came from the API server has a name and a UID.
+    object.owner_ref(&()).unwrap_or_default()
+}
+
+/// An object of ours as the only one that says what is in what it owns.
+pub fn controller(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
+    OwnerReference { controller: Some(true), ..owner(object) }
+}
+
+/// The object as the API server has it now; one that is gone leaves the cache.
+pub async fn present<K: Kind + Cached>(
+    world: &World,
+    cache: &Cache<K>,
+    key: &Key,
+) -> Result<Option<K>, RequestError> {
+    let found = world.api.get(key).await?;
+    if found.is_none() {
+        cache.gone(key);
+    }
+    Ok(found)
+}
 
 /// Takes the owner of this UID off an object that stays.
 pub async fn drop_owner<Status: ObservedKind>(
@@ -34,13 +59,13 @@ pub async fn drop_owner<Status: ObservedKind>(
 }
 
 /// Deletes an object, and no other one of its name. Whether it is gone.
-pub async fn delete<Status: ObservedKind>(
+pub async fn delete<K: Kind + Cached>(
     world: &World,
-    cache: &Cache<Observed<Status>>,
-    object: &Observed<Status>,
+    cache: &Cache<K>,
+    object: &K,
 ) -> Result<bool, RequestError> {
     let key = Key::of(object);
-    if object.metadata.terminating {
+    if object.meta().deletion_timestamp.is_some() {
         return Ok(false);
     }
     match world.api.delete(&key, object.uid().as_deref().unwrap_or_default()).await? {

@@ -9,7 +9,6 @@ mod tear_down;
 pub(super) mod users;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -287,9 +286,4 @@ async fn write_status(
     let before = Some(Arc::new(object.clone()));
     world.release_status_changed(&Change { before, now: Some(written) });
     Ok((ready, next))
-}
-
-/// A pause that is never negative.
-fn until(limit: Timestamp, now: Timestamp) -> Duration {
-    limit.duration_since(now).unsigned_abs().saturating_add(Duration::from_millis(10))
 }

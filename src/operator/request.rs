@@ -1,8 +1,8 @@
 //! Requests to reconcile that are handed on, as `flux reconcile --with-source` does.
 
 use kube::{Resource, ResourceExt as _};
-use serde_json::{Value, json};
 
+use super::annotations::annotate;
 use super::cache::{Cache, Key};
 use super::world::World;
 use crate::api::labels::REQUESTED_AT;
@@ -32,15 +32,8 @@ pub async fn ask<Status: ObservedKind>(
     cache: &Cache<Observed<Status>>,
     found: &Observed<Status>,
     wanted: &str,
-    annotations: &[&str],
+    by: &[&str],
 ) -> Result<(), RequestError> {
-    let place = "/metadata/annotations";
-    let none = found.object.annotations.is_none().then(|| json!({"op": "add", "path": place, "value": {}}));
-    let add = annotations.iter().map(|name| {
-        let path = format!("{place}/{}", name.replace('/', "~1"));
-        json!({"op": "add", "path": path, "value": wanted})
-    });
-    let operations: Value = none.into_iter().chain(add).collect();
-    cache.written(world.api.patch(&Key::of(found), operations).await?);
-    Ok(())
+    let by: Vec<_> = by.iter().map(|name| (*name, wanted)).collect();
+    annotate(world, cache, found, &by).await
 }

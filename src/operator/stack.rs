@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use tracing::info;
 
@@ -22,7 +21,7 @@ use super::reconcile::ReconcileError;
 use super::world::World;
 use super::{cluster, events, finalizer, request};
 use crate::api::cluster_stack::Pruned;
-use crate::api::{self, ClusterStack, ConditionType, labels};
+use crate::api::{ClusterStack, ConditionType, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::cluster_stack::{ReleaseState, StackFacts, Trouble, cluster_stack};
@@ -142,16 +141,4 @@ fn clusters(world: &World, releases: &Releases) -> Vec<(String, Option<Report>)>
         (key.to_string(), report)
     });
     told.collect()
-}
-
-/// What owns the objects of a `ClusterStack`.
-fn owner(stack: &ClusterStack) -> OwnerReference {
-    OwnerReference {
-        api_version: format!("{}/{}", api::GROUP, api::VERSION),
-        kind: "ClusterStack".to_owned(),
-        name: stack.name_any(),
-        uid: stack.uid().unwrap_or_default(),
-        controller: Some(true),
-        ..OwnerReference::default()
-    }
 }

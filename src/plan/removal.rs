@@ -1,4 +1,4 @@
-//! Addons that a Cluster's release does not have any more: what becomes of their objects.
+//! Addons that a Cluster's release does not have any more, or in another form: what becomes of their objects.
 
 /// A Flux object that names a `ClusterAddon` as its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Belonging {
 pub enum Delivers {
     /// An addon of the release.
     Wanted,
+    /// An addon of the release in the form that it had: a chart that are manifests now, or the other way round.
+    Replaced,
     /// An addon that the release does not have.
     Dropped,
     /// Something of another `ClusterAddon`, one that had the same name.
@@ -25,9 +27,9 @@ pub enum Delivers {
 /// What becomes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is none of a removed addon.
+    /// It is of no addon that is removed or replaced.
     Stays,
-    /// Its addon is removed, and something keeps it for now: it is suspended, or not all of the release is delivered.
+    /// It should go, and something keeps it for now: it is suspended, or something else comes first.
     Waits,
     /// It is deleted already.
     Goes,
@@ -35,15 +37,16 @@ pub enum Fate {
     Due,
 }
 
-/// What becomes of an object; `delivered` says whether all that the release has is delivered and nothing is held. What is
-/// suspended waits: its deletion would leave everything in the cluster, and somebody wants it left alone.
+/// What becomes of an object; `may_go` says that nothing comes first: of a dropped addon all that the release has is
+/// delivered, of a replaced one the new form only waits for this. What is suspended waits: its deletion would leave
+/// everything in the cluster, and somebody wants it left alone.
 #[must_use]
-pub fn fate(object: Belonging, delivered: bool) -> Fate {
+pub fn fate(object: Belonging, may_go: bool) -> Fate {
     match object {
         Belonging { delivers: Delivers::Wanted | Delivers::Anothers, .. } => Fate::Stays,
         Belonging { terminating: true, .. } => Fate::Goes,
         Belonging { suspended: true, .. } => Fate::Waits,
-        Belonging { .. } if delivered => Fate::Due,
+        Belonging { .. } if may_go => Fate::Due,
         Belonging { .. } => Fate::Waits,
     }
 }

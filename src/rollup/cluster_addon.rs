@@ -165,13 +165,28 @@ fn held(hold: &Hold) -> Report {
 }
 
 fn rendered(facts: &ClusterFacts) -> Report {
-    let wanted = facts.addons.iter().filter(|addon| !is_removed(addon));
-    let held = |addon: &AddonFacts| addon.hold.as_ref().map(held);
-    let parts: Vec<_> = wanted.filter_map(|addon| Some((&addon.name, Some(held(addon)?)))).collect();
+    let parts = holds(facts, ConditionType::ValuesRendered);
     if parts.is_empty() && facts.inputs.is_none() {
         return Report::not_yet_reported();
     }
     summary(&parts, (Reason::Rendered, "all fields that the values templates read are there"))
+}
+
+/// The addons that a hold of this condition keeps back, each with why.
+fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<Report>)> {
+    let held =
+        |addon: &'_ AddonFacts| addon.hold.as_ref().filter(|hold| told_by(hold.reason) == kind).map(held);
+    facts.addons.iter().filter_map(|addon| Some((&addon.name, Some(held(addon)?)))).collect()
+}
+
+/// The condition that tells a hold of an addon.
+fn told_by(reason: Reason) -> ConditionType {
+    match reason {
+        Reason::DeliveryFailed | Reason::AddonRemoved | Reason::PruneBudgetExceeded => {
+            ConditionType::Delivered
+        }
+        _ => ConditionType::ValuesRendered,
+    }
 }
 
 /// Whether an addon is none of the release's any more: that keeps nothing from being rendered or ready.
@@ -187,12 +202,9 @@ fn delivered(facts: &ClusterFacts) -> Report {
         let message = format!("{}: {}", foreign.name, Reason::Foreign.meaning());
         return Report::new(ConditionStatus::False, Reason::Foreign.as_str(), &message);
     }
-    let removed = facts.addons.iter().filter(|addon| is_removed(addon));
-    let removed: Vec<_> =
-        removed.filter_map(|addon| Some((&addon.name, addon.hold.as_ref().map(held)?))).collect();
-    if !removed.is_empty() {
-        let parts: Vec<_> = removed.into_iter().map(|(name, report)| (name, Some(report))).collect();
-        return summary(&parts, (Reason::Delivered, ""));
+    let parts = holds(facts, ConditionType::Delivered);
+    if !parts.is_empty() {
+        return summary(&parts, (Reason::Delivered, Reason::Delivered.meaning()));
     }
     if facts.delivered {
         return Report::new(

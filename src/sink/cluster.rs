@@ -122,7 +122,7 @@ impl ApiServer {
         let about = About { verb: Verb::Apply, kind: &name, key };
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         let request = resource::<K>(key, kind).patch(&key.name, &parameters, &Patch::Apply(object));
-        self.write(about, request, before).await
+        self.write(about, request, |written: &K| is_of(written, before)).await
     }
 
     /// Replaces the whole status of an object of ours. Nobody else writes it.
@@ -138,7 +138,7 @@ impl ApiServer {
         let request = json_patch(operations).and_then(|patch| {
             resource::<K>(key, &()).patch_subresource("status", &key.name, &ours(), &patch)
         });
-        self.write(about, request, before).await
+        self.write(about, request, |written: &K| is_of(written, before)).await
     }
 
     /// Changes an object by a JSON patch (RFC 6902). Where the patch tests the resource version, another write in
@@ -148,7 +148,7 @@ impl ApiServer {
         let about = About { verb: Verb::Patch, kind: &name, key };
         let request = json_patch(operations)
             .and_then(|patch| resource::<K>(key, &()).patch(&key.name, &ours(), &patch));
-        self.write(about, request, None).await
+        self.write(about, request, |_| false).await
     }
 
     /// Sets or unsets `spec.suspend` of a Flux object, as a field manager of its own: no plan ever owns it.
@@ -158,31 +158,19 @@ impl ApiServer {
         let parameters =
             PatchParams { field_manager: Some(SUSPEND_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(json!({"spec": {"suspend": suspend.then_some(true)}}));
-        self.write(about, resource::<K>(key, &()).patch(&key.name, &parameters, &patch), None).await
+        let request = resource::<K>(key, &()).patch(&key.name, &parameters, &patch);
+        self.write(about, request, |_| false).await
     }
 
     /// Deletes the object that has this UID, and no other one of its name.
     pub async fn delete<K: Kind>(&self, key: &Key, uid: &str) -> Result<Deleted<K>, RequestError> {
-        self.delete_dynamic(key, uid, &()).await
-    }
-
-    /// As [`ApiServer::delete`], of a kind that is known at run time only.
-    pub async fn delete_dynamic<K>(
-        &self,
-        key: &Key,
-        uid: &str,
-        kind: &K::DynamicType,
-    ) -> Result<Deleted<K>, RequestError>
-    where
-        K: Resource + DeserializeOwned + Clone + std::fmt::Debug,
-    {
-        let name = K::kind(kind);
+        let name = K::kind(&());
         let about = About { verb: Verb::Delete, kind: &name, key };
         let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-        let request = resource::<K>(key, kind).delete(&key.name, &parameters);
+        let request = resource::<K>(key, &()).delete(&key.name, &parameters);
         // What comes back is the object while it has finalizers, and a Status when it is gone.
-        let answer: Value = match self.write_any(about, request).await {
+        let answer: Value = match self.write(about, request, |_| false).await {
             Ok(answer) => answer,
             Err(error) if error.is_not_found() || error.is_conflict() => return Ok(Deleted::Gone),
             Err(error) => return Err(error),
@@ -196,41 +184,21 @@ impl ApiServer {
     }
 
     /// Sends a write, and counts whether it changed anything.
-    async fn write<K: Resource + DeserializeOwned>(
+    async fn write<T: DeserializeOwned>(
         &self,
         about: About<'_>,
         request: Prepared,
-        before: Option<&str>,
-    ) -> Result<K, RequestError> {
-        let written: Result<K, _> = self.fenced(about, request).await;
+        is_unchanged: impl FnOnce(&T) -> bool,
+    ) -> Result<T, RequestError> {
+        let answer = self.fence.guard(self.send(about, request)).await;
+        let written = answer.unwrap_or_else(|closed| Err(about.failed(closed)));
         let result = match &written {
-            Ok(object) if before.is_some() && object.resource_version().as_deref() == before => {
-                Written::Unchanged
-            }
+            Ok(object) if is_unchanged(object) => Written::Unchanged,
             Ok(_) => Written::Changed,
             Err(error) => error.written(),
         };
         self.metrics.wrote(about.verb, about.kind, result);
         written
-    }
-
-    async fn write_any(&self, about: About<'_>, request: Prepared) -> Result<Value, RequestError> {
-        let written = self.fenced(about, request).await;
-        self.metrics.wrote(
-            about.verb,
-            about.kind,
-            written.as_ref().map_or_else(RequestError::written, |_| Written::Changed),
-        );
-        written
-    }
-
-    async fn fenced<T: DeserializeOwned>(
-        &self,
-        about: About<'_>,
-        request: Prepared,
-    ) -> Result<T, RequestError> {
-        let answer = self.fence.guard(self.send(about, request)).await;
-        answer.map_err(|closed| about.failed(closed))?
     }
 
     /// Sends a request and waits for its answer, for a limited time.
@@ -263,6 +231,11 @@ impl About<'_> {
             failure: failure.into(),
         }
     }
+}
+
+/// Whether the object has this resource version still.
+fn is_of(object: &impl Resource, version: Option<&str>) -> bool {
+    version.is_some() && object.resource_version().as_deref() == version
 }
 
 /// The place of the objects of a kind. An empty namespace is that of kinds that have none.

@@ -49,22 +49,13 @@ impl ArtifactRef {
 
 /// An artifact that was fetched and has the digest that it should have. Its file has no name and goes with it.
 #[derive(Debug)]
-pub struct Artifact {
-    file: File,
-    digest: Digest,
-}
+pub struct Artifact(File);
 
 impl Artifact {
-    /// The digest of the file.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
     /// The file from its beginning. There may be several readers at a time.
     #[must_use]
     pub fn reader(&self) -> impl Read + use<'_> {
-        BufReader::with_capacity(64 << 10, Reader { file: &self.file, at: 0 })
+        BufReader::with_capacity(64 << 10, Reader { file: &self.0, at: 0 })
     }
 }
 

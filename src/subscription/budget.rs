@@ -12,8 +12,7 @@ use crate::release::Digest;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// How many of so many may go in an hour: a tenth, and at least one.
-#[must_use]
-pub fn allowance(total: usize) -> usize {
+fn allowance(total: usize) -> usize {
     (total / 10).max(1)
 }
 

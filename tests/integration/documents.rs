@@ -22,7 +22,7 @@ const REASONS: &str = "\
 <!-- Made from the types by tests/integration/documents.rs; UPDATE_GOLDEN=1 cargo test writes it anew. -->
 
 One word says why something is as it is. `generate` uses those for what it [holds](troubleshooting.md#something-is-held).
-The operator, which is still to come, will use all of them in conditions, events and metrics; there, what Flux itself
+The operator uses all of them in conditions, events and metrics; there, what Flux itself
 gives as a reason is handed on as it is.
 
 | reason | what it means | what to do |

@@ -18,5 +18,6 @@ mod process;
 mod quiet;
 mod releases;
 mod removal;
+mod replaced;
 mod scenario;
 mod state;

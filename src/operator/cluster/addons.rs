@@ -1,23 +1,22 @@
 //! The addons of one Cluster: their objects delivered, and what became of them.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::super::cache::Key;
+use super::super::cache::{Cache, Key};
 use super::super::deliver::Wanted;
 use super::super::objects::ClusterObject;
-use super::super::queue::Next;
-use super::super::request;
+use super::super::queue::{Next, at};
 use super::super::world::{Prepared, World};
-use super::{events, identity};
+use super::super::{events, ownership, request};
+use super::identity;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{
-    HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
+    GitRepositoryStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
 };
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
@@ -29,11 +28,16 @@ use crate::rollup::{
 use crate::sink::cluster::RequestError;
 
 /// What became of a plan.
+#[derive(Default)]
 pub(super) struct Delivered {
     /// The digest of each addon's spec as our last write returned it.
     expected: BTreeMap<String, SpecDigest>,
     /// The addons whose objects could not be written.
     failures: BTreeMap<String, RequestError>,
+    /// The addons whose objects wait until an old one is gone.
+    waiting: BTreeSet<String>,
+    /// Why none was: a source of theirs could not be written.
+    without_source: Option<RequestError>,
 }
 
 impl Delivered {
@@ -43,18 +47,25 @@ impl Delivered {
             let digest = addon.expected.as_ref()?.spec_digest.as_ref()?;
             Some((addon.name.clone(), SpecDigest::kept(digest)))
         });
-        Self { expected: kept.collect(), failures: BTreeMap::new() }
+        Self { expected: kept.collect(), ..Self::default() }
     }
 
     /// Whether every addon of the plan is written.
     pub(super) fn is_complete(&self, plan: &Plan) -> bool {
         let mut addons = plan.objects().filter(|object| object.step == Step::Addons);
-        self.failures.is_empty() && addons.all(|object| self.expected.contains_key(addon_of(object)))
+        self.failures.is_empty()
+            && self.without_source.is_none()
+            && addons.all(|object| self.expected.contains_key(addon_of(object)))
+    }
+
+    /// Whether nothing but an old object keeps that of an addon from being written.
+    pub(super) fn waits_for_old(&self, addon: &AddonName) -> bool {
+        self.waiting.contains(addon.as_str())
     }
 
     /// The first failure, for the reconcile to be tried again.
     pub(super) fn into_failure(self) -> Option<RequestError> {
-        self.failures.into_values().next()
+        self.without_source.or_else(|| self.failures.into_values().next())
     }
 }
 
@@ -69,12 +80,14 @@ pub(super) async fn deliver(
     addon: &ClusterAddon,
     prepared: &Prepared,
     plan: &Plan,
-) -> Result<Delivered, RequestError> {
-    for source in plan.objects().filter(|object| object.step == Step::Sources) {
-        deliver_source(world, source).await?;
-    }
+) -> Delivered {
     let mut delivered = Delivered::nothing(addon);
-    let owners = [identity::owner(addon)];
+    for source in plan.objects().filter(|object| object.step == Step::Sources) {
+        if let Err(error) = deliver_source(world, source).await {
+            return Delivered { without_source: Some(error), ..delivered };
+        }
+    }
+    let owners = [ownership::owner(addon)];
     let addons = plan.objects().filter(|object| object.step == Step::Addons).map(|planned| {
         let expected = delivered.expected.get(addon_of(planned));
         let wanted = Wanted { planned, expected, owners: &owners };
@@ -85,17 +98,20 @@ pub(super) async fn deliver(
     for (name, result) in join_all(addons).await {
         match result {
             Ok(Some(digest)) => _ = delivered.expected.insert(name.to_owned(), digest),
-            Ok(None) => _ = delivered.expected.remove(name),
+            Ok(None) => {
+                delivered.expected.remove(name);
+                delivered.waiting.insert(name.to_owned());
+            }
             Err(error) => _ = delivered.failures.insert(name.to_owned(), error),
         }
     }
-    Ok(delivered)
+    delivered
 }
 
 /// A source beside its users. It has many users, so it has no owner, and what it is now counts as what we wrote.
 async fn deliver_source(world: &World, planned: &PlannedObject) -> Result<(), RequestError> {
     let key = Key::new(&planned.id.namespace, &planned.id.name);
-    if planned.id.kind == "GitRepository" {
+    if planned.id.kind == GitRepositoryStatus::KIND {
         let found = world.caches.git_repositories.get(&key).map(|found| found.spec_digest.clone());
         let wanted = Wanted { planned, expected: found.as_ref(), owners: &[] };
         world.deliver(&world.caches.git_repositories, wanted).await?;
@@ -107,23 +123,43 @@ async fn deliver_source(world: &World, planned: &PlannedObject) -> Result<(), Re
     Ok(())
 }
 
-/// The digest of the spec that is in the API server now; `None` while an old object has to go first.
+/// The digest of the spec that is in the API server now; `None` while an old object has to go first, one of the other kind
+/// included.
 async fn deliver_addon(
     world: &World,
     addon: &ClusterAddon,
     wanted: Wanted<'_>,
     suspend: bool,
 ) -> Result<Option<SpecDigest>, RequestError> {
-    if wanted.planned.id.kind == "HelmRelease" {
-        deliver_to(world, &world.caches.helm_releases, addon, wanted, suspend).await
-    } else {
-        deliver_to(world, &world.caches.kustomizations, addon, wanted, suspend).await
+    let (id, caches) = (&wanted.planned.id, &world.caches);
+    let key = Key::new(&id.namespace, &id.name);
+    match id.kind.as_str() {
+        HelmReleaseStatus::KIND if has(&caches.kustomizations, &key, addon) => Ok(None),
+        HelmReleaseStatus::KIND => deliver_to(world, &caches.helm_releases, addon, wanted, suspend).await,
+        _ if has(&caches.helm_releases, &key, addon) => Ok(None),
+        _ => deliver_to(world, &caches.kustomizations, addon, wanted, suspend).await,
     }
+}
+
+/// Whether a `ClusterAddon` has an object.
+fn has<Status: ObservedKind>(cache: &Cache<Observed<Status>>, key: &Key, addon: &ClusterAddon) -> bool {
+    cache.get(key).is_some_and(|object| is_owned(&object, addon))
+}
+
+/// Whether an object belongs to a `ClusterAddon`, and not to an earlier one of its name.
+pub(super) fn is_owned<Status>(object: &Observed<Status>, addon: &ClusterAddon) -> bool {
+    let mut owners = object.object.owner_references.iter().flatten();
+    owners.any(|owner| Some(&owner.uid) == addon.metadata.uid.as_ref())
+}
+
+/// The kind of object that delivers an addon.
+pub(super) fn kind_of(addon: &Addon) -> &'static str {
+    if addon.is_chart() { HelmReleaseStatus::KIND } else { KustomizationStatus::KIND }
 }
 
 async fn deliver_to<Status: ObservedKind>(
     world: &World,
-    cache: &super::super::cache::Cache<Observed<Status>>,
+    cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     wanted: Wanted<'_>,
     suspend: bool,
@@ -191,7 +227,7 @@ fn chart_of(addon: &Addon) -> Option<(String, String)> {
 fn hold(addon: &Addon, plan: &Plan, delivered: &Delivered) -> Option<Hold> {
     let held = plan.held().iter().find(|held| held.addon.as_ref() == Some(&addon.name));
     held.map(|held| held.hold.clone()).or_else(|| {
-        let failure = delivered.failures.get(addon.name.as_str())?;
+        let failure = delivered.failures.get(addon.name.as_str()).or(delivered.without_source.as_ref())?;
         Some(Hold { reason: Reason::DeliveryFailed, message: failure.to_string() })
     })
 }
@@ -287,8 +323,5 @@ pub(super) fn next_limit(
         let addon = status.addons.iter().find(|addon| addon.name == name.as_str())?;
         moment.next_limit(verdict, addon.since.as_ref()?.0)
     });
-    limits.min().map_or(Next::Await, |limit| {
-        let left = limit.duration_since(now).unsigned_abs();
-        Next::After(left.saturating_add(Duration::from_millis(10)))
-    })
+    limits.min().map_or(Next::Await, |limit| at(limit, now))
 }

@@ -6,11 +6,10 @@ use tracing::info;
 
 use super::super::cache::{Cache, Key};
 use super::super::objects::{ClusterObject, term};
-use super::super::request;
 use super::super::world::World;
-use super::events;
-use crate::api::ClusterAddon;
+use super::super::{events, request};
 use crate::api::labels::REQUESTED_AT;
+use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::gate;
 use crate::sink::cluster::RequestError;
@@ -30,7 +29,9 @@ pub(super) async fn look_again(
     let mut count = ask_all(world, &world.caches.helm_releases, &owned, &now).await?;
     count += ask_all(world, &world.caches.kustomizations, &owned, &now).await?;
     info!(objects = count, "the cluster answers again");
-    events::came_back(world, addon, count).await;
+    let note =
+        format!("the cluster's API server answers again: Flux was asked to look at {count} objects now");
+    events::normal(world, addon, Reason::Available, &note).await;
     Ok(())
 }
 

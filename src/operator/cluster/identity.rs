@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
@@ -76,17 +75,6 @@ fn desired(cluster_key: &Key, uid: &str, cluster: &ClusterObject) -> Value {
         },
         "spec": {"clusterRef": {"apiVersion": api_version, "kind": "Cluster", "namespace": namespace, "name": name, "uid": uid}},
     })
-}
-
-/// What owns the Flux objects of a cluster.
-pub(super) fn owner(addon: &ClusterAddon) -> OwnerReference {
-    OwnerReference {
-        api_version: format!("{}/{}", api::GROUP, api::VERSION),
-        kind: "ClusterAddon".to_owned(),
-        name: addon.name_any(),
-        uid: addon.uid().unwrap_or_default(),
-        ..OwnerReference::default()
-    }
 }
 
 /// What the values of a release's addons are rendered from: a digest of each field that a template reads. Resource

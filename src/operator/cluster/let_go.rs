@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
-use kube::core::ApiResource;
 use tracing::{info, warn};
 
 use super::super::cache::{Cache, Key};
@@ -23,12 +22,12 @@ use super::super::objects::{ClusterObject, term};
 use super::super::queue::Next;
 use super::super::reconcile::ReconcileError;
 use super::super::world::World;
-use super::super::{finalizer, ownership};
+use super::super::{events, finalizer, ownership};
 use super::gather::Gathered;
-use super::{events, identity};
-use crate::api::ClusterAddon;
+use super::identity;
+use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
-use crate::sink::cluster::{Deleted, RequestError};
+use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether the cause is there, or the objects are gone.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -46,19 +45,15 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
     let mut count = let_go_all(world, &world.caches.helm_releases, &owned).await?;
     count += let_go_all(world, &world.caches.kustomizations, &owned).await?;
     if count > 0 {
-        events::let_go(
-            world,
-            addon,
-            format!("{count} objects were suspended and deleted: nothing is uninstalled"),
-        )
-        .await;
+        let note = format!("{count} objects were suspended and deleted: nothing is uninstalled");
+        events::normal(world, &**addon, Reason::Deleting, &note).await;
     }
     finalizer::remove(world, &world.caches.addons, &**addon).await?;
     if addon.metadata.deletion_timestamp.is_none()
         && gathered.cluster.as_ref().is_none_or(|cluster| !cluster.cluster.deleting())
     {
         // Its Cluster is gone: garbage collection would do the same, where it runs.
-        delete_addon(world, addon).await?;
+        ownership::delete(world, &world.caches.addons, &**addon).await?;
     }
     info!(objects = count, "let go");
     world.metrics.forgot(Queue::Cluster, &key.to_string());
@@ -79,7 +74,6 @@ async fn is_caused(world: &World, key: &Key, addon: &ClusterAddon) -> Result<boo
         return Ok(true);
     }
     let Some(kind) = world.cluster_kind() else { return Ok(false) };
-    let kind: &ApiResource = kind;
     let now: Option<ClusterObject> = world.api.get_dynamic(key, kind).await?;
     let is_its = |now: &ClusterObject| identity::cluster_uid(addon).is_none_or(|uid| now.uid() == Some(uid));
     Ok(now.is_none_or(|now| now.cluster.deleting() || !is_its(&now)))
@@ -155,15 +149,6 @@ async fn abandon_all<Status: ObservedKind>(
         if let Some(object) = suspended(world, cache, &object).await? {
             ownership::drop_owner(world, cache, &object, addon.uid().as_deref()).await?;
         }
-    }
-    Ok(())
-}
-
-async fn delete_addon(world: &World, addon: &ClusterAddon) -> Result<(), RequestError> {
-    let key = Key::of(addon);
-    match world.api.delete::<ClusterAddon>(&key, addon.uid().as_deref().unwrap_or_default()).await? {
-        Deleted::Gone => world.caches.addons.gone(&key),
-        Deleted::Terminating(addon) => _ = world.caches.addons.written(*addon),
     }
     Ok(())
 }

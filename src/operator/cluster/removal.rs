@@ -1,5 +1,5 @@
-//! Addons that the Cluster's release does not have any more: deleted, so that Flux uninstalls them, a few at a time and
-//! not before the API server itself was asked.
+//! Addons that the Cluster's release does not have any more, or in another form: deleted, so that Flux uninstalls them, a few
+//! at a time and not before the API server itself was asked.
 
 use std::sync::Arc;
 
@@ -27,13 +27,14 @@ use crate::rollup::AddonFacts;
 use crate::sink::cluster::RequestError;
 use crate::subscription::{allows, deletions, left, refilled, spent};
 
-/// An object of an addon that the release does not have.
+/// An object of an addon that the release does not have, or not in this form.
 struct Removed {
     addon: AddonName,
     kind: &'static str,
     key: Key,
     uid: String,
     fate: Fate,
+    /// Why it is removed, or why not yet.
     hold: Option<Hold>,
 }
 
@@ -49,57 +50,59 @@ pub(super) struct Removal<'w> {
     _budget: Option<MutexGuard<'w, ()>>,
 }
 
-/// Finds what a Cluster has of addons that its release does not have, and what of that may go now. `delivered` says
-/// whether all that the release has is delivered.
+/// Finds what a Cluster has of addons that its release does not have, or has in another form, and what of that may go now.
+/// `may_go` says of which addons nothing else comes first.
 pub(super) async fn plan<'w>(
     world: &'w World,
     cluster: &ClusterObject,
     addon: &ClusterAddon,
     prepared: &Prepared,
-    delivered: bool,
+    may_go: impl Fn(&AddonName) -> bool,
 ) -> Result<Removal<'w>, RequestError> {
     let caches = &world.caches;
-    let mut removed = found(&caches.helm_releases, addon, &prepared.release, delivered);
-    removed.extend(found(&caches.kustomizations, addon, &prepared.release, delivered));
+    let mut removed = found(&caches.helm_releases, addon, &prepared.release, &may_go);
+    removed.extend(found(&caches.kustomizations, addon, &prepared.release, &may_go));
     let is_due = |removed: &Removed| removed.fate == Fate::Due;
     if !removed.iter().any(is_due) {
         return Ok(Removal { removed, ..Removal::default() });
     }
     if !is_caused(world, cluster, addon).await? {
         warn!("a watch says that the Cluster's release lacks an addon, the API server does not: it stays");
-        removed.iter_mut().filter(|removed| is_due(removed)).for_each(|removed| removed.fate = Fate::Waits);
+        let due = removed.iter_mut().filter(|removed| is_due(removed));
+        due.for_each(|removed| (removed.fate, removed.hold) = (Fate::Waits, None));
         return Ok(Removal { removed, next: Some(Timestamp::now()), ..Removal::default() });
     }
     let budget = world.removals.lock().await;
     Ok(within_budget(world, addon, prepared, removed, budget))
 }
 
-/// The objects of a kind that are of no addon of the release.
+/// The objects of a kind that are of no addon of the release, or of one that has another kind of object now.
 fn found<Status: ObservedKind>(
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     release: &Release,
-    delivered: bool,
+    may_go: impl Fn(&AddonName) -> bool,
 ) -> Vec<Removed> {
     let owned = cache.find(&term::owned_by("ClusterAddon", &Key::of(addon)));
     let removed = owned.into_iter().filter_map(|object| {
         let name: AddonName = object.labels().get(labels::ADDON)?.parse().ok()?;
-        let in_release = release.addons.iter().any(|of| of.name == name);
-        let fate = fate(belonging(&object, addon, in_release), delivered);
+        let now = release.addons.iter().find(|of| of.name == name);
+        let delivers = match now.map(addons::kind_of) {
+            None => Delivers::Dropped,
+            Some(kind) if kind == Status::KIND => Delivers::Wanted,
+            Some(_) => Delivers::Replaced,
+        };
+        let fate = fate(belonging(&object, addon, delivers), may_go(&name));
         let (key, uid) = (Key::of(&*object), object.uid().unwrap_or_default());
-        Some(Removed { addon: name, kind: Status::KIND, key, uid, fate, hold: None })
+        let hold = matches!(fate, Fate::Due | Fate::Goes).then(|| uninstalled(delivers));
+        Some(Removed { addon: name, kind: Status::KIND, key, uid, fate, hold })
     });
     removed.filter(|removed| removed.fate != Fate::Stays).collect()
 }
 
-fn belonging<Status>(object: &Observed<Status>, addon: &ClusterAddon, in_release: bool) -> Belonging {
-    let owner = addon.metadata.uid.as_ref();
-    let mut owners = object.object.owner_references.iter().flatten();
-    let delivers = match (in_release, owners.any(|of| Some(&of.uid) == owner)) {
-        (true, _) => Delivers::Wanted,
-        (false, true) => Delivers::Dropped,
-        (false, false) => Delivers::Anothers,
-    };
+/// `delivers` is what an object delivers that belongs to the `ClusterAddon`.
+fn belonging<Status>(object: &Observed<Status>, addon: &ClusterAddon, delivers: Delivers) -> Belonging {
+    let delivers = if addons::is_owned(object, addon) { delivers } else { Delivers::Anothers };
     Belonging { delivers, suspended: object.suspended, terminating: object.metadata.terminating }
 }
 
@@ -177,16 +180,19 @@ fn spent_so_far(world: &World, stack: &Key) -> (Vec<Pruned>, usize) {
 
 fn exceeded(stack: &Key, deletions: &str) -> Hold {
     let message = format!(
-        "the release has it no more, it waits for the next hour; annotate ClusterStack {stack} with \
+        "it is to be uninstalled, and waits for the next hour; annotate ClusterStack {stack} with \
          {}={deletions} to remove it from all clusters of the release at once",
         labels::PRUNE
     );
     Hold { reason: Reason::PruneBudgetExceeded, message }
 }
 
-fn uninstalled() -> Hold {
-    let message = "the release has it no more: Flux uninstalls it".to_owned();
-    Hold { reason: Reason::AddonRemoved, message }
+fn uninstalled(delivers: Delivers) -> Hold {
+    let message = match delivers {
+        Delivers::Replaced => "the release has it in another form: Flux uninstalls the old one first",
+        _ => "the release has it no more: Flux uninstalls it",
+    };
+    Hold { reason: Reason::AddonRemoved, message: message.to_owned() }
 }
 
 impl Removal<'_> {
@@ -195,20 +201,14 @@ impl Removal<'_> {
         self.removed.is_empty()
     }
 
-    /// How what is left of those addons is, one for each addon.
-    pub(super) fn facts(&self, world: &World, addon: &ClusterAddon) -> Vec<AddonFacts> {
-        let mut facts: Vec<AddonFacts> = Vec::new();
+    /// Adds how what is left of those addons is, in place of what is said of one that has another form now.
+    pub(super) fn tell(&self, world: &World, addon: &ClusterAddon, facts: &mut Vec<AddonFacts>) {
         for removed in &self.removed {
-            if facts.iter().any(|known| known.name == removed.addon) {
-                continue;
-            }
             let object = AddonObject { kind: removed.kind.to_owned(), name: removed.key.name.clone() };
             let before = addons::as_it_is(world, addon, &removed.addon, &object);
-            let goes = matches!(removed.fate, Fate::Due | Fate::Goes);
-            let hold = removed.hold.clone().or_else(|| goes.then(uninstalled));
-            facts.push(AddonFacts { hold, ..before });
+            facts.retain(|known| known.name != removed.addon);
+            facts.push(AddonFacts { hold: removed.hold.clone(), ..before });
         }
-        facts
     }
 
     /// Deletes what is due, now that the status counts it; returns when to look again.
@@ -238,20 +238,21 @@ async fn remove<Status: ObservedKind>(
     addon: &ClusterAddon,
     removed: &Removed,
 ) -> Result<(), RequestError> {
-    let found: Option<Observed<Status>> = world.api.get(&removed.key).await?;
+    let found = ownership::present(world, cache, &removed.key).await?;
     let Some(found) = found.filter(|found| found.uid().as_ref() == Some(&removed.uid)) else {
-        cache.gone(&removed.key);
         return Ok(());
     };
     let label = found.labels().get(labels::ADDON).map(String::as_str);
-    let in_release = label != Some(removed.addon.as_str());
-    if fate(belonging(&found, addon, in_release), true) != Fate::Due {
+    let is_same = label == Some(removed.addon.as_str());
+    let delivers = if is_same { Delivers::Dropped } else { Delivers::Wanted };
+    if fate(belonging(&found, addon, delivers), true) != Fate::Due {
         cache.written(found);
         return Ok(());
     }
     ownership::delete(world, cache, &found).await?;
-    let note = format!("{} {}: the release has no addon {}", removed.kind, removed.key.name, removed.addon);
-    info!("deleted {note}");
-    events::normal(world, addon, Reason::AddonRemoved, format!("deleted {note}; Flux uninstalls it")).await;
+    let why = removed.hold.as_ref().map(|hold| hold.message.as_str()).unwrap_or_default();
+    let note = format!("deleted {} {} of addon {}: {why}", removed.kind, removed.key.name, removed.addon);
+    info!("{note}");
+    events::normal(world, addon, Reason::AddonRemoved, &note).await;
     Ok(())
 }

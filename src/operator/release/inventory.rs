@@ -9,11 +9,14 @@ use serde_json::Value;
 use super::super::cache::{Cache, Cached, Key};
 use super::super::objects::term;
 use super::super::world::World;
-use crate::api::ClusterStackRelease;
 use crate::api::cluster_stack_release::GeneratedObject;
+use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::flux::observed::{
-    GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, ObservedKind,
+    GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
+    References,
 };
+use crate::inputs::content::Line;
+use crate::names::ReleaseName;
 use crate::sink::cluster::RequestError;
 
 /// The objects of each kind that were made of one release.
@@ -32,15 +35,19 @@ pub(super) struct Inventory {
 }
 
 impl Inventory {
-    /// All that its status names and that it owns.
+    /// All that its status names and that it owns, and what nothing owns and nothing uses.
     pub(super) fn of(world: &World, release: &ClusterStackRelease) -> Self {
         let (kept, caches) = (kept(release), &world.caches);
         let owner = term::owned_by("ClusterStackRelease", &Key::of(release));
+        let (unused_charts, unused_repositories) = unused(world, release);
+        let charts = owned(&caches.helm_charts, &owner).into_iter().chain(unused_charts).collect();
+        let repositories =
+            owned(&caches.git_repositories, &owner).into_iter().chain(unused_repositories).collect();
         Self {
             helm_releases: named::<HelmReleaseStatus>(kept, owned(&caches.helm_releases, &owner)),
             kustomizations: named::<KustomizationStatus>(kept, owned(&caches.kustomizations, &owner)),
-            helm_charts: named::<HelmChartStatus>(kept, owned(&caches.helm_charts, &owner)),
-            git_repositories: named::<GitRepositoryStatus>(kept, owned(&caches.git_repositories, &owner)),
+            helm_charts: named::<HelmChartStatus>(kept, charts),
+            git_repositories: named::<GitRepositoryStatus>(kept, repositories),
             namespaces: of_kind(kept, "Namespace").collect(),
         }
     }
@@ -61,6 +68,46 @@ fn owned<K: Cached>(cache: &Cache<K>, owner: &str) -> Vec<Key> {
 
 fn named<Status: ObservedKind>(kept: &[GeneratedObject], owned: Vec<Key>) -> BTreeSet<Key> {
     of_kind(kept, Status::KIND).chain(owned).collect()
+}
+
+/// Charts and sources of the release that nobody owns and nothing uses: copies beside Clusters, and what was beside a source
+/// that the `ClusterStack` had before. Those of releases of its line that are gone are among them: contents outlive the
+/// release that they come from.
+fn unused(world: &World, release: &ClusterStackRelease) -> (Vec<Key>, Vec<Key>) {
+    let Ok(name) = release.name_any().parse::<ReleaseName>() else { return Default::default() };
+    let (line, caches) = (Line::of(&name), &world.caches);
+    let others = caches.releases.all();
+    let others = others.iter().filter(|other| other.uid() != release.uid());
+    let there: BTreeSet<String> = others.map(|other| other.name_any()).collect();
+    let is_of_it = |label: &str| label.parse().is_ok_and(|of| line.has(&of) && !there.contains(label));
+    let used: BTreeSet<Key> = caches.helm_releases.all().iter().map(|user| source_of(user)).collect();
+    let charts = caches.helm_charts.all();
+    let (unused, kept): (Vec<_>, Vec<_>) =
+        charts.iter().partition(|chart| is_left(&***chart, is_of_it) && !used.contains(&Key::of(&***chart)));
+    let used: BTreeSet<Key> = kept
+        .iter()
+        .map(|user| source_of(user))
+        .chain(caches.kustomizations.all().iter().map(|user| source_of(user)))
+        .collect();
+    let repositories = caches.git_repositories.all();
+    let repositories = repositories.iter().filter(|found| is_left(&***found, is_of_it));
+    let repositories = repositories.map(|found| Key::of(&**found)).filter(|key| !used.contains(key));
+    (unused.into_iter().map(|chart| Key::of(&**chart)).collect(), repositories.collect())
+}
+
+/// Whether we made an object, for such a release, and nobody owns it.
+fn is_left(object: &impl Resource, is_of_it: impl Fn(&str) -> bool) -> bool {
+    let label = |name| object.labels().get(name).map(String::as_str);
+    object.owner_references().is_empty()
+        && label(labels::MANAGED_BY) == Some(labels::FIELD_MANAGER)
+        && label(labels::RELEASE).is_some_and(is_of_it)
+}
+
+/// The chart or source that an object refers to.
+fn source_of<Status>(object: &Observed<Status>) -> Key {
+    let References { source, source_namespace, .. } = &object.refers_to;
+    let own = object.object.namespace.as_deref().unwrap_or_default();
+    Key::new(if source_namespace.is_empty() { own } else { source_namespace }, source)
 }
 
 /// Whether another release has the object as well: it owns it, or its status names it.

@@ -10,14 +10,13 @@ use kube::ResourceExt as _;
 
 use super::super::cache::{Cache, Key};
 use super::super::deliver::Wanted;
-use super::super::events;
-use super::super::queue::Next;
+use super::super::queue::{Next, at};
 use super::super::reconcile::ReconcileError;
 use super::super::world::World;
-use super::until;
+use super::super::{events, ownership};
 use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
-use crate::api::{self, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
+use crate::api::{ClusterStackRelease, ClusterStackReleaseStatus};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{
     GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
@@ -94,8 +93,7 @@ impl Delivery<'_> {
         let wanted = Wanted { planned, expected: expected.as_ref(), owners: &owners };
         let delivery = self.world.deliver(cache, wanted).await?;
         if let Some(manager) = &delivery.repaired {
-            let note = format!("{} was changed by {manager}: it is as planned again", planned.id);
-            events::warning(self.world, self.object, Reason::Foreign.as_str(), note).await;
+            events::repaired(self.world, self.object, &planned.id, manager).await;
         }
         // It was let go of by an earlier ClusterStack; a person's suspend stays.
         if let Some(object) = delivery.object.filter(|object| object.metadata.suspended_by_settings) {
@@ -129,7 +127,7 @@ impl Delivery<'_> {
         if planned.id.namespace != namespace {
             return Vec::new();
         }
-        let us = owner(self.object);
+        let us = ownership::owner(self.object);
         let others = found.into_iter().flat_map(|found| found.object.owner_references.iter().flatten());
         let others = others.filter(|other| {
             let release = self.world.caches.releases.get(&Key::new(&namespace, &other.name));
@@ -140,7 +138,7 @@ impl Delivery<'_> {
 
     fn facts(&self, planned: &PlannedObject, expected: Option<SpecDigest>) -> ObjectFacts {
         let (id, step) = (planned.id.clone(), planned.step);
-        if id.kind == "Namespace" {
+        if id.kind == NAMESPACE {
             // It has no status that says anything: it is there once it was written.
             let verdict = expected.is_some().then_some(Verdict::Applied { drifted: false });
             return ObjectFacts { id, step, expected, verdict };
@@ -169,17 +167,6 @@ impl Delivery<'_> {
                 Some(pins.get(&source)?.revision.to_string())
             }
         }
-    }
-}
-
-/// A release as the owner of what is made of it.
-pub(super) fn owner(object: &ClusterStackRelease) -> OwnerReference {
-    OwnerReference {
-        api_version: format!("{}/{}", api::GROUP, api::VERSION),
-        kind: "ClusterStackRelease".to_owned(),
-        name: object.name_any(),
-        uid: object.uid().unwrap_or_default(),
-        ..OwnerReference::default()
     }
 }
 
@@ -281,5 +268,5 @@ pub(super) fn next_limit(
     let limits = verdicts.iter().filter_map(|(id, verdict)| {
         moment.next_limit(verdict, kept_object(&status.objects, id)?.since.as_ref()?.0)
     });
-    limits.min().map_or(Next::Await, |limit| Next::After(until(limit, now)))
+    limits.min().map_or(Next::Await, |limit| at(limit, now))
 }

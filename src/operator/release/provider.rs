@@ -2,12 +2,12 @@
 //! ready on its side.
 
 use k8s_openapi::api::core::v1::ObjectReference as Reference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::super::cache::Key;
+use super::super::ownership;
 use super::super::related::Depth;
 use super::super::world::World;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
@@ -86,7 +86,7 @@ fn desired(release: &ClusterStackRelease, object: &Reference, template: &Value) 
             "namespace": release.namespace(),
             "labels": labels,
             "annotations": of(&["spec", "template", "metadata", "annotations"]),
-            "ownerReferences": [OwnerReference { controller: Some(true), ..super::objects::owner(release) }],
+            "ownerReferences": [ownership::controller(release)],
         },
         "spec": of(&["spec", "template", "spec"]),
     })

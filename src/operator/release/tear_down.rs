@@ -134,11 +134,7 @@ async fn uninstalled<Status: ObservedKind>(
 ) -> Result<bool, RequestError> {
     let mut all_gone = true;
     for key in keys {
-        let found: Option<Observed<Status>> = world.api.get(key).await?;
-        let Some(mut found) = found else {
-            cache.gone(key);
-            continue;
-        };
+        let Some(mut found) = ownership::present(world, cache, key).await? else { continue };
         if found.suspended {
             found = world.api.suspend(key, false).await?;
         }
@@ -156,13 +152,11 @@ async fn removed<Status: ObservedKind>(
 ) -> Result<bool, RequestError> {
     let mut all_gone = true;
     for key in keys {
-        let found: Option<Observed<Status>> = world.api.get(key).await?;
-        match found {
-            None => cache.gone(key),
-            Some(found) if inventory::is_shared(world, release, &found) => {
-                ownership::drop_owner(world, cache, &found, release.uid().as_deref()).await?;
-            }
-            Some(found) => all_gone &= ownership::delete(world, cache, &found).await?,
+        let Some(found) = ownership::present(world, cache, key).await? else { continue };
+        if inventory::is_shared(world, release, &found) {
+            ownership::drop_owner(world, cache, &found, release.uid().as_deref()).await?;
+        } else {
+            all_gone &= ownership::delete(world, cache, &found).await?;
         }
     }
     Ok(all_gone)
@@ -194,8 +188,7 @@ async fn let_go(world: &World, release: &ClusterStackRelease, made: &Inventory) 
     abandoned(world, &caches.kustomizations, &made.kustomizations, uid, true).await?;
     abandoned(world, &caches.helm_charts, &made.helm_charts, uid, false).await?;
     abandoned(world, &caches.git_repositories, &made.git_repositories, uid, false).await?;
-    let note = "what was made of it stays and is suspended".to_owned();
-    events::normal(world, release, Reason::Suspended, note).await;
+    events::normal(world, release, Reason::Suspended, "what was made of it stays and is suspended").await;
     Ok(())
 }
 
@@ -207,8 +200,7 @@ async fn abandoned<Status: ObservedKind>(
     suspend: bool,
 ) -> Result<(), RequestError> {
     for key in keys {
-        let found: Option<Observed<Status>> = world.api.get(key).await?;
-        let Some(mut found) = found else { continue };
+        let Some(mut found) = ownership::present(world, cache, key).await? else { continue };
         if suspend && !found.suspended {
             found = world.api.suspend(key, true).await?;
         }

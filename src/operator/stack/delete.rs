@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
-use serde_json::json;
 use tracing::info;
 
+use super::super::annotations::annotate;
 use super::super::cache::Key;
 use super::super::queue::Next;
 use super::super::reconcile::ReconcileError;
@@ -16,13 +16,11 @@ use super::super::world::World;
 use super::super::{cluster, finalizer, ownership};
 use super::Found;
 use super::releases::{self, Releases};
-use super::source::Source;
+use super::source::{self, Source};
 use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
-use crate::foreign::flux::observed::GitRepository;
 use crate::gate::Hold;
-use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
-use crate::sink::cluster::{Deleted, RequestError};
+use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether it can go.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -55,13 +53,12 @@ pub(super) async fn delete(
     if !owned.is_empty() {
         return Ok(Next::After(AGAIN));
     }
-    let catalog = catalog(world, stack);
-    if let Some(catalog) = &catalog {
+    for repository in source::made(world, stack) {
+        let cache = &world.caches.git_repositories;
         if orphan {
-            ownership::drop_owner(world, &world.caches.git_repositories, catalog, stack.uid().as_deref())
-                .await?;
+            ownership::drop_owner(world, cache, &repository, stack.uid().as_deref()).await?;
         } else {
-            ownership::delete(world, &world.caches.git_repositories, catalog).await?;
+            ownership::delete(world, cache, &*repository).await?;
         }
     }
     finalizer::remove(world, &world.caches.stacks, &**stack).await?;
@@ -136,34 +133,12 @@ async fn held(
 
 /// Deletes a `ClusterStackRelease`, which lets go of what was made of it where the `ClusterStack` does.
 async fn remove(world: &World, release: &Arc<ClusterStackRelease>, orphan: bool) -> Result<(), RequestError> {
-    let (key, caches) = (Key::of(&**release), &world.caches.releases);
+    let cache = &world.caches.releases;
     let is_marked = release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN);
     if orphan && !is_marked {
-        let path = format!("/metadata/annotations/{}", labels::ON_DELETE.replace('/', "~1"));
-        let test = json!({"op": "test", "path": "/metadata/uid", "value": release.uid()});
-        let add = match release.metadata.annotations {
-            Some(_) => json!({"op": "add", "path": path, "value": labels::ORPHAN}),
-            None => {
-                json!({"op": "add", "path": "/metadata/annotations", "value": {labels::ON_DELETE: labels::ORPHAN}})
-            }
-        };
-        caches.written(world.api.patch(&key, json!([test, add])).await?);
+        annotate(world, cache, &**release, &[(labels::ON_DELETE, labels::ORPHAN)]).await?;
     }
-    if release.metadata.deletion_timestamp.is_none() {
-        let uid = release.uid().unwrap_or_default();
-        match world.api.delete::<ClusterStackRelease>(&key, &uid).await? {
-            Deleted::Gone => caches.gone(&key),
-            Deleted::Terminating(release) => _ = caches.written(*release),
-        }
-    }
-    world.triggers.releases.now(key);
+    ownership::delete(world, cache, &**release).await?;
+    world.triggers.releases.now(Key::of(&**release));
     Ok(())
-}
-
-/// The `GitRepository` that we made for it.
-fn catalog(world: &World, stack: &ClusterStack) -> Option<Arc<GitRepository>> {
-    let (namespace, name) = Stack::source_key(stack, world.settings.default_source.as_ref())?;
-    let found = world.caches.git_repositories.get(&Key { namespace, name })?;
-    let uid = stack.uid();
-    found.owner_references().iter().any(|owner| Some(&owner.uid) == uid.as_ref()).then_some(found)
 }

@@ -10,9 +10,9 @@ use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
 use super::super::cache::Key;
-use super::super::events;
 use super::super::release::first_error;
 use super::super::world::World;
+use super::super::{events, ownership};
 use super::releases::Releases;
 use super::source::Source;
 use crate::api::cluster_stack_release::PinnedSource;
@@ -143,7 +143,7 @@ fn desired(
     let namespace = planned.namespace.to_string();
     let provider_ref = provider_object(stack, name, &namespace);
     let spec = ClusterStackReleaseSpec { provider_ref, source: pin };
-    Some(Desired { name: name.clone(), namespace, owner: super::owner(stack), retiring_since, spec })
+    Some(Desired { name: name.clone(), namespace, owner: ownership::controller(stack), retiring_since, spec })
 }
 
 /// The pin of a `GitRepository` that outlived its `ClusterStackRelease`.
@@ -226,10 +226,10 @@ async fn told(world: &World, before: Option<&ClusterStackRelease>, now: &Cluster
     let pin = |release: &ClusterStackRelease| release.spec.source.clone();
     if let Some(new) = pin(now).filter(|_| before.and_then(pin).is_none()) {
         let note = format!("pinned at {} ({})", new.revision, new.digest);
-        events::normal(world, now, Reason::Valid, note).await;
+        events::normal(world, now, Reason::Valid, &note).await;
     }
     let retiring = |release: &ClusterStackRelease| release.annotations().contains_key(labels::RETIRING_SINCE);
     if retiring(now) && !before.is_some_and(retiring) {
-        events::normal(world, now, Reason::Retiring, Reason::Retiring.meaning().to_owned()).await;
+        events::normal(world, now, Reason::Retiring, Reason::Retiring.meaning()).await;
     }
 }

@@ -9,16 +9,16 @@ use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::cache::Key;
-use super::super::events;
 use super::super::release::users;
 use super::super::world::World;
+use super::super::{events, ownership};
 use super::releases::Releases;
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, Reason, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::cluster_stack::Trouble;
-use crate::sink::cluster::{Deleted, RequestError};
+use crate::sink::cluster::RequestError;
 use crate::subscription::{self, PATIENCE, Role, deletions, left, spent};
 
 /// What is to be deleted now.
@@ -125,13 +125,10 @@ impl Retirement {
     /// Deletes what is due. What was made of each goes by its own reconcile.
     pub(super) async fn carry_out(self, world: &World, stack: &ClusterStack) -> Result<(), RequestError> {
         for release in self.due {
-            let (key, uid) = (Key::of(&*release), release.uid().unwrap_or_default());
-            match world.api.delete::<ClusterStackRelease>(&key, &uid).await? {
-                Deleted::Gone => world.caches.releases.gone(&key),
-                Deleted::Terminating(release) => _ = world.caches.releases.written(*release),
-            }
+            let key = Key::of(&*release);
+            ownership::delete(world, &world.caches.releases, &*release).await?;
             info!(release = %key, "deleted: nothing wants it");
-            events::normal(world, stack, Reason::Retiring, format!("{} was deleted", key.name)).await;
+            events::normal(world, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
             world.triggers.releases.now(key);
         }
         Ok(())

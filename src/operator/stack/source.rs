@@ -1,12 +1,16 @@
 //! The stack repository of a `ClusterStack`: as plans see it, followed by Flux, and read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tracing::info;
 
 use super::super::cache::Key;
 use super::super::deliver::Wanted;
 use super::super::library::{CatalogKey, LibraryError};
+use super::super::objects::term;
+use super::super::ownership;
 use super::super::reconcile::ReconcileError;
 use super::super::world::World;
 use crate::api::ClusterStack;
@@ -20,6 +24,7 @@ use crate::plan::{self, ObjectId, PlannedObject, Step};
 use crate::rollup::{
     ConditionStatus, Expected, Moment, ObjectFacts, Report, Verdict, git_repository, object_since,
 };
+use crate::sink::cluster::RequestError;
 use crate::source::artifact::{ArtifactRef, CatalogRead};
 
 /// What the stack repository has.
@@ -96,6 +101,9 @@ impl Source {
         let plan = plan::stack(&planned)?;
         let wanted = plan.objects().next();
         let expected = follow(world, stack, &planned, wanted.filter(|_| writes)).await?;
+        if writes {
+            remove_left_over(world, stack).await?;
+        }
         let catalog = catalog(world, stack, &planned).await;
         let (told, verdict) = judge(world, stack, &planned, wanted.is_some(), expected, &catalog);
         let ready = ready(verdict.as_ref(), &catalog);
@@ -115,10 +123,40 @@ async fn follow(
     let kept = old.filter(|old| old.git_repository == name).and_then(|old| old.spec_digest.as_deref());
     let expected = kept.map(SpecDigest::kept);
     let Some(wanted) = wanted else { return Ok(expected) };
-    let owners = [super::owner(stack)];
+    let owners = [ownership::controller(stack)];
     let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners };
     let delivery = world.deliver(&world.caches.git_repositories, wanted).await?;
     Ok(delivery.expected)
+}
+
+/// The `GitRepository`s that were made for a `ClusterStack`: one, and that of an earlier source.
+pub(super) fn made(world: &World, stack: &ClusterStack) -> Vec<Arc<GitRepository>> {
+    let uid = stack.metadata.uid.as_ref();
+    let found = world.caches.git_repositories.find(&term::owned_by("ClusterStack", &Key::of(stack)));
+    let is_its = |found: &Arc<GitRepository>| {
+        found.object.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == uid)
+    };
+    found.into_iter().filter(is_its).collect()
+}
+
+/// Deletes what was made for a source that the `ClusterStack` has no more, as the API server says, and that no other
+/// `ClusterStack` follows.
+async fn remove_left_over(world: &World, stack: &ClusterStack) -> Result<(), RequestError> {
+    let stacks = world.caches.stacks.all();
+    let followed: BTreeSet<Key> = stacks.iter().filter_map(|stack| source_key(world, stack)).collect();
+    let left_over =
+        |made: &Arc<GitRepository>| !made.metadata.terminating && !followed.contains(&Key::of(&**made));
+    for made in made(world, stack).into_iter().filter(left_over) {
+        let now: Option<ClusterStack> = world.api.get(&Key::of(stack)).await?;
+        let is_same = |now: ClusterStack| {
+            now.metadata.uid == stack.metadata.uid && now.spec.source == stack.spec.source
+        };
+        if now.is_some_and(is_same) {
+            ownership::delete(world, &world.caches.git_repositories, &*made).await?;
+            info!(repository = %Key::of(&*made), "deleted: the ClusterStack has another source");
+        }
+    }
+    Ok(())
 }
 
 fn repository_name(planned: &Stack) -> String {

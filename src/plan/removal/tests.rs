@@ -5,9 +5,21 @@ const REMOVED: Belonging = Belonging { delivers: Delivers::Dropped, suspended: f
 
 #[test]
 fn what_becomes_of_an_object() {
-    for (object, delivered, expected, why) in [
+    for (object, may_go, expected, why) in [
         (REMOVED, true, Fate::Due, "the release has it no more"),
         (REMOVED, false, Fate::Waits, "what replaces it may be held"),
+        (
+            Belonging { delivers: Delivers::Replaced, ..REMOVED },
+            true,
+            Fate::Due,
+            "what the release has comes when it is gone",
+        ),
+        (
+            Belonging { delivers: Delivers::Replaced, ..REMOVED },
+            false,
+            Fate::Waits,
+            "what the release has is held",
+        ),
         (Belonging { delivers: Delivers::Wanted, ..REMOVED }, true, Fate::Stays, "the release has it"),
         (
             Belonging { delivers: Delivers::Anothers, ..REMOVED },
@@ -25,6 +37,6 @@ fn what_becomes_of_an_object() {
             "what the release has is delivered again, not removed",
         ),
     ] {
-        assert_eq!(fate(object, delivered), expected, "{why}");
+        assert_eq!(fate(object, may_go), expected, "{why}");
     }
 }

@@ -91,7 +91,7 @@ impl Download {
         if found != artifact.digest {
             return Err(ArtifactError::Digest { url: url.to_string(), expected: artifact.digest, found });
         }
-        Ok(Artifact { file, digest: found })
+        Ok(Artifact(file))
     }
 
     /// Writes the body to a file without a name.

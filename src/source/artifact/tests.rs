@@ -38,7 +38,6 @@ async fn what_has_the_right_digest_is_read_as_often_as_one_likes() {
     let body = stack_repository(&[V1]);
     let server = Server::with(&body).await;
     let artifact = download().fetch(&server.artifact(&body)).await.unwrap();
-    assert_eq!(artifact.digest(), Digest::of_bytes(&body));
     assert_eq!((bytes_of(&artifact), bytes_of(&artifact)), (body.clone(), body));
 }
 

@@ -1,0 +1,41 @@
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::*;
+
+fn ready(status: &str, reason: &str) -> Vec<Condition> {
+    vec![Condition {
+        type_: "Ready".to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: format!("{status} {reason}"),
+        observed_generation: None,
+        last_transition_time: Time(Timestamp::UNIX_EPOCH),
+    }]
+}
+
+#[test]
+fn what_became_ready_or_has_another_issue_is_news() {
+    let told = |before: &[Condition], now: &[Condition]| {
+        news(before, now).map(|(type_, ready)| (matches!(type_, EventType::Warning), ready.message.clone()))
+    };
+    let (good, bad, waits) =
+        (ready("True", "Applied"), ready("False", "Failed"), ready("Unknown", "Waiting"));
+    assert_eq!(told(&[], &good), Some((false, "True Applied".to_owned())));
+    assert_eq!(told(&good, &bad), Some((true, "False Failed".to_owned())));
+    assert_eq!(told(&bad, &ready("False", "Stalled")), Some((true, "False Stalled".to_owned())));
+    assert_eq!(told(&bad, &bad), None, "it was told");
+    assert_eq!(told(&good, &waits), None, "it is on its way");
+    assert_eq!(told(&good, &[]), None);
+}
+
+#[test]
+fn a_note_has_as_many_bytes_as_the_api_server_takes() {
+    let most = "a".repeat(MAX_NOTE);
+    assert_eq!(fitting(&most), most);
+    for long in ["a".repeat(MAX_NOTE + 1), "ä".repeat(MAX_NOTE), format!("a{}", "ä".repeat(MAX_NOTE))] {
+        let note = fitting(&long);
+        assert!((MAX_NOTE - 1..=MAX_NOTE).contains(&note.len()), "{}", note.len());
+        assert!(long.starts_with(note.strip_suffix('…').unwrap()));
+    }
+}

@@ -1,0 +1,102 @@
+//! What something else takes the place of: an addon in another form, the source of a ClusterStack, copies of sources. Nothing
+//! is left behind.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::scenario::{Alone, STACK, Scenario, V1, V2, addon_status, eventually};
+use super::state::generations;
+
+/// A copy of the first release's chart of `monitoring` is called so.
+const CHART: &str = "HelmChart monitoring-";
+
+/// Makes the addon `monitoring` of the second release a directory of manifests.
+fn monitoring_as_manifests(scenario: &Scenario) {
+    let addon = scenario.path(&format!("releases/{V2}/cluster-addon/monitoring"));
+    fs::remove_dir_all(&addon).unwrap();
+    fs::create_dir(&addon).unwrap();
+    let manifest =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: monitoring-form, namespace: kube-system}\n";
+    fs::write(addon.join("configmap.yaml"), manifest).unwrap();
+}
+
+fn has_chart(scenario: &Scenario) -> bool {
+    generations(scenario).keys().any(|name| name.starts_with(CHART))
+}
+
+#[test]
+fn what_something_else_takes_the_place_of_goes() {
+    let alone = Alone::start(&["one"]);
+    let scenario = Scenario::on(&alone.testbed, "replaced");
+    scenario.publish(&[V1, V2]);
+    monitoring_as_manifests(&scenario);
+    scenario.push("the second release has monitoring as manifests");
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v1", "v2"], &json!({"flux": {"sources": "PerNamespace"}}));
+    scenario.wait_ready("clusterstack", STACK);
+    scenario.create_cluster("a", V1, "one");
+    scenario.wait_addons("a");
+    assert!(has_chart(&scenario));
+    an_addon_in_another_form(&scenario);
+    another_source(&scenario);
+    copies_of_an_old_release(&scenario);
+}
+
+/// The chart is uninstalled, and then the manifests are applied.
+fn an_addon_in_another_form(scenario: &Scenario) {
+    scenario.upgrade("a", V2);
+    scenario.wait_gone("helmrelease", "a.monitoring");
+    let workload = scenario.testbed.workload("one").unwrap();
+    assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
+    let addon = scenario.wait_at("a", V2);
+    let monitoring = addon_status(&addon, "monitoring").unwrap();
+    assert_eq!(
+        (&monitoring["object"]["kind"], &monitoring["phase"]),
+        (&json!("Kustomization"), &json!("Applied"))
+    );
+    let told = |note: &String| note.contains("in another form");
+    eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(told));
+}
+
+/// The GitRepository that was made for the ClusterStack goes when it refers to another one; nothing else is touched.
+fn another_source(scenario: &Scenario) {
+    let repository = json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "stacks", "namespace": scenario.namespace},
+        "spec": {"url": scenario.url(), "ref": {"branch": "main"}, "interval": "1m"},
+    });
+    scenario.management().apply(&repository.to_string()).unwrap();
+    let catalog = format!("{STACK}-catalog");
+    let others = || {
+        let mut others = generations(scenario);
+        others.retain(|name, _| !name.ends_with(&catalog) && !name.ends_with(" stacks"));
+        others
+    };
+    let before = others();
+    let source = json!({"gitRepositoryRef": {"name": "stacks"}});
+    scenario.apply_stack(&["v1", "v2"], &json!({"flux": {"sources": "PerNamespace"}, "source": source}));
+    scenario.wait_gone("gitrepository", &catalog);
+    scenario.wait_ready("clusterstack", STACK);
+    assert_eq!(others(), before);
+}
+
+/// Copies that no cluster uses go with their release.
+fn copies_of_an_old_release(scenario: &Scenario) {
+    assert!(has_chart(scenario), "its release is there");
+    let more = json!({
+        "flux": {"sources": "PerNamespace"},
+        "source": {"gitRepositoryRef": {"name": "stacks"}},
+        "revisionHistoryLimit": 0,
+    });
+    scenario.apply_stack(&["v2"], &more);
+    scenario.retire(V1);
+    scenario.wait_gone("clusterstackrelease", V1);
+    eventually("the chart is gone", || !has_chart(scenario));
+    scenario.wait_addons("a");
+    for addon in ["cni", "ccm"] {
+        let prefix = format!("HelmChart {addon}-");
+        assert!(generations(scenario).keys().any(|name| name.starts_with(&prefix)), "{addon} is in use");
+    }
+}
