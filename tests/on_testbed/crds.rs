@@ -22,7 +22,7 @@ fn management() -> &'static Cluster {
             let object = Object { kind: "crd", namespace: "", name: &name };
             let conditions = ["NamesAccepted", "Established"];
             let wanted = |found: &Value| conditions.iter().all(|condition| is_true(found, condition));
-            let found = cluster.wait(object, "Established", Duration::from_secs(30), wanted).unwrap();
+            let found = cluster.wait(object, "Established", Duration::from_mins(1), wanted).unwrap();
             assert!(!is_true(&found, "NonStructuralSchema"), "{found:#}");
         }
         cluster

@@ -10,6 +10,9 @@ mod cluster_stack_cases;
 #[cfg(test)]
 mod crds;
 #[cfg(test)]
+#[path = "../support/definitions.rs"]
+mod definitions;
+#[cfg(test)]
 mod delivery;
 #[cfg(test)]
 mod digests;

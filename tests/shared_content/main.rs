@@ -4,12 +4,17 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "the whole binary is a test")]
 
 #[cfg(test)]
+#[path = "../support/definitions.rs"]
+mod definitions;
+#[cfg(test)]
 #[path = "../support/git.rs"]
 mod git;
 #[cfg(test)]
 mod openstack;
 #[cfg(test)]
 mod operator;
+#[cfg(test)]
+mod stack;
 #[cfg(test)]
 #[path = "../support.rs"]
 mod support;

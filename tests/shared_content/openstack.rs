@@ -4,14 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
-use serde_json::Value;
 use stackflux_testbed::{Object, Testbed};
 
-use crate::git::{commit_and_push, git};
-use crate::shared;
-use crate::support::{copy, scratch, stackflux};
-
-const RELEASE: &str = "openstack-scs-1-32-v1";
+use crate::stack::{RELEASE, installed, publish};
+use crate::support::{scratch, stackflux};
 
 fn clusters(namespace: &str) -> String {
     let mut clusters = String::new();
@@ -37,10 +33,7 @@ fn all_addons_of_two_clusters_get_ready_with_their_own_values() {
     let management = testbed.management();
     let (namespace, directory) = (testbed.namespace("openstack").unwrap(), scratch("openstack"));
     let (stack, url) = (directory.join("stack"), testbed.git().url(&namespace));
-    fs::create_dir_all(stack.join("releases")).unwrap();
-    git(&stack, &["init", "--quiet", "--initial-branch=main"]);
-    copy(&shared("stacks").join(RELEASE), &stack.join("releases"));
-    commit_and_push(&stack, &url, RELEASE);
+    publish(&stack, &url);
     let file = directory.join("clusters.yaml");
     fs::write(&file, clusters(&namespace)).unwrap();
     for workload in ["one", "two"] {
@@ -59,10 +52,7 @@ fn all_addons_of_two_clusters_get_ready_with_their_own_values() {
             let object = Object { kind: "helmrelease", namespace: &namespace, name: &name };
             management.wait_ready(object, Duration::from_mins(3)).unwrap();
         }
-        let workload = testbed.workload(cluster).unwrap();
-        let get = |kind, name| {
-            workload.get(Object { kind, namespace: "kube-system", name }).unwrap().unwrap_or(Value::Null)
-        };
+        let get = |kind, name| installed(testbed, cluster, kind, name);
         let labels = &get("deployment", "metrics-server")["metadata"]["labels"];
         assert_eq!(labels["domain"], format!("{cluster}.example.org"), "{labels:#}");
         for object in [

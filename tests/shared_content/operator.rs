@@ -1,21 +1,17 @@
 //! The real `OpenStack` stack under the operator, with a `ClusterStack` as people wrote it for the cluster-stack-operator.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use stackflux::api::custom_resource_definitions;
-use stackflux_testbed::{
-    ClusterApi, Infrastructure, NewCluster, Object, Operator, Options, OwnTestbed, Testbed,
-};
+use stackflux_testbed::{Object, Operator, Options, Testbed};
 
-use crate::git::{commit_and_push, git};
-use crate::shared;
-use crate::support::{copy, scratch, stackflux};
+use crate::definitions::apply_definitions;
+use crate::stack::{RELEASE, STACK, create_clusters, installed, is_ready, publish};
+use crate::support::{scratch, stackflux};
 
 const PATIENCE: Duration = Duration::from_mins(4);
-const RELEASE: &str = "openstack-scs-1-32-v1";
+const CLUSTERS: [&str; 2] = ["one", "two"];
 
 /// A sample of the cluster-stack-operator (`config/samples`), for this stack: it names no source.
 const SAMPLE: &str = "\
@@ -35,30 +31,13 @@ spec:
     - v1
 ";
 
-fn is_ready(object: &Value) -> bool {
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|found| found["type"] == "Ready" && found["status"] == "True")
-}
-
-/// Pushes the real release, and returns the URL of its repository.
-fn publish(testbed: &OwnTestbed) -> String {
-    let (directory, url) = (scratch("operator-openstack"), testbed.git().url("openstack"));
-    fs::create_dir_all(directory.join("releases")).unwrap();
-    git(&directory, &["init", "--quiet", "--initial-branch=main"]);
-    copy(&shared("stacks").join(RELEASE), &directory.join("releases"));
-    commit_and_push(&directory, &url, RELEASE);
-    url
-}
-
 #[test]
 fn the_real_stack_gets_ready_on_two_clusters_by_a_sample_of_the_go_operator() {
-    let options = Options { workloads: &["one", "two"], ..Options::default() };
-    let testbed = Testbed::start_own(&options).unwrap();
-    let management = testbed.management();
-    for definition in custom_resource_definitions() {
-        management.apply(&serde_json::to_string(&definition).unwrap()).unwrap();
-    }
-    let (namespace, url) = (testbed.namespace("stacks").unwrap(), publish(&testbed));
+    let testbed = Testbed::start_own(&Options { workloads: &CLUSTERS, ..Options::default() }).unwrap();
+    let (management, namespace) = (testbed.management(), testbed.namespace("stacks").unwrap());
+    apply_definitions(management);
+    let url = testbed.git().url(&namespace);
+    publish(&scratch("operator-openstack"), &url);
     let flags = [
         "--enable-leader-election=false".to_owned(),
         format!("--default-source-url={url}"),
@@ -69,31 +48,18 @@ fn the_real_stack_gets_ready_on_two_clusters_by_a_sample_of_the_go_operator() {
     let operator = Operator::start(&testbed, binary, management.kubeconfig(), &flags).unwrap();
     operator.wait_ready(PATIENCE).unwrap();
     management.apply(&SAMPLE.replace("NAMESPACE", &namespace)).unwrap();
-    let cluster = |name: &str| NewCluster {
-        namespace: namespace.clone(),
-        name: name.to_owned(),
-        class: RELEASE.to_owned(),
-        version: "v1.32.5".to_owned(),
-        endpoint: format!("{name}.example.org"),
-        infrastructure: Infrastructure::OpenStack,
-        initialized: true,
-    };
-    for name in ["one", "two"] {
-        testbed.add_kubeconfig_secret(&namespace, name, name).unwrap();
-    }
-    ClusterApi::new(management).unwrap().create(&[cluster("one"), cluster("two")]).unwrap();
+    create_clusters(&testbed, &namespace, &CLUSTERS);
 
     let wait = |kind, name: &str, is_so: fn(&Value) -> bool| {
         management.wait(Object { kind, namespace: &namespace, name }, "ready", PATIENCE, is_so).unwrap()
     };
-    for name in ["one", "two"] {
+    for name in CLUSTERS {
         let addon = wait("clusteraddon", &format!("cluster-addon-{name}"), is_ready);
         assert_eq!(addon["status"]["addons"].as_array().map(Vec::len), Some(4), "{addon:#}");
-        let metrics = Object { kind: "deployment", namespace: "kube-system", name: "metrics-server" };
-        let metrics = testbed.workload(name).unwrap().get(metrics).unwrap().unwrap();
+        let metrics = installed(&testbed, name, "deployment", "metrics-server");
         assert_eq!(metrics["metadata"]["labels"]["domain"], format!("{name}.example.org"));
     }
-    wait("clusterstack", "openstack-scs-1-32", is_ready);
+    wait("clusterstack", STACK, is_ready);
     wait("clusterclass", RELEASE, |_| true);
     let kubeconfig = management.kubeconfig().to_str().unwrap();
     let tree = stackflux(&["tree", "--namespace", &namespace, "--kubeconfig", kubeconfig]);

@@ -117,7 +117,7 @@ fn assert_may(test: &str, user: &str, namespace: &str, name: &str, rows: &[Row])
         if wrong.is_empty() {
             return;
         }
-        assert!(start.elapsed() < Duration::from_secs(10), "{user} in {namespace}: {wrong:#?}");
+        assert!(start.elapsed() < PATIENCE, "{user} in {namespace}: {wrong:#?}");
         thread::sleep(Duration::from_millis(200));
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use stackflux_testbed::{Cluster, Operator};
 
 use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually, leads};
+use super::state::WRITTEN;
 
 const NAMESPACE: &str = Operator::NAMESPACE;
 const ACCOUNT: &str = "system:serviceaccount:flux-system:stackflux";
@@ -38,18 +39,7 @@ fn the_installed_account_may_do_all_that_it_has_to() {
     let writes = audit.writes_since(begun).unwrap();
     let has_written =
         |resource: &str| writes.iter().any(|write| write.user == ACCOUNT && write.resource == resource);
-    for resource in [
-        "clusterstacks",
-        "clusterstackreleases",
-        "clusteraddons",
-        "gitrepositories",
-        "helmcharts",
-        "helmreleases",
-        "kustomizations",
-        "namespaces",
-        "events",
-        "leases",
-    ] {
+    for resource in WRITTEN.into_iter().chain(["namespaces", "events", "leases"]) {
         assert!(
             has_written(resource),
             "{resource} were not written by {ACCOUNT}: nothing was proven of them"
@@ -89,9 +79,8 @@ fn scenario_one(scenario: &Scenario) {
     scenario.create_cluster("a", V1, "one");
     scenario.wait_addons("a");
     scenario.wait_ready("clusterstack", STACK);
-    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
-    scenario.wait("clusteraddon", "cluster-addon-a", V2, |addon| addon["status"]["release"]["applied"] == V2);
-    scenario.wait_addons("a");
+    scenario.upgrade("a", V2);
+    scenario.wait_at("a", V2);
     let namespace = format!("--namespace={}", scenario.namespace);
     eventually("an event about the cluster's addons", || {
         let events = ["get", "events.events.k8s.io", &namespace, "--output=json"];

@@ -32,24 +32,25 @@ fn it_tells_what_the_operator_does_next() {
     assert_eq!(nothing.code, 0, "{}{}", nothing.stdout, nothing.stderr);
     operator.process().unwrap().kill().unwrap();
 
-    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
-    scenario.patch("helmrelease", "a.ccm", &json!({"spec": {"values": {"foreign": true}}}));
+    scenario.upgrade("a", V2);
+    scenario.patch(
+        "helmrelease",
+        &scenario.object("a", "ccm"),
+        &json!({"spec": {"values": {"foreign": true}}}),
+    );
     let some = diff(&scenario);
     assert_eq!(some.code, 1, "{}{}", some.stdout, some.stderr);
     for line in [
-        "a.monitoring: Helm upgrades it to another chart",
-        "a.ccm: Helm upgrades it with other values",
+        &format!("{}: Helm upgrades it to another chart", scenario.object("a", "monitoring")),
+        &format!("{}: Helm upgrades it with other values", scenario.object("a", "ccm")),
         "-    foreign: true",
-        "Not written: cni, policies",
+        &format!("Not written: {}, {}", scenario.addon("cni"), scenario.addon("policies")),
     ] {
         assert!(some.stdout.contains(line), "no {line:?} in\n{}", some.stdout);
     }
 
     operator.start_again().unwrap();
-    scenario.wait("clusteraddon", "cluster-addon-a", "at the second release", |addon| {
-        addon["status"]["release"]["applied"] == V2
-    });
-    scenario.wait_addons("a");
+    scenario.wait_at("a", V2);
     let nothing = diff(&scenario);
     assert_eq!(nothing.code, 0, "{}{}", nothing.stdout, nothing.stderr);
 }

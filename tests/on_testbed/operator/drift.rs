@@ -3,19 +3,11 @@
 use serde_json::{Value, json};
 use stackflux_testbed::Object;
 
-use super::scenario::{Scenario, V1, condition, eventually};
+use super::scenario::{PATIENCE, Scenario, condition, eventually};
 
 const ADDON: &str = "cluster-addon-a";
-
-fn start(name: &'static str) -> Scenario<'static> {
-    let scenario = Scenario::shared(name);
-    scenario.publish(&[V1]);
-    scenario.rename_charts(V1, name);
-    scenario.push("charts of our own");
-    scenario.apply_stack(&["v1"], &json!({}));
-    scenario.create_cluster("a", V1, "one");
-    scenario
-}
+/// What the chart `cni` of the first release runs.
+const IMAGE: &str = "busybox:1.37.0";
 
 fn is_told(scenario: &Scenario, words: &[&str]) -> bool {
     scenario.events(ADDON).iter().any(|note| words.iter().all(|word| note.contains(word)))
@@ -27,89 +19,114 @@ fn is_suspended(object: &Value) -> bool {
 
 #[test]
 fn what_somebody_changes_is_put_back_and_told() {
-    let scenario = start("drift");
-    let _operator = scenario.operator();
-    scenario.wait_addons("a");
+    let (scenario, _operator) = Scenario::shared("drift").with_cluster();
     in_the_workload_cluster(&scenario);
     in_the_values(&scenario);
 }
 
-/// An object of an addon is edited. A request to reconcile makes Flux look now, and not at its interval.
+/// An object of an addon is edited. A request to reconcile makes Flux look now, and not at its interval: it puts the
+/// object back, or only reports it where the settings say so.
 fn in_the_workload_cluster(scenario: &Scenario) {
-    let workload = scenario.testbed.workload("one").unwrap();
-    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "cni", "image": "other"}]}}}});
-    let image = image.to_string();
-    let edit = ["patch", "daemonset", "drift-cni", "--namespace=kube-system", "--patch", &image];
-    workload.kubectl(&edit).unwrap();
-    let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}});
-    scenario.patch("clusteraddon", ADDON, &request);
-    let daemonset = Object { kind: "daemonset", namespace: "kube-system", name: "drift-cni" };
-    let is_right = |found: &Value| found.to_string().contains("busybox:1.37.0");
-    workload.wait(daemonset, "corrected", super::scenario::PATIENCE, is_right).unwrap();
-    let handled = |addon: &Value| addon["status"]["lastHandledReconcileAt"] == "now";
-    scenario.wait("clusteraddon", ADDON, "the request handled", handled);
+    let cni = scenario.addon("cni");
+    edit_image(scenario);
+    request(scenario, "first");
+    wait_for_image(scenario, IMAGE);
     scenario.wait_addons("a");
+
+    let detection = |mode: &str| json!({"flux": {"addons": {&cni: {"driftDetection": mode}}}});
+    scenario.apply_stack(&["v1"], &detection("warn"));
+    let only_reports = |release: &Value| release["spec"]["driftDetection"]["mode"] == "warn";
+    scenario.wait("helmrelease", &scenario.object("a", "cni"), "driftDetection: warn", only_reports);
+    edit_image(scenario);
+    request(scenario, "second");
+    scenario.wait_addon("a", &cni, "Drifted", |addon| addon["phase"] == "Drifted");
+    wait_for_image(scenario, "other");
+    scenario.apply_stack(&["v1"], &detection("enabled"));
+    wait_for_image(scenario, IMAGE);
+    scenario.wait_addon("a", &cni, "Applied", |addon| addon["phase"] == "Applied");
+}
+
+/// Somebody edits an object of the addon `cni`.
+fn edit_image(scenario: &Scenario) {
+    let container = json!({"name": "cni", "image": "other"});
+    let edit = json!({"spec": {"template": {"spec": {"containers": [container]}}}}).to_string();
+    let arguments =
+        ["patch", "daemonset", &scenario.addon("cni"), "--namespace=kube-system", "--patch", &edit];
+    scenario.testbed.workload("one").unwrap().kubectl(&arguments).unwrap();
+}
+
+fn wait_for_image(scenario: &Scenario, image: &str) {
+    let daemonset = Object { kind: "daemonset", namespace: "kube-system", name: &scenario.addon("cni") };
+    let has = |found: &Value| crate::text(found, "/spec/template/spec/containers/0/image") == image;
+    scenario.testbed.workload("one").unwrap().wait(daemonset, image, PATIENCE, has).unwrap();
+}
+
+/// Asks for a reconciliation, and waits until it is done.
+fn request(scenario: &Scenario, token: &str) {
+    let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
+    scenario.patch("clusteraddon", ADDON, &request);
+    let handled = |addon: &Value| addon["status"]["lastHandledReconcileAt"] == token;
+    scenario.wait("clusteraddon", ADDON, "the request handled", handled);
 }
 
 /// A key is added below `spec.values`, which an apply alone would leave there, and Helm would install.
 fn in_the_values(scenario: &Scenario) {
-    let release = || scenario.get("helmrelease", "a.drift-ccm").unwrap();
+    let name = scenario.object("a", "ccm");
+    let release = || scenario.get("helmrelease", &name).unwrap();
     let before = release()["spec"].clone();
-    scenario.patch("helmrelease", "a.drift-ccm", &json!({"spec": {"values": {"hole": {"in": "the wall"}}}}));
+    scenario.patch("helmrelease", &name, &json!({"spec": {"values": {"hole": {"in": "the wall"}}}}));
     eventually("the key is gone", || release()["spec"] == before);
-    eventually("an event names who it was", || is_told(scenario, &["a.drift-ccm", "somebody"]));
+    eventually("an event names who it was", || is_told(scenario, &[&name, "somebody"]));
     scenario.wait_addons("a");
     assert_eq!(release()["spec"], before);
 }
 
 #[test]
 fn a_suspension_is_respected_and_shown() {
-    let scenario = start("pause");
-    let _operator = scenario.operator();
-    scenario.wait_addons("a");
+    let (scenario, _operator) = Scenario::shared("pause").with_cluster();
     by_a_person(&scenario);
     by_the_settings(&scenario);
     assert!(!is_told(&scenario, &["changed by"]), "{:?}", scenario.events(ADDON));
 }
 
 fn by_a_person(scenario: &Scenario) {
-    scenario.patch("helmrelease", "a.pause-ccm", &json!({"spec": {"suspend": true}}));
-    scenario.wait_addon("a", "pause-ccm", "Suspended", |addon| addon["phase"] == "Suspended");
+    let (ccm, release) = (scenario.addon("ccm"), scenario.object("a", "ccm"));
+    scenario.patch("helmrelease", &release, &json!({"spec": {"suspend": true}}));
+    scenario.wait_addon("a", &ccm, "Suspended", |addon| addon["phase"] == "Suspended");
     let is_shown = |addon: &Value| condition(addon, "Ready").1 == "Suspended";
     let addon = scenario.wait("clusteraddon", ADDON, "Ready with Suspended", is_shown);
-    assert!(condition(&addon, "Ready").2.contains("pause-ccm"), "{:?}", condition(&addon, "Ready"));
+    assert!(condition(&addon, "Ready").2.contains(&ccm), "{:?}", condition(&addon, "Ready"));
     // New values are written all the same: they wait there for the day when it is resumed.
-    let host = json!({"spec": {"controlPlaneEndpoint": {"host": "moved.example.org"}}});
-    scenario.clusters.patch(&scenario.namespace, "a", &host).unwrap();
-    let moved = |release: &Value| release["spec"]["values"].to_string().contains("moved.example.org");
-    let release = scenario.wait("helmrelease", "a.pause-ccm", "with the new endpoint", moved);
-    assert!(is_suspended(&release));
-    scenario.patch("helmrelease", "a.pause-ccm", &json!({"spec": {"suspend": false}}));
+    scenario.set_endpoint("a", "moved.example.org");
+    assert!(is_suspended(&scenario.wait_endpoint("a", "moved.example.org")));
+    scenario.patch("helmrelease", &release, &json!({"spec": {"suspend": false}}));
     scenario.wait_addons("a");
 }
 
 /// The settings suspend two addons. A person had suspended one of them before, and that stays.
 fn by_the_settings(scenario: &Scenario) {
-    scenario.patch("helmrelease", "a.pause-monitoring", &json!({"spec": {"suspend": true}}));
-    let addons = ["pause-cni", "pause-monitoring", "policies"];
+    let [cni, monitoring, policies] =
+        ["cni", "monitoring", "policies"].map(|addon| scenario.object("a", addon));
+    scenario.patch("helmrelease", &monitoring, &json!({"spec": {"suspend": true}}));
+    let addons = ["cni", "monitoring", "policies"].map(|addon| scenario.addon(addon));
     let settings = |suspend: bool| {
-        let addons = addons.map(|addon| (addon.to_owned(), json!({"suspend": suspend})));
-        json!({"flux": {"addons": addons.into_iter().collect::<serde_json::Map<_, _>>()}})
+        let one = |addon: &String| (addon.clone(), json!({"suspend": suspend}));
+        json!({"flux": {"addons": addons.iter().map(one).collect::<serde_json::Map<_, _>>()}})
     };
     scenario.apply_stack(&["v1"], &settings(true));
-    scenario.wait("helmrelease", "a.pause-cni", "suspended", is_suspended);
-    scenario.wait("kustomization", "a.policies", "suspended", is_suspended);
-    for addon in addons {
+    scenario.wait("helmrelease", &cni, "suspended", is_suspended);
+    scenario.wait("kustomization", &policies, "suspended", is_suspended);
+    for addon in &addons {
         scenario.wait_addon("a", addon, "Suspended", |addon| addon["phase"] == "Suspended");
     }
     scenario.apply_stack(&["v1"], &settings(false));
-    scenario.wait("helmrelease", "a.pause-cni", "resumed", |object| !is_suspended(object));
-    scenario.wait("kustomization", "a.policies", "resumed", |object| !is_suspended(object));
-    for addon in ["pause-cni", "policies"] {
+    scenario.wait("helmrelease", &cni, "resumed", |object| !is_suspended(object));
+    scenario.wait("kustomization", &policies, "resumed", |object| !is_suspended(object));
+    for addon in [&addons[0], &addons[2]] {
         scenario.wait_addon("a", addon, "Applied", |addon| addon["phase"] == "Applied");
     }
-    let release = scenario.get("helmrelease", "a.pause-monitoring").unwrap();
+    let release = scenario.get("helmrelease", &monitoring).unwrap();
     assert!(is_suspended(&release), "a person suspended it, and nobody else resumes it");
-    scenario.patch("helmrelease", "a.pause-monitoring", &json!({"spec": {"suspend": null}}));
+    scenario.patch("helmrelease", &monitoring, &json!({"spec": {"suspend": null}}));
     scenario.wait_addons("a");
 }

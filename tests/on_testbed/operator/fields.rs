@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use stackflux_testbed::{Infrastructure, NewCluster, Object};
 
 use super::scenario::{Scenario, V1, addon_status, condition};
+use super::state::generations;
 
 const TEMPLATE: &str = "values: |\n  \
     cluster:\n    \
@@ -30,8 +31,8 @@ fn wait_for_field(scenario: &Scenario) -> Value {
 fn an_addon_waits_for_a_field_and_is_delivered_when_it_appears() {
     let scenario = Scenario::shared("fields");
     scenario.publish(&[V1]);
-    scenario.rename_charts(V1, "field");
-    let template = scenario.path(&format!("releases/{V1}/cluster-addon/field-ccm/overwrite.yaml"));
+    let ccm = scenario.addon("ccm");
+    let template = scenario.path(&format!("releases/{V1}/cluster-addon/{ccm}/overwrite.yaml"));
     fs::write(template, TEMPLATE).unwrap();
     scenario.push("a value of the infrastructure");
     let _operator = scenario.operator();
@@ -41,36 +42,40 @@ fn an_addon_waits_for_a_field_and_is_delivered_when_it_appears() {
     let cluster = NewCluster { infrastructure: Infrastructure::OpenStack, ..scenario.new_cluster("a", V1) };
     scenario.clusters.create(&[cluster]).unwrap();
 
-    for addon in ["field-cni", "field-monitoring", "policies"] {
-        scenario.wait_addon("a", addon, "Applied", |addon| addon["phase"] == "Applied");
+    for addon in ["cni", "monitoring", "policies"] {
+        scenario.wait_addon("a", &scenario.addon(addon), "Applied", |addon| addon["phase"] == "Applied");
     }
     let addon = wait_for_field(&scenario);
     for kind in ["ValuesRendered", "Ready"] {
         let (status, reason, message) = condition(&addon, kind);
         assert_eq!((status, reason), ("Unknown", "WaitingForField"), "{kind}: {message}");
-        assert!(
-            message.contains("field-ccm") && message.contains(".InfraCluster.status.network.id"),
-            "{message}"
-        );
+        assert!(message.contains(&ccm) && message.contains(".InfraCluster.status.network.id"), "{message}");
     }
-    let held = addon_status(&addon, "field-ccm").unwrap();
+    let held = addon_status(&addon, &ccm).unwrap();
     assert_eq!((&held["phase"], &held["reason"]), (&json!("Held"), &json!("WaitingForField")));
-    assert_eq!(scenario.get("helmrelease", "a.field-ccm"), None, "nothing is delivered with a hole in it");
+    assert_eq!(
+        scenario.get("helmrelease", &scenario.object("a", "ccm")),
+        None,
+        "nothing is delivered with a hole in it"
+    );
 
-    let before = scenario.versions();
+    let before = generations(&scenario);
     network(&scenario, &json!({"id": "7d1c"}));
     scenario.wait_addons("a");
-    let seen = Object { kind: "configmap", namespace: "kube-system", name: "field-ccm" };
+    let seen = Object { kind: "configmap", namespace: "kube-system", name: &ccm };
     let seen = scenario.testbed.workload("one").unwrap().get(seen).unwrap().unwrap();
     assert_eq!(seen["data"]["podCIDR"], "7d1c", "{seen:#}");
-    let after = scenario.versions();
-    assert!(before.iter().all(|object| after.contains(object)), "{before:?} {after:?}");
+    let after = generations(&scenario);
+    assert!(
+        before.iter().all(|(name, generation)| after.get(name) == Some(generation)),
+        "{before:?} {after:?}"
+    );
 
     // It goes again: what was delivered stays as it is, and that is told.
     network(&scenario, &Value::Null);
     wait_for_field(&scenario);
-    assert_eq!(scenario.versions(), after);
+    assert_eq!(generations(&scenario), after);
     network(&scenario, &json!({"id": "7d1c"}));
     scenario.wait_addons("a");
-    assert_eq!(scenario.versions(), after, "the same value is nothing to write");
+    assert_eq!(generations(&scenario), after, "the same value is nothing to write");
 }

@@ -91,8 +91,7 @@ fn a_stack_without_a_source_takes_the_default_one_and_serves_clusters_of_v1beta1
     scenario.clusters.patch_status(&scenario.namespace, "old", &status).unwrap();
     let addon = scenario.wait_addons("old");
     assert_eq!(condition(&addon, "UpgradeGate").1, "NotImplemented", "{addon:#}");
-    let ccm = scenario.get("helmrelease", "old.ccm").unwrap();
-    assert!(ccm["spec"]["values"].to_string().contains("old.example.org"), "{ccm:#}");
+    scenario.wait_endpoint("old", "old.example.org");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::{Operator, Write};
 
-use super::scenario::{Alone, STACK, Scenario, V1, V2};
+use super::scenario::{Alone, PATIENCE, Scenario, V1, V2};
 use super::state;
 
 /// How often it is killed.
@@ -36,8 +36,6 @@ fn killed_twenty_times_it_ends_where_one_that_lives_does() {
     let commit = killed.publish(&[V1, V2]);
     let begun = alone.testbed.audit().mark().unwrap();
     let operator = kill_at_random(&killed, &alone);
-    let is_last = |addon: &serde_json::Value| addon["status"]["release"]["applied"] == V2;
-    killed.wait("clusteraddon", "cluster-addon-a", "the second release", is_last);
     let end = settled(&killed, &commit);
     assert_history(&killed, &alone);
     let writes = alone.testbed.audit().operator_writes_since(begun).unwrap();
@@ -47,7 +45,7 @@ fn killed_twenty_times_it_ends_where_one_that_lives_does() {
     operator.process().unwrap().kill().unwrap();
     let restarted = alone.testbed.audit().mark().unwrap();
     operator.start_again().unwrap();
-    operator.wait_ready(super::scenario::PATIENCE).unwrap();
+    operator.wait_ready(PATIENCE).unwrap();
     thread::sleep(Duration::from_secs(10));
     assert_eq!(alone.testbed.audit().operator_writes_since(restarted).unwrap(), [], "nothing was to do");
     operator.process().unwrap().kill().unwrap();
@@ -69,7 +67,7 @@ fn killed_twenty_times_it_ends_where_one_that_lives_does() {
 /// from one release to the other and back. The last one lives.
 fn kill_at_random(scenario: &Scenario, alone: &Alone) -> Operator {
     let mut random = Random(SEED);
-    let operator = scenario.operator_as(alone.testbed.operator_kubeconfig(), &[]);
+    let operator = scenario.operator();
     for kill in 0..KILLS {
         let begun = alone.testbed.audit().mark().unwrap();
         thread::sleep(random.pause(300));
@@ -89,13 +87,10 @@ fn change(scenario: &Scenario, kill: usize) {
         2 => scenario.create_cluster("a", V1, "one"),
         4 => scenario.create_cluster("b", V1, "two"),
         8..14 => {
-            let host = format!("moved-{kill}.example.org");
-            let endpoint = json!({"spec": {"controlPlaneEndpoint": {"host": host}}});
-            scenario.clusters.patch(&scenario.namespace, "a", &endpoint).unwrap();
+            scenario.set_endpoint("a", &format!("moved-{kill}.example.org"));
         }
         14.. => {
-            let class = if kill % 2 == 1 { V2 } else { V1 };
-            scenario.clusters.upgrade(&scenario.namespace, "a", class, "v1.34.0").unwrap();
+            scenario.upgrade("a", if kill % 2 == 1 { V2 } else { V1 });
         }
         _ => {}
     }
@@ -114,15 +109,9 @@ fn assert_no_repeats(writes: &[Write], life: usize) {
     assert_eq!(counts, BTreeMap::new(), "process {life} (seed {SEED:#x}) wrote these too often");
 }
 
-/// All is ready, as a value.
+/// The first cluster at the second release, and all ready, as a value.
 fn settled(scenario: &Scenario, commit: &str) -> BTreeMap<String, serde_json::Value> {
-    for cluster in ["a", "b"] {
-        scenario.wait_addons(cluster);
-    }
-    scenario.wait_ready("clusterstack", STACK);
-    for release in [V1, V2] {
-        scenario.wait_ready("clusterstackrelease", release);
-    }
+    scenario.wait_settled(&[("a", V2), ("b", V1)]);
     state::of(scenario, commit)
 }
 

@@ -6,15 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::{Audit, Operator, Write};
 
-use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually, leads, written_by};
+use super::scenario::{Alone, PATIENCE, SHORT_LEASE, Scenario, V1, V2, eventually, leads, written_by};
 use super::state;
-
-/// A Lease that passes soon, and not because the machine is busy.
-const LEASE: [&str; 3] = [
-    "--leader-election-lease-duration=8s",
-    "--leader-election-renew-deadline=6s",
-    "--leader-election-retry-period=500ms",
-];
 
 /// An operator that is somebody of its own in the audit log.
 struct Candidate {
@@ -25,7 +18,7 @@ struct Candidate {
 impl Candidate {
     fn start(scenario: &Scenario, name: &str) -> Self {
         let (user, kubeconfig) = scenario.administrator(name);
-        let operator = scenario.candidate(&kubeconfig, &LEASE);
+        let operator = scenario.candidate(&kubeconfig, &SHORT_LEASE);
         operator.wait_ready(PATIENCE).unwrap();
         Self { user, operator }
     }
@@ -61,7 +54,7 @@ fn of_two_operators_one_writes_whatever_happens_to_it() {
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.create_cluster("a", V1, "one");
     scenario.create_cluster("b", V1, "two");
-    all_ready(&scenario);
+    scenario.wait_settled(&[("a", V1), ("b", V1)]);
     let writes = audit.writes_since(begun).unwrap();
     assert_ne!(leader.has_written(&writes), []);
     assert_eq!(other.has_written(&writes), [], "it only waits");
@@ -74,17 +67,15 @@ fn of_two_operators_one_writes_whatever_happens_to_it() {
     }
     for round in 3..5 {
         let (leader, other) = by_role(&first, &second);
-        move_endpoint(&scenario, round);
+        scenario.set_endpoint("a", &endpoint(round));
         leader.operator.process().unwrap().kill().unwrap();
         eventually("the other leads", || leads(&other.operator));
-        wait_for_endpoint(&scenario, round);
+        scenario.wait_endpoint("a", &endpoint(round));
         leader.start_again();
     }
-    set_endpoint(&scenario, "a.example.org");
-    scenario.wait("helmrelease", "a.ccm", "the first endpoint", |release| {
-        release["spec"]["values"].to_string().contains("a.example.org")
-    });
-    all_ready(&scenario);
+    scenario.set_endpoint("a", "a.example.org");
+    scenario.wait_endpoint("a", "a.example.org");
+    scenario.wait_settled(&[("a", V1), ("b", V1)]);
     state::assert_same(&end, &state::of(&scenario, &commit));
     assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
     let generations = state::generations(&scenario);
@@ -101,13 +92,13 @@ fn leader_is_paused(
     (leader, other): (&Candidate, &Candidate),
     (round, delay): (usize, Duration),
 ) {
-    move_endpoint(scenario, 10 * (round + 1));
+    scenario.set_endpoint("a", &endpoint(10 * (round + 1)));
     thread::sleep(delay);
     let stopped = leader.operator.process().unwrap();
     stopped.pause().unwrap();
     eventually("the other leads", || leads(&other.operator));
-    move_endpoint(scenario, 10 * (round + 1) + 1);
-    wait_for_endpoint(scenario, 10 * (round + 1) + 1);
+    scenario.set_endpoint("a", &endpoint(10 * (round + 1) + 1));
+    scenario.wait_endpoint("a", &endpoint(10 * (round + 1) + 1));
     let resumed = audit.mark().unwrap();
     stopped.resume().unwrap();
     eventually("the one that lost its Lease ends", || !leader.is_running());
@@ -126,29 +117,4 @@ fn leader_is_paused(
 
 fn endpoint(number: usize) -> String {
     format!("moved-{number}.example.org")
-}
-
-fn move_endpoint(scenario: &Scenario, number: usize) {
-    set_endpoint(scenario, &endpoint(number));
-}
-
-fn set_endpoint(scenario: &Scenario, host: &str) {
-    let change = json!({"spec": {"controlPlaneEndpoint": {"host": host}}});
-    scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
-}
-
-fn wait_for_endpoint(scenario: &Scenario, number: usize) {
-    let host = endpoint(number);
-    let has = |release: &serde_json::Value| release["spec"]["values"].to_string().contains(&host);
-    scenario.wait("helmrelease", "a.ccm", &host, has);
-}
-
-fn all_ready(scenario: &Scenario) {
-    for cluster in ["a", "b"] {
-        scenario.wait_addons(cluster);
-    }
-    for release in [V1, V2] {
-        scenario.wait_ready("clusterstackrelease", release);
-    }
-    scenario.wait_ready("clusterstack", STACK);
 }

@@ -1,24 +1,9 @@
 //! Clusters that go: nothing is uninstalled from them, and nothing hangs.
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Options, OwnTestbed, Testbed};
+use stackflux_testbed::{Object, Options, OwnTestbed, Testbed};
 
-use super::scenario::{STACK, Scenario, V1, condition, eventually};
-
-const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
-
-/// A testbed of its own: workload clusters are killed, and what Helm recorded is read.
-fn testbed(workloads: &'static [&'static str]) -> OwnTestbed {
-    Testbed::start_own(&Options { workloads, ..Options::default() }).unwrap()
-}
-
-fn with_cluster<'a>(testbed: &'a Testbed, name: &'a str) -> Scenario<'a> {
-    let scenario = Scenario::on(testbed, name);
-    scenario.publish(&[V1]);
-    scenario.apply_stack(&["v1"], &json!({}));
-    scenario.create_cluster("a", V1, "one");
-    scenario
-}
+use super::scenario::{CHARTS, PATIENCE, STACK, Scenario, V1, condition, eventually};
 
 fn uid(object: &Value) -> &str {
     crate::text(object, "/metadata/uid")
@@ -35,16 +20,9 @@ fn all_gone(scenario: &Scenario, cluster: &str) {
 
 #[test]
 fn a_cluster_that_goes_keeps_its_addons_and_one_of_its_name_gets_its_own() {
-    let testbed = testbed(&["one"]);
-    let scenario = with_cluster(&testbed, "letgo");
-    let _operator = scenario.operator();
+    let testbed = Testbed::start_own(&Options::default()).unwrap();
+    let (scenario, _operator) = Scenario::on(&testbed, "letgo").with_cluster();
     let first = uid(&scenario.wait_addons("a")).to_owned();
-    let workload = testbed.workload("one").unwrap();
-    let nothing_uninstalled = || {
-        for chart in CHARTS {
-            workload.assert_no_helm_uninstall("kube-system", chart).unwrap();
-        }
-    };
 
     // Somebody deletes the ClusterAddon of a cluster that lives.
     scenario
@@ -53,7 +31,7 @@ fn a_cluster_that_goes_keeps_its_addons_and_one_of_its_name_gets_its_own() {
         .unwrap();
     scenario.wait("clusteraddon", "cluster-addon-a", "another one", |addon| uid(addon) != first);
     let second = uid(&scenario.wait_addons("a")).to_owned();
-    nothing_uninstalled();
+    scenario.assert_nothing_uninstalled("one");
 
     // The cluster is deleted and another one of its name is there at once.
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
@@ -62,22 +40,21 @@ fn a_cluster_that_goes_keeps_its_addons_and_one_of_its_name_gets_its_own() {
     scenario.clusters.create(&[scenario.new_cluster("a", V1)]).unwrap();
     scenario.wait("clusteraddon", "cluster-addon-a", "another one", |addon| uid(addon) != second);
     scenario.wait_addons("a");
-    nothing_uninstalled();
+    scenario.assert_nothing_uninstalled("one");
 
     // It goes for good.
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     all_gone(&scenario, "a");
-    nothing_uninstalled();
+    scenario.assert_nothing_uninstalled("one");
+    let workload = testbed.workload("one").unwrap();
     let workloads = workload.kubectl(&["get", "daemonsets,deployments", "--namespace=kube-system"]).unwrap();
     assert!(CHARTS.iter().all(|chart| workloads.contains(chart)), "{workloads}");
 }
 
 #[test]
 fn a_cluster_whose_api_server_is_dead_goes_as_well() {
-    let testbed = testbed(&["one"]);
-    let scenario = with_cluster(&testbed, "dead");
-    let _operator = scenario.operator();
-    scenario.wait_addons("a");
+    let testbed = Testbed::start_own(&Options::default()).unwrap();
+    let (scenario, _operator) = Scenario::on(&testbed, "dead").with_cluster();
     testbed.component("one-kube-apiserver").process().unwrap().kill().unwrap();
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     all_gone(&scenario, "a");
@@ -85,18 +62,19 @@ fn a_cluster_whose_api_server_is_dead_goes_as_well() {
 
 #[test]
 fn a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything() {
-    let testbed = testbed(&["one"]);
-    let scenario = with_cluster(&testbed, "orphan");
-    let _operator = scenario.operator_as(testbed.operator_kubeconfig(), &[]);
-    scenario.wait_addons("a");
+    let testbed = Testbed::start_own(&Options::default()).unwrap();
+    let (scenario, _operator) = Scenario::on(&testbed, "orphan").with_cluster();
     scenario.wait_ready("clusterstack", STACK);
     paused(&scenario, &testbed);
+    let workload = testbed.workload("one").unwrap();
+    let installed = || CHARTS.map(|chart| workload.helm_revisions("kube-system", chart).unwrap());
+    let before = installed();
 
     scenario
         .management()
         .kubectl(&["delete", "clusterstack", STACK, "--namespace", &scenario.namespace, "--wait=false"])
         .unwrap();
-    let held = |stack: &Value| stack.to_string().contains("InUse");
+    let held = |stack: &Value| condition(stack, "Ready").1 == "InUse";
     scenario.wait("clusterstack", STACK, "held", held);
     scenario.wait_addons("a");
     let orphan = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/on-delete": "Orphan"}}});
@@ -106,8 +84,8 @@ fn a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything() {
         let release = scenario.get("helmrelease", &format!("a.{chart}")).unwrap();
         assert_eq!(release["spec"]["suspend"], true, "{release:#}");
         assert!(release["metadata"]["ownerReferences"].as_array().is_none_or(Vec::is_empty), "{release:#}");
-        testbed.workload("one").unwrap().assert_no_helm_uninstall("kube-system", chart).unwrap();
     }
+    scenario.assert_nothing_uninstalled("one");
     let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
     assert!(addon["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty), "{addon:#}");
     assert!(scenario.get("clusterclass", V1).is_some());
@@ -119,7 +97,13 @@ fn a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything() {
             && addon["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
     };
     scenario.wait("clusteraddon", "cluster-addon-a", "taken over", again);
-    eventually("resumed", || scenario.get("helmrelease", "a.cni").unwrap()["spec"]["suspend"] != true);
+    for chart in CHARTS {
+        let release = format!("a.{chart}");
+        scenario.wait("helmrelease", &release, "resumed", |release| release["spec"]["suspend"] != true);
+        let release = Object { kind: "helmrelease", namespace: &scenario.namespace, name: &release };
+        scenario.management().wait_ready(release, PATIENCE).unwrap();
+    }
+    assert_eq!(installed(), before);
 }
 
 /// While a Cluster is paused nothing at all is written for it.
@@ -127,27 +111,21 @@ fn paused(scenario: &Scenario, testbed: &OwnTestbed) {
     let patch = |change: Value| scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
     patch(json!({"spec": {"paused": true}}));
     let mark = testbed.audit().mark().unwrap();
-    patch(json!({"spec": {"controlPlaneEndpoint": {"host": "elsewhere.example.org"}}}));
+    scenario.set_endpoint("a", "elsewhere.example.org");
     std::thread::sleep(std::time::Duration::from_secs(3));
     assert_eq!(testbed.audit().operator_writes_since(mark).unwrap(), []);
     patch(json!({"spec": {"paused": false}}));
-    let moved = |release: &Value| release["spec"]["values"].to_string().contains("elsewhere.example.org");
-    scenario.wait("helmrelease", "a.ccm", "delivered when it is not paused any more", moved);
+    scenario.wait_endpoint("a", "elsewhere.example.org");
     scenario.wait_addons("a");
 }
 
 #[test]
 fn a_namespace_that_goes_takes_its_clusters_and_leaves_their_addons() {
-    let testbed = testbed(&["one"]);
-    let scenario = with_cluster(&testbed, "namespace");
-    let _operator = scenario.operator();
-    scenario.wait_addons("a");
+    let testbed = Testbed::start_own(&Options::default()).unwrap();
+    let (scenario, _operator) = Scenario::on(&testbed, "namespace").with_cluster();
     let namespace = &scenario.namespace;
     scenario.management().kubectl(&["delete", "namespace", namespace, "--wait=false"]).unwrap();
     let found = ["get", "namespace", namespace, "--ignore-not-found", "--output=name"];
     eventually("the namespace is gone", || scenario.management().kubectl(&found).unwrap().is_empty());
-    let workload = testbed.workload("one").unwrap();
-    for chart in CHARTS {
-        workload.assert_no_helm_uninstall("kube-system", chart).unwrap();
-    }
+    scenario.assert_nothing_uninstalled("one");
 }

@@ -3,28 +3,14 @@
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use stackflux_testbed::{Audit, Lie, LyingProxy, Mark, Operator};
 
-use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, condition, eventually};
-use super::state;
+use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually};
+use super::state::{self, WRITTEN};
 
 /// How long a lie is told. Long enough to list again after a failure, and to act on what was listed.
 const A_WHILE: Duration = Duration::from_secs(4);
-/// The kinds of which it is said that there are none, while all others are told as they are.
-const KINDS: [&str; 8] = [
-    "clusters",
-    "clusterstacks",
-    "clusterstackreleases",
-    "clusteraddons",
-    "gitrepositories",
-    "helmcharts",
-    "helmreleases",
-    "devclusters",
-];
-/// The charts of the example.
-const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
-
 #[test]
 fn lists_and_watches_that_lie_delete_nothing() {
     let alone = Alone::start(&["one", "two"]);
@@ -36,7 +22,7 @@ fn lists_and_watches_that_lie_delete_nothing() {
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.create_cluster("a", V1, "one");
     scenario.create_cluster("b", V1, "two");
-    all_ready(&scenario, V1);
+    scenario.wait_settled(&[("a", V1), ("b", V1)]);
     let (end, uids) = (state::of(&scenario, &commit), state::uids(&scenario));
 
     // What was listed first, when there was nothing, is what `StaleLists` tells.
@@ -59,32 +45,35 @@ fn lists_and_watches_that_lie_delete_nothing() {
         truth_comes_back(&scenario, &operator, &proxy);
         assert_none_deleted(&audit, begun, &format!("{lie:?} since the start"));
     }
-    for kind in KINDS {
+    // Of one kind it is said that there are none, while all others are told as they are.
+    for kind in WRITTEN.into_iter().chain(["clusters", "devclusters"]) {
         lied_to(&operator, &proxy, Some(kind), Lie::EmptyLists);
         restart(&operator);
         lied_to(&operator, &proxy, Some(kind), Lie::EmptyLists);
         truth_comes_back(&scenario, &operator, &proxy);
         assert_none_deleted(&audit, begun, &format!("no {kind}"));
     }
-    all_ready(&scenario, V1);
+    scenario.wait_settled(&[("a", V1), ("b", V1)]);
     state::assert_same(&end, &state::of(&scenario, &commit));
     assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
     the_past_is_told(&scenario, &alone, (&audit, begun));
-    assert_nothing_uninstalled(&alone);
+    for workload in ["one", "two"] {
+        scenario.assert_nothing_uninstalled(workload);
+    }
 }
 
 /// A proxy that first sees the first release in use, and tells that after the cluster has moved to the second.
 fn the_past_is_told(scenario: &Scenario, alone: &Alone, (audit, begun): (&Audit, Mark)) {
     let proxy = LyingProxy::start(alone.testbed.operator_kubeconfig()).unwrap();
     let operator = scenario.operator_as(proxy.kubeconfig(), &[]);
-    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
+    scenario.upgrade("a", V2);
     scenario.create_cluster("c", V2, "one");
-    all_ready(scenario, V2);
+    scenario.wait_settled(&[("a", V2), ("b", V1), ("c", V2)]);
     proxy.tell(Lie::StaleLists);
     restart(&operator);
     lied_to(&operator, &proxy, None, Lie::StaleLists);
     truth_comes_back(scenario, &operator, &proxy);
-    all_ready(scenario, V2);
+    scenario.wait_settled(&[("a", V2), ("b", V1), ("c", V2)]);
     assert_none_deleted(audit, begun, "the past");
 }
 
@@ -118,24 +107,4 @@ fn assert_none_deleted(audit: &Audit, begun: Mark, when: &str) {
         write.verb.starts_with("delete") && !["leases", "pods", "events"].contains(&&*write.resource)
     });
     assert!(deleted.is_empty(), "{when}: {deleted:#?}");
-}
-
-fn all_ready(scenario: &Scenario, class: &str) {
-    let is_at = |addon: &Value| {
-        addon["status"]["release"]["applied"] == class && condition(addon, "Ready").0 == "True"
-    };
-    scenario.wait("clusteraddon", "cluster-addon-a", class, is_at);
-    scenario.wait_addons("b");
-    for release in [V1, V2] {
-        scenario.wait_ready("clusterstackrelease", release);
-    }
-    scenario.wait_ready("clusterstack", STACK);
-}
-
-fn assert_nothing_uninstalled(alone: &Alone) {
-    for workload in ["one", "two"] {
-        for chart in CHARTS {
-            alone.testbed.workload(workload).unwrap().assert_no_helm_uninstall("kube-system", chart).unwrap();
-        }
-    }
 }

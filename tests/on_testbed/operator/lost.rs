@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::scenario::{Scenario, V1, condition, eventually};
+use super::scenario::{ADDONS, Scenario, condition, eventually};
 
-const OBJECTS: [(&str, &str); 4] = [
-    ("helmrelease", "a.lost-cni"),
-    ("helmrelease", "a.lost-ccm"),
-    ("helmrelease", "a.lost-monitoring"),
-    ("kustomization", "a.policies"),
-];
+/// The kind and name of each object of the cluster.
+fn objects(scenario: &Scenario) -> [(&'static str, String); 4] {
+    ADDONS.map(|addon| {
+        let kind = if addon == "policies" { "kustomization" } else { "helmrelease" };
+        (kind, scenario.object("a", addon))
+    })
+}
 
 /// Says as Cluster API whether the cluster answers.
 fn probe(scenario: &Scenario, status: &str, message: &str) {
@@ -25,24 +26,17 @@ fn probe(scenario: &Scenario, status: &str, message: &str) {
 }
 
 fn requests(scenario: &Scenario) -> Vec<String> {
-    let requested = |(kind, name)| {
-        let object = scenario.get(kind, name).unwrap();
+    let requested = |(kind, name): (_, String)| {
+        let object = scenario.get(kind, &name).unwrap();
         let annotations = &object["metadata"]["annotations"];
         annotations["reconcile.fluxcd.io/requestedAt"].as_str().unwrap_or_default().to_owned()
     };
-    OBJECTS.map(requested).to_vec()
+    objects(scenario).map(requested).to_vec()
 }
 
 #[test]
 fn a_cluster_that_comes_back_is_looked_at_once_and_at_once() {
-    let scenario = Scenario::shared("lost");
-    scenario.publish(&[V1]);
-    scenario.rename_charts(V1, "lost");
-    scenario.push("charts of our own");
-    let _operator = scenario.operator();
-    scenario.apply_stack(&["v1"], &json!({}));
-    scenario.create_cluster("a", V1, "one");
-    scenario.wait_addons("a");
+    let (scenario, _operator) = Scenario::shared("lost").with_cluster();
 
     probe(&scenario, "False", "Remote connection probe failed, probe last succeeded 5 minutes ago");
     let is_lost = |addon: &Value| condition(addon, "ClusterAvailable").1 == "Unreachable";
@@ -57,18 +51,16 @@ fn a_cluster_that_comes_back_is_looked_at_once_and_at_once() {
     scenario.wait_addons("a");
     let asked = requests(&scenario);
     assert!(!asked[0].is_empty() && asked.iter().all(|request| *request == asked[0]), "{asked:?}");
-    for (kind, name) in OBJECTS {
+    for (kind, name) in objects(&scenario) {
         let handled = |object: &Value| object["status"]["lastHandledReconcileAt"] == *asked[0];
-        scenario.wait(kind, name, "looked at by Flux", handled);
+        scenario.wait(kind, &name, "looked at by Flux", handled);
     }
     let told = "the cluster's API server answers again: Flux was asked to look at 4 objects now";
     eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(|note| note == told));
 
     // What else happens to the Cluster asks for nothing.
     probe(&scenario, "True", "Remote connection probe succeeded again");
-    let host = json!({"spec": {"controlPlaneEndpoint": {"host": "moved.example.org"}}});
-    scenario.clusters.patch(&scenario.namespace, "a", &host).unwrap();
-    let moved = |release: &Value| release["spec"]["values"].to_string().contains("moved.example.org");
-    scenario.wait("helmrelease", "a.lost-ccm", "with the new endpoint", moved);
+    scenario.set_endpoint("a", "moved.example.org");
+    scenario.wait_endpoint("a", "moved.example.org");
     assert_eq!(requests(&scenario), asked, "asked once");
 }

@@ -4,11 +4,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use stackflux_testbed::Operator;
 
 use super::diary::Diary;
-use super::scenario::{Alone, STACK, Scenario, V1, V2, condition, eventually, leads};
+use super::scenario::{Alone, Scenario, V1, V2, eventually, leads};
 use super::state;
 
 /// How long each is away.
@@ -25,16 +25,16 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     let operator = scenario.candidate(alone.testbed.operator_kubeconfig(), &[]);
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.create_cluster("a", V1, "one");
-    all_ready(&scenario, V1);
+    scenario.wait_settled(&[("a", V1)]);
     let uids = state::uids(&scenario);
 
     let diary = Diary::of(&scenario);
     let helm = alone.testbed.component("helm-controller");
     helm.process().unwrap().kill().unwrap();
-    move_endpoint(&scenario, "no-helm.example.org");
+    scenario.set_endpoint("a", "no-helm.example.org");
     thread::sleep(AWAY);
     helm.start_again().unwrap();
-    endpoint_is_ready(&scenario, "no-helm.example.org");
+    scenario.wait_endpoint_ready("a", "no-helm.example.org");
     diary.assert_nothing_failed("without helm-controller");
 
     // The operator is started anew, too: what it knew of the releases is gone, and it cannot read them.
@@ -42,12 +42,12 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     source.process().unwrap().kill().unwrap();
     operator.process().unwrap().kill().unwrap();
     operator.start_again().unwrap();
-    move_endpoint(&scenario, "no-source.example.org");
-    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
+    scenario.set_endpoint("a", "no-source.example.org");
+    scenario.upgrade("a", V2);
     thread::sleep(AWAY);
     source.start_again().unwrap();
-    endpoint_is_ready(&scenario, "no-source.example.org");
-    all_ready(&scenario, V2);
+    scenario.wait_endpoint_ready("a", "no-source.example.org");
+    scenario.wait_settled(&[("a", V2)]);
     diary.assert_nothing_failed("without source-controller");
 
     let api_server = alone.testbed.component("management-kube-apiserver");
@@ -62,9 +62,9 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
         operator.log().display()
     );
     api_server.start_again().unwrap();
-    move_endpoint(&scenario, "no-api-server.example.org");
-    endpoint_is_ready(&scenario, "no-api-server.example.org");
-    all_ready(&scenario, V2);
+    scenario.set_endpoint("a", "no-api-server.example.org");
+    scenario.wait_endpoint_ready("a", "no-api-server.example.org");
+    scenario.wait_settled(&[("a", V2)]);
     diary.assert_nothing_failed("without the API server");
     assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
 }
@@ -81,31 +81,4 @@ fn as_a_kubelet_does(operator: &Operator, time: Duration) -> usize {
         }
     }
     restarts
-}
-
-fn move_endpoint(scenario: &Scenario, host: &str) {
-    let change = json!({"spec": {"controlPlaneEndpoint": {"host": host}}});
-    scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
-}
-
-/// The addon that reads the endpoint was upgraded to it.
-fn endpoint_is_ready(scenario: &Scenario, host: &str) {
-    let has = |release: &Value| release["spec"]["values"].to_string().contains(host);
-    scenario.wait("helmrelease", "a.ccm", host, has);
-    scenario.wait("helmrelease", "a.ccm", "ready with it", |release| {
-        release["status"]["observedGeneration"] == release["metadata"]["generation"]
-            && condition(release, "Ready").0 == "True"
-    });
-    scenario.wait_addons("a");
-}
-
-fn all_ready(scenario: &Scenario, class: &str) {
-    let is_at = |addon: &Value| {
-        addon["status"]["release"]["applied"] == class && condition(addon, "Ready").0 == "True"
-    };
-    scenario.wait("clusteraddon", "cluster-addon-a", class, is_at);
-    for release in [V1, V2] {
-        scenario.wait_ready("clusterstackrelease", release);
-    }
-    scenario.wait_ready("clusterstack", STACK);
 }

@@ -1,42 +1,22 @@
 //! The operator as a process on a real API server, through the proxy: started, asked, disturbed, told apart in the audit log.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use stackflux::api::custom_resource_definitions;
 use stackflux_testbed::{LyingProxy, Operator, Options, Testbed};
 
-use super::scenario::leads;
-
-const PATIENCE: Duration = Duration::from_mins(1);
-/// A Lease that is soon free again after its holder was killed.
-const SHORT_LEASE: [&str; 3] = [
-    "--leader-election-lease-duration=3s",
-    "--leader-election-renew-deadline=2s",
-    "--leader-election-retry-period=200ms",
-];
-
-fn wait_until_it_leads(operator: &Operator) {
-    let start = Instant::now();
-    while !leads(operator) {
-        assert!(start.elapsed() < PATIENCE, "it does not lead: {:?}", operator.metrics());
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
+use super::scenario::{PATIENCE, SHORT_LEASE, eventually, leads};
+use crate::definitions::apply_definitions;
 
 #[test]
 fn an_operator_that_is_killed_or_ended_leads_again_and_writes_nothing_but_its_lease() {
     let options = Options { workloads: &[], flux: &[], ..Options::default() };
     let testbed = Testbed::start_own(&options).unwrap();
-    for definition in custom_resource_definitions() {
-        let definition = serde_json::to_value(&definition).unwrap();
-        testbed.management().apply(&definition.to_string()).unwrap();
-    }
+    apply_definitions(testbed.management());
     let mark = testbed.audit().mark().unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
     let proxy = LyingProxy::start(testbed.operator_kubeconfig()).unwrap();
     let operator = Operator::start(&testbed, binary, proxy.kubeconfig(), &SHORT_LEASE).unwrap();
-    wait_until_it_leads(&operator);
+    eventually("it leads", || leads(&operator));
     let first = operator.process().unwrap();
     assert!(first.cpu_seconds().unwrap() < 5.0);
     assert!(first.peak_memory_bytes().unwrap() > 1_000_000);
@@ -48,7 +28,7 @@ fn an_operator_that_is_killed_or_ended_leads_again_and_writes_nothing_but_its_le
     let error = operator.wait_ready(PATIENCE).unwrap_err().to_string();
     assert!(error.contains("it has ended") && error.contains("stackflux starts"), "{error}");
     operator.start_again().unwrap();
-    wait_until_it_leads(&operator);
+    eventually("it leads", || leads(&operator));
     operator.wait_ready(PATIENCE).unwrap();
     operator.process().unwrap().terminate().unwrap();
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::{Audit, Mark, Operator};
 
-use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually, leads};
+use super::scenario::{Alone, PATIENCE, Scenario, V1, V2, eventually, leads};
 
 /// How long nothing may be written.
 const IDLE: Duration = Duration::from_mins(1);
@@ -24,15 +24,13 @@ fn nothing_is_written_when_nothing_changes() {
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.create_cluster("a", V1, "one");
     scenario.create_cluster("b", V2, "two");
-    for cluster in ["a", "b"] {
-        scenario.wait_addons(cluster);
-    }
-    for release in [V1, V2] {
-        scenario.wait_ready("clusterstackrelease", release);
-    }
-    scenario.wait_ready("clusterstack", STACK);
+    scenario.wait_settled(&[("a", V1), ("b", V2)]);
     // The last status may be written a moment after what it says can be read.
-    thread::sleep(Duration::from_secs(2));
+    eventually("all is said", || {
+        let mark = audit.mark().unwrap();
+        thread::sleep(Duration::from_secs(5));
+        audit.operator_writes_since(mark).unwrap().is_empty()
+    });
 
     let idle = audit.mark().unwrap();
     thread::sleep(IDLE);

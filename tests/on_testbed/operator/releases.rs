@@ -1,38 +1,38 @@
 //! Releases that come and go: broken, changed, retired, held, let go and taken over.
 
 use serde_json::{Value, json};
+use stackflux_testbed::Operator;
 
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
+use super::state::generations;
 
 const V3: &str = "docker-demo-1-34-v3";
-
-/// Publishes a third release: the first one under another name.
-fn publish_third(scenario: &Scenario, action: &str) {
-    let (from, to) = (scenario.path(&format!("releases/{V1}")), scenario.path(&format!("releases/{V3}")));
-    let copied = std::process::Command::new("cp").arg("-rT").args([from, to]).status().unwrap();
-    assert!(copied.success());
-    scenario.edit(&format!("releases/{V3}/metadata.yaml"), "clusterStack: v1", "clusterStack: v3");
-    scenario.edit(&format!("releases/{V3}/cluster-class/Chart.yaml"), "version: v1", "version: v3");
-    scenario.edit(&format!("releases/{V3}/clusteraddon.yaml"), "action: apply", action);
-    scenario.push("a third release");
-}
+/// The stages of the third release.
+const STAGES: &str = "releases/docker-demo-1-34-v3/clusteraddon.yaml";
 
 fn says(object: &Value, kind: &str, reason: &str) -> bool {
     condition(object, kind).1 == reason
 }
 
-#[test]
-fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
-    let scenario = Scenario::shared("wrong");
+/// A ClusterStack that offers two releases, and an operator.
+fn offered(name: &str) -> (Scenario<'static>, Operator) {
+    let scenario = Scenario::shared(name);
     scenario.publish(&[V1, V2]);
-    let _operator = scenario.operator();
+    let operator = scenario.operator();
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.wait_ready("clusterstack", STACK);
-    let before = scenario.versions();
+    (scenario, operator)
+}
 
-    publish_third(&scenario, "action: aply");
+#[test]
+fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
+    let (scenario, _operator) = offered("wrong");
+    let mut before = generations(&scenario);
+
+    scenario.derive(V1, V3);
+    scenario.edit(STAGES, "action: apply", "action: aply");
     scenario.edit(&format!("releases/{V2}/metadata.yaml"), "versions:", "# changed\nversions:");
-    scenario.push("a release is changed");
+    scenario.push("a broken release, and one that was changed");
     scenario.apply_stack(&["v1", "v2", "v3", "v9"], &json!({}));
     let stack = scenario.wait("clusterstack", STACK, "told of three releases", |stack| {
         let message = condition(stack, "ReleasesSynced").2;
@@ -55,35 +55,33 @@ fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
         assert_eq!(condition(&scenario.get("clusterstackrelease", release).unwrap(), "Ready").0, "True");
     }
     let catalog = format!("GitRepository {STACK}-catalog");
-    let touched = |(name, _): &&(String, String)| *name != catalog;
-    let after = scenario.versions();
-    assert_eq!(
-        before.iter().filter(touched).collect::<Vec<_>>(),
-        after.iter().filter(touched).collect::<Vec<_>>()
-    );
+    let mut after = generations(&scenario);
+    for generations in [&mut before, &mut after] {
+        generations.remove(&catalog).unwrap();
+    }
+    assert_eq!(before, after);
 
-    publish_third(&scenario, "action: apply");
+    scenario.edit(STAGES, "action: aply", "action: apply");
+    scenario.push("the third release is mended");
     scenario.wait_ready("clusterstackrelease", V3);
 }
 
 #[test]
 fn a_release_that_nothing_wants_goes_and_one_in_use_is_held_let_go_and_taken_over() {
-    let scenario = Scenario::shared("retire");
-    scenario.publish(&[V1, V2]);
-    let _operator = scenario.operator();
-    scenario.apply_stack(&["v1", "v2"], &json!({}));
-    scenario.wait_ready("clusterstack", STACK);
+    let (scenario, _operator) = offered("retire");
     scenario.create_cluster("a", V1, "one");
     scenario.wait_addons("a");
 
     // v1 is used, v2 is not.
+    let of_v2 = || {
+        let kinds = ["clusterclass", "gitrepository", "helmchart", "helmrelease"];
+        kinds.map(|kind| scenario.get(kind, V2).is_some())
+    };
+    assert_eq!(of_v2(), [true; 4]);
     scenario.apply_stack(&[], &json!({"revisionHistoryLimit": 0}));
     scenario.retire(V2);
     scenario.wait_gone("clusterstackrelease", V2);
-    for (kind, name) in [("helmrelease", V2), ("helmchart", V2), ("gitrepository", V2), ("clusterclass", V2)]
-    {
-        assert!(scenario.get(kind, name).is_none(), "{kind} {name} is still there");
-    }
+    assert_eq!(of_v2(), [false; 4]);
     assert!(scenario.get("clusterclass", V1).is_some());
 
     held_let_go_and_taken_over(&scenario);
@@ -97,7 +95,7 @@ fn held_let_go_and_taken_over(scenario: &Scenario) {
     delete();
     let stack = scenario.wait("clusterstack", STACK, "held", |stack| says(stack, "Ready", "InUse"));
     assert!(condition(&stack, "Ready").2.contains("1 Cluster uses its releases"), "{stack}");
-    let before = scenario.versions();
+    let before = generations(scenario);
     let orphan = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/on-delete": "Orphan"}}});
     scenario.patch("clusterstack", STACK, &orphan);
     scenario.wait_gone("clusterstack", STACK);
@@ -105,9 +103,7 @@ fn held_let_go_and_taken_over(scenario: &Scenario) {
     let class = scenario.get("helmrelease", V1).unwrap();
     assert_eq!(class["spec"]["suspend"], true);
     assert!(class["metadata"].get("ownerReferences").is_none(), "{class}");
-    let names =
-        |versions: Vec<(String, String)>| versions.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-    assert_eq!(names(scenario.versions()), names(before));
+    assert!(generations(scenario).keys().eq(before.keys()), "all is still there");
 
     scenario.apply_stack(&["v1"], &json!({}));
     scenario.wait_ready("clusterstack", STACK);
@@ -117,7 +113,7 @@ fn held_let_go_and_taken_over(scenario: &Scenario) {
     delete();
     scenario.management().kubectl(&["delete", "cluster", "a", &namespace, "--wait=false"]).unwrap();
     scenario.wait_gone("clusterstack", STACK);
-    eventually("nothing is left", || scenario.versions().is_empty());
+    eventually("nothing is left", || generations(scenario).is_empty());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use stackflux_testbed::{Options, Testbed};
 use crate::git::git;
 
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
+use super::state::generations;
 
 /// Takes the addon `monitoring` out of the second release.
 fn without_monitoring(scenario: &Scenario) {
@@ -56,15 +57,13 @@ fn an_addon_that_a_release_drops_is_uninstalled_within_the_budget_and_the_old_re
     let workload = scenario.testbed.workload("one").unwrap();
     workload.assert_no_helm_uninstall("kube-system", "monitoring").unwrap();
 
-    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
+    scenario.upgrade("a", V2);
     scenario.wait_gone("helmrelease", "a.monitoring");
     assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
     for addon in ["cni", "ccm"] {
         workload.assert_no_helm_uninstall("kube-system", addon).unwrap();
     }
-    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "at the second release", |addon| {
-        addon["status"]["release"]["applied"] == V2 && condition(addon, "Ready").0 == "True"
-    });
+    let addon = scenario.wait_at("a", V2);
     assert_eq!(addon["status"]["pruned"]["count"], 1);
     the_budget_is_used_up(&scenario);
     the_old_release_goes(&scenario);
@@ -72,7 +71,7 @@ fn an_addon_that_a_release_drops_is_uninstalled_within_the_budget_and_the_old_re
 
 /// One of eight may go in an hour: the second waits until somebody allows it.
 fn the_budget_is_used_up(scenario: &Scenario) {
-    scenario.clusters.upgrade(&scenario.namespace, "b", V2, "v1.34.0").unwrap();
+    scenario.upgrade("b", V2);
     let addon = scenario.wait("clusteraddon", "cluster-addon-b", "held by the budget", |addon| {
         condition(addon, "Delivered").1 == "PruneBudgetExceeded"
     });
@@ -91,11 +90,12 @@ fn the_budget_is_used_up(scenario: &Scenario) {
 
 /// Nobody uses the first release now, and it is not offered: after its time it goes, and touches no cluster.
 fn the_old_release_goes(scenario: &Scenario) {
-    let addons = |all: Vec<(String, String)>| {
-        let is_addon = |(name, _): &(String, String)| name.contains(" a.") || name.contains(" b.");
-        all.into_iter().filter(is_addon).collect::<Vec<_>>()
+    let addons = || {
+        let mut all = generations(scenario);
+        all.retain(|name, _| name.contains(" a.") || name.contains(" b."));
+        all
     };
-    let before = addons(scenario.versions());
+    let before = addons();
     scenario.apply_stack(&["v2"], &json!({"revisionHistoryLimit": 0}));
     scenario.retire(V1);
     scenario.wait_gone("clusterstackrelease", V1);
@@ -103,7 +103,7 @@ fn the_old_release_goes(scenario: &Scenario) {
     for cluster in ["a", "b"] {
         scenario.wait_addons(cluster);
     }
-    assert_eq!(addons(scenario.versions()), before);
+    assert_eq!(addons(), before);
 }
 
 #[test]
@@ -119,38 +119,32 @@ fn a_stack_repository_that_vanishes_is_told_and_touches_nothing() {
     scenario.wait_ready("clusterstack", STACK);
     scenario.create_cluster("a", V1, "one");
     scenario.wait_addons("a");
-    let before = scenario.versions();
+    let before = generations(&scenario);
     push(":refs/heads/live");
     let stack = scenario.wait("clusterstack", STACK, "told", |stack| {
         condition(stack, "SourceReady").0 == "False" && condition(stack, "Ready").0 == "False"
     });
     assert!(condition(&stack, "SourceReady").2.contains("live"), "it says what is missing: {stack}");
     assert_eq!(condition(&scenario.wait_addons("a"), "Ready").0, "True");
-    assert_eq!(scenario.versions(), before, "nothing was touched");
+    assert_eq!(generations(&scenario), before, "nothing was touched");
     push("HEAD:refs/heads/live");
     scenario.wait_ready("clusterstack", STACK);
-    assert_eq!(scenario.versions(), before, "nothing was touched");
+    assert_eq!(generations(&scenario), before, "nothing was touched");
 }
 
 #[test]
 fn a_class_that_no_stack_has_is_told_and_touches_nothing() {
-    let scenario = Scenario::shared("unknown");
-    scenario.publish(&[V1]);
-    let _operator = scenario.operator();
-    scenario.apply_stack(&["v1"], &json!({}));
-    scenario.wait_ready("clusterstack", STACK);
-    scenario.create_cluster("a", V1, "one");
-    scenario.wait_addons("a");
-    let before = scenario.versions();
-    scenario.clusters.upgrade(&scenario.namespace, "a", "somebody-elses", "v1.34.0").unwrap();
+    let (scenario, _operator) = Scenario::shared("unknown").with_cluster();
+    let before = generations(&scenario);
+    scenario.upgrade("a", "somebody-elses");
     let addon = scenario.wait("clusteraddon", "cluster-addon-a", "told of the class", |addon| {
         condition(addon, "ReleaseReady").1 == "ClassUnknown"
     });
     let (status, _, message) = condition(&addon, "Ready");
     assert_eq!(status, "False");
     assert!(message.contains("somebody-elses"), "{addon}");
-    assert_eq!(scenario.versions(), before);
-    scenario.clusters.upgrade(&scenario.namespace, "a", V1, "v1.34.0").unwrap();
+    assert_eq!(generations(&scenario), before);
+    scenario.upgrade("a", V1);
     scenario.wait_addons("a");
-    assert_eq!(scenario.versions(), before);
+    assert_eq!(generations(&scenario), before);
 }

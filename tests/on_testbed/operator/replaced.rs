@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::json;
 
-use super::scenario::{Alone, STACK, Scenario, V1, V2, addon_status, condition, eventually};
+use super::scenario::{Alone, STACK, Scenario, V1, V2, addon_status, eventually};
+use super::state::generations;
 
 /// A copy of the first release's chart of `monitoring` is called so.
 const CHART: &str = "HelmChart monitoring-";
@@ -21,7 +22,7 @@ fn monitoring_as_manifests(scenario: &Scenario) {
 }
 
 fn has_chart(scenario: &Scenario) -> bool {
-    scenario.versions().iter().any(|(name, _)| name.starts_with(CHART))
+    generations(scenario).keys().any(|name| name.starts_with(CHART))
 }
 
 #[test]
@@ -44,23 +45,18 @@ fn what_something_else_takes_the_place_of_goes() {
 
 /// The chart is uninstalled, and then the manifests are applied.
 fn an_addon_in_another_form(scenario: &Scenario) {
-    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.0").unwrap();
+    scenario.upgrade("a", V2);
     scenario.wait_gone("helmrelease", "a.monitoring");
     let workload = scenario.testbed.workload("one").unwrap();
     assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
-    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "at the second release", |addon| {
-        addon["status"]["release"]["applied"] == V2 && condition(addon, "Ready").0 == "True"
-    });
+    let addon = scenario.wait_at("a", V2);
     let monitoring = addon_status(&addon, "monitoring").unwrap();
     assert_eq!(
         (&monitoring["object"]["kind"], &monitoring["phase"]),
         (&json!("Kustomization"), &json!("Applied"))
     );
-    assert!(
-        scenario.events("cluster-addon-a").iter().any(|note| note.contains("in another form")),
-        "{:?}",
-        scenario.events("cluster-addon-a")
-    );
+    let told = |note: &String| note.contains("in another form");
+    eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(told));
 }
 
 /// The GitRepository that was made for the ClusterStack goes when it refers to another one; nothing else is touched.
@@ -74,9 +70,9 @@ fn another_source(scenario: &Scenario) {
     scenario.management().apply(&repository.to_string()).unwrap();
     let catalog = format!("{STACK}-catalog");
     let others = || {
-        let mut versions = scenario.versions();
-        versions.retain(|(name, _)| !name.ends_with(&catalog) && !name.ends_with(" stacks"));
-        versions
+        let mut others = generations(scenario);
+        others.retain(|name, _| !name.ends_with(&catalog) && !name.ends_with(" stacks"));
+        others
     };
     let before = others();
     let source = json!({"gitRepositoryRef": {"name": "stacks"}});
@@ -101,6 +97,6 @@ fn copies_of_an_old_release(scenario: &Scenario) {
     scenario.wait_addons("a");
     for addon in ["cni", "ccm"] {
         let prefix = format!("HelmChart {addon}-");
-        assert!(scenario.versions().iter().any(|(name, _)| name.starts_with(&prefix)), "{addon} is in use");
+        assert!(generations(scenario).keys().any(|name| name.starts_with(&prefix)), "{addon} is in use");
     }
 }

@@ -1,18 +1,20 @@
 //! A ClusterStack of the example, an operator of its own that looks at nothing else, and clusters.
 
+mod releases;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use stackflux::api::custom_resource_definitions;
 use stackflux_testbed::{
     Cluster, ClusterApi, Infrastructure, NewCluster, Object, Operator, Options, OwnTestbed, Testbed, Write,
 };
 
-use crate::git::{commit_and_push, git};
-use crate::support::{copy, scratch};
+use crate::definitions::apply_definitions;
+use crate::git::git;
+use crate::support::scratch;
 
 /// How long anything may take. Generous: other tests use the same two cores.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
@@ -20,10 +22,21 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
 /// The second one: its chart `monitoring` differs.
 pub(crate) const V2: &str = "docker-demo-1-34-v2";
-/// Long enough ago for a release to be deleted.
-const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 /// The name of the ClusterStack.
 pub(crate) const STACK: &str = "docker-demo-1-34";
+
+/// A Lease that passes soon, and not because the machine is busy.
+pub(crate) const SHORT_LEASE: [&str; 3] = [
+    "--leader-election-lease-duration=8s",
+    "--leader-election-renew-deadline=6s",
+    "--leader-election-retry-period=500ms",
+];
+/// The charts of the example.
+pub(crate) const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
+/// All addons of the example: the last one is plain manifests.
+pub(crate) const ADDONS: [&str; 4] = ["cni", "ccm", "monitoring", "policies"];
+/// Long enough ago for a release to be deleted that nothing wants.
+const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 
 /// A testbed of the test's own: one at a time, for the machine's sake.
 pub(crate) struct Alone {
@@ -47,62 +60,53 @@ pub(crate) struct Scenario<'a> {
     pub(crate) namespace: String,
     pub(crate) clusters: ClusterApi,
     directory: PathBuf,
+    /// What the names of addons begin with.
+    prefix: String,
 }
 
 impl Scenario<'static> {
-    /// On the testbed that tests share.
+    /// On the testbed that tests share. The addons have names that no other test has: they meet nobody's in the workload
+    /// clusters.
     pub(crate) fn shared(name: &str) -> Self {
-        Self::on(Testbed::shared(), name)
+        Self { prefix: format!("{name}-"), ..Self::on(Testbed::shared(), name) }
     }
 }
 
 impl<'a> Scenario<'a> {
     /// A namespace and an empty stack repository.
     pub(crate) fn on(testbed: &'a Testbed, name: &str) -> Self {
-        for definition in custom_resource_definitions() {
-            testbed.management().apply(&serde_json::to_string(&definition).unwrap()).unwrap();
-        }
+        apply_definitions(testbed.management());
         let (namespace, directory) = (testbed.namespace(name).unwrap(), scratch(name));
         fs::create_dir_all(directory.join("releases")).unwrap();
         git(&directory, &["init", "--quiet", "--initial-branch=main"]);
         let clusters = ClusterApi::new(testbed.management()).unwrap();
-        Self { testbed, namespace, clusters, directory }
+        Self { testbed, namespace, clusters, directory, prefix: String::new() }
+    }
+
+    /// With the first release, a cluster `a` of it in workload cluster `one`, and an operator that has made all of it
+    /// ready.
+    pub(crate) fn with_cluster(self) -> (Self, Operator) {
+        self.publish(&[V1]);
+        let operator = self.operator();
+        self.apply_stack(&["v1"], &json!({}));
+        self.wait_ready("clusterstack", STACK);
+        self.create_cluster("a", V1, "one");
+        self.wait_addons("a");
+        (self, operator)
+    }
+
+    /// The name that an addon of the example has here.
+    pub(crate) fn addon(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The name of the object that delivers an addon of the example to a cluster.
+    pub(crate) fn object(&self, cluster: &str, addon: &str) -> String {
+        format!("{cluster}.{}", self.addon(addon))
     }
 
     pub(crate) fn management(&self) -> &Cluster {
         self.testbed.management()
-    }
-
-    /// The URL of the stack repository.
-    pub(crate) fn url(&self) -> String {
-        self.testbed.git().url(&self.namespace)
-    }
-
-    /// A path in the work tree of the stack repository.
-    pub(crate) fn path(&self, below: &str) -> PathBuf {
-        self.directory.join(below)
-    }
-
-    /// Copies releases of the example into the stack repository.
-    pub(crate) fn publish(&self, releases: &[&str]) -> String {
-        for release in releases {
-            let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack/releases").join(release);
-            copy(&example, &self.path("releases"));
-        }
-        self.push(&format!("publish {releases:?}"))
-    }
-
-    /// Commits all of the work tree and pushes it.
-    pub(crate) fn push(&self, message: &str) -> String {
-        commit_and_push(&self.directory, &self.url(), message)
-    }
-
-    /// Replaces text in a file of the work tree.
-    pub(crate) fn edit(&self, file: &str, old: &str, new: &str) {
-        let path = self.path(file);
-        let text = fs::read_to_string(&path).unwrap();
-        assert!(text.contains(old), "{file} has no {old:?}");
-        fs::write(path, text.replace(old, new)).unwrap();
     }
 
     /// Applies the ClusterStack, with more in its spec.
@@ -125,7 +129,7 @@ impl<'a> Scenario<'a> {
 
     /// Starts an operator that looks at this ClusterStack alone.
     pub(crate) fn operator(&self) -> Operator {
-        self.operator_as(self.testbed.management().kubeconfig(), &[])
+        self.operator_as(self.testbed.operator_kubeconfig(), &[])
     }
 
     /// The same with another kubeconfig and more flags.
@@ -182,23 +186,75 @@ impl<'a> Scenario<'a> {
         self.wait(kind, name, "Ready=True", |object| condition(object, "Ready").0 == "True")
     }
 
+    /// Moves a cluster to the class of another release.
+    pub(crate) fn upgrade(&self, cluster: &str, release: &str) {
+        self.clusters.upgrade(&self.namespace, cluster, release, "v1.34.0").unwrap();
+    }
+
+    /// Moves the API server of a cluster.
+    pub(crate) fn set_endpoint(&self, cluster: &str, host: &str) {
+        let change = json!({"spec": {"controlPlaneEndpoint": {"host": host}}});
+        self.clusters.patch(&self.namespace, cluster, &change).unwrap();
+    }
+
+    /// Waits until the values of the addon that reads it have an endpoint, and returns the `HelmRelease`.
+    pub(crate) fn wait_endpoint(&self, cluster: &str, host: &str) -> Value {
+        let has = |release: &Value| release["spec"]["values"].to_string().contains(host);
+        self.wait("helmrelease", &self.object(cluster, "ccm"), host, has)
+    }
+
+    /// Waits until Helm has upgraded that addon to it, and everything of the cluster is ready.
+    pub(crate) fn wait_endpoint_ready(&self, cluster: &str, host: &str) {
+        self.wait_endpoint(cluster, host);
+        let release =
+            Object { kind: "helmrelease", namespace: &self.namespace, name: &self.object(cluster, "ccm") };
+        self.management().wait_ready(release, PATIENCE).unwrap();
+        self.wait_addons(cluster);
+    }
+
+    /// Waits until a release is on its way out, and lets it be so for long.
+    pub(crate) fn retire(&self, release: &str) {
+        let key = "clusterstack.x-k8s.io/retiring-since";
+        let retires = |found: &Value| found["metadata"]["annotations"].get(key).is_some();
+        self.wait("clusterstackrelease", release, "on its way out", retires);
+        self.patch("clusterstackrelease", release, &json!({"metadata": {"annotations": {key: LONG_AGO}}}));
+    }
+
     /// Waits until the addons of a cluster are ready.
     pub(crate) fn wait_addons(&self, cluster: &str) -> Value {
         self.wait_ready("clusteraddon", &format!("cluster-addon-{cluster}"))
     }
 
+    /// Waits until the addons of a cluster are those of a release, and ready.
+    pub(crate) fn wait_at(&self, cluster: &str, release: &str) -> Value {
+        let is_at = |addon: &Value| {
+            addon["status"]["release"]["applied"] == release && condition(addon, "Ready").0 == "True"
+        };
+        self.wait("clusteraddon", &format!("cluster-addon-{cluster}"), &format!("ready at {release}"), is_at)
+    }
+
+    /// Waits until these clusters are at these releases, and everything is ready.
+    pub(crate) fn wait_settled(&self, clusters: &[(&str, &str)]) {
+        for (cluster, release) in clusters {
+            self.wait_at(cluster, release);
+        }
+        for release in [V1, V2] {
+            self.wait_ready("clusterstackrelease", release);
+        }
+        self.wait_ready("clusterstack", STACK);
+    }
+
+    /// Fails where Helm has uninstalled one of the charts from a workload cluster.
+    pub(crate) fn assert_nothing_uninstalled(&self, workload: &str) {
+        let workload = self.testbed.workload(workload).unwrap();
+        for chart in CHARTS {
+            workload.assert_no_helm_uninstall("kube-system", &self.addon(chart)).unwrap();
+        }
+    }
+
     /// Waits until an object is gone.
     pub(crate) fn wait_gone(&self, kind: &str, name: &str) {
         self.management().wait_gone(Object { kind, namespace: &self.namespace, name }, PATIENCE).unwrap();
-    }
-
-    /// Lets a release be on its way out for long.
-    pub(crate) fn retire(&self, release: &str) {
-        self.wait("clusterstackrelease", release, "on its way out", |release| {
-            release["metadata"]["annotations"].get("clusterstack.x-k8s.io/retiring-since").is_some()
-        });
-        let since = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/retiring-since": LONG_AGO}}});
-        self.patch("clusterstackrelease", release, &since);
     }
 
     /// Changes an object by a merge patch, as somebody with kubectl would.
@@ -208,47 +264,6 @@ impl<'a> Scenario<'a> {
         let arguments =
             ["patch", kind, name, &namespace, "--type=merge", "--field-manager=somebody", "--patch", &change];
         self.management().kubectl(&arguments).unwrap();
-    }
-
-    /// The resource versions of all Flux objects of the namespace, by kind and name.
-    pub(crate) fn versions(&self) -> Vec<(String, String)> {
-        let namespace = format!("--namespace={}", self.namespace);
-        let kinds = "helmreleases,kustomizations,helmcharts,gitrepositories";
-        let list = self.management().kubectl(&["get", kinds, &namespace, "--output=json"]).unwrap();
-        let list: Value = serde_json::from_str(&list).unwrap();
-        let one = |object: &Value| {
-            let text = |pointer: &str| crate::text(object, pointer).to_owned();
-            (
-                format!("{} {}", text("/kind"), text("/metadata/name")),
-                object["metadata"]["generation"].to_string(),
-            )
-        };
-        list["items"].as_array().unwrap().iter().map(one).collect()
-    }
-
-    /// Gives the charts of a release in the work tree names that no other test has. They name what they install after
-    /// themselves, so that tests do not meet in the workload clusters.
-    pub(crate) fn rename_charts(&self, release: &str, prefix: &str) {
-        let addons = self.path(&format!("releases/{release}/cluster-addon"));
-        for chart in ["cni", "ccm", "monitoring"] {
-            let name = format!("{prefix}-{chart}");
-            fs::rename(addons.join(chart), addons.join(&name)).unwrap();
-            let (old, new) = (format!("name: {chart}\n"), format!("name: {name}\n"));
-            self.edit(&format!("releases/{release}/clusteraddon.yaml"), &old, &new);
-        }
-    }
-
-    /// Makes another release of one in the work tree: the same but for its name.
-    pub(crate) fn derive(&self, from: &str, to: &str) {
-        let scratch = scratch(&format!("{}-derived", self.namespace));
-        copy(&self.path("releases").join(from), &scratch);
-        fs::rename(scratch.join(from), self.path("releases").join(to)).unwrap();
-        let version = |release: &str| release.rsplit('-').next().unwrap().to_owned();
-        let (old, new) = (version(from), version(to));
-        self.edit(&format!("releases/{to}/metadata.yaml"), &format!(": {old}"), &format!(": {new}"));
-        let class = format!("releases/{to}/cluster-class/Chart.yaml");
-        self.edit(&class, &format!("version: {old}"), &format!("version: {new}"));
-        self.edit(&format!("releases/{to}/node-images/image.yaml"), from, to);
     }
 
     /// Waits until the status of a cluster's addon is as it should be, and returns it.

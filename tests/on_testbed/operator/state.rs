@@ -7,9 +7,16 @@ use stackflux::api::labels;
 
 use super::scenario::Scenario;
 
-/// All kinds that the operator writes in a namespace.
-const KINDS: &str =
-    "clusterstacks,clusterstackreleases,clusteraddons,gitrepositories,helmcharts,helmreleases,kustomizations";
+/// What the operator writes in a namespace, but for events.
+pub(crate) const WRITTEN: [&str; 7] = [
+    "clusterstacks",
+    "clusterstackreleases",
+    "clusteraddons",
+    "gitrepositories",
+    "helmcharts",
+    "helmreleases",
+    "kustomizations",
+];
 
 /// What each object says and is said of it, by kind and name: without what differs between two namespaces.
 pub(crate) fn of(scenario: &Scenario, commit: &str) -> BTreeMap<String, Value> {
@@ -47,7 +54,7 @@ fn objects(scenario: &Scenario) -> Vec<Value> {
         let list: Value = serde_json::from_str(&text).unwrap();
         list["items"].as_array().unwrap().clone()
     };
-    let mut all = get(&[KINDS, "--namespace", &scenario.namespace]);
+    let mut all = get(&[&WRITTEN.join(","), "--namespace", &scenario.namespace]);
     let is_its = |object: &Value| crate::text(object, "/metadata/name").starts_with(&scenario.namespace);
     all.extend(get(&["namespaces"]).into_iter().filter(is_its));
     all
