@@ -78,6 +78,7 @@ struct FieldsOfManager {
 #[serde(default)]
 struct Fields {
     #[serde(rename = "f:spec")]
+    #[expect(clippy::zero_sized_map_values, reason = "on the wire it is a map, of which the names matter")]
     spec: Option<BTreeMap<String, IgnoredAny>>,
 }
 
