@@ -28,7 +28,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments) -> CommandResult {
     let settings = arguments.flags.settings()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    // Its work is small and mostly waiting: on one thread, no answer has to wake another one.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CliError::usage(format!("cannot start threads: {error}")))?;
     operator::logs::start(settings.logs)?;
     let ended = runtime.block_on(operator::run(settings));

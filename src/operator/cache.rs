@@ -4,9 +4,12 @@
 //! wrote. Of two states of an object the one with the higher resource version stays, whichever way it came: Kubernetes
 //! guarantees that resource versions of a kind compare as numbers (KEP-5504).
 //!
+//! What the watch said to be deleted does not come back by an answer that was on its way meanwhile.
+//!
 //! A watch often tells of a write before its answer arrives. While an object [is being written](Cache::writing) such news
 //! is kept back, and it is told only when it is more than the answer: nobody is to follow what he did himself.
 
+mod deleted;
 mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +20,7 @@ use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 
+use deleted::Deleted;
 use writing::Withheld;
 pub use writing::Writing;
 
@@ -82,6 +86,7 @@ pub struct Cache<K> {
 struct Objects<K> {
     by_key: BTreeMap<Key, Arc<K>>,
     by_term: BTreeMap<String, BTreeSet<Key>>,
+    deleted: Deleted,
     /// Those that are being written.
     writing: BTreeMap<Key, Withheld<K>>,
     /// Where changes go that were kept back.
@@ -97,6 +102,7 @@ impl<K> Default for Cache<K> {
         let objects = Objects {
             by_key: BTreeMap::new(),
             by_term: BTreeMap::new(),
+            deleted: Deleted::default(),
             writing: BTreeMap::new(),
             late: sender,
             listed: None,
@@ -143,6 +149,7 @@ impl<K: Cached> Cache<K> {
             Event::Delete(object) => {
                 let key = Key::of(&object);
                 objects.forget_withheld(&key);
+                objects.deleted.note(&key, version(&object));
                 objects.remove(&key).into_iter().collect()
             }
             Event::Init => {
@@ -172,7 +179,9 @@ impl<K: Cached> Cache<K> {
         if let Some(listed) = &mut objects.listed {
             listed.insert(Key::of(&*object));
         }
-        objects.insert_shared(object.clone());
+        if !objects.deleted.is_later(&Key::of(&*object), version(&*object)) {
+            objects.insert_shared(object.clone());
+        }
         objects.answered(&object);
         object
     }
@@ -240,11 +249,15 @@ fn lean<K: Resource>(mut object: K) -> Arc<K> {
 /// Whether the first is a later state than the second. Versions that are no numbers count as new: the last one told
 /// stays.
 fn is_newer<K: Resource>(object: &K, known: &K) -> bool {
-    let version = |object: &K| object.resource_version()?.parse::<u128>().ok();
     match (version(object), version(known)) {
         (Some(new), Some(old)) => new > old,
         _ => object.resource_version() != known.resource_version(),
     }
+}
+
+/// The resource version as the number that it is.
+fn version<K: Resource>(object: &K) -> Option<u128> {
+    object.resource_version()?.parse().ok()
 }
 
 #[cfg(test)]

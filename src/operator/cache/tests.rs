@@ -80,6 +80,19 @@ fn what_is_written_during_a_list_stays() {
 }
 
 #[test]
+fn what_is_deleted_does_not_come_back_by_an_answer_that_was_on_its_way() {
+    let cache = listed(&[object("a", "1", "x")]);
+    assert_eq!(cache.take(Event::Delete(object("a", "3", "x"))).len(), 1);
+    // What we wrote before it was gone.
+    cache.written(object("a", "2", "x"));
+    assert!(cache.all().is_empty() && cache.find("x").is_empty());
+    list(&cache, &[object("a", "2", "x")]);
+    assert_eq!(names(&cache.all()), ["a@2"], "a list says that the watch was wrong");
+    cache.take(Event::Apply(object("a", "4", "x")));
+    assert_eq!(names(&cache.all()), ["a@4"], "another one of its name");
+}
+
+#[test]
 fn terms_follow_the_object() {
     let cache = listed(&[object("a", "1", "x"), object("b", "1", "x")]);
     assert_eq!(names(&cache.find("x")), ["a@1", "b@1"]);
