@@ -1,0 +1,49 @@
+//! What was deleted lately.
+
+use std::collections::BTreeMap;
+use std::mem;
+
+use super::Key;
+
+/// How many deletions are remembered at least, which is far more than there are answers on their way.
+const ENOUGH: usize = 1024;
+
+/// The resource versions of the latest deletions.
+#[derive(Debug, Default)]
+pub(super) struct Deleted {
+    latest: BTreeMap<Key, u128>,
+    before: BTreeMap<Key, u128>,
+}
+
+impl Deleted {
+    /// Remembers that the object of that key was deleted at this version.
+    pub(super) fn note(&mut self, key: &Key, version: Option<u128>) {
+        let Some(version) = version else { return };
+        if self.latest.len() == ENOUGH {
+            self.before = mem::take(&mut self.latest);
+        }
+        self.latest.insert(key.clone(), version);
+    }
+
+    /// Whether the object was deleted after this version of it.
+    pub(super) fn is_later(&self, key: &Key, version: Option<u128>) -> bool {
+        let deleted = self.latest.get(key).or_else(|| self.before.get(key));
+        deleted.zip(version).is_some_and(|(deleted, version)| *deleted >= version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_are_remembered_and_not_all() {
+        let mut deleted = Deleted::default();
+        let key = |number: usize| Key::new("n", &number.to_string());
+        (0..5 * ENOUGH).for_each(|number| deleted.note(&key(number), Some(7)));
+        assert!(deleted.is_later(&key(4 * ENOUGH), Some(7)));
+        assert!(!deleted.is_later(&key(4 * ENOUGH), Some(8)), "another one of its name");
+        assert!(!deleted.is_later(&key(0), Some(7)));
+        assert!(deleted.latest.len() + deleted.before.len() <= 2 * ENOUGH);
+    }
+}
