@@ -166,15 +166,20 @@ fn what_the_release_drops_keeps_no_addon_from_being_ready() {
 }
 
 #[test]
-fn a_write_that_failed_is_told_of_the_delivery_and_not_of_the_values() {
-    let mut refused = addon("ccm", Some(APPLIED));
-    refused.hold = Some(Hold { reason: Reason::DeliveryFailed, message: "apply HelmRelease: no".into() });
-    let mut facts = facts(vec![addon("cni", Some(APPLIED)), refused]);
-    facts.delivered = false;
-    let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
-    assert_eq!(condition(&status, ConditionType::ValuesRendered).0, "True");
-    let told = ("Unknown".into(), "DeliveryFailed".into(), "ccm: apply HelmRelease: no".into());
-    assert_eq!(condition(&status, ConditionType::Delivered), told);
-    let ready = condition(&status, ConditionType::Ready);
-    assert_eq!(ready.2, "Delivered: ccm: apply HelmRelease: no", "and nothing else is told");
+fn what_keeps_an_object_from_being_written_is_told_of_the_delivery_and_not_of_the_values() {
+    for (reason, expected, message) in [
+        (Reason::DeliveryFailed, "Unknown", "apply HelmRelease: no"),
+        (Reason::Terminating, "False", "its old object goes"),
+    ] {
+        let mut held = addon("ccm", Some(APPLIED));
+        held.hold = Some(Hold { reason, message: message.into() });
+        let mut facts = facts(vec![addon("cni", Some(APPLIED)), held]);
+        facts.delivered = false;
+        let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
+        assert_eq!(condition(&status, ConditionType::ValuesRendered).0, "True");
+        let told = (expected.into(), reason.to_string(), format!("ccm: {message}"));
+        assert_eq!(condition(&status, ConditionType::Delivered), told);
+        let ready = condition(&status, ConditionType::Ready);
+        assert_eq!(ready.2, format!("Delivered: ccm: {message}"), "and nothing else is told");
+    }
 }
