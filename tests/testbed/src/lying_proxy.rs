@@ -4,12 +4,12 @@
 
 mod question;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -59,6 +59,9 @@ struct Proxy {
     told: AtomicUsize,
     /// The first answer to each list.
     lists: Mutex<BTreeMap<String, Value>>,
+    /// The paths that were last listed by a lie. A true watch that goes on from there would never tell what the lie left
+    /// out, as no API server does.
+    misled: Mutex<BTreeSet<String>>,
 }
 
 impl LyingProxy {
@@ -67,7 +70,14 @@ impl LyingProxy {
         let runtime = client::runtime()?;
         let client = runtime.block_on(client::connect(kubeconfig))?;
         let (lie, _) = watch::channel((None, Lie::None));
-        let proxy = Arc::new(Proxy { client, lie, told: AtomicUsize::new(0), lists: Mutex::default() });
+        let proxy = Proxy {
+            client,
+            lie,
+            told: AtomicUsize::new(0),
+            lists: Mutex::default(),
+            misled: Mutex::default(),
+        };
+        let proxy = Arc::new(proxy);
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
         let listener = listener.context(|| "cannot listen on loopback".to_owned())?;
         let address = listener.local_addr().context(|| "cannot listen on loopback".to_owned())?;
@@ -127,6 +137,9 @@ async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response {
             proxy.told.fetch_add(1, Ordering::Relaxed);
             ([(header::CONTENT_TYPE, "application/json")], "").into_response()
         }
+        (Question::Watch, Lie::None) if locked(&proxy.misled).contains(request.uri().path()) => {
+            proxy.refuse(410)
+        }
         (Question::Watch, Lie::None) => {
             let (head, body) = proxy.truth(request).await.into_parts();
             let changed = Box::pin(async move { lies.changed().await });
@@ -179,6 +192,7 @@ impl Proxy {
     }
 
     async fn list(&self, request: Request, key: String, lie: Lie) -> Response {
+        let path = request.uri().path().to_owned();
         let (head, body) = self.truth(request).await.into_parts();
         let list = match whole(body).await {
             Ok(bytes) if head.status.is_success() => serde_json::from_slice(&bytes),
@@ -194,18 +208,24 @@ impl Proxy {
             Lie::StaleLists => as_the_whole(self.first(key, list), None),
             Lie::None | Lie::Refused(_) | Lie::ClosedWatches => {
                 self.first(key, list.clone());
+                locked(&self.misled).remove(&path);
                 return json_response(&list);
             }
         };
+        locked(&self.misled).insert(path);
         self.told.fetch_add(1, Ordering::Relaxed);
         json_response(&told)
     }
 
     /// The first answer to a list; this one where there was none before.
     fn first(&self, key: String, list: Value) -> Value {
-        let mut lists = self.lists.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        lists.entry(key).or_insert(list).clone()
+        locked(&self.lists).entry(key).or_insert(list).clone()
     }
+}
+
+/// What a panic left behind is whole: every change is one call.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A list without further pages.

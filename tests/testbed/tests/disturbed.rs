@@ -164,8 +164,14 @@ fn the_proxy_lies_in_lists_and_watches_and_single_objects_and_writes_are_true() 
     assert_eq!(ask(&watch).unwrap(), "");
     assert_eq!(proxy.lies_told(), 10);
 
-    // A watch that runs ends when another lie is told.
+    // Who has listed a lie has to list again before a watch is true.
+    proxy.tell(Lie::EmptyLists);
+    ask(&list).unwrap();
     proxy.tell(Lie::None);
+    assert!(ask(&watch).unwrap_err().contains("the proxy refuses"));
+    assert_eq!(names(&ask(&list).unwrap()).len(), before.len() + 1);
+
+    // A watch that runs ends when another lie is told.
     std::thread::scope(|scope| {
         let running = scope.spawn(|| ask(&watch));
         std::thread::sleep(Duration::from_secs(1));
