@@ -187,3 +187,11 @@ pub struct RenderedInputs {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, String>,
 }
+
+impl ClusterAddon {
+    /// The name of a Cluster's `ClusterAddon`, which is in the Cluster's namespace.
+    #[must_use]
+    pub fn name_for(cluster: &str) -> String {
+        format!("cluster-addon-{cluster}")
+    }
+}

@@ -38,7 +38,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     live::block_on(async {
         let session = arguments.connection.open().await?;
-        let target = Target::new(&session, arguments.kind, &arguments.name)?;
+        let target = Target::new(&session, arguments.kind, &arguments.name);
         if is_suspended(&target.get().await?) {
             return Err(CliError::usage(format!("{} is suspended", target.label))
                 .hint("stackflux resume lets the operator go on with it"));

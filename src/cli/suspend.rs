@@ -72,7 +72,7 @@ fn set(what: &What, suspend: bool) -> CommandResult {
     };
     live::block_on(async {
         let session = what.connection.open().await?;
-        let target = Target::new(&session, kind, &what.name)?;
+        let target = Target::new(&session, kind, &what.name);
         target.suspend(suspend).await?;
         let done = if suspend { "suspended" } else { "resumed" };
         terminal::success(format!("{} is {done}", target.label));

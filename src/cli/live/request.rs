@@ -13,7 +13,6 @@ use crate::api::labels::{CLI_FIELD_MANAGER, REQUESTED_AT};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
 use crate::foreign::capi::text;
-use crate::names::ObjectName;
 use crate::rollup::Report;
 
 /// How long one request may take.
@@ -36,7 +35,7 @@ pub(in crate::cli) struct Target {
 
 impl Target {
     /// The object behind what was named: of a Cluster its `ClusterAddon`.
-    pub(in crate::cli) fn new(session: &Session, kind: Named, name: &str) -> Result<Self, CliError> {
+    pub(in crate::cli) fn new(session: &Session, kind: Named, name: &str) -> Self {
         let namespace = &session.namespace;
         let (resource, kinds) = match kind {
             Named::Clusterstack => (ApiResource::erase::<ClusterStack>(&()), "ClusterStacks"),
@@ -44,14 +43,16 @@ impl Target {
             Named::Cluster => (ApiResource::erase::<ClusterAddon>(&()), "ClusterAddons"),
         };
         let (name, missing) = if kind == Named::Cluster {
-            let addon = ObjectName::bounded(&format!("cluster-addon-{name}"))?.to_string();
-            (addon, format!("stackflux why {name} -n {namespace} says why Cluster {name} has none"))
+            (
+                ClusterAddon::name_for(name),
+                format!("stackflux why {name} -n {namespace} says why Cluster {name} has none"),
+            )
         } else {
             (name.to_owned(), "stackflux status --all-namespaces shows which there are".to_owned())
         };
         let label = format!("{} {namespace}/{name}", resource.kind);
         let api = Api::namespaced_with(session.client.clone(), namespace, &resource);
-        Ok(Self { session: session.clone(), api, name, label, kinds, missing })
+        Self { session: session.clone(), api, name, label, kinds, missing }
     }
 
     /// Reads it.

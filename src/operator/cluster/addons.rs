@@ -228,8 +228,7 @@ fn hold(addon: &Addon, plan: &Plan, delivered: &Delivered) -> Option<Hold> {
     let held = plan.held().iter().find(|held| held.addon.as_ref() == Some(&addon.name));
     held.map(|held| held.hold.clone()).or_else(|| {
         if delivered.waits_for_old(&addon.name) {
-            let message =
-                "its old object is being deleted; the new one is written when it is gone".to_owned();
+            let message = "its object is written when the old one is gone".to_owned();
             return Some(Hold { reason: Reason::Terminating, message });
         }
         let failure = delivered.failures.get(addon.name.as_str()).or(delivered.without_source.as_ref())?;

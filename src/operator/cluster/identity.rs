@@ -19,7 +19,7 @@ use crate::sink::cluster::RequestError;
 
 /// The key of a Cluster's `ClusterAddon`.
 pub(in super::super) fn addon_key(cluster: &Key) -> Key {
-    Key { namespace: cluster.namespace.clone(), name: format!("cluster-addon-{}", cluster.name) }
+    Key { namespace: cluster.namespace.clone(), name: ClusterAddon::name_for(&cluster.name) }
 }
 
 /// The UID of the Cluster that a `ClusterAddon` was made for.

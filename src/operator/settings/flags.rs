@@ -41,7 +41,7 @@ pub enum SettingsError {
 #[derive(Debug, Args)]
 pub struct Flags {
     /// How many objects of one kind are reconciled at the same time
-    #[arg(long, value_name = "NUMBER", default_value = "16")]
+    #[arg(long, value_name = "NUMBER", default_value = "32")]
     concurrent: NonZeroUsize,
     /// Look at all namespaces; with =false only at the one that the operator runs in (--runtime-namespace)
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
