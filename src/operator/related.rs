@@ -14,6 +14,7 @@ use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt as _};
 use tokio::task::AbortHandle;
+use tracing::warn;
 
 use super::cache::{Cache, Key};
 use super::objects::RelatedObject;
@@ -23,6 +24,9 @@ use crate::foreign::capi::ObjectReference;
 /// How long a kind may take to be listed. After that its objects count as not there: its CRD may be missing, and those who
 /// wait for an object say so, by name.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How many kinds are watched. Whoever may write Clusters may name any kind, and each costs a watch.
+const MOST: usize = 64;
 
 /// How much of a kind's objects is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,14 +72,19 @@ impl Related {
     }
 
     /// The object that a Cluster of `namespace` refers to. `Err` while its kind was not listed yet at this depth: then it
-    /// is told as changed when it was, and whether it exists is not known before.
+    /// is told as changed when it was, and whether it exists is not known before. What is of too many kinds counts as not
+    /// there.
     pub fn get(
         &self,
         namespace: &str,
         object: &ObjectReference,
         depth: Depth,
     ) -> Result<Option<Arc<RelatedObject>>, NotListed> {
-        let (objects, since) = self.watch(&object.group, &object.kind, depth);
+        let Some((objects, since)) = self.watch(&object.group, &object.kind, depth) else {
+            let ObjectReference { group, kind, name } = object;
+            warn!(namespace, name, group, kind, "not looked at: Clusters refer to more than {MOST} kinds");
+            return Ok(None);
+        };
         if objects.is_synced() || since.elapsed() > PATIENCE {
             Ok(objects.get(&Key::new(namespace, &object.name)))
         } else {
@@ -83,12 +92,15 @@ impl Related {
         }
     }
 
-    /// The cache of a kind, whose watch is started where there is none that goes as deep, and since when it is watched.
-    fn watch(&self, group: &str, kind: &str, depth: Depth) -> (Arc<Cache<RelatedObject>>, Instant) {
+    /// The cache of a kind, whose watch is started where there is none that goes as deep, and since when it is watched;
+    /// `None` where there are too many.
+    fn watch(&self, group: &str, kind: &str, depth: Depth) -> Option<(Arc<Cache<RelatedObject>>, Instant)> {
         let group_kind = (group.to_owned(), kind.to_owned());
         let mut kinds = self.lock();
-        if let Some(watched) = kinds.get(&group_kind).filter(|watched| watched.depth >= depth) {
-            return (watched.objects.clone(), watched.since);
+        match kinds.get(&group_kind) {
+            Some(watched) if watched.depth >= depth => return Some((watched.objects.clone(), watched.since)),
+            None if kinds.len() == MOST => return None,
+            _ => {}
         }
         let objects = Arc::new(Cache::default());
         let watching = self.watching(group_kind.clone(), depth, objects.clone());
@@ -98,7 +110,7 @@ impl Related {
         if let Some(shallow) = kinds.insert(group_kind, watched) {
             shallow.task.abort();
         }
-        (objects, since)
+        Some((objects, since))
     }
 
     /// Keeps the cache of a kind for ever.
@@ -125,7 +137,7 @@ async fn watch(
     changed: UnboundedSender<Changed>,
 ) {
     let resource = watches::served(&client, &group, &kind, |why| {
-        tracing::warn!(group, kind, why, "objects that Clusters refer to cannot be read");
+        warn!(group, kind, why, "objects that Clusters refer to cannot be read");
     })
     .await;
     let tell = |object: &RelatedObject| {
@@ -172,4 +184,25 @@ fn whole(
             Event::InitDone => Event::InitDone,
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::Config;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn of_too_many_kinds_nothing_is_watched() {
+        let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+        let (related, _changes) = Related::new(client, None);
+        let get = |number: usize, depth| {
+            let kind = format!("Kind{number}");
+            let object = ObjectReference { group: "example.org".to_owned(), kind, name: "a".to_owned() };
+            related.get("n", &object, depth)
+        };
+        assert!((0..MOST).all(|number| get(number, Depth::Metadata) == Err(NotListed)));
+        assert_eq!(get(MOST, Depth::Metadata), Ok(None));
+        assert_eq!(get(0, Depth::Whole), Err(NotListed), "one that is known may be read deeper");
+    }
 }
