@@ -106,8 +106,10 @@ async fn usable<'w>(
 ) -> Result<(ClusterFacts, removal::Removal<'w>, Option<RequestError>), ReconcileError> {
     let plan = plan::cluster(&prepared.inputs(), inputs)?;
     let hold = plan.held().iter().find(|held| held.addon.is_none()).map(|held| held.hold.clone());
-    let delivered = if hold.is_some() || prepared.suspended || addon.spec.suspend {
+    let delivered = if hold.is_some() {
         addons::Delivered::nothing(addon)
+    } else if prepared.suspended || addon.spec.suspend {
+        addons::Delivered::while_suspended(world, addon, &plan)
     } else {
         addons::deliver(world, addon, prepared, &plan).await
     };

@@ -172,9 +172,11 @@ fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<R
 /// The condition that tells a hold of an addon.
 fn told_by(reason: Reason) -> ConditionType {
     match reason {
-        Reason::DeliveryFailed | Reason::Terminating | Reason::AddonRemoved | Reason::PruneBudgetExceeded => {
-            ConditionType::Delivered
-        }
+        Reason::DeliveryFailed
+        | Reason::Suspended
+        | Reason::Terminating
+        | Reason::AddonRemoved
+        | Reason::PruneBudgetExceeded => ConditionType::Delivered,
         _ => ConditionType::ValuesRendered,
     }
 }

@@ -20,6 +20,7 @@ use crate::foreign::flux::observed::{
 };
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
+use crate::plan::delivery::{Action, action};
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::release::{Addon, Digest};
 use crate::rollup::{
@@ -38,6 +39,8 @@ pub(super) struct Delivered {
     waiting: BTreeSet<String>,
     /// Why none was: a source of theirs could not be written.
     without_source: Option<RequestError>,
+    /// The addons whose objects are not as planned, and stay so: nothing is written while it is suspended.
+    suspended: BTreeSet<String>,
 }
 
 impl Delivered {
@@ -50,10 +53,29 @@ impl Delivered {
         Self { expected: kept.collect(), ..Self::default() }
     }
 
+    /// Nothing is to be written: what is as planned already.
+    pub(super) fn while_suspended(world: &World, addon: &ClusterAddon, plan: &Plan) -> Self {
+        let mut delivered = Self::nothing(addon);
+        for planned in plan.objects().filter(|object| object.step == Step::Addons) {
+            let name = addon_of(planned);
+            let expected = delivered.expected.get(name);
+            let is_as_planned = if planned.id.kind == HelmReleaseStatus::KIND {
+                is_as_planned(&world.caches.helm_releases, addon, planned, expected)
+            } else {
+                is_as_planned(&world.caches.kustomizations, addon, planned, expected)
+            };
+            if !is_as_planned {
+                delivered.suspended.insert(name.to_owned());
+            }
+        }
+        delivered
+    }
+
     /// Whether every addon of the plan is written.
     pub(super) fn is_complete(&self, plan: &Plan) -> bool {
         let mut addons = plan.objects().filter(|object| object.step == Step::Addons);
         self.failures.is_empty()
+            && self.suspended.is_empty()
             && self.without_source.is_none()
             && addons.all(|object| self.expected.contains_key(addon_of(object)))
     }
@@ -106,6 +128,17 @@ pub(super) async fn deliver(
         }
     }
     delivered
+}
+
+/// Whether nothing would have to be done for an addon's object.
+fn is_as_planned<Status: ObservedKind>(
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    planned: &PlannedObject,
+    expected: Option<&SpecDigest>,
+) -> bool {
+    let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name));
+    action(planned, found.as_deref(), expected, addon.metadata.uid.as_deref()) == Action::Nothing
 }
 
 /// A source beside its users. It has many users, so it has no owner, and what it is now counts as what we wrote.
@@ -199,6 +232,10 @@ pub(super) fn facts(
         let object = planned
             .map(|object| AddonObject { kind: object.id.kind.clone(), name: object.id.name.clone() })
             .or_else(|| before?.object.clone());
+        if let Some(object) = object.as_ref().filter(|_| delivered.suspended.contains(of.name.as_str())) {
+            let hold = hold(of, plan, delivered);
+            return AddonFacts { hold, ..as_it_is(world, addon, &of.name, object) };
+        }
         let spec_digest = delivered.expected.get(of.name.as_str()).map(ToString::to_string);
         let expected = spec_digest.map(|digest| AddonState {
             spec_digest: Some(digest),
@@ -227,6 +264,11 @@ fn chart_of(addon: &Addon) -> Option<(String, String)> {
 fn hold(addon: &Addon, plan: &Plan, delivered: &Delivered) -> Option<Hold> {
     let held = plan.held().iter().find(|held| held.addon.as_ref() == Some(&addon.name));
     held.map(|held| held.hold.clone()).or_else(|| {
+        if delivered.suspended.contains(addon.name.as_str()) {
+            let message = "is not as planned, and stays as it is while the ClusterStack or the ClusterAddon \
+                           is suspended";
+            return Some(Hold { reason: Reason::Suspended, message: message.to_owned() });
+        }
         if delivered.waits_for_old(&addon.name) {
             let message = "its object is written when the old one is gone".to_owned();
             return Some(Hold { reason: Reason::Terminating, message });

@@ -170,6 +170,7 @@ fn what_keeps_an_object_from_being_written_is_told_of_the_delivery_and_not_of_th
     for (reason, expected, message) in [
         (Reason::DeliveryFailed, "Unknown", "apply HelmRelease: no"),
         (Reason::Terminating, "False", "its old object goes"),
+        (Reason::Suspended, "Unknown", "stays as it is"),
     ] {
         let mut held = addon("ccm", Some(APPLIED));
         held.hold = Some(Hold { reason, message: message.into() });

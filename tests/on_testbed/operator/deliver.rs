@@ -39,6 +39,7 @@ fn a_stack_and_two_clusters_get_ready_and_follow_what_changes() {
     scenario.wait_ready("clusterstack", STACK);
     one_field_changes(&scenario, &audit);
     a_new_release(&scenario, &audit);
+    a_suspended_stack(&scenario, &audit);
 }
 
 /// The endpoint of one cluster changes: what reads it changes, within a second, and nothing else. The machine may be busy
@@ -66,6 +67,22 @@ fn a_new_release(scenario: &Scenario, audit: &Audit) {
     let writes = audit.writes_since(begun).unwrap();
     assert_eq!(delivered(&writes), ["helmreleases a.monitoring"]);
     assert!(scenario.get("clusterclass", V1).is_some(), "the old class stays, it is in use");
+}
+
+/// While its ClusterStack is suspended a cluster that moves on stays where it is, and its status says so.
+fn a_suspended_stack(scenario: &Scenario, audit: &Audit) {
+    let suspend = |suspend| scenario.patch("clusterstack", STACK, &json!({"spec": {"suspend": suspend}}));
+    suspend(true);
+    let begun = audit.mark().unwrap();
+    scenario.upgrade("b", V2);
+    let stays = |addon: &Value| condition(addon, "Delivered").1 == "Suspended";
+    let addon = scenario.wait("clusteraddon", "cluster-addon-b", "suspended", stays);
+    let release = &addon["status"]["release"];
+    assert_eq!((&release["desired"], &release["applied"]), (&json!(V2), &json!(V1)), "{addon:#}");
+    assert!(condition(&addon, "Delivered").2.starts_with("monitoring: "), "only that one is another");
+    assert_eq!(delivered(&audit.writes_since(begun).unwrap()), [] as [&str; 0]);
+    suspend(false);
+    scenario.wait_at("b", V2);
 }
 
 /// What the operator has written other than status, Leases and events: the resource and the name of each, once.
