@@ -128,7 +128,7 @@ impl Stack {
     }
 
     /// Namespace and name of the `GitRepository` that a `ClusterStack` follows; `None` where it names no source and there is
-    /// no `default`.
+    /// no `default`, and where its own name gives none: then [`Stack::new`] fails and says so.
     #[must_use]
     pub fn source_key(stack: &ClusterStack, default: Option<&Wanted>) -> Option<(String, String)> {
         let source = stack.spec.source.as_ref().or(default)?;

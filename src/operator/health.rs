@@ -40,8 +40,9 @@ impl FromStr for ListenAddress {
     type Err = ListenAddressError;
 
     fn from_str(text: &str) -> Result<Self, ListenAddressError> {
-        let parsed = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-        let (host, port) = parsed.ok_or_else(|| ListenAddressError(text.to_owned()))?;
+        let invalid = || ListenAddressError(text.to_owned());
+        let (host, port) = text.rsplit_once(':').ok_or_else(invalid)?;
+        let port = port.parse().map_err(|_| invalid())?;
         Ok(Self { host: host.to_owned(), port })
     }
 }

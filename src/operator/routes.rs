@@ -17,7 +17,6 @@ use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::observed::{GitRepository, Observed, ObservedKind};
 use crate::inputs::stack::Stack;
-use crate::names::ReleaseName;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// How long a `ClusterStack` waits for more news of its clusters before it adds them up.
@@ -105,10 +104,10 @@ impl World {
 
     /// A Cluster began or ended to use its class.
     fn use_changed(&self, cluster: &ClusterObject) {
-        let release = cluster.cluster.class().and_then(|class| {
-            let name = ReleaseName::from_class_name(&class.name).ok()?;
-            Some(Key::new(&class.namespace, &name.to_string()))
-        });
+        let release = cluster
+            .cluster
+            .class()
+            .and_then(|class| Some(Key::new(&class.namespace, &class.release()?.to_string())));
         if let Some(release) = release {
             self.triggers.releases.after(release, GATHERING);
         }

@@ -314,6 +314,7 @@ pub(super) fn as_they_are(
 ) -> ClusterFacts {
     let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
     let old = addon.status.iter().flat_map(|status| &status.addons);
+    // What has no addon's name was not put into the status by us.
     let addons =
         old.filter_map(|before| Some(unchanged(world, namespace, before.name.parse().ok()?, before)));
     ClusterFacts {

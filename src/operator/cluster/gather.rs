@@ -43,8 +43,7 @@ impl Gathered {
         let cluster = world.caches.clusters.get(key);
         let addon = world.caches.addons.get(&identity::addon_key(key));
         let class = cluster.as_ref().and_then(|cluster| cluster.cluster.class());
-        let named =
-            class.and_then(|class| Some((ReleaseName::from_class_name(&class.name).ok()?, class.namespace)));
+        let named = class.and_then(|class| Some((class.release()?, class.namespace)));
         let release = named.as_ref().map(|(release, namespace)| Key::new(namespace, &release.to_string()));
         let release = release.filter(|release| !is_let_go(world, release));
         let preparation = release.and_then(|release| world.preparation(&release));

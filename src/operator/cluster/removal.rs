@@ -85,6 +85,7 @@ fn found<Status: ObservedKind>(
 ) -> Vec<Removed> {
     let owned = cache.find(&term::owned_by("ClusterAddon", &Key::of(addon)));
     let removed = owned.into_iter().filter_map(|object| {
+        // What is not labelled with an addon's name was not delivered by us, and stays.
         let name: AddonName = object.labels().get(labels::ADDON)?.parse().ok()?;
         let now = release.addons.iter().find(|of| of.name == name);
         let delivers = match now.map(addons::kind_of) {

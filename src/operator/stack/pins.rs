@@ -156,6 +156,7 @@ fn existing_pin(world: &World, planned: &Stack, name: &ReleaseName) -> Option<Pi
     is_pin.then(|| PinnedSource { revision, digest, path: directory(planned, name) })
 }
 
+/// The content that the stack repository has now; `None` where it cannot be used, which the release itself tells.
 fn new_pin(planned: &Stack, source: &Source, name: &ReleaseName) -> Option<PinnedSource> {
     let read = source.catalog.read.as_ref().filter(|_| source.catalog.is_current)?;
     let entry = read.releases.get(name)?.as_ref().ok()?;

@@ -34,6 +34,7 @@ pub(super) fn owned(world: &World, stack: &ClusterStack) -> BTreeMap<ReleaseName
     let found = world.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(stack)));
     let ours =
         found.into_iter().filter(|release| release.owner_references().iter().any(|owner| owner.uid == uid));
+    // One that has no release's name was not written by us, and is left alone.
     ours.filter_map(|release| Some((release.name_any().parse().ok()?, release))).collect()
 }
 
