@@ -27,6 +27,7 @@ mod controllers;
 pub mod deliver;
 pub mod events;
 pub mod finalizer;
+pub mod git_delivery;
 pub mod health;
 pub mod lease;
 pub mod library;

@@ -80,6 +80,14 @@ impl Plan {
         Digest::of_bytes(digests.join("\n").as_bytes())
     }
 
+    /// The part of the plan that is in these steps, with all that is held back.
+    #[must_use]
+    pub fn only(&self, steps: &[Step]) -> Self {
+        let objects = self.objects.iter().filter(|((step, ..), _)| steps.contains(step));
+        let objects = objects.map(|(order, object)| (order.clone(), object.clone())).collect();
+        Self { objects, held: self.held.clone() }
+    }
+
     /// Takes in what another plan holds. An object that both hold must be the same.
     pub fn merge(&mut self, other: Self) -> Result<(), PlanError> {
         self.held.extend(other.held);
@@ -99,6 +107,17 @@ impl Plan {
 
     fn extend(&mut self, objects: impl IntoIterator<Item = PlannedObject>) -> Result<(), PlanError> {
         objects.into_iter().try_for_each(|object| self.insert(object))
+    }
+}
+
+#[cfg(test)]
+impl Plan {
+    /// A plan of nothing but a Namespace.
+    pub(crate) fn of_namespace(name: &str) -> Self {
+        let mut plan = Self::default();
+        let name = name.parse().unwrap();
+        plan.insert(PlannedObject::namespace(Step::ClusterClass, &name)).unwrap();
+        plan
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod addons;
 mod came_back;
+mod committed;
 mod gather;
 mod identity;
 mod let_go;
@@ -110,6 +111,8 @@ async fn usable<'w>(
         addons::Delivered::nothing(addon)
     } else if prepared.suspended || addon.spec.suspend {
         addons::Delivered::while_suspended(world, addon, &plan)
+    } else if prepared.stack.delivery.git().is_some() {
+        committed::deliver(world, addon, prepared, &plan).await
     } else {
         addons::deliver(world, addon, prepared, &plan).await
     };

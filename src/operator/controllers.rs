@@ -265,6 +265,7 @@ async fn timed(
         Queue::ClusterStack => info_span!("reconcile", stack = %key),
         Queue::ClusterStackRelease => info_span!("reconcile", release = %key),
         Queue::Cluster => info_span!("reconcile", cluster = %key),
+        Queue::Commit => info_span!("commit", stack = %key),
     };
     let begun = Instant::now();
     async {

@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use kube::api::PartialObjectMeta;
 
 use super::cache::{Change, Key};
-use super::objects::{ClusterObject, term};
+use super::objects::{ClusterObject, owner_of_applied, term};
 use super::world::World;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -157,16 +157,23 @@ impl World {
         let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
         let namespace = object.namespace().unwrap_or_default();
         for owner in object.owner_references() {
-            let owner_key = Key::new(&namespace, &owner.name);
-            match owner.kind.as_str() {
-                "ClusterAddon" => {
-                    if let Some(addon) = self.caches.addons.get(&owner_key) {
-                        self.triggers.clusters.after(cluster_of(&addon), FLUX_GATHERING);
-                    }
+            self.flux_changed_of(&owner.kind, Key::new(&namespace, &owner.name));
+        }
+        if let Some((kind, owner)) = owner_of_applied(&object.object) {
+            self.flux_changed_of(kind, owner);
+        }
+    }
+
+    /// A Flux object changed that belongs to this object of ours.
+    fn flux_changed_of(&self, kind: &str, owner: Key) {
+        match kind {
+            "ClusterAddon" => {
+                if let Some(addon) = self.caches.addons.get(&owner) {
+                    self.triggers.clusters.after(cluster_of(&addon), FLUX_GATHERING);
                 }
-                "ClusterStackRelease" => self.triggers.releases.now(owner_key),
-                _ => {}
             }
+            "ClusterStackRelease" => self.triggers.releases.now(owner),
+            _ => {}
         }
     }
 

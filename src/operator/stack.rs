@@ -20,7 +20,7 @@ use super::queue::{Next, at};
 use super::reconcile::ReconcileError;
 use super::world::World;
 use super::{cluster, events, finalizer, request};
-use crate::api::cluster_stack::Pruned;
+use crate::api::cluster_stack::{CommittedDelivery, Pruned};
 use crate::api::{ClusterStack, ConditionType, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
@@ -123,8 +123,21 @@ fn facts<'a>(world: &World, stack: &ClusterStack, found: &'a Found) -> StackFact
         troubles: found.troubles.clone(),
         clusters: clusters(world, releases),
         pruned: found.pruned.clone(),
+        delivered: delivered(world, stack),
         stays: found.stays.clone(),
     }
+}
+
+/// How far commits are, where the `ClusterStack` is delivered through Git.
+fn delivered(world: &World, stack: &ClusterStack) -> Option<(Report, Option<CommittedDelivery>)> {
+    stack.spec.delivery.git()?;
+    let key = Key::of(stack);
+    let Some(progress) = world.git.progress(&key) else {
+        let told = stack.status.as_ref().and_then(|status| status.delivery.clone());
+        return Some((Report::not_yet_reported(), told));
+    };
+    let waiting = world.git.outbox.outstanding(&key);
+    Some((progress.report(waiting), Some(progress.told())))
 }
 
 /// What the `ClusterAddon` of each Cluster says of its addons.

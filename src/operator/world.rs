@@ -9,6 +9,7 @@ use kube::core::ApiResource;
 use kube::runtime::events::Recorder;
 
 use super::cache::{Cache, Key};
+use super::git_delivery::GitDelivery;
 use super::library::Library;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
@@ -57,6 +58,8 @@ pub struct Triggers {
     pub releases: Trigger<Key>,
     /// Clusters, by their own key.
     pub clusters: Trigger<Key>,
+    /// `ClusterStack`s that are delivered through Git, to commit what is wanted.
+    pub commits: Trigger<Key>,
 }
 
 impl Triggers {
@@ -67,6 +70,7 @@ impl Triggers {
             Queue::ClusterStack => &self.stacks,
             Queue::ClusterStackRelease => &self.releases,
             Queue::Cluster => &self.clusters,
+            Queue::Commit => &self.commits,
         }
     }
 }
@@ -89,6 +93,8 @@ pub struct World {
     pub metrics: Metrics,
     /// The queues.
     pub triggers: Triggers,
+    /// What is delivered through Git.
+    pub git: GitDelivery,
     /// Held by whoever writes sources, which several releases own: each adds itself to the owners that it finds.
     pub sources: tokio::sync::Mutex<()>,
     /// Held by whoever spends a `ClusterStack`'s budget of addons that may be removed, until its status says so.
@@ -177,6 +183,7 @@ impl World {
         triggers: Triggers,
     ) -> Self {
         let (caches, prepared, cluster_kind) = (Caches::default(), RwLock::default(), OnceLock::new());
+        let git = GitDelivery::default();
         let (sources, removals) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
         Self {
             settings,
@@ -187,6 +194,7 @@ impl World {
             library,
             metrics,
             triggers,
+            git,
             sources,
             removals,
             prepared,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::super::cache::{Cache, Key};
 use super::super::deliver::Wanted;
-use super::super::objects::ClusterObject;
+use super::super::objects::{ClusterObject, owner_of_applied};
 use super::super::queue::{Next, at};
 use super::super::world::{Prepared, World};
 use super::super::{events, ownership, request};
@@ -41,6 +41,8 @@ pub(super) struct Delivered {
     without_source: Option<RequestError>,
     /// The addons whose objects are not as planned, and stay so: nothing is written while it is suspended.
     suspended: BTreeSet<String>,
+    /// The addons whose objects are on their way through a repository, and how far.
+    committed: BTreeMap<String, Hold>,
 }
 
 impl Delivered {
@@ -71,11 +73,27 @@ impl Delivered {
         delivered
     }
 
+    /// An addon's object is there as planned.
+    pub(super) fn applied(&mut self, addon: String, digest: SpecDigest) {
+        self.expected.insert(addon, digest);
+    }
+
+    /// An addon's object is on its way through a repository.
+    pub(super) fn on_its_way(&mut self, addon: String, hold: Hold) {
+        self.committed.insert(addon, hold);
+    }
+
+    /// An addon's object could not be written.
+    pub(super) fn failed(&mut self, addon: String, error: RequestError) {
+        self.failures.insert(addon, error);
+    }
+
     /// Whether every addon of the plan is written.
     pub(super) fn is_complete(&self, plan: &Plan) -> bool {
         let mut addons = plan.objects().filter(|object| object.step == Step::Addons);
         self.failures.is_empty()
             && self.suspended.is_empty()
+            && self.committed.is_empty()
             && self.without_source.is_none()
             && addons.all(|object| self.expected.contains_key(addon_of(object)))
     }
@@ -92,7 +110,7 @@ impl Delivered {
 }
 
 /// The addon that an object delivers.
-fn addon_of(object: &PlannedObject) -> &str {
+pub(super) fn addon_of(object: &PlannedObject) -> &str {
     text(&object.value, &["metadata", "labels", labels::ADDON])
 }
 
@@ -113,8 +131,7 @@ pub(super) async fn deliver(
     let addons = plan.objects().filter(|object| object.step == Step::Addons).map(|planned| {
         let expected = delivered.expected.get(addon_of(planned));
         let wanted = Wanted { planned, expected, owners: &owners };
-        let suspend =
-            prepared.stack.flux.addons.get(addon_of(planned)).is_some_and(|settings| settings.suspend);
+        let suspend = is_suspended(prepared, planned);
         async move { (addon_of(planned), deliver_addon(world, addon, wanted, suspend).await) }
     });
     for (name, result) in join_all(addons).await {
@@ -128,6 +145,11 @@ pub(super) async fn deliver(
         }
     }
     delivered
+}
+
+/// Whether the settings suspend the addon that an object delivers.
+pub(super) fn is_suspended(prepared: &Prepared, planned: &PlannedObject) -> bool {
+    prepared.stack.flux.addons.get(addon_of(planned)).is_some_and(|settings| settings.suspend)
 }
 
 /// Whether nothing would have to be done for an addon's object.
@@ -183,6 +205,7 @@ fn has<Status: ObservedKind>(cache: &Cache<Observed<Status>>, key: &Key, addon: 
 pub(super) fn is_owned<Status>(object: &Observed<Status>, addon: &ClusterAddon) -> bool {
     let mut owners = object.object.owner_references.iter().flatten();
     owners.any(|owner| Some(&owner.uid) == addon.metadata.uid.as_ref())
+        || owner_of_applied(&object.object) == Some(("ClusterAddon", Key::of(addon)))
 }
 
 /// The kind of object that delivers an addon.
@@ -202,15 +225,27 @@ async fn deliver_to<Status: ObservedKind>(
         events::repaired(world, addon, &wanted.planned.id, manager).await;
     }
     if let Some(object) = delivery.object {
-        let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-        request::forward(world, cache, &Key::of(&*object), addon, handled).await?;
-        let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
-        if (suspend && !object.suspended) || lift {
-            let key = Key::of(&*object);
-            cache.written(world.api.suspend(&key, suspend).await?);
-        }
+        look_after(world, cache, addon, &object, suspend).await?;
     }
     Ok(delivery.expected)
+}
+
+/// What is no part of a plan: a request to reconcile is handed on, and the object is suspended as the settings say.
+pub(super) async fn look_after<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    object: &Observed<Status>,
+    suspend: bool,
+) -> Result<(), RequestError> {
+    let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+    request::forward(world, cache, &Key::of(object), addon, handled).await?;
+    let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
+    if (suspend && !object.suspended) || lift {
+        let key = Key::of(object);
+        cache.written(world.api.suspend(&key, suspend).await?);
+    }
+    Ok(())
 }
 
 /// The addons of a release as they are now.
@@ -272,6 +307,9 @@ fn hold(addon: &Addon, plan: &Plan, delivered: &Delivered) -> Option<Hold> {
         if delivered.waits_for_old(&addon.name) {
             let message = "its object is written when the old one is gone".to_owned();
             return Some(Hold { reason: Reason::Terminating, message });
+        }
+        if let Some(hold) = delivered.committed.get(addon.name.as_str()) {
+            return Some(hold.clone());
         }
         let failure = delivered.failures.get(addon.name.as_str()).or(delivered.without_source.as_ref())?;
         Some(Hold { reason: Reason::DeliveryFailed, message: failure.to_string() })

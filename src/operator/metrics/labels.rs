@@ -26,6 +26,8 @@ label! {
         ClusterStackRelease => "ClusterStackRelease",
         /// `Cluster`, with its `ClusterAddon`.
         Cluster => "Cluster",
+        /// Commits of a `ClusterStack` that is delivered through Git.
+        Commit => "Commit",
     }
 }
 
