@@ -17,6 +17,7 @@ mod diff;
 mod error;
 mod events;
 mod generate;
+mod inputs;
 mod inspect;
 mod lint;
 mod live;
@@ -50,7 +51,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Generate(generate::Arguments),
+    Generate(Box<generate::Arguments>),
+    #[command(subcommand)]
+    Inputs(inputs::Command),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
     Diff(Box<diff::Arguments>),
@@ -86,6 +89,7 @@ type CommandResult = Result<Outcome, CliError>;
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Inputs(command) => inputs::run(&command),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -94,6 +94,11 @@ impl Plan {
         other.objects.into_values().try_for_each(|object| self.insert(object))
     }
 
+    /// Notes that something is left out.
+    pub fn hold(&mut self, held: Held) {
+        self.held.push(held);
+    }
+
     fn insert(&mut self, object: PlannedObject) -> Result<(), PlanError> {
         match self.objects.entry((object.step, Rank::of(&object.id), object.id.clone())) {
             Entry::Occupied(same) if *same.get() == object => Ok(()),
