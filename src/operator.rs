@@ -42,6 +42,7 @@ pub mod related;
 pub mod release;
 pub mod request;
 pub mod routes;
+pub mod secrets;
 pub mod settings;
 pub mod shutdown;
 pub mod stack;

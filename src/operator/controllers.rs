@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::channel::mpsc::UnboundedReceiver;
-use futures::future::join3;
+use futures::future::join4;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PartialObjectMeta;
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
@@ -25,7 +25,7 @@ use super::reconcile::{ReconcileError, ended};
 use super::related::{Changed, Related};
 use super::watches::{self, Feed};
 use super::world::{Triggers, World};
-use super::{cluster, release, stack};
+use super::{cluster, git_delivery, release, stack};
 use crate::api::{ClusterStack, labels};
 use crate::foreign::capi;
 use crate::sink::cluster::ApiServer;
@@ -39,13 +39,20 @@ struct Inbox {
     stacks: Requests<Key>,
     releases: Requests<Key>,
     clusters: Requests<Key>,
+    commits: Requests<Key>,
 }
 
 impl Inbox {
     /// Takes out whatever comes, until the process ends.
     async fn forget(&mut self) {
         let forget = async |requests: &mut Requests<Key>| while requests.next().await.is_some() {};
-        join3(forget(&mut self.stacks), forget(&mut self.releases), forget(&mut self.clusters)).await;
+        join4(
+            forget(&mut self.stacks),
+            forget(&mut self.releases),
+            forget(&mut self.clusters),
+            forget(&mut self.commits),
+        )
+        .await;
     }
 }
 
@@ -84,6 +91,7 @@ fn assemble(process: &Process, library: Library) -> (World, Inbox, UnboundedRece
     let (stacks, stack_requests) = queue();
     let (releases, release_requests) = queue();
     let (clusters, cluster_requests) = queue();
+    let (commits, commit_requests) = queue();
     let (related, changes) = Related::new(process.client.clone(), only_namespace(process));
     let reporter = Reporter { controller: labels::FIELD_MANAGER.into(), instance: None };
     let world = World::new(
@@ -93,9 +101,14 @@ fn assemble(process: &Process, library: Library) -> (World, Inbox, UnboundedRece
         library,
         related,
         process.metrics.clone(),
-        Triggers { stacks, releases, clusters },
+        Triggers { stacks, releases, clusters, commits },
     );
-    let inbox = Inbox { stacks: stack_requests, releases: release_requests, clusters: cluster_requests };
+    let inbox = Inbox {
+        stacks: stack_requests,
+        releases: release_requests,
+        clusters: cluster_requests,
+        commits: commit_requests,
+    };
     (world, inbox, changes)
 }
 
@@ -229,12 +242,13 @@ async fn synced(world: &World) {
 
 /// Works on the queues until the shutdown has begun.
 async fn work(process: &Process, world: &World, inbox: Inbox) {
-    let Inbox { stacks, releases, clusters } = inbox;
+    let Inbox { stacks, releases, clusters, commits } = inbox;
     world.everything_changed();
-    join3(
+    join4(
         work_on(process, world, Queue::ClusterStack, stacks, stack::reconcile),
         work_on(process, world, Queue::ClusterStackRelease, releases, release::reconcile),
         work_on(process, world, Queue::Cluster, clusters, cluster::reconcile),
+        work_on(process, world, Queue::Commit, commits, git_delivery::pass::reconcile),
     )
     .await;
 }

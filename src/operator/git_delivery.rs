@@ -8,13 +8,19 @@
 //! A reconcile decides as it does without Git, and sends nothing to the API server: it wants objects, or their removal, and
 //! looks at the objects that Flux has applied. That an object is as planned its digest annotation says.
 
+mod job;
 pub mod outbox;
+pub mod pass;
 pub mod progress;
 
-use kube::{Resource, ResourceExt as _};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+
+use kube::{Resource, ResourceExt as _};
+use tempfile::TempDir;
 
 use super::cache::Key;
 use super::metrics::Queue;
@@ -24,6 +30,7 @@ use super::world::World;
 use crate::api::labels;
 use crate::names::ReleaseName;
 use crate::plan::ObjectId;
+use crate::release::Digest;
 use crate::subscription;
 use outbox::{Asker, Change, Outbox, Standing, Unit};
 use progress::Progress;
@@ -36,10 +43,24 @@ const GATHERING: Duration = Duration::from_millis(300);
 pub struct GitDelivery {
     /// What is wanted.
     pub outbox: Outbox,
+    /// Where clones are kept, which go with the process.
+    clones: OnceLock<TempDir>,
     progress: Mutex<BTreeMap<Key, Progress>>,
 }
 
 impl GitDelivery {
+    /// Where the clone of a repository is kept that is reached with the Secrets of a namespace.
+    fn directory(&self, namespace: &str, url: &str) -> io::Result<PathBuf> {
+        let clones = match self.clones.get() {
+            Some(clones) => clones,
+            None => {
+                let made = TempDir::with_prefix("stackflux-clones-")?;
+                self.clones.get_or_init(|| made)
+            }
+        };
+        Ok(clones.path().join(Digest::of_bytes(format!("{namespace} {url}").as_bytes()).short()))
+    }
+
     /// How far the commits of a `ClusterStack` are; nothing before its first pass since the start of the process.
     #[must_use]
     pub fn progress(&self, stack: &Key) -> Option<Progress> {
@@ -99,7 +120,8 @@ impl World {
         };
         for stack in &stacks {
             let asker = self.asker_of(object).unwrap_or_else(|| (Queue::ClusterStack, stack.clone()));
-            self.commit(stack, Unit::Object(id.clone()), Change::Gone, asker);
+            let cluster = (asker.0 == Queue::Cluster).then(|| asker.1.clone());
+            self.commit(stack, Unit::Object(id.clone(), cluster), Change::Gone, asker);
         }
         !stacks.is_empty()
     }

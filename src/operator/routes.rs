@@ -17,6 +17,7 @@ use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::observed::{GitRepository, Observed, ObservedKind};
 use crate::inputs::stack::Stack;
+use crate::names::ReleaseName;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// How long a `ClusterStack` waits for more news of its clusters before it adds them up.
@@ -32,6 +33,18 @@ impl World {
         self.caches.clusters.all().iter().for_each(|cluster| self.triggers.clusters.now(Key::of(&**cluster)));
         // The Cluster of a ClusterAddon may be gone.
         self.caches.addons.all().iter().for_each(|addon| self.triggers.clusters.now(cluster_of(addon)));
+    }
+
+    /// Nothing is known of what was done for a `ClusterStack`: all of it is looked at.
+    pub fn everything_of(&self, stack: &Key) {
+        self.triggers.stacks.now(stack.clone());
+        for release in self.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
+            let key = Key::of(&*release);
+            let class = key.name.parse::<ReleaseName>().map(|name| name.class_name());
+            let clusters = class.map(|class| self.caches.clusters.find(&term::class(&key.namespace, &class)));
+            clusters.iter().flatten().for_each(|cluster| self.triggers.clusters.now(Key::of(&**cluster)));
+            self.triggers.releases.now(key);
+        }
     }
 
     /// A `ClusterStack` changed: its releases are planned anew.

@@ -46,6 +46,9 @@ pub struct Scope {
     /// Only these clusters: files of others are not read, and of what all share nothing is removed. `None`: all that the
     /// `ClusterStack` has.
     pub only: Option<BTreeSet<ClusterName>>,
+    /// Of what is not planned only these objects go, each by kind, namespace and name: for one who knows what goes and says
+    /// so. `None`: all of it.
+    pub removes: Option<BTreeSet<String>>,
     /// Clusters that are there. One that the plan does not have keeps its files: it has a class of somebody else's now.
     pub present: BTreeSet<ClusterName>,
     /// Clusters of which it is known that they are gone: what they had goes outside the budget.
@@ -167,10 +170,11 @@ impl<T: Tree> Run<'_, T> {
     /// The parts that the delivery says something about: those that the plan has objects for, and those that the
     /// `ClusterStack` has files in.
     fn parts<'p>(&self, wanted: impl Iterator<Item = &'p Part>) -> BTreeSet<Part> {
-        let only = self.delivery.scope.only.as_ref();
+        let Scope { only, removes, .. } = &self.delivery.scope;
+        let names_any = removes.as_ref().is_some_and(|removes| !removes.is_empty());
         let is_ours = |(part, owners): (Part, &BTreeSet<String>)| {
-            let is_named =
-                only.is_none_or(|only| part.cluster().is_some_and(|cluster| only.contains(cluster)));
+            let is_among = |only: &BTreeSet<_>| part.cluster().map_or(names_any, |name| only.contains(name));
+            let is_named = only.as_ref().is_none_or(is_among);
             (is_named && owners.contains(&self.delivery.stack)).then_some(part)
         };
         wanted.cloned().chain(self.root.parts().filter_map(is_ours)).collect()

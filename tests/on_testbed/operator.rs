@@ -1,6 +1,7 @@
 //! The operator end to end, on real API servers and a real Flux.
 
 mod account;
+mod by_git;
 mod deliver;
 mod diary;
 mod diff_live;

@@ -8,7 +8,8 @@ use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::metrics::Queue;
 use super::super::routes::cluster_of;
 use super::super::world::{Prepared, World};
-use super::addons::{self, Delivered, addon_of};
+use super::addons;
+use super::delivered::{Delivered, addon_of};
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
 use crate::gate::Hold;
@@ -36,9 +37,9 @@ pub(super) async fn deliver(
             find(world, &caches.kustomizations, addon, planned, suspend).await
         };
         match found {
-            Ok(Some(digest)) => delivered.applied(name, digest),
-            Ok(None) => delivered.on_its_way(name, hold(&standing)),
-            Err(error) => delivered.failed(name, error),
+            Ok(Some(digest)) => _ = delivered.expected.insert(name, digest),
+            Ok(None) => _ = delivered.committed.insert(name, hold(&standing)),
+            Err(error) => _ = delivered.failures.insert(name, error),
         }
     }
     delivered

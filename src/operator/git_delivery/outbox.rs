@@ -23,8 +23,8 @@ pub enum Unit {
     Release(String),
     /// The addons of a Cluster.
     Cluster(Key),
-    /// An object that goes.
-    Object(ObjectId),
+    /// An object that goes, and the Cluster that it belongs to.
+    Object(ObjectId, Option<Key>),
 }
 
 /// What is wanted of a unit.
@@ -106,7 +106,7 @@ impl Outbox {
         units.committed.remove(&unit);
         if let Change::Planned(plan) = &change {
             // What went is there again.
-            plan.objects().for_each(|object| units.forget_object(&object.id));
+            units.forget_objects(plan);
         }
         units.wanted.insert(unit, Wish { change, digest, hold: None, askers: BTreeSet::from([asker]) });
         Standing::Pending
@@ -168,10 +168,14 @@ impl Outbox {
 }
 
 impl Units {
-    fn forget_object(&mut self, id: &ObjectId) {
-        let unit = Unit::Object(id.clone());
-        self.committed.remove(&unit);
-        self.wanted.remove(&unit);
+    /// The objects of a plan do not go.
+    fn forget_objects(&mut self, plan: &Plan) {
+        let is_planned = |unit: &Unit| match unit {
+            Unit::Object(id, _) => plan.objects().any(|object| object.id == *id),
+            _ => false,
+        };
+        self.committed.retain(|unit, _| !is_planned(unit));
+        self.wanted.retain(|unit, _| !is_planned(unit));
     }
 }
 

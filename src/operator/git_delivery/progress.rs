@@ -1,9 +1,12 @@
 //! How far the commits of a `ClusterStack` are: pushed, applied by Flux, or held.
 
+use jiff::Timestamp;
+
 use super::super::cache::Key;
 use crate::api::Reason;
 use crate::api::cluster_stack::CommittedDelivery;
 use crate::gate::Hold;
+use crate::git::{CommitId, TreeId};
 use crate::rollup::{ConditionStatus, Report};
 
 /// How far the commits of a `ClusterStack` are.
@@ -19,6 +22,19 @@ pub struct Progress {
     pub is_applied: bool,
     /// Why what is wanted is not committed.
     pub hold: Option<Hold>,
+    /// When the branch was looked at last.
+    pub looked: Option<Timestamp>,
+    /// The branch as the last pass left it.
+    pub seen: Option<Seen>,
+}
+
+/// A branch, as far as it is ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its tip.
+    pub commit: CommitId,
+    /// The content of the directory that is written; `None` where it is not there.
+    pub tree: Option<TreeId>,
 }
 
 impl Progress {

@@ -101,8 +101,13 @@ struct Reader<'r, 'a, T> {
 impl<T: Tree> Reader<'_, '_, T> {
     /// Whether a file that is not planned is this delivery's to remove.
     fn is_ours(&self, entry: &Entry) -> bool {
-        let is_whole = self.run.delivery.scope.only.is_none();
-        !self.part.is_shared() || (is_whole && entry.cluster_stacks.contains_key(&self.run.delivery.stack))
+        let scope = &self.run.delivery.scope;
+        let is_gone = self.part.cluster().is_some_and(|cluster| scope.gone.contains(cluster));
+        match &scope.removes {
+            Some(named) if !is_gone && !named.contains(&entry.object) => false,
+            None if self.part.is_shared() && scope.only.is_some() => false,
+            _ => !self.part.is_shared() || entry.cluster_stacks.contains_key(&self.run.delivery.stack),
+        }
     }
 
     /// Notes what is wrong with a file, unless it is written over.

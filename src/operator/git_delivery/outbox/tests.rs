@@ -21,12 +21,13 @@ fn plan(name: &str) -> Change {
 }
 
 fn object(name: &str) -> Unit {
-    Unit::Object(ObjectId {
+    let id = ObjectId {
         api_version: "v1".to_owned(),
         kind: "Namespace".to_owned(),
         namespace: String::new(),
         name: name.to_owned(),
-    })
+    };
+    Unit::Object(id, None)
 }
 
 const NOTHING_HELD: BTreeMap<Unit, Hold> = BTreeMap::new();
