@@ -167,4 +167,4 @@ pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -11,6 +11,7 @@
 pub mod changes;
 pub mod cluster;
 pub mod directory;
+pub mod git;
 pub mod index;
 pub mod layout;
 pub mod message;

@@ -3,6 +3,7 @@
 mod planned;
 mod report;
 mod target;
+mod to_git;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use crate::names::{ReleaseName, Revision};
 use crate::plan::canonical;
 use planned::Inputs;
 use target::Rules;
+use to_git::GitTarget;
 
 /// Turn a release and Clusters into Flux objects
 ///
@@ -32,6 +34,9 @@ use target::Rules;
   # Keep the sources of what is applied already
   kubectl get gitrepositories,helmcharts -A -o yaml > existing.yaml
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --existing existing.yaml
+  # The same files as one commit of the repository that Flux applies
+  stackflux generate stacks --settings clusterstack.yaml --filename clusters/ \\
+    --to-git ssh://git@git.example.org/fleet.git --path stacks/demo
   # What the operator would write, from what it reads
   stackflux inputs export openstack-scs-1-32 -n stacks | stackflux generate stacks --inputs -")]
 pub(super) struct Arguments {
@@ -57,16 +62,21 @@ pub(super) struct Arguments {
         conflicts_with_all = ["filename", "settings", "url", "namespace", "release", "revision", "existing"])]
     inputs: Option<PathBuf>,
     /// Write one file per object to this directory, and keep the sources and pins of what it has
-    #[arg(short, long, value_name = "DIRECTORY")]
+    #[arg(short, long, value_name = "DIRECTORY", conflicts_with = "to_git")]
     output_dir: Option<PathBuf>,
     #[command(flatten)]
     rules: Rules,
+    #[command(flatten)]
+    git: GitTarget,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let inputs = Inputs::read(arguments)?;
     if let Some(directory) = &arguments.output_dir {
         return target::directory(&inputs, directory, &arguments.rules);
+    }
+    if let Some(url) = &arguments.git.to_git {
+        return to_git::deliver(&inputs, url, &arguments.git, &arguments.rules);
     }
     let planned = inputs.plan(Vec::new())?;
     terminal::data(&canonical::documents(planned.plan.objects().map(|object| &object.value)))?;

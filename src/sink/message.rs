@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::changes::{Changes, ObjectChange, Verb};
 use super::layout::Part;
+use crate::git::Message;
 use crate::release::Digest;
 
 /// The most clusters whose changes are told one by one; of those that come or go as many names.
@@ -29,14 +30,13 @@ pub struct Origin<'a> {
 
 /// The message of a commit with these changes.
 #[must_use]
-pub fn message(changes: &Changes, origin: &Origin<'_>) -> String {
+pub fn message(changes: &Changes, origin: &Origin<'_>) -> Message {
     let mut parts: BTreeMap<&Part, Vec<&ObjectChange>> = BTreeMap::new();
     for object in &changes.objects {
         parts.entry(&object.part).or_default().push(object);
     }
     let (shared, clusters): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(part, _)| part.is_shared());
-    let mut text = subject(changes, &clusters);
-    text.push_str("\n\n");
+    let (subject, mut text) = (subject(changes, &clusters), String::new());
     let is_all = |objects: &[&ObjectChange], verb| objects.iter().all(|object| object.verb == verb);
     let (added, clusters): (Vec<_>, Vec<_>) =
         clusters.into_iter().partition(|(_, objects)| is_all(objects, Verb::Added));
@@ -53,8 +53,9 @@ pub fn message(changes: &Changes, origin: &Origin<'_>) -> String {
     if let Some(withheld) = &changes.withheld {
         let _ = writeln!(text, "{} removals wait: more would go at once than may\n", withheld.names.len());
     }
-    let Origin { stack, plan, version } = origin;
-    text + &format!("ClusterStack: {stack}\nPlan-Digest: {plan}\nStackflux-Version: {version}\n")
+    let message = Message { subject, body: text, trailers: Vec::new() };
+    let message = message.trailer("ClusterStack", origin.stack);
+    message.trailer("Plan-Digest", &origin.plan.to_string()).trailer("Stackflux-Version", origin.version)
 }
 
 type Changed<'a> = (&'a Part, Vec<&'a ObjectChange>);

@@ -18,6 +18,8 @@ use super::changes::{Changes, Refused, Why};
 use super::index::{Index, IndexError, MAX_INDEX};
 use super::layout::{ClusterName, INDEX, Part, place};
 use super::tree::{Found, Tree};
+use crate::api::Reason;
+use crate::error::{Class, Classify};
 use crate::names::NameError;
 use crate::plan::{Held, Plan, PlannedObject};
 use draft::Draft;
@@ -101,6 +103,22 @@ pub enum UpdateError<E: std::error::Error> {
     /// A name that Kubernetes would refuse.
     #[error(transparent)]
     Name(#[from] NameError),
+}
+
+impl<E: Classify + std::error::Error> Classify for UpdateError<E> {
+    fn class(&self) -> Class {
+        match self {
+            Self::Tree(error) => error.class(),
+            Self::Name(_) => Class::Terminal,
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Tree(error) => error.reason(),
+            Self::Name(_) => Reason::Invalid.as_str(),
+        }
+    }
 }
 
 /// What has to be written and removed, so that the files are those of the plan.

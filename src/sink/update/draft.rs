@@ -46,6 +46,11 @@ pub(super) enum Was {
 }
 
 impl Draft<'_> {
+    /// Whether a file goes when this `ClusterStack` does not want it any more: no other one does.
+    pub(super) fn is_last(&self, file: &str) -> bool {
+        !self.part.is_shared() || self.entry(file).is_none_or(|entry| entry.cluster_stacks.len() <= 1)
+    }
+
     /// The entry of a file in the index as it was.
     pub(super) fn entry(&self, file: &str) -> Option<&Entry> {
         self.before.as_ref().and_then(|index| index.files.get(file))

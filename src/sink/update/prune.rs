@@ -67,8 +67,8 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
     removal
 }
 
-/// What applies something and is not planned any more, nor held. What somebody has removed already has no count, and what
-/// is of a cluster that is known to be gone.
+/// What applies something and is not planned any more, nor held. What somebody has removed already has no count, nor what
+/// another `ClusterStack` wants, nor what is of a cluster that is known to be gone.
 fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
     let (mut groups, mut classes) = (Vec::new(), BTreeMap::new());
     for draft in &run.drafts {
@@ -77,7 +77,9 @@ fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
         let Some(cluster) = draft.part.cluster() else {
             for (file, object) in applied {
                 let release = text(object, &["metadata", "labels", labels::RELEASE]).to_owned();
-                classes.entry(release).or_insert_with(Vec::new).push(place(file));
+                let (files, count) = classes.entry(release).or_insert_with(|| (Vec::new(), 0));
+                files.push(place(file));
+                *count |= usize::from(draft.is_last(file));
             }
             continue;
         };
@@ -97,12 +99,8 @@ fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
             count: usize::from(applies(object)),
         }));
     }
-    let classes = classes.into_iter().map(|(release, files)| Group {
-        name: format!("release {release}"),
-        files,
-        count: 1,
-    });
-    groups.extend(classes);
+    let group = |(release, (files, count))| Group { name: format!("release {release}"), files, count };
+    groups.extend(classes.into_iter().map(group));
     groups
 }
 
@@ -131,7 +129,7 @@ fn unused<T>(run: &Run<'_, T>, goes: &BTreeSet<Place>) -> Vec<Place> {
     let (mut going, mut staying, mut served) = (Vec::new(), Vec::new(), Vec::new());
     for (draft, file, object) in stale {
         if goes.contains(&place(draft, file)) {
-            going.push(object);
+            going.extend(draft.is_last(file).then_some(object));
         } else if draft.part.is_shared() && !applies(object) {
             served.push((draft, file, object));
         } else {
