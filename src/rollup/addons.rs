@@ -23,6 +23,8 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::ValuesInvalid
         | Reason::DependencyInvalid
         | Reason::ChartNameCollision
+        | Reason::FileEdited
+        | Reason::SecretInvalid
         | Reason::PruneBudgetExceeded => ConditionStatus::False,
         _ => ConditionStatus::Unknown,
     }

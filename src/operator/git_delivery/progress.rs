@@ -7,7 +7,7 @@ use crate::api::Reason;
 use crate::api::cluster_stack::CommittedDelivery;
 use crate::gate::Hold;
 use crate::git::{CommitId, TreeId};
-use crate::rollup::{ConditionStatus, Report};
+use crate::rollup::{ConditionStatus, Report, status_of};
 
 /// How far the commits of a `ClusterStack` are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Progress {
     pub fn report(&self, waiting: usize) -> Report {
         let report = |status, reason: Reason, message: &str| Report::new(status, reason.as_str(), message);
         if let Some(hold) = &self.hold {
-            return report(ConditionStatus::False, hold.reason, &hold.message);
+            return report(status_of(hold.reason), hold.reason, &hold.message);
         }
         let Some(commit) = &self.commit else { return Report::not_yet_reported() };
         if waiting > 0 {
@@ -77,6 +77,6 @@ impl Progress {
                 "commit {commit} is pushed; no Flux Kustomization has applied anything of it: is there one for the path?"
             ),
         };
-        report(ConditionStatus::False, Reason::CommitNotApplied, &message)
+        report(ConditionStatus::Unknown, Reason::CommitNotApplied, &message)
     }
 }
