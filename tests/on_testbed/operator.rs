@@ -2,12 +2,14 @@
 
 mod account;
 mod by_git;
+mod by_git_killed;
 mod deliver;
 mod diary;
 mod diff_live;
 mod drift;
 mod failures;
 mod fields;
+mod fleet;
 mod go_samples;
 mod killed;
 mod leaders;
@@ -17,6 +19,7 @@ mod lost;
 mod outages;
 mod process;
 mod quiet;
+mod random;
 mod releases;
 mod removal;
 mod replaced;

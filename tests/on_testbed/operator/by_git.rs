@@ -2,73 +2,12 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use stackflux_testbed::{Options, Testbed};
 
+use super::fleet::{Fleet, PATH};
 use super::scenario::{ADDONS, STACK, Scenario, V1, V2, condition, eventually};
 use crate::git::git;
-use crate::support::scratch;
-
-/// The directory of the repository that is written.
-const PATH: &str = "fleet/stage";
-
-/// A repository that Flux applies a directory of.
-struct Fleet<'a> {
-    scenario: &'a Scenario<'a>,
-    url: String,
-}
-
-impl<'a> Fleet<'a> {
-    /// An empty repository, and a Flux `Kustomization` that waits for its directory.
-    fn followed(scenario: &'a Scenario<'a>) -> Self {
-        let url = scenario.testbed.git().url(&format!("{}-fleet", scenario.namespace));
-        let metadata = json!({"name": "fleet", "namespace": scenario.namespace});
-        let objects = [
-            json!({
-                "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": metadata,
-                "spec": {"url": url, "ref": {"branch": "main"}, "interval": "2s"},
-            }),
-            json!({
-                "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": metadata,
-                "spec": {
-                    "sourceRef": {"kind": "GitRepository", "name": "fleet"}, "path": PATH, "prune": true,
-                    "interval": "10s", "retryInterval": "2s", "timeout": "1m",
-                },
-            }),
-        ];
-        for object in objects {
-            scenario.management().apply(&object.to_string()).unwrap();
-        }
-        Self { scenario, url }
-    }
-
-    /// What a ClusterStack says to be delivered through it.
-    fn delivery(&self) -> Value {
-        json!({"delivery": {"mode": "Git", "git": {"url": self.url, "path": PATH}}})
-    }
-
-    /// A clone of the branch as it is.
-    fn clone(&self, name: &str) -> std::path::PathBuf {
-        let directory = scratch(&format!("{}-{name}", self.scenario.namespace));
-        git(directory.parent().unwrap(), &["clone", "--quiet", &self.url, directory.to_str().unwrap()]);
-        directory
-    }
-
-    /// The commits of the branch, the last one first.
-    fn commits(&self, name: &str) -> Vec<String> {
-        git(&self.clone(name), &["log", "--format=%H"]).lines().map(str::to_owned).collect()
-    }
-
-    /// Changes a file as somebody else would.
-    fn edit(&self, name: &str, path: &str, change: impl Fn(&str) -> String) {
-        let clone = self.clone(name);
-        let file = clone.join(PATH).join(path);
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(&file, change(&text)).unwrap();
-        git(&clone, &["commit", "--quiet", "--all", "--message=by hand"]);
-        git(&clone, &["push", "--quiet"]);
-    }
-}
 
 /// The files that the last commit changed.
 fn changed(clone: &Path) -> Vec<String> {
