@@ -14,6 +14,8 @@ pub mod dependencies;
 pub mod directory;
 mod error;
 mod existing;
+pub mod git;
+pub mod message;
 mod prepared;
 pub mod range;
 
@@ -29,3 +31,6 @@ pub enum Published<T> {
     /// It was written.
     Written(T),
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
