@@ -21,9 +21,11 @@ mod git_access;
 mod inputs;
 mod inspect;
 mod lint;
+mod list_releases;
 mod live;
 mod objects;
 mod operator;
+mod origins;
 mod output;
 mod reconcile;
 mod releases;
@@ -57,6 +59,7 @@ enum Command {
     Inputs(inputs::Command),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
+    Releases(list_releases::Arguments),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
     Tree(tree::Arguments),
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Inputs(command) => inputs::run(&command),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Releases(arguments) => list_releases::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
