@@ -19,9 +19,12 @@ mod events;
 mod generate;
 mod inspect;
 mod lint;
+mod list_releases;
 mod live;
 mod objects;
 mod operator;
+mod origin_access;
+mod origins;
 mod output;
 mod reconcile;
 mod releases;
@@ -53,6 +56,7 @@ enum Command {
     Generate(generate::Arguments),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
+    Releases(list_releases::Arguments),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
     Tree(tree::Arguments),
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Releases(arguments) => list_releases::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),

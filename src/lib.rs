@@ -53,9 +53,13 @@ pub mod rollup;
 #[cfg(feature = "shell")]
 pub mod cli;
 #[cfg(feature = "shell")]
+pub mod git;
+#[cfg(feature = "shell")]
 pub mod http;
 #[cfg(feature = "shell")]
 pub mod operator;
+#[cfg(feature = "shell")]
+pub mod publish;
 #[cfg(feature = "shell")]
 pub mod sink;
 #[cfg(feature = "shell")]
