@@ -17,7 +17,7 @@
 //!                                          rollup: verdict per object, conditions
 //! ```
 //!
-//! The modules stand in the order in which data flows. All but the last four are pure: no clock, no client, no file
+//! The modules stand in the order in which data flows. All but the last five are pure: no clock, no client, no file
 //! access. They are what compiles without the feature `shell`.
 //!
 //! # Where to begin
@@ -53,6 +53,8 @@ pub mod rollup;
 
 #[cfg(feature = "shell")]
 pub mod cli;
+#[cfg(feature = "shell")]
+pub mod http;
 #[cfg(feature = "shell")]
 pub mod operator;
 #[cfg(feature = "shell")]

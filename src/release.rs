@@ -10,6 +10,7 @@ pub mod digest;
 pub mod files;
 pub mod finding;
 pub mod ignore;
+pub mod summary;
 pub mod values;
 
 mod addons;

@@ -2,9 +2,11 @@
 // This is one of the places that may touch the file system.
 #![allow(clippy::disallowed_methods)]
 
+pub mod address;
 pub mod artifact;
 pub mod directory;
 pub mod git;
+pub mod origin;
 pub mod repository;
 
 use std::fs;
