@@ -8,6 +8,7 @@ pub mod directory;
 pub mod git;
 pub mod origin;
 pub mod repository;
+pub mod signatures;
 
 use std::fs;
 use std::io::{self, Read as _};

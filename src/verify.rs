@@ -11,6 +11,7 @@ pub mod bundle;
 pub mod identity;
 pub mod key;
 pub mod simple_signing;
+pub mod stored;
 
 use std::fmt;
 

@@ -16,6 +16,9 @@ pub const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// What `cosign sign` states; `cosign attest` states other things about a manifest, with the same key.
 pub const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 
+/// The annotation in which an index repeats what a bundle states.
+pub const PREDICATE_TYPE: &str = "dev.sigstore.bundle.predicateType";
+
 /// The most bytes of a bundle: besides the envelope it may have certificates, timestamps and proofs of a log.
 pub const MOST: usize = 1 << 20;
 
