@@ -6,6 +6,7 @@ pub mod address;
 pub mod artifact;
 pub mod directory;
 pub mod git;
+pub mod oci;
 pub mod origin;
 pub mod repository;
 pub mod signatures;
