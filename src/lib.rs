@@ -41,6 +41,7 @@ pub mod foreign;
 
 pub mod release;
 pub mod template;
+pub mod verify;
 
 pub mod inputs;
 

@@ -11,6 +11,7 @@ pub mod local;
 pub mod oci;
 pub mod origin;
 pub mod repository;
+pub mod signatures;
 
 use std::fs;
 use std::io::{self, Read as _};
