@@ -36,6 +36,7 @@ pub mod metrics;
 pub mod objects;
 pub mod ownership;
 pub mod process;
+pub mod publisher;
 pub mod queue;
 pub mod reconcile;
 pub mod related;

@@ -51,6 +51,8 @@ words! {
         ClusterClassesReady,
         /// `ClusterStack`: the addons of all clusters are ready. `ClusterAddon`: those of the one cluster are.
         AddonsReady,
+        /// `ClusterStack`, with an upstream source: the releases that it offers are in the stack repository.
+        ReleasesPublished,
         /// `ClusterStackRelease`: the release was read and nothing is wrong with it.
         ReleaseValid,
         /// `ClusterStackRelease`: the provider's object says that it is ready.
@@ -150,6 +152,15 @@ reasons! {
     SecretInvalid:
         "A Secret that the ClusterStack names is not there, may not be read, or lacks a key.",
         "Create it as the message says, and give the operator the Role of docs/git-delivery.md for it.";
+    Published:
+        "All releases that are wanted of the upstream source are in the stack repository.",
+        "Nothing.";
+    PublishFailed:
+        "A release could not be brought from the upstream source into the stack repository; it is tried again.",
+        "Read the message, which names the release, the registry or the Git server, and what was wrong.";
+    UpstreamUnavailable:
+        "The upstream source cannot be read; it is tried again.",
+        "Read the message, which names the host and what it answered.";
     WaitingForField:
         "A values template reads a field that the cluster's objects do not have yet.",
         "Wait; if it takes long, look at the object that the message names, or at the template for a misspelt field.";

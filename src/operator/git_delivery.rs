@@ -50,7 +50,7 @@ pub struct GitDelivery {
 
 impl GitDelivery {
     /// Where the clone of a repository is kept that is reached with the Secrets of a namespace.
-    fn directory(&self, namespace: &str, url: &str) -> io::Result<PathBuf> {
+    pub(super) fn directory(&self, namespace: &str, url: &str) -> io::Result<PathBuf> {
         let clones = match self.clones.get() {
             Some(clones) => clones,
             None => {

@@ -28,7 +28,10 @@ const FLUX_GATHERING: Duration = Duration::from_millis(100);
 impl World {
     /// Nothing is known of what was done before: everything is looked at.
     pub fn everything_changed(&self) {
-        self.caches.stacks.all().iter().for_each(|stack| self.triggers.stacks.now(Key::of(&**stack)));
+        self.caches.stacks.all().iter().for_each(|stack| {
+            self.triggers.stacks.now(Key::of(&**stack));
+            self.look_upstream(stack);
+        });
         self.caches.releases.all().iter().for_each(|release| self.triggers.releases.now(Key::of(&**release)));
         self.caches.clusters.all().iter().for_each(|cluster| self.triggers.clusters.now(Key::of(&**cluster)));
         // The Cluster of a ClusterAddon may be gone.
@@ -55,6 +58,7 @@ impl World {
             self.triggers.releases.now(Key::of(&*release));
         }
         self.triggers.stacks.now(key);
+        self.look_upstream(stack);
         // Others of the namespace may want the same releases.
         for other in self.caches.stacks.all() {
             if other.namespace() == stack.namespace() {

@@ -19,7 +19,7 @@ use super::metrics::Queue;
 use super::queue::{Next, at};
 use super::reconcile::ReconcileError;
 use super::world::World;
-use super::{cluster, events, finalizer, request};
+use super::{cluster, events, finalizer, publisher, request};
 use crate::api::cluster_stack::{CommittedDelivery, Pruned};
 use crate::api::{ClusterStack, ConditionType, labels};
 use crate::gate::Hold;
@@ -29,6 +29,8 @@ use crate::rollup::{Moment, Report, mirror};
 use crate::subscription::{self, Role};
 use releases::Releases;
 use source::Source;
+
+pub(super) use source::source_key;
 
 /// Reconciles the `ClusterStack` of that key.
 pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
@@ -124,8 +126,15 @@ fn facts<'a>(world: &World, stack: &ClusterStack, found: &'a Found) -> StackFact
         clusters: clusters(world, releases),
         pruned: found.pruned.clone(),
         delivered: delivered(world, stack),
+        published: published(world, stack),
         stays: found.stays.clone(),
     }
+}
+
+/// Whether what is wanted upstream is published, where the `ClusterStack` has an upstream source.
+fn published(world: &World, stack: &ClusterStack) -> Option<Report> {
+    publisher::upstream(stack)?;
+    Some(world.publisher.report(&Key::of(stack)).unwrap_or_else(Report::not_yet_reported))
 }
 
 /// How far commits are, where the `ClusterStack` is delivered through Git.

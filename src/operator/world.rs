@@ -13,6 +13,7 @@ use super::git_delivery::GitDelivery;
 use super::library::Library;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
+use super::publisher::Publisher;
 use super::queue::Trigger;
 use super::related::Related;
 use super::settings::Settings;
@@ -60,6 +61,8 @@ pub struct Triggers {
     pub clusters: Trigger<Key>,
     /// `ClusterStack`s that are delivered through Git, to commit what is wanted.
     pub commits: Trigger<Key>,
+    /// `ClusterStack`s with an upstream source, to publish what is missing.
+    pub publishes: Trigger<Key>,
 }
 
 impl Triggers {
@@ -71,6 +74,7 @@ impl Triggers {
             Queue::ClusterStackRelease => &self.releases,
             Queue::Cluster => &self.clusters,
             Queue::Commit => &self.commits,
+            Queue::Publish => &self.publishes,
         }
     }
 }
@@ -95,6 +99,8 @@ pub struct World {
     pub triggers: Triggers,
     /// What is delivered through Git.
     pub git: GitDelivery,
+    /// What is brought from upstream sources.
+    pub publisher: Publisher,
     /// Held by whoever writes sources, which several releases own: each adds itself to the owners that it finds.
     pub sources: tokio::sync::Mutex<()>,
     /// Held by whoever spends a `ClusterStack`'s budget of addons that may be removed, until its status says so.
@@ -183,7 +189,7 @@ impl World {
         triggers: Triggers,
     ) -> Self {
         let (caches, prepared, cluster_kind) = (Caches::default(), RwLock::default(), OnceLock::new());
-        let git = GitDelivery::default();
+        let (git, publisher) = (GitDelivery::default(), Publisher::default());
         let (sources, removals) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
         Self {
             settings,
@@ -195,6 +201,7 @@ impl World {
             metrics,
             triggers,
             git,
+            publisher,
             sources,
             removals,
             prepared,

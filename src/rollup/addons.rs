@@ -24,6 +24,7 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::DependencyInvalid
         | Reason::ChartNameCollision
         | Reason::FileEdited
+        | Reason::PublishFailed
         | Reason::SecretInvalid
         | Reason::PruneBudgetExceeded => ConditionStatus::False,
         _ => ConditionStatus::Unknown,

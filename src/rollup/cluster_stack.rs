@@ -56,6 +56,8 @@ pub struct StackFacts<'a> {
     pub pruned: Option<Pruned>,
     /// How far commits are, where delivery is through Git: the condition, and what the status keeps.
     pub delivered: Option<(Report, Option<CommittedDelivery>)>,
+    /// Whether what is wanted of the upstream source is published, where there is one.
+    pub published: Option<Report>,
     /// Why the `ClusterStack` does not go although it was deleted.
     pub stays: Option<Hold>,
 }
@@ -72,7 +74,8 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
         (ConditionType::ClusterClassesReady, classes(&facts)),
         (ConditionType::AddonsReady, aggregate("clusters", &addons, Reason::Applied)),
     ];
-    let reports: Vec<_> = delivered.into_iter().chain(reports).collect();
+    let published = facts.published.clone().map(|report| (ConditionType::ReleasesPublished, report));
+    let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).collect();
     let stays = facts.stays.as_ref().map(|hold| {
         ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
     });

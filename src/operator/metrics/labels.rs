@@ -28,6 +28,8 @@ label! {
         Cluster => "Cluster",
         /// Commits of a `ClusterStack` that is delivered through Git.
         Commit => "Commit",
+        /// Releases that a `ClusterStack` brings from its upstream source.
+        Publish => "Publish",
     }
 }
 

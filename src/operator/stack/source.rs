@@ -55,7 +55,7 @@ pub(super) struct Source {
 }
 
 /// The key of the `GitRepository` that a `ClusterStack` follows.
-pub(super) fn source_key(world: &World, stack: &ClusterStack) -> Option<Key> {
+pub(in super::super) fn source_key(world: &World, stack: &ClusterStack) -> Option<Key> {
     let (namespace, name) = Stack::source_key(stack, world.settings.default_source.as_ref())?;
     Some(Key { namespace, name })
 }
