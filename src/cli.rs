@@ -26,6 +26,7 @@ mod objects;
 mod operator;
 mod origins;
 mod output;
+mod publish;
 mod reconcile;
 mod releases;
 mod stack_settings;
@@ -57,6 +58,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
     Releases(list_releases::Arguments),
+    Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
     Tree(tree::Arguments),
@@ -93,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Releases(arguments) => list_releases::run(&arguments),
+        Command::Publish(arguments) => publish::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
