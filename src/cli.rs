@@ -24,6 +24,7 @@ mod list_releases;
 mod live;
 mod objects;
 mod operator;
+mod origin_access;
 mod origins;
 mod output;
 mod publish;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 
@@ -16,11 +16,13 @@ pub struct Answer {
     response: Response,
     url: Url,
     times: (Duration, Duration),
+    /// Whether another host answers than the one that was asked.
+    pub(super) has_moved: bool,
 }
 
 impl Answer {
     pub(super) fn new(response: Response, url: Url, times: (Duration, Duration)) -> Self {
-        Self { response, url, times }
+        Self { response, url, times, has_moved: false }
     }
 
     /// The status of HTTP.
@@ -55,7 +57,17 @@ impl Answer {
     #[must_use]
     pub fn refusal(&self) -> HttpError {
         let retry_after = self.header(RETRY_AFTER.as_str()).and_then(retry::pause_of);
-        HttpError::Status { place: place(&self.url), status: self.status(), retry_after }
+        let retry_after = retry_after.or_else(|| self.used_up());
+        let challenges =
+            if self.has_moved { Vec::new() } else { self.headers(WWW_AUTHENTICATE.as_str()).collect() };
+        let challenges = challenges.into_iter().map(str::to_owned).collect();
+        HttpError::Status { place: place(&self.url), status: self.status(), retry_after, challenges }
+    }
+
+    /// How long there are no more requests for us: headers that GitHub sends, and the forges that do as GitHub does.
+    fn used_up(&self) -> Option<Duration> {
+        let left = self.header("x-ratelimit-remaining")?;
+        (left.trim() == "0").then(|| retry::until_second(self.header("x-ratelimit-reset")?)).flatten()
     }
 
     /// The body, which may have at most `most` bytes.

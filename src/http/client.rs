@@ -108,13 +108,15 @@ impl Client {
     /// Sends a GET request and follows redirects: to the same or a better scheme, without secrets to another host.
     /// An answer says by its URL where it came from.
     pub async fn follow(&self, request: &Request) -> Result<Answer, HttpError> {
-        let mut request = request.clone();
+        let (mut request, mut has_moved) = (request.clone(), false);
         for _ in 0..=MOST_REDIRECTS {
-            let answer = self.send(&request).await?;
+            let mut answer = self.send(&request).await?;
+            answer.has_moved = has_moved;
             if request.method != Method::GET || !matches!(answer.status(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(answer);
             }
             let url = target(&request.url, answer.header(LOCATION.as_str()))?;
+            has_moved |= url.origin() != request.url.origin();
             request = request.moved(url);
         }
         let (from, to) = (place(&request.url), "yet another place".to_owned());
@@ -159,9 +161,18 @@ pub(super) fn failed(url: &Url, error: &reqwest::Error, times: (Duration, Durati
     } else if error.is_connect() && text.contains("certificate") {
         HttpError::Certificate { place, error: text }
     } else if error.is_connect() {
-        HttpError::Unreachable { place, error: text }
+        HttpError::Unreachable { place, error: in_words(text) }
     } else {
         HttpError::Interrupted { place, error: text }
+    }
+}
+
+/// What rustls says when nobody speaks TLS there needs a translation.
+fn in_words(text: String) -> String {
+    if text.contains("InvalidContentType") {
+        "it does not speak TLS, perhaps plain HTTP".to_owned()
+    } else {
+        text
     }
 }
 

@@ -42,7 +42,7 @@ impl Client {
     async fn receive(&self, request: &Request, receiver: &mut Receiver<impl Keep>) -> Result<(), HttpError> {
         let at = receiver.length();
         let answer =
-            if at == 0 { self.follow(request).await? } else { self.follow(&request.from_byte(at)).await? };
+            if at == 0 { self.follow(request).await? } else { self.follow(&request.rest(at)).await? };
         let place = place(answer.url());
         match answer.status() {
             // Whoever knows nothing of ranges begins at the beginning.

@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use crate::error::{Class, Classify};
 use crate::release::Digest;
 
 /// Why there is no answer that can be used. The places are scheme, host and path.
@@ -61,6 +60,8 @@ pub enum HttpError {
         status: u16,
         /// When it wants to be asked again, where it says so.
         retry_after: Option<Duration>,
+        /// How it wants to be asked (`WWW-Authenticate`), unless a redirect led there: that one gets no credentials.
+        challenges: Vec<String>,
     },
     /// It sends to somewhere where we do not go.
     #[error("{from} redirects to {to}, which is not followed: {why}")]
@@ -136,28 +137,6 @@ impl HttpError {
         match self {
             Self::Status { status, .. } => Some(*status),
             _ => None,
-        }
-    }
-}
-
-impl Classify for HttpError {
-    fn class(&self) -> Class {
-        match self {
-            _ if self.is_passing() => Class::Transient,
-            Self::Temporary(_) | Self::Certificate { .. } => Class::Transient,
-            _ => Class::Terminal,
-        }
-    }
-
-    fn reason(&self) -> &'static str {
-        match self {
-            Self::Url { .. } | Self::Tls(_) => "SourceInvalid",
-            Self::Status { status: 401 | 403, .. } => "SourceUnauthorised",
-            Self::Status { status: 404, .. } => "ReleaseNotFound",
-            Self::Redirect { .. } | Self::Digest { .. } | Self::Size { .. } => "SourceLies",
-            Self::TooLarge { .. } => "LimitExceeded",
-            Self::Malformed { .. } => "SourceMalformed",
-            _ => "SourceUnreachable",
         }
     }
 }

@@ -92,7 +92,7 @@ impl Request {
     }
 
     /// The same, from this byte on.
-    pub(super) fn from_byte(&self, at: u64) -> Self {
+    pub(super) fn rest(&self, at: u64) -> Self {
         let mut request = self.clone();
         if let Ok(value) = HeaderValue::from_str(&format!("bytes={at}-")) {
             request.headers.insert(RANGE, value);

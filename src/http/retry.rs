@@ -63,7 +63,14 @@ pub(super) fn pause_of(value: &str) -> Option<Duration> {
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let date = DateTimeParser::new().parse_timestamp(value).ok()?;
-    let left = date.duration_since(Timestamp::now());
-    Some(Duration::try_from(left).unwrap_or_default())
+    DateTimeParser::new().parse_timestamp(value).ok().map(until)
+}
+
+/// The time until a second since 1970.
+pub(super) fn until_second(value: &str) -> Option<Duration> {
+    Timestamp::from_second(value.trim().parse().ok()?).ok().map(until)
+}
+
+fn until(time: Timestamp) -> Duration {
+    Duration::try_from(time.duration_since(Timestamp::now())).unwrap_or_default()
 }

@@ -58,12 +58,12 @@ impl Local {
         match &self.opened {
             Opened::Release(release) if release.name == *name => Ok(release.clone()),
             Opened::Release(_) => {
-                Err(OriginError::NoRelease { place: self.place.clone(), name: name.clone() })
+                Err(OriginError::NoRelease { place: self.place.clone(), name: Box::new(name.clone()) })
             }
             Opened::Repository(repository) => {
                 repository.read(name, &self.limits).map_err(|error| match error {
                     SourceError::NoRelease { .. } => {
-                        OriginError::NoRelease { place: self.place.clone(), name: name.clone() }
+                        OriginError::NoRelease { place: self.place.clone(), name: Box::new(name.clone()) }
                     }
                     error => error.into(),
                 })

@@ -1,6 +1,7 @@
 //! Why a place does not give a release.
 
 use crate::error::{Class, Classify};
+use crate::http::HttpError;
 use crate::names::ReleaseName;
 use crate::release::{Digest, Findings};
 use crate::source::SourceError;
@@ -40,7 +41,7 @@ pub enum OriginError {
         /// The place.
         place: String,
         /// The release.
-        name: ReleaseName,
+        name: Box<ReleaseName>,
     },
     /// There is no such place, or a part of a release is missing.
     #[error("{place}: {what} is not there")]
@@ -110,6 +111,37 @@ pub enum OriginError {
     /// A directory or an archive of this machine.
     #[error(transparent)]
     Files(#[from] SourceError),
+}
+
+impl From<HttpError> for OriginError {
+    fn from(error: HttpError) -> Self {
+        let told = error.to_string();
+        match error {
+            HttpError::Url { .. } | HttpError::Tls(_) | HttpError::Temporary(_) => Self::Settings(told),
+            HttpError::Unreachable { place, error } | HttpError::Interrupted { place, error } => {
+                Self::Unreachable { place, error }
+            }
+            HttpError::Certificate { place, .. } | HttpError::Timeout { place, .. } => {
+                let error = told.strip_prefix(&place).unwrap_or(&told);
+                Self::Unreachable { error: error.trim_start_matches([':', ' ']).to_owned(), place }
+            }
+            HttpError::Status { place, status: 401, .. } => {
+                Self::Unauthorised { place, error: "the server answered 401".to_owned() }
+            }
+            HttpError::Status { place, status, retry_after, .. } => {
+                let message = retry_after.map(|after| format!("ask again after {} s", after.as_secs()));
+                Self::Refused { place, status, message: message.unwrap_or_default() }
+            }
+            HttpError::Redirect { from, to, why } => Self::Redirect { place: from, to, why },
+            HttpError::TooLarge { place, most } => Self::TooLarge { place, most, unit: "bytes" },
+            HttpError::Size { place, expected, found } => Self::Malformed {
+                place,
+                error: format!("it has {found} bytes, and {expected} were announced"),
+            },
+            HttpError::Digest { place, expected, found } => Self::DigestMismatch { place, expected, found },
+            HttpError::Malformed { place, error } => Self::Malformed { place, error },
+        }
+    }
 }
 
 /// What a server says, after its status.
