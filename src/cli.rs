@@ -28,6 +28,7 @@ mod operator;
 mod origin_access;
 mod origins;
 mod output;
+mod publish;
 mod reconcile;
 mod releases;
 mod stack_settings;
@@ -61,6 +62,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
     Releases(list_releases::Arguments),
+    Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
     Tree(tree::Arguments),
@@ -98,6 +100,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Releases(arguments) => list_releases::run(&arguments),
+        Command::Publish(arguments) => publish::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),

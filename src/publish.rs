@@ -32,5 +32,15 @@ pub enum Published<T> {
     Written(T),
 }
 
+impl<T> Published<T> {
+    /// The same, with something else of what was written.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Published<U> {
+        match self {
+            Self::Unchanged => Published::Unchanged,
+            Self::Written(written) => Published::Written(of(written)),
+        }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,73 +1,95 @@
 //! A stack repository that is a branch of a Git repository: one commit for each release.
 
+use std::collections::BTreeSet;
+
 use super::{Existing, Prepared, PublishError, Published, message};
 use crate::git::{
-    Clone, Edit, EntryKind, GitError, Identity, Proposal, Reference, Signer, Snapshot, Target, UpdateError,
-    Updated, update,
+    Clone, CommitId, Edit, EntryKind, GitError, Identity, Proposal, Reference, Signer, Snapshot, Target,
+    UpdateError, Updated, update,
 };
 use crate::names::ReleaseName;
 use crate::release::Limits;
 use crate::release::ignore::IGNORE_FILE;
+use crate::source::origin::Listing;
 
 /// A branch that has, or will have, the directory of the releases.
-pub struct GitTarget<'a> {
+pub struct GitTarget {
     /// What is fetched from and pushed to.
-    pub clone: &'a Clone,
+    pub clone: Clone,
     /// The branch.
-    pub branch: &'a str,
+    pub branch: String,
     /// The directory of the releases, without `/` at its ends; empty for the top.
-    pub directory: &'a str,
-    /// Who commits.
-    pub identity: &'a Identity,
-    /// The key that commits are signed with.
-    pub signer: Option<&'a Signer>,
+    pub directory: String,
 }
 
-/// What was pushed.
+/// How a release is committed.
+#[derive(Clone, Debug)]
+pub struct Committing {
+    /// Who commits.
+    pub identity: Identity,
+    /// The key that commits are signed with.
+    pub signer: Option<Signer>,
+    /// Whether the commit goes to a branch of its own, which is the same for the same release.
+    pub pull_request: bool,
+}
+
+/// A commit that was pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// What came of it.
-    pub updated: Updated,
+    /// The commit.
+    pub commit: CommitId,
     /// The branch that has it.
     pub branch: String,
 }
 
-impl GitTarget<'_> {
-    /// Writes a release as a commit and pushes it; with `pull_request` to a branch of its own, which is the same for
-    /// the same release.
+impl GitTarget {
+    /// Writes a release as a commit and pushes it.
     pub fn publish(
         &self,
         prepared: &Prepared,
         vendoring: bool,
-        pull_request: bool,
+        how: &Committing,
     ) -> Result<Published<Committed>, PublishError> {
         let (edit, message) = (self.edit(prepared)?, message::message(prepared).to_string());
-        let push_to = pull_request.then(|| branch_of(prepared.name(), &edit));
-        let target = Target { branch: self.branch.to_owned(), push_to };
-        let updated = update(self.clone, &target, self.signer, |snapshot| {
+        let push_to = how.pull_request.then(|| branch_of(prepared.name(), &edit));
+        let target = Target { branch: self.branch.clone(), push_to };
+        let updated = update(&self.clone, &target, how.signer.as_ref(), |snapshot| {
             if !self.existing_in(snapshot, prepared.name())?.needs(prepared, vendoring)? {
                 return Ok(None);
             }
-            let (edit, message, identity) = (edit.clone(), message.clone(), self.identity.clone());
+            let (edit, message, identity) = (edit.clone(), message.clone(), how.identity.clone());
             Ok(Some(Proposal { edit, message, identity }))
         })?;
         let branch = target.push_to.unwrap_or(target.branch);
         Ok(match updated {
             Updated::Nothing => Published::Unchanged,
-            updated => Published::Written(Committed { updated, branch }),
+            Updated::Present(commit) | Updated::Pushed { commit, .. } => {
+                Published::Written(Committed { commit, branch })
+            }
         })
+    }
+
+    /// The releases that are there already.
+    pub fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
+        let entries = self.snapshot()?.entries(&self.directory)?;
+        let directories = entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
+        Ok(Listing::of(directories.map(|entry| &entry.name)).releases)
     }
 
     /// What is there already.
     pub fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
-        let commit = self.clone.fetch(&Reference::Branch(self.branch.to_owned()))?;
-        self.existing_in(&self.clone.snapshot(commit)?, name)
+        self.existing_in(&self.snapshot()?, name)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot<'_>, GitError> {
+        let commit = self.clone.fetch(&Reference::Branch(self.branch.clone()))?;
+        self.clone.snapshot(commit)
     }
 
     fn existing_in(&self, snapshot: &Snapshot<'_>, name: &ReleaseName) -> Result<Existing, PublishError> {
         let place = format!("{} (branch {})", self.clone.access().url, self.branch);
         let name = name.to_string();
-        let there = snapshot.entries(self.directory)?.into_iter().find(|entry| entry.name == name);
+        let there = snapshot.entries(&self.directory)?.into_iter().find(|entry| entry.name == name);
         let release = match there.map(|entry| entry.kind) {
             None => None,
             Some(EntryKind::Directory) => {
@@ -83,8 +105,8 @@ impl GitTarget<'_> {
                 return Err(PublishError::Place { place, why });
             }
         };
-        let ignore_files = ignore_files(snapshot, self.directory)?;
-        Ok(Existing { place, directory: self.directory.to_owned(), release, ignore_files })
+        let ignore_files = ignore_files(snapshot, &self.directory)?;
+        Ok(Existing { place, directory: self.directory.clone(), release, ignore_files })
     }
 
     fn edit(&self, prepared: &Prepared) -> Result<Edit, GitError> {

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::error::Classify as _;
-use crate::git::{Access, CommitId, Credentials, Message};
+use crate::git::{Access, Credentials, Message};
 use crate::publish::tests::{NAME, files, prepare, prepared, with};
 use crate::release::{File, Files};
 
@@ -28,24 +28,21 @@ fn identity() -> Identity {
     Identity::parse("Test <test@localhost>", Timestamp::UNIX_EPOCH).unwrap()
 }
 
+fn target(remote: &Path) -> GitTarget {
+    GitTarget { clone: clone(remote), branch: "main".to_owned(), directory: "releases".to_owned() }
+}
+
 fn publish(
-    clone: &Clone,
+    target: &GitTarget,
     prepared: &Prepared,
     pull_request: bool,
 ) -> Result<Published<Committed>, PublishError> {
-    let target =
-        GitTarget { clone, branch: "main", directory: "releases", identity: &identity(), signer: None };
-    target.publish(prepared, false, pull_request)
+    target.publish(prepared, false, &Committing { identity: identity(), signer: None, pull_request })
 }
 
-fn commit(published: Published<Committed>) -> CommitId {
-    match published {
-        Published::Written(Committed {
-            updated: Updated::Pushed { commit, .. } | Updated::Present(commit),
-            ..
-        }) => commit,
-        other => panic!("{other:?}"),
-    }
+fn written(published: Published<Committed>) -> Committed {
+    let Published::Written(committed) = published else { panic!("{published:?}") };
+    committed
 }
 
 /// The subjects of the branch's commits, the newest first.
@@ -76,35 +73,36 @@ fn write(clone: &Clone, path: &str, text: &str) {
 #[test]
 fn one_release_is_one_commit() {
     let (_directory, remote) = remote();
-    let clone = clone(&remote);
-    write(&clone, "README.md", "mine");
+    let target = target(&remote);
+    write(&target.clone, "README.md", "mine");
     let release = prepared(NAME);
-    let first = commit(publish(&clone, &release, false).unwrap());
-    assert_eq!(read(&clone, first, &format!("releases/{NAME}")), release.files);
-    assert!(read(&clone, first, "").get("README.md").is_some(), "nothing else is touched");
-    assert_eq!(publish(&clone, &release, false).unwrap(), Published::Unchanged);
+    let first = written(publish(&target, &release, false).unwrap()).commit;
+    assert_eq!(read(&target.clone, first, &format!("releases/{NAME}")), release.files);
+    assert!(read(&target.clone, first, "").get("README.md").is_some(), "nothing else is touched");
+    assert_eq!(publish(&target, &release, false).unwrap(), Published::Unchanged);
     assert_eq!(subjects(&remote), [format!("Publish {NAME}"), "else".to_owned()]);
 }
 
 #[test]
 fn other_content_is_refused() {
     let (_directory, remote) = remote();
-    let clone = clone(&remote);
-    publish(&clone, &prepared(NAME), false).unwrap();
+    let target = target(&remote);
+    publish(&target, &prepared(NAME), false).unwrap();
     let other = prepare(NAME, with(files(NAME), "cluster-addon/policies/more.yaml", "kind: List\n"));
-    let error = publish(&clone, &other, false).unwrap_err();
+    let error = publish(&target, &other, false).unwrap_err();
     assert_eq!(error.reason(), "ReleaseExists");
     assert!(error.to_string().ends_with("with other content: cluster-addon/policies/more.yaml"), "{error}");
     assert_eq!(subjects(&remote).len(), 1);
+    assert_eq!(target.names().unwrap(), [NAME.parse().unwrap()].into());
 }
 
 #[test]
 fn what_flux_ignores_is_no_difference() {
     let (_directory, remote) = remote();
-    let clone = clone(&remote);
-    publish(&clone, &prepared(NAME), false).unwrap();
-    write(&clone, &format!("releases/{NAME}/logo.png"), "x");
-    assert_eq!(publish(&clone, &prepared(NAME), false).unwrap(), Published::Unchanged);
+    let target = target(&remote);
+    publish(&target, &prepared(NAME), false).unwrap();
+    write(&target.clone, &format!("releases/{NAME}/logo.png"), "x");
+    assert_eq!(publish(&target, &prepared(NAME), false).unwrap(), Published::Unchanged);
 }
 
 #[test]
@@ -115,7 +113,7 @@ fn several_publishers_at_once() {
     let written = thread::scope(|scope| {
         let all = releases.iter().chain(&releases);
         let running: Vec<_> =
-            all.map(|release| scope.spawn(|| publish(&clone(&remote), release, false).unwrap())).collect();
+            all.map(|release| scope.spawn(|| publish(&target(&remote), release, false).unwrap())).collect();
         running.into_iter().map(|one| one.join().unwrap()).filter(|one| *one != Published::Unchanged).count()
     });
     assert_eq!(written, 4, "each is written by one of its two publishers");
@@ -129,27 +127,27 @@ fn several_publishers_at_once() {
 #[test]
 fn a_pull_request_has_the_same_branch_each_time() {
     let (_directory, remote) = remote();
-    let clone = clone(&remote);
-    write(&clone, "README.md", "mine");
-    let Published::Written(first) = publish(&clone, &prepared(NAME), true).unwrap() else { panic!() };
+    let target = target(&remote);
+    write(&target.clone, "README.md", "mine");
+    let first = written(publish(&target, &prepared(NAME), true).unwrap());
     assert!(first.branch.starts_with(&format!("stackflux/publish-{NAME}-")), "{}", first.branch);
-    write(&clone, "README.md", "later");
-    let Published::Written(second) = publish(&clone, &prepared(NAME), true).unwrap() else { panic!() };
+    write(&target.clone, "README.md", "later");
+    let second = written(publish(&target, &prepared(NAME), true).unwrap());
     assert_eq!(first.branch, second.branch);
     assert_eq!(subjects(&remote), ["else", "else"], "the branch itself is not touched");
     let other = prepare(NAME, with(files(NAME), "README.md", "x"));
-    let Published::Written(other) = publish(&clone, &other, true).unwrap() else { panic!() };
+    let other = written(publish(&target, &other, true).unwrap());
     assert_ne!(first.branch, other.branch);
 }
 
 #[test]
 fn what_is_in_the_way() {
     let (_directory, remote) = remote();
-    let clone = clone(&remote);
-    write(&clone, &format!("releases/{NAME}"), "a file");
-    let error = publish(&clone, &prepared(NAME), false).unwrap_err();
+    let target = target(&remote);
+    write(&target.clone, &format!("releases/{NAME}"), "a file");
+    let error = publish(&target, &prepared(NAME), false).unwrap_err();
     assert!(error.to_string().ends_with("is there, and is no directory"), "{error}");
-    write(&clone, "releases/.sourceignore", "*.yaml\n");
+    write(&target.clone, "releases/.sourceignore", "*.yaml\n");
     let other = prepared("openstack-demo-1-34-v3");
-    assert_eq!(publish(&clone, &other, false).unwrap_err().reason(), "FileIgnored");
+    assert_eq!(publish(&target, &other, false).unwrap_err().reason(), "FileIgnored");
 }
