@@ -1,6 +1,8 @@
 //! Commits that are made, and pushed by compare-and-swap.
 
-use git2::{Commit, ErrorCode, Oid, PushOptions, RemoteRedirect, Repository};
+mod directory;
+
+use git2::{Commit, ErrorCode, Oid, PushOptions, RemoteRedirect};
 
 use super::connection::Connection;
 use super::{Clone, CommitId, Edit, GitError, Identity, Signer};
@@ -89,15 +91,8 @@ impl Clone {
             return Err(GitError::Name(branch.to_owned()));
         }
         let pushed = match self.access.url.directory() {
-            Some(directory) => {
-                // libgit2 overwrites a branch of a directory without comparing.
-                let incoming = format!("refs/stackflux/{}", commit.0);
-                match self.send(commit, &incoming, None)? {
-                    Pushed::Done => swap(directory, &reference, &incoming, commit, expected)?,
-                    rejected @ Pushed::Rejected(_) => rejected,
-                }
-            }
-            None => self.send(commit, &reference, Some(expected))?,
+            Some(directory) => directory::push(&self.repository, directory, &reference, commit, expected)?,
+            None => self.send(commit, &reference, expected)?,
         };
         if pushed == Pushed::Done {
             self.note(branch, commit)?;
@@ -109,7 +104,7 @@ impl Clone {
         &self,
         commit: CommitId,
         reference: &str,
-        expected: Option<Option<CommitId>>,
+        expected: Option<CommitId>,
     ) -> Result<Pushed, GitError> {
         let connection = Connection::new(&self.access, &self.limits)?;
         let mut remote = self.repository.remote_anonymous(&self.access.url.remote())?;
@@ -117,7 +112,7 @@ impl Clone {
         let mut callbacks = connection.callbacks();
         callbacks.push_negotiation(|updates| {
             let is = updates.first().map(git2::PushUpdate::src).filter(|id| !id.is_zero()).map(CommitId);
-            moved = expected.is_some_and(|expected| expected != is);
+            moved = expected != is;
             if moved { Err(git2::Error::from_str("the branch has moved")) } else { Ok(()) }
         });
         callbacks.push_update_reference(|_, status| {
@@ -153,34 +148,6 @@ impl Clone {
         let said = if said.is_empty() { status } else { format!("{status}: {said}") };
         let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned();
         Err(GitError::Refused { url: self.access.url.to_string(), branch, said })
-    }
-}
-
-/// Moves a branch of a repository on this machine, which has the commit already, if it is where it is expected.
-fn swap(
-    directory: &std::path::Path,
-    reference: &str,
-    incoming: &str,
-    commit: CommitId,
-    expected: Option<CommitId>,
-) -> Result<Pushed, GitError> {
-    let repository = Repository::open_bare(directory)?;
-    let moved = match expected {
-        None => repository.reference(reference, commit.0, false, "push"),
-        Some(expected) => repository.reference_matching(reference, commit.0, true, expected.0, "push"),
-    };
-    let result = moved.map(drop);
-    if let Ok(mut incoming) = repository.find_reference(incoming) {
-        incoming.delete()?;
-    }
-    match result {
-        Ok(()) => Ok(Pushed::Done),
-        Err(error) => match error.code() {
-            ErrorCode::Modified | ErrorCode::Exists | ErrorCode::Locked | ErrorCode::NotFound => {
-                Ok(Pushed::Rejected(error.message().to_owned()))
-            }
-            _ => Err(error.into()),
-        },
     }
 }
 

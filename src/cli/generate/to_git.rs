@@ -7,7 +7,8 @@ use crate::cli::error::CliError;
 use crate::cli::git_access::{Authorship, GitAccess, explain};
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::git::{
-    Clone, GitError, GitUrl, Message, Proposal, Reference, Signer, Snapshot, Target, UpdateError, Updated, update as push,
+    Clone, GitError, GitUrl, Message, Proposal, Reference, Signer, Snapshot, Target, UpdateError, Updated,
+    update as push,
 };
 use crate::sink::changes::Changes;
 use crate::sink::git::{Below, edit};
@@ -22,10 +23,22 @@ pub(super) struct GitTarget {
     #[arg(long, value_name = "URL", help_heading = "Delivery through Git")]
     pub(super) to_git: Option<GitUrl>,
     /// The branch; it is made where there is none
-    #[arg(long, value_name = "NAME", default_value = "main", requires = "to_git", help_heading = "Delivery through Git")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "main",
+        requires = "to_git",
+        help_heading = "Delivery through Git"
+    )]
     branch: String,
     /// The directory of the repository that is written
-    #[arg(long, value_name = "PATH", default_value = ".", requires = "to_git", help_heading = "Delivery through Git")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = ".",
+        requires = "to_git",
+        help_heading = "Delivery through Git"
+    )]
     path: String,
     /// Print the commit's message and the files that change, and commit nothing
     #[arg(long, requires = "to_git", help_heading = "Delivery through Git")]
