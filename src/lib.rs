@@ -50,13 +50,13 @@ pub mod subscription;
 
 pub mod rollup;
 
+pub mod sink;
+
 #[cfg(feature = "shell")]
 pub mod cli;
 #[cfg(feature = "shell")]
 pub mod git;
 #[cfg(feature = "shell")]
 pub mod operator;
-#[cfg(feature = "shell")]
-pub mod sink;
 #[cfg(feature = "shell")]
 pub mod source;

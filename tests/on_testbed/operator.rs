@@ -8,6 +8,7 @@ mod drift;
 mod failures;
 mod fields;
 mod go_samples;
+mod inputs_export;
 mod killed;
 mod leaders;
 mod letgo;
