@@ -51,6 +51,8 @@ pub mod subscription;
 
 pub mod rollup;
 
+pub mod sink;
+
 #[cfg(feature = "shell")]
 pub mod cli;
 #[cfg(feature = "shell")]
@@ -60,8 +62,11 @@ pub mod http;
 #[cfg(feature = "shell")]
 pub mod operator;
 #[cfg(feature = "shell")]
+<<<<<<< HEAD
 pub mod publish;
 #[cfg(feature = "shell")]
 pub mod sink;
 #[cfg(feature = "shell")]
+=======
+>>>>>>> sinkgit
 pub mod source;

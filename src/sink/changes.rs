@@ -121,7 +121,8 @@ fn explained(old: &Value, new: &Value) -> Vec<String> {
     if !values.is_empty() {
         why.push(format!("values {}", listed(&values)));
     }
-    let known = ["chartRef", "ref", "path", "values"];
+    // The mark of a content goes with its chart, and the source of manifests with their release.
+    let known = ["chartRef", "commonMetadata", "sourceRef", "ref", "path", "values"];
     let mut others = fields(old, new);
     others.retain(|name| !known.contains(&name.as_str()));
     if !others.is_empty() {

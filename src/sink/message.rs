@@ -35,6 +35,7 @@ pub fn message(changes: &Changes, origin: &Origin<'_>) -> Message {
     for object in &changes.objects {
         parts.entry(&object.part).or_default().push(object);
     }
+    parts.values_mut().for_each(|objects| objects.sort_by_key(|object| object.verb));
     let (shared, clusters): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(part, _)| part.is_shared());
     let (subject, mut text) = (subject(changes, &clusters), String::new());
     let is_all = |objects: &[&ObjectChange], verb| objects.iter().all(|object| object.verb == verb);

@@ -11,6 +11,7 @@ mod failures;
 mod fields;
 mod fleet;
 mod go_samples;
+mod inputs_export;
 mod killed;
 mod leaders;
 mod letgo;

@@ -79,7 +79,9 @@ pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: 
     let updated = updated.map_err(|error| match error {
         UpdateError::Change(error) => error,
         UpdateError::Git(error) => explain(&error),
-        error => CliError::usage(error.to_string()).hint("try again when the branch is quieter"),
+        busy @ (UpdateError::Busy { .. } | UpdateError::Occupied { .. }) => {
+            CliError::usage(busy.to_string()).hint("try again when the branch is quieter")
+        }
     })?;
     let Some(Attempt { planned, changes, .. }) = last else { return Ok(Outcome::Done) };
     match updated {

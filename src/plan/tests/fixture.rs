@@ -31,6 +31,7 @@ impl Fixture {
             namespace: "stacks".parse().unwrap(),
             source,
             flux: serde_json::from_value(json!({})).unwrap(),
+            delivery: crate::api::Delivery::default(),
         };
         Self {
             stack,
