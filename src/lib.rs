@@ -62,11 +62,6 @@ pub mod http;
 #[cfg(feature = "shell")]
 pub mod operator;
 #[cfg(feature = "shell")]
-<<<<<<< HEAD
 pub mod publish;
 #[cfg(feature = "shell")]
-pub mod sink;
-#[cfg(feature = "shell")]
-=======
->>>>>>> sinkgit
 pub mod source;

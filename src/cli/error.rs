@@ -39,9 +39,3 @@ impl<E: std::error::Error> From<E> for CliError {
         Self::usage(error.to_string())
     }
 }
-
-impl Display for CliError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
