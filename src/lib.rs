@@ -46,9 +46,14 @@ pub mod inputs;
 
 pub mod gate;
 pub mod plan;
+
+pub mod compare;
+
 pub mod subscription;
 
 pub mod rollup;
+
+pub mod promote;
 
 #[cfg(feature = "shell")]
 pub mod cli;

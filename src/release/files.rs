@@ -218,7 +218,7 @@ impl Files {
 }
 
 /// Checks that a path is relative and plain.
-pub(super) fn check_path(path: &str) -> Result<(), PathError> {
+pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     if path.len() > 1024 || path.split('/').count() > 64 {
         return Err(PathError::TooLong);
     }
