@@ -151,8 +151,12 @@ fn definitions(text: &str, templated: bool) -> Vec<(String, Definition)> {
             continue;
         }
         let in_metadata = lines.by_ref().any(|line| line.trim_end() == "metadata:");
-        let name = lines.take_while(|line| line.starts_with(' ') || line.starts_with("{{"));
-        let name = name.filter(|_| in_metadata).find_map(|line| line.trim_start().strip_prefix("name:"));
+        let below = lines.take_while(|line| in_metadata && (line.starts_with(' ') || line.starts_with("{{")));
+        let below: Vec<&str> = below.copied().collect();
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let least = below.iter().map(|line| indent(line)).filter(|indent| *indent > 0).min();
+        let name = below.iter().filter(|line| Some(indent(line)) == least);
+        let name = name.filter_map(|line| line.trim_start().strip_prefix("name:")).next();
         let name = name.map(|name| name.trim().trim_matches(['"', '\'']).to_owned());
         let digest = Digest::of_bytes(document.join("\n").as_bytes());
         found.push((name.unwrap_or_else(|| "without a name".to_owned()), Definition { digest, templated }));

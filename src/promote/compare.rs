@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::stages::Stage;
 use crate::api::{ClusterStack, StackSource};
+use crate::compare::Side;
 use crate::compare::charts::{self, ChartsAndKinds};
 use crate::compare::parts::{self, Change};
 use crate::compare::plans::{self, ClusterChange, CompareError, ObjectChange};
-use crate::compare::Side;
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::{Stack, StackError};
 use crate::names::ReleaseName;
@@ -141,7 +141,8 @@ pub fn followers<'a>(
 ) -> impl Iterator<Item = &'a ClusterStack> {
     stacks.iter().filter(move |stack| {
         let source = stack.spec.source.as_ref();
-        subscription::is_of(&stack.spec, release) && source.is_some_and(|source| follows(source, stage, branch))
+        subscription::is_of(&stack.spec, release)
+            && source.is_some_and(|source| follows(source, stage, branch))
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::trailers;
+use super::trailers as keys;
 
 /// A commit that changed the directory of a stage, with what the directory had before and after: names to the ids of
 /// Git's trees.
@@ -17,8 +17,10 @@ pub struct Change {
     pub date: Timestamp,
     /// Who made it.
     pub author: String,
-    /// Its whole message.
-    pub message: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// The trailers of its message; of a merge commit without any those of the commit that it merged.
+    pub trailers: Vec<(String, String)>,
     /// The directory before.
     pub before: BTreeMap<String, String>,
     /// The directory after.
@@ -77,7 +79,8 @@ pub enum Cause {
 #[must_use]
 pub fn entry(change: &Change, is_release: impl Fn(&str) -> bool) -> Option<Entry> {
     let (before, after) = (&change.before, &change.after);
-    let names: BTreeSet<&String> = before.keys().chain(after.keys()).filter(|name| is_release(name)).collect();
+    let names: BTreeSet<&String> =
+        before.keys().chain(after.keys()).filter(|name| is_release(name)).collect();
     let of = |wanted: fn(Option<&String>, Option<&String>) -> bool| {
         let found = names.iter().filter(|name| wanted(before.get(**name), after.get(**name)));
         found.map(ToString::to_string).collect::<Vec<_>>()
@@ -88,21 +91,31 @@ pub fn entry(change: &Change, is_release: impl Fn(&str) -> bool) -> Option<Entry
     if added.is_empty() && removed.is_empty() && altered.is_empty() {
         return None;
     }
-    let subject = change.message.lines().next().unwrap_or_default().to_owned();
-    let (date, commit, author) = (change.date, change.commit.clone(), change.author.clone());
-    Some(Entry { date, commit, author, cause: cause(&change.message), added, removed, altered, subject })
+    Some(Entry {
+        date: change.date,
+        commit: change.commit.clone(),
+        author: change.author.clone(),
+        subject: change.subject.clone(),
+        cause: cause(&change.trailers),
+        added,
+        removed,
+        altered,
+    })
 }
 
-fn cause(message: &str) -> Cause {
-    let trailer = |name| trailers::find(message, name).map(str::to_owned);
-    if trailer(trailers::PROMOTE).is_some() {
-        let from = trailer(trailers::FROM).unwrap_or_default();
-        return Cause::Promoted { from, soak: trailer(trailers::SOAK) };
+fn cause(trailers: &[(String, String)]) -> Cause {
+    let trailer = |name: &str| {
+        let found = trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.clone())
+    };
+    if trailer(keys::PROMOTE).is_some() {
+        let from = trailer(keys::FROM).unwrap_or_default();
+        return Cause::Promoted { from, soak: trailer(keys::SOAK) };
     }
-    if trailer(trailers::ROLLBACK).is_some() {
+    if trailer(keys::ROLLBACK).is_some() {
         return Cause::RolledBack;
     }
-    trailer(trailers::SOURCE).map_or(Cause::Other, |source| Cause::Published { source })
+    trailer(keys::SOURCE).map_or(Cause::Other, |source| Cause::Published { source })
 }
 
 impl Cause {

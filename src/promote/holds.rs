@@ -4,7 +4,6 @@
 //! that a program would have to keep. It lies at the root of the branch of the stage, so that a rollback and its hold
 //! are one commit.
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -41,9 +40,8 @@ pub struct Hold {
     pub stage: String,
     /// Why, in a person's words.
     pub reason: String,
-    /// Since when.
-    #[schemars(with = "String")]
-    pub since: Timestamp,
+    /// The commit that had brought it to the stage. `git log` and `stackflux history` say when it was taken back.
+    pub commit: String,
 }
 
 /// The holds of a branch, in the order in which they were made.
@@ -60,8 +58,7 @@ impl Holds {
             return Err(Problem::of(FILE, message).into());
         }
         let malformed = holds.iter().filter_map(|hold| hold.release.parse::<ReleaseName>().err());
-        let malformed: Vec<Problem> =
-            malformed.map(|error| Problem::of(FILE, error.to_string())).collect();
+        let malformed: Vec<Problem> = malformed.map(|error| Problem::of(FILE, error.to_string())).collect();
         if malformed.is_empty() { Ok(Self(holds)) } else { Err(Problems(malformed)) }
     }
 
@@ -73,13 +70,17 @@ impl Holds {
 
     /// The same with a hold more. One on the same release in the same stage is replaced.
     #[must_use]
-    pub fn with(&self, release: &ReleaseName, stage: &str, reason: &str, since: Timestamp) -> Self {
+    pub fn with(&self, release: &ReleaseName, stage: &str, reason: &str, commit: &str) -> Self {
         let (release, stage) = (release.to_string(), stage.to_owned());
-        let mut holds: Vec<Hold> =
-            self.0.iter().filter(|hold| (&hold.release, &hold.stage) != (&release, &stage)).cloned().collect();
+        let mut holds: Vec<Hold> = self
+            .0
+            .iter()
+            .filter(|hold| (&hold.release, &hold.stage) != (&release, &stage))
+            .cloned()
+            .collect();
         // One line: it is told again wherever the release is refused.
         let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
-        holds.push(Hold { release, stage, reason, since });
+        holds.push(Hold { release, stage, reason, commit: commit.to_owned() });
         Self(holds)
     }
 

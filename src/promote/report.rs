@@ -100,12 +100,18 @@ fn head(promotion: &Promotion) -> Vec<Block> {
     let title = Line::new("Promote ").code(release).words(" from ").code(from).words(" to ").code(to);
     let mut facts = vec![
         Line::new("Kubernetes: ").code(kubernetes),
-        Line::new("Content: ").code(digest).words(", as ").code(from).words(" has it at ").code(short(commit)),
+        Line::new("Content: ")
+            .code(digest)
+            .words(", as ")
+            .code(from)
+            .words(" has it at ")
+            .code(short(commit)),
         match soak {
             Soak::Vouched(_) => Line::new("Soak: ").words(&soak.sentence()),
-            Soak::Missing(problems) => {
-                Line::new("Soak: ").strong("missing").words(": ").codes(problems.iter().map(String::as_str), MOST_NAMES)
-            }
+            Soak::Missing(problems) => Line::new("Soak: ")
+                .strong("missing")
+                .words(": ")
+                .codes(problems.iter().map(String::as_str), MOST_NAMES),
             Soak::NotAsked | Soak::NotRequired => Line::new("Soak: ").strong(&soak.sentence()),
         },
     ];
@@ -117,13 +123,12 @@ fn head(promotion: &Promotion) -> Vec<Block> {
 
 /// What happens as soon as the release is there.
 fn stacks(promotion: &Promotion) -> Vec<Block> {
-    let mut lines: Vec<Line> = promotion.effect.stacks.iter().map(|offer| of_stack(offer, promotion)).collect();
+    let mut lines: Vec<Line> =
+        promotion.effect.stacks.iter().map(|offer| of_stack(offer, promotion)).collect();
     if lines.is_empty() {
-        lines.push(
-            Line::new("No ClusterStack of ").code(&promotion.to).words(
-                " is known for this release (see inputs in stackflux.yaml): only the releases are compared",
-            ),
-        );
+        lines.push(Line::new("No ClusterStack of ").code(&promotion.to).words(
+            " is known for this release (see inputs in stackflux.yaml): only the releases are compared",
+        ));
     } else {
         lines.push(Line::new(
             "No Cluster changes because of this: each goes to the release when its class is set to the release's",
@@ -137,10 +142,14 @@ fn of_stack(offer: &Offer, promotion: &Promotion) -> Line {
     let latest = offer.latest.as_deref().unwrap_or("nothing");
     match offer.offered {
         Offered::Listed => line.words(" has it in its versions, and will offer it"),
-        Offered::Latest => line.words(" subscribes to the latest, and will offer it instead of ").code(latest),
-        Offered::NotLatest => {
-            line.words(" subscribes to the latest, which is ").code(latest).words(": it will ").strong("not offer it")
+        Offered::Latest => {
+            line.words(" subscribes to the latest, and will offer it instead of ").code(latest)
         }
+        Offered::NotLatest => line
+            .words(" subscribes to the latest, which is ")
+            .code(latest)
+            .words(": it will ")
+            .strong("not offer it"),
         Offered::NotListed => {
             let version = promotion.release.parse::<crate::names::ReleaseName>();
             let version = version.map(|release| release.version().dotted()).unwrap_or_default();
@@ -164,13 +173,15 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
     let deleted = upgrade.parts.iter().flat_map(|part| &part.charts.kinds).filter(|kind| kind.deleted);
     let deleted: Vec<&str> = deleted.map(|kind| kind.name.as_str()).collect();
     if !deleted.is_empty() {
-        let line = Line::default().strong("Helm deletes these CRDs, and with them all objects of their kinds");
+        let line =
+            Line::default().strong("Helm deletes these CRDs, and with them all objects of their kinds");
         blocks.push(Block::Paragraph(line.words(": ").codes(deleted, MOST_NAMES)));
     }
     let unseen = upgrade.parts.iter().flat_map(|part| &part.charts.unseen);
     let unseen: Vec<&str> = unseen.map(String::as_str).collect();
     if !unseen.is_empty() {
-        let line = Line::new("Not vendored, so that their CRDs are not known here: ").codes(unseen, MOST_NAMES);
+        let line =
+            Line::new("Not vendored, so that their CRDs are not known here: ").codes(unseen, MOST_NAMES);
         blocks.push(Block::Paragraph(line));
     }
     blocks.extend(cluster::blocks(upgrade));
@@ -191,7 +202,9 @@ fn nodes(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Line> {
     };
     let class = upgrade.parts.iter().any(|part| part.part == "cluster class");
     let class = class.then(|| {
-        Line::new("The cluster class changes: where its machine templates differ Cluster API replaces the machines")
+        Line::new(
+            "The cluster class changes: where its machine templates differ Cluster API replaces the machines",
+        )
     });
     std::iter::once(kubernetes).chain(class).collect()
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType};
-use crate::foreign::capi::{Cluster, ClassReference, field, text};
+use crate::foreign::capi::{ClassReference, Cluster, field, text};
 use crate::names::ReleaseName;
 use crate::rollup::{ConditionStatus, mirror};
 
@@ -151,10 +151,8 @@ fn of_member(question: &Question, member: &Member) -> Result<Timestamp, String> 
     }
     let settled = status.addons.iter().filter_map(|addon| addon.since.as_ref().map(|since| since.0));
     let transitions = status.conditions.iter().filter(|condition| condition.status == "True");
-    let began = settled
-        .chain(transitions.map(|condition| condition.last_transition_time.0))
-        .chain(of_cluster)
-        .max();
+    let began =
+        settled.chain(transitions.map(|condition| condition.last_transition_time.0)).chain(of_cluster).max();
     let since = ready(question, &called, addon.metadata.generation, &status.conditions)?;
     long_enough(question, &called, began.map_or(since, |began| began.max(since)))
 }

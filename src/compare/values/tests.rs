@@ -12,8 +12,10 @@ fn told(old: &Value, new: &Value) -> Vec<String> {
 
 #[test]
 fn every_value_that_differs_is_told_by_its_path() {
-    let old = json!({"a": {"kept": 1, "other": 1, "gone": {"deep": true}}, "list": [1, 2, 3], "kind": {"x": 1}});
-    let new = json!({"list": [1, {"k": "v"}], "a": {"kept": 1, "other": "1", "new": {"deep": [] }}, "kind": [1]});
+    let old =
+        json!({"a": {"kept": 1, "other": 1, "gone": {"deep": true}}, "list": [1, 2, 3], "kind": {"x": 1}});
+    let new =
+        json!({"list": [1, {"k": "v"}], "a": {"kept": 1, "other": "1", "new": {"deep": [] }}, "kind": [1]});
     assert_eq!(
         told(&old, &new),
         [

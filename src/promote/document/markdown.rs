@@ -31,7 +31,9 @@ pub(super) fn write(document: &Document, most: usize) -> String {
 
 fn markdown(block: &Block) -> String {
     match block {
-        Block::Heading(level, line) => format!("{} {}\n", "#".repeat((*level).clamp(1, 5).into()), text(line)),
+        Block::Heading(level, line) => {
+            format!("{} {}\n", "#".repeat((*level).clamp(1, 5).into()), text(line))
+        }
         Block::Paragraph(line) => text(line) + "\n",
         Block::List(lines) => lines.iter().map(|line| format!("- {}\n", text(line))).collect(),
         Block::Table(header, rows) => {

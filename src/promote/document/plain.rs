@@ -14,7 +14,9 @@ pub(super) fn write(document: &Document) -> String {
                 out.push_str(&format!("{gap}{text}\n{rule}"));
             }
             Block::Paragraph(line) => out.push_str(&format!("{}\n", text(line))),
-            Block::List(lines) => lines.iter().for_each(|line| out.push_str(&format!("  - {}\n", text(line)))),
+            Block::List(lines) => {
+                lines.iter().for_each(|line| out.push_str(&format!("  - {}\n", text(line))))
+            }
             Block::Table(header, rows) => out.push_str(&table(header, rows)),
             Block::Folded(summary, lines) => {
                 out.push_str(&format!("  {}:\n", text(summary)));

@@ -12,7 +12,10 @@ fn line(text: &str) -> Line {
 fn what_others_wrote_stays_code_in_markdown() {
     let hostile = "@team `x` <img src=x> [a](http://b) | ![p](q)\n# no heading\u{1b}[2J";
     let text = markdown(Block::Paragraph(line(hostile)));
-    assert_eq!(text, "see `` @team `x` <img src=x> [a](http://b) | ![p](q)\u{fffd}# no heading\u{fffd}[2J ``\n");
+    assert_eq!(
+        text,
+        "see `` @team `x` <img src=x> [a](http://b) | ![p](q)\u{fffd}# no heading\u{fffd}[2J ``\n"
+    );
     let table = markdown(Block::Table(vec!["a"], vec![vec![line("a|b`")]]));
     assert_eq!(table, "| a |\n| --- |\n| see `` a\\|b` `` |\n");
     let folded = markdown(Block::Folded(line("</summary><b>&"), vec![line("</details>")]));
@@ -51,7 +54,10 @@ fn a_document_is_never_longer_than_a_forge_takes() {
 fn plain_text_has_columns_and_no_control_characters() {
     let document = Document(vec![
         Block::Heading(1, Line::new("Title")),
-        Block::Table(vec!["part", "change"], vec![vec![line("a\u{1b}"), Line::new("x")], vec![line("longer")]]),
+        Block::Table(
+            vec!["part", "change"],
+            vec![vec![line("a\u{1b}"), Line::new("x")], vec![line("longer")]],
+        ),
         Block::Heading(3, Line::new("More")),
         Block::List(vec![Line::new("ab ").codes(["1", "2", "3"], 2)]),
         Block::Folded(Line::new("values"), vec![line("a: 1 → 2")]),

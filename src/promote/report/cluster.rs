@@ -94,8 +94,10 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
     ];
     let told = sentences.into_iter().filter(|(_, addons)| !addons.is_empty());
     let told = told.map(|(sentence, addons)| Line::new(sentence).codes(addons, MOST_NAMES));
-    let restarts = [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];
-    let restarts = cluster.objects.iter().any(|object| object.effect.is_some_and(|effect| restarts.contains(&effect)));
+    let restarts =
+        [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];
+    let restarts =
+        cluster.objects.iter().any(|object| object.effect.is_some_and(|effect| restarts.contains(&effect)));
     let restarts = restarts.then(|| {
         Line::new(
             "Which workloads restart is decided by Helm on the cluster: those whose pod templates differ, and only \
@@ -104,7 +106,14 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
     });
     let held = cluster.held.iter().map(|held| {
         let what = held.addon.as_deref().unwrap_or("all of it");
-        Line::default().strong("Held").words(": ").code(what).words(": ").code(held.reason).words(": ").code(&held.message)
+        Line::default()
+            .strong("Held")
+            .words(": ")
+            .code(what)
+            .words(": ")
+            .code(held.reason)
+            .words(": ")
+            .code(&held.message)
     });
     let mut lines: Vec<Line> = told.chain(restarts).chain(held).collect();
     if lines.is_empty() {
@@ -146,9 +155,13 @@ fn counted(objects: &[ObjectChange]) -> String {
     let of = |verb: Verb| objects.iter().filter(|object| object.change == verb).count();
     let verbs = [(Verb::Created, "created"), (Verb::Changed, "changed"), (Verb::Removed, "removed")];
     let counts = verbs.map(|(verb, word)| (of(verb), word));
-    let told: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    let objects = if objects.len() == 1 { "1 object".to_owned() } else { format!("{} objects", objects.len()) };
+    let told: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let objects =
+        if objects.len() == 1 { "1 object".to_owned() } else { format!("{} objects", objects.len()) };
     format!("{objects}: {}", told.join(", "))
 }
 

@@ -61,7 +61,9 @@ fn what_is_wrong_is_told_with_its_line() {
     assert!(soak[0].contains(":4: \"a day\" is not a duration"), "{soak:?}");
     let twice = problems("stages:\n  - name: dev\n    name: dev\n");
     assert!(twice[0].starts_with("stackflux.yaml:3: "), "{twice:?}");
-    for text in ["", "stages: []\n", "[]\n", "stages: {name: dev}\n", "stages:\n  - name: a\n---\nstages: []\n"] {
+    for text in
+        ["", "stages: []\n", "[]\n", "stages: {name: dev}\n", "stages:\n  - name: a\n---\nstages: []\n"]
+    {
         assert_eq!(problems(text).len(), 1, "{text:?}");
     }
 }
@@ -125,7 +127,11 @@ fn a_file_that_would_cost_much_is_refused() {
     let many: Vec<String> = (0..65).map(|at| format!("name: s{at}, path: p{at}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert!(problems(&file(&many))[0].contains("65 entries"));
-    let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nstages: [*b,*b,*b,*b,*b,*b,*b,*b]\n";
+    let bomb =
+        "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nstages: [*b,*b,*b,*b,*b,*b,*b,*b]\n";
     assert_eq!(problems(bomb).len(), 1);
-    assert_eq!(Stages::parse(FILE, &[0xff, 0xfe]).unwrap_err().to_string(), "stackflux.yaml: the file is not UTF-8");
+    assert_eq!(
+        Stages::parse(FILE, &[0xff, 0xfe]).unwrap_err().to_string(),
+        "stackflux.yaml: the file is not UTF-8"
+    );
 }
