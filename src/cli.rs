@@ -17,6 +17,7 @@ mod diff;
 mod error;
 mod events;
 mod generate;
+mod git_access;
 mod inspect;
 mod lint;
 mod live;

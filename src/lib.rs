@@ -58,6 +58,8 @@ pub mod promote;
 #[cfg(feature = "shell")]
 pub mod cli;
 #[cfg(feature = "shell")]
+pub mod git;
+#[cfg(feature = "shell")]
 pub mod operator;
 #[cfg(feature = "shell")]
 pub mod sink;

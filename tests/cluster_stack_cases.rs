@@ -49,6 +49,26 @@ pub(crate) fn cluster_stack(name: &str, namespace: &str, change: &Value) -> Valu
                 "verify": {"mode": "TagAndHEAD", "secretRef": {"name": "authors.keys"}},
                 "provider": "generic",
                 "proxySecretRef": {"name": "proxy"},
+            }, "upstream": {
+                "url": "oci://registry.example.com/kaas/cluster-stacks",
+                "interval": "30m",
+                "secretRef": {"name": "registry"},
+                "certSecretRef": {"name": "registry-ca"},
+                "insecure": true,
+                "verify": {"provider": "cosign", "secretRef": {"name": "cosign.keys"}},
+                "pushSecretRef": {"name": "git-push"},
+                "commit": {"author": {"name": "Release bot", "email": "bot@example.com"},
+                           "signingKey": {"secretRef": {"name": "signing"}}},
+            }},
+            "delivery": {"mode": "Git", "git": {
+                "url": "https://git.example.com/fleet.git",
+                "branch": "main",
+                "path": "clusters/prod",
+                "secretRef": {"name": "git-push"},
+                "commit": {"author": {"name": "stackflux", "email": "stackflux@example.com"},
+                           "signingKey": {"secretRef": {"name": "signing"}}},
+                "pullRequest": {"forge": "gitea", "api": "https://git.example.com/api/v1",
+                                "secretRef": {"name": "forge"}},
             }},
             "flux": {
                 "kubeConfig": {"secretName": "flux-{cluster}.config", "key": "kube_config.yaml"},
@@ -103,6 +123,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(refused_by_rules_of_the_stack());
     cases.extend(refused_by_rules_of_the_source());
     cases.extend(refused_by_rules_of_flux());
+    cases.extend(refused_by_rules_of_delivery());
     cases.extend(refused_by_the_schema());
     cases
 }
@@ -110,18 +131,24 @@ pub(crate) fn cases() -> Vec<Case> {
 fn admitted() -> Vec<Case> {
     let reference = json!({"source": {
         "git": null,
+        "upstream": null,
         "gitRepositoryRef": {"name": "stacks.all", "namespace": "flux-system"},
         "path": "releases",
     }});
     let changes = vec![
         json!({}),
         reference,
-        json!({"source": {"git": null, "gitRepositoryRef": {"name": "stacks"}}}),
+        json!({"source": {"git": null, "upstream": null, "gitRepositoryRef": {"name": "stacks"}}}),
         json!({"source": null, "flux": null, "versions": null, "channel": null, "revisionHistoryLimit": null}),
         json!({"source": {"git": {"ref": null, "path": null, "interval": null, "verify": {"mode": null}}}}),
         json!({"source": {"git": {"url": "ssh://git@git.example.com:22/stacks", "path": "a..b/..c"}}}),
         json!({"source": {"git": {"ref": {"branch": null}}}}),
-        json!({"source": {"git": {"ref": {"branch": null, "semver": ">=1.0.0"}}}}),
+        json!({"source": {"git": {"ref": {"branch": null, "semver": ">=1.0.0"}}, "upstream": null}}),
+        json!({"source": {"upstream": {"url": "github://SovereignCloudStack/cluster-stacks", "interval": null, "verify": {"provider": null}, "commit": null}}}),
+        json!({"delivery": null}),
+        json!({"delivery": {"mode": "Cluster"}}),
+        json!({"delivery": {"mode": null, "git": null}}),
+        json!({"delivery": {"git": {"branch": null, "path": ".", "secretRef": null, "commit": {"author": {"email": null}}, "pullRequest": null}}}),
         json!({"noProvider": true, "providerRef": null}),
         json!({"noProvider": true}),
         json!({"versions": [], "revisionHistoryLimit": 0}),
@@ -209,23 +236,31 @@ fn refused_by_rules_of_the_stack() -> Vec<Case> {
 
 fn refused_by_rules_of_the_source() -> Vec<Case> {
     let git = |change: Value| json!({"source": {"git": change}});
-    let reference = |change: Value| json!({"source": {"git": null, "gitRepositoryRef": change}});
+    let reference =
+        |change: Value| json!({"source": {"git": null, "upstream": null, "gitRepositoryRef": change}});
+    let reference_with_path = json!({"source": {
+        "git": null, "upstream": null, "gitRepositoryRef": {"name": "stacks"}, "path": "a/..",
+    }});
     let name = "the name of an object";
     [
         rules(
             "spec.source",
+            "source.upstream is published to source.git",
+            vec![
+                json!({"source": {"git": null, "gitRepositoryRef": {"name": "stacks"}}}),
+                git(json!({"ref": {"branch": null, "tag": "v1"}})),
+            ],
+        ),
+        rules(
+            "spec.source",
             "source has either git or gitRepositoryRef",
             vec![
-                json!({"source": {"git": null}}),
+                json!({"source": {"git": null, "upstream": null}}),
                 json!({"source": {"gitRepositoryRef": {"name": "stacks"}}}),
             ],
         ),
         rules("spec.source", "source.path belongs to", vec![json!({"source": {"path": "releases"}})]),
-        rules(
-            "spec.source.path",
-            "a path is relative",
-            vec![json!({"source": {"git": null, "gitRepositoryRef": {"name": "stacks"}, "path": "a/.."}})],
-        ),
+        rules("spec.source.path", "a path is relative", vec![reference_with_path]),
         rules(
             "spec.source.git.path",
             "a path is relative",
@@ -318,6 +353,55 @@ fn refused_by_rules_of_flux() -> Vec<Case> {
     .collect()
 }
 
+fn refused_by_rules_of_delivery() -> Vec<Case> {
+    let git = |change: Value| json!({"delivery": {"git": change}});
+    let upstream = |change: Value| json!({"source": {"upstream": change}});
+    let name = "the name of an object";
+    [
+        rules("spec.delivery", "delivery.git is required", vec![json!({"delivery": {"git": null}})]),
+        rules("spec.delivery.git.url", "url begins with", vec![git(json!({"url": "git@example.com:fleet"}))]),
+        rules(
+            "spec.delivery.git.branch",
+            "a branch has letters",
+            ["", "-main", "a..b", "a//b", "a/.b", "x.lock", "a b", "a~1", "x/"]
+                .map(|branch| git(json!({"branch": branch})))
+                .into(),
+        ),
+        rules("spec.delivery.git.path", "a path is relative", vec![git(json!({"path": "/clusters"}))]),
+        rules("spec.delivery.git.secretRef.name", name, vec![git(json!({"secretRef": {"name": "A"}}))]),
+        rules(
+            "spec.delivery.git.commit.author.email",
+            "an author's name and address",
+            ["", "<me@example.com>", "me\nyou"]
+                .map(|email| git(json!({"commit": {"author": {"email": email}}})))
+                .into(),
+        ),
+        rules(
+            "spec.delivery.git.pullRequest.api",
+            "api begins with",
+            vec![git(json!({"pullRequest": {"api": "git.example.com"}}))],
+        ),
+        rules(
+            "spec.source.upstream.url",
+            "url begins with oci://",
+            ["https://registry.example.com/x", "oci://", ""].map(|url| upstream(json!({"url": url}))).into(),
+        ),
+        rules(
+            "spec.source.upstream.pushSecretRef.name",
+            name,
+            vec![upstream(json!({"pushSecretRef": {"name": "a_b"}}))],
+        ),
+        rules(
+            "spec.source.upstream.commit.signingKey.secretRef.name",
+            name,
+            vec![upstream(json!({"commit": {"signingKey": {"secretRef": {"name": ""}}}}))],
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
 fn refused_by_the_schema() -> Vec<Case> {
     let changes = vec![
         json!({"provider": null}),
@@ -337,6 +421,11 @@ fn refused_by_the_schema() -> Vec<Case> {
         json!({"source": {"git": {"verify": {"secretRef": null}}}}),
         json!({"source": {"git": {"provider": "gitlab"}}}),
         json!({"source": {"git": {"path": "a".repeat(257)}}}),
+        json!({"source": {"upstream": {"url": null}}}),
+        json!({"source": {"upstream": {"verify": {"provider": "notation"}}}}),
+        json!({"delivery": {"mode": "git"}}),
+        json!({"delivery": {"git": {"path": null}}}),
+        json!({"delivery": {"git": {"pullRequest": {"forge": "bitbucket"}}}}),
         json!({"flux": {"sources": "shared"}}),
         json!({"flux": {"preset": "hard"}}),
         json!({"flux": {"interval": "10"}}),

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flux_settings::is_default;
-use super::{FluxSettings, StackSource, rules, schema};
+use super::{Delivery, FluxSettings, StackSource, rules, schema};
 
 /// Which cluster stack, which of its releases, and how their addons are delivered.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,6 +73,9 @@ pub struct ClusterStackSpec {
     /// Settings of the Flux objects that deliver the stack.
     #[serde(default, skip_serializing_if = "is_default")]
     pub flux: FluxSettings,
+    /// How the Flux objects get to the API server: applied by the operator unless set.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub delivery: Delivery,
     /// Change nothing for this stack and its clusters until it is unset; the status still follows.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,

@@ -4,12 +4,13 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::upstream::Upstream;
 use super::{Duration, rules};
 
 /// The stack repository that releases are read from: either one that stackflux makes Flux follow (`git`), or a
 /// `GitRepository` that exists already (`gitRepositoryRef`).
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[x_kube(validation = rules::EITHER_SOURCE, validation = rules::PATH_OF_REFERENCE)]
+#[x_kube(validation = rules::EITHER_SOURCE, validation = rules::PATH_OF_REFERENCE, validation = rules::UPSTREAM)]
 #[serde(rename_all = "camelCase")]
 pub struct StackSource {
     /// A Git repository to follow. stackflux creates a Flux `GitRepository` named `<clusterstack>-catalog` for it.
@@ -24,6 +25,10 @@ pub struct StackSource {
     #[schemars(length(max = 256))]
     #[x_kube(validation = rules::PATH)]
     pub path: Option<String>,
+    /// Where new releases are published, for the operator to bring those of the channel into `git` by itself. It does so
+    /// while `autoSubscribe` is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Upstream>,
 }
 
 impl StackSource {

@@ -66,6 +66,17 @@ rules! {
     PATH: "self != '' && !self.startsWith('/') && !self.split('/').exists(part, part == '..')",
         "a path is relative to the root of the repository and stays inside it";
     URL: "self.matches('^(http|https|ssh)://.')", "url begins with https://, http:// or ssh://";
+    UPSTREAM: "!has(self.upstream) || (has(self.git) && (!has(self.git.ref) || !(has(self.git.ref.tag) || \
+        has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
+        "source.upstream is published to source.git, which then names no ref but a branch";
+    UPSTREAM_URL: "self.matches('^(oci|github)://.')", "url begins with oci:// or github://";
+    GIT_DELIVERY: "!has(self.mode) || self.mode != 'Git' || has(self.git)",
+        "delivery.git is required where delivery.mode is Git";
+    BRANCH: "self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_./]*[-A-Za-z0-9_])?$') && !self.contains('..') && \
+        !self.contains('//') && !self.contains('/.') && !self.endsWith('.lock')",
+        "a branch has letters, digits, '-', '_', '.' and '/', as Git has it";
+    AUTHOR: r"self.matches('^[^<>\\n\\r]+$')", "an author's name and address have no '<', '>' or line break";
+    HTTP_URL: "self.matches('^https?://.')", "api begins with https:// or http://";
     ONE_REFERENCE: "[has(self.branch), has(self.tag), has(self.commit), has(self.semver), has(self.name)]\
         .filter(given, given).size() <= 1",
         "ref has at most one of branch, tag, commit, semver and name";

@@ -1,14 +1,19 @@
 //! The offline check: the same rules, without an API server.
 
+pub(super) mod delivery;
+
 use std::fmt;
 
 use super::{
     ADDON_NAMES, CHANNEL, EITHER_SOURCE, KUBERNETES_VERSION, MAX_ADDONS, MAX_LABEL, MAX_VERSIONS, NAME,
     NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME, ONE_REFERENCE, PATH, PATH_OF_REFERENCE, PROVIDER,
-    PROVIDER_REFERENCE, REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME, URL, VERSIONS, VERSIONS_OF_CHANNEL,
+    PROVIDER_REFERENCE, REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME, UPSTREAM, URL, VERSIONS,
+    VERSIONS_OF_CHANNEL,
 };
 use crate::api::git_source::LocalReference;
-use crate::api::{ClusterStack, ClusterStackSpec, FluxSettings, GitSource, KubeConfig, StackSource};
+use crate::api::{
+    ClusterStack, ClusterStackSpec, FluxSettings, GitReference, GitSource, KubeConfig, StackSource,
+};
 use crate::names::{AddonName, Namespace, ObjectName};
 
 /// A rule that does not hold.
@@ -70,6 +75,7 @@ impl Violations {
             self.source(source);
         }
         self.flux(&spec.flux);
+        self.delivery(&spec.delivery);
         self.check(spec.revision_history_limit <= 1000, "spec.revisionHistoryLimit", REVISION_HISTORY);
     }
 
@@ -77,8 +83,12 @@ impl Violations {
         self.check(source.git.is_some() != source.git_repository_ref.is_some(), "spec.source", EITHER_SOURCE);
         let path_belongs = source.path.is_none() || source.git_repository_ref.is_some();
         self.check(path_belongs, "spec.source", PATH_OF_REFERENCE);
+        self.check(has_target(source), "spec.source", UPSTREAM);
         if let Some(path) = &source.path {
             self.check(is_inside(path), "spec.source.path", PATH);
+        }
+        if let Some(upstream) = &source.upstream {
+            self.upstream(upstream);
         }
         if let Some(git) = &source.git {
             self.git(git);
@@ -170,6 +180,15 @@ fn versions_are_of_channel(spec: &ClusterStackSpec) -> bool {
     })
 }
 
+/// Whether what is published upstream has a branch to be brought to.
+fn has_target(source: &StackSource) -> bool {
+    let has_branch = |git: &GitSource| {
+        let others = |of: &GitReference| [&of.tag, &of.commit, &of.semver, &of.name].map(Option::is_some);
+        git.reference.as_ref().is_none_or(|of| others(of) == [false; 4])
+    };
+    source.upstream.is_none() || source.git.as_ref().is_some_and(has_branch)
+}
+
 fn is_inside(path: &str) -> bool {
     !path.is_empty()
         && path.chars().count() <= 256
@@ -178,9 +197,7 @@ fn is_inside(path: &str) -> bool {
 }
 
 pub(super) fn is_url(text: &str) -> bool {
-    let schemes = ["http://", "https://", "ssh://"];
-    let rest = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
-    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('\n')) && text.chars().count() <= 2048
+    delivery::begins_with_one_of(text, &["http://", "https://", "ssh://"])
 }
 
 pub(super) fn is_secret_name(template: &str) -> bool {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use regex::Regex;
 
+use super::check::delivery::{is_author, is_branch, is_http_url, is_upstream_url};
 use super::check::{is_minor_version, is_secret_key, is_secret_name, is_url, is_version, is_word};
 use super::*;
 use crate::names::{AddonName, Namespace, ObjectName};
@@ -12,7 +13,7 @@ use crate::names::{AddonName, Namespace, ObjectName};
 /// The rules that are one pattern, the longest text that the schema lets through to them, and the offline check.
 type Pattern = (Rule, usize, fn(&str) -> bool);
 
-const PATTERNS: [Pattern; 9] = [
+const PATTERNS: [Pattern; 12] = [
     (PROVIDER, 63, is_word),
     (KUBERNETES_VERSION, 15, is_minor_version),
     (VERSIONS, 63, is_version),
@@ -22,6 +23,9 @@ const PATTERNS: [Pattern; 9] = [
     (ADDON_NAMES, 63, |text| text.parse::<AddonName>().is_ok()),
     (SECRET_NAME, 253, is_secret_name),
     (SECRET_KEY, 253, is_secret_key),
+    (UPSTREAM_URL, 2048, is_upstream_url),
+    (AUTHOR, 255, is_author),
+    (HTTP_URL, 2048, is_http_url),
 ];
 
 /// The pattern in a rule, as its regular expression.
@@ -86,5 +90,17 @@ proptest! {
             let admitted = text.chars().count() <= longest && pattern.is_match(&text);
             prop_assert_eq!(check(&text), admitted, "{} {:?}", rule.cel, text);
         }
+    }
+}
+
+#[test]
+fn a_branch_is_what_git_has() {
+    for good in ["main", "m", "release/1.34", "stackflux/prod-1a2b3c4d", "_x", "a-"] {
+        assert!(is_branch(good), "{good}");
+    }
+    for bad in
+        ["", "-x", ".x", "/x", "x/", "x.", "a..b", "a//b", "a/.b", "a.lock", "a b", "a~1", "a\n", "a@{1}"]
+    {
+        assert!(!is_branch(bad), "{bad:?}");
     }
 }

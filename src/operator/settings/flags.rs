@@ -182,9 +182,12 @@ impl SourceFlags {
         let path = self.path;
         let source = match (self.url, self.git_repository) {
             (None, None) => return Ok(None),
-            (_, Some(reference)) => {
-                StackSource { git: None, git_repository_ref: Some(reference), path: Some(path) }
-            }
+            (_, Some(reference)) => StackSource {
+                git: None,
+                git_repository_ref: Some(reference),
+                path: Some(path),
+                upstream: None,
+            },
             (Some(url), None) => {
                 let branch = Some(self.branch);
                 let git = GitSource {
@@ -197,7 +200,7 @@ impl SourceFlags {
                     provider: None,
                     proxy_secret_ref: None,
                 };
-                StackSource { git: Some(git), git_repository_ref: None, path: None }
+                StackSource { git: Some(git), git_repository_ref: None, path: None, upstream: None }
             }
         };
         match source.validate().first() {

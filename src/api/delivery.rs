@@ -1,0 +1,154 @@
+//! How Flux objects get to the API server: applied by the operator, or committed to a repository that Flux applies.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::flux_settings::is_default;
+use super::git_source::LocalReference;
+use super::rules;
+
+/// How the Flux objects of a `ClusterStack` and its clusters get to the API server.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(validation = rules::GIT_DELIVERY)]
+#[serde(rename_all = "camelCase")]
+pub struct Delivery {
+    /// Who applies them: the operator (`Cluster`), or Flux from a repository that the operator commits them to (`Git`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mode: DeliveryMode,
+    /// The repository that they are committed to. Required with the mode `Git`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitDelivery>,
+}
+
+impl Delivery {
+    /// The repository that objects are committed to; `None` where the operator applies them.
+    #[must_use]
+    pub fn git(&self) -> Option<&GitDelivery> {
+        self.git.as_ref().filter(|_| self.mode == DeliveryMode::Git)
+    }
+}
+
+/// Who applies the Flux objects: the operator (`Cluster`), or Flux from a Git repository (`Git`).
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+pub enum DeliveryMode {
+    /// The operator.
+    #[default]
+    Cluster,
+    /// Flux, from a Git repository.
+    Git,
+}
+
+/// The repository that Flux objects are committed to, and as whom.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitDelivery {
+    /// The address of the repository: `https://`, `http://` or `ssh://`.
+    #[schemars(length(max = 2048))]
+    #[x_kube(validation = rules::URL)]
+    pub url: String,
+    /// The branch that commits are pushed to. Never forced.
+    #[serde(default = "main")]
+    #[schemars(length(max = 255))]
+    #[x_kube(validation = rules::BRANCH)]
+    pub branch: String,
+    /// The directory that is written, relative to the repository's root. A Flux `Kustomization` has to apply it.
+    #[schemars(length(max = 256))]
+    #[x_kube(validation = rules::PATH)]
+    pub path: String,
+    /// The Secret with credentials that may push, in the namespace of the ClusterStack, with the keys of Flux's Git
+    /// credentials. The operator reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<LocalReference>,
+    /// As whom is committed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub commit: GitCommit,
+    /// Push to a branch of its own and open a pull request, instead of pushing to `branch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<PullRequests>,
+}
+
+/// As whom is committed.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitCommit {
+    /// The author and committer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub author: GitAuthor,
+    /// The key that commits are signed with; they are not signed when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signing_key: Option<SigningKey>,
+}
+
+/// The author of commits.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitAuthor {
+    /// The name.
+    #[serde(default = "author_name")]
+    #[schemars(length(max = 255))]
+    #[x_kube(validation = rules::AUTHOR)]
+    pub name: String,
+    /// The address.
+    #[serde(default = "author_email")]
+    #[schemars(length(max = 255))]
+    #[x_kube(validation = rules::AUTHOR)]
+    pub email: String,
+}
+
+impl Default for GitAuthor {
+    fn default() -> Self {
+        Self { name: author_name(), email: author_email() }
+    }
+}
+
+/// The key that commits are signed with.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SigningKey {
+    /// The Secret with the key, in the namespace of the ClusterStack: `git.asc` (a GPG key, as in Flux's
+    /// `ImageUpdateAutomation`) or `identity` (an SSH key), and `passphrase` where it has one. The operator reads it.
+    pub secret_ref: LocalReference,
+}
+
+/// How pull requests are opened.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PullRequests {
+    /// What the repository's host runs; known from the host's name where that is well known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forge: Option<ForgeKind>,
+    /// The address of the host's API, where it is not the usual one for the repository's address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048))]
+    #[x_kube(validation = rules::HTTP_URL)]
+    pub api: Option<String>,
+    /// The Secret with a token for the host's API at the key `token`, in the namespace of the ClusterStack. The operator
+    /// reads it.
+    pub secret_ref: LocalReference,
+}
+
+/// What a Git host runs: GitHub, GitLab, or Gitea (Forgejo as well).
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum ForgeKind {
+    /// GitHub, the public one or an Enterprise Server.
+    Github,
+    /// GitLab.
+    Gitlab,
+    /// Gitea or Forgejo.
+    Gitea,
+}
+
+pub(super) fn main() -> String {
+    "main".to_owned()
+}
+
+fn author_name() -> String {
+    "stackflux".to_owned()
+}
+
+fn author_email() -> String {
+    "stackflux@localhost".to_owned()
+}

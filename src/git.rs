@@ -1,0 +1,42 @@
+//! Git without a work tree: fetch, look at a commit, make another on top of it, push it by compare-and-swap.
+//!
+//! ```text
+//!  Access (URL, credentials) ─▶ Clone ── fetch ──▶ Snapshot of a commit ──▶ Edit ── commit (signed) ──▶ push
+//!                                 ▲                                                                   │
+//!                                 └──────────── somebody was faster: update begins again ◀────────────┘
+//! ```
+//! All of it is libgit2, and blocks (`docs/decisions/0017-git-over-libgit2.md`). No credential is in any error.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a clone lies in a directory, and a connection has an end in time"
+)]
+
+mod certificate;
+mod clone;
+mod commit;
+mod connection;
+mod credentials;
+mod edit;
+mod error;
+mod hosts;
+mod log;
+mod push;
+mod sign;
+mod snapshot;
+mod update;
+mod url;
+
+pub use clone::{Clone, CloneLimits, Reference};
+pub use commit::{CommitId, Identity, IdentityError, Message, TreeId};
+pub use connection::{Waiting, limit_waiting};
+pub use credentials::{Access, Credentials, SecretError, SshKey};
+pub use edit::Edit;
+pub use error::GitError;
+pub use hosts::{HostKeyError, KnownHosts};
+pub use log::LogEntry;
+pub use push::Pushed;
+pub use sign::{SignError, Signer};
+pub use snapshot::{Entry, EntryKind, Snapshot};
+pub use update::{Proposal, Target, UpdateError, Updated, update};
+pub use url::{GitUrl, GitUrlError, Transport};

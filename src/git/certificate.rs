@@ -1,0 +1,128 @@
+//! Checks a server's certificate against certificates of one's own, which OpenSSL could only trust for the whole process.
+
+use std::io::{self, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier as _;
+use rustls::client::verify_server_name;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, ClientConnection, Error, RootCertStore};
+
+/// The most certificates that a bundle may have.
+const MOST_CERTIFICATES: usize = 1_000;
+
+/// The certificates that are trusted, and nothing else.
+pub(super) struct Trusted {
+    certificates: Vec<CertificateDer<'static>>,
+    roots: Arc<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Trusted {
+    /// Reads a bundle of certificates in PEM; an error says what is wrong with it.
+    pub(super) fn new(pem: &[u8]) -> Result<Self, String> {
+        let certificates: Result<Vec<_>, _> =
+            CertificateDer::pem_slice_iter(pem).take(MOST_CERTIFICATES + 1).collect();
+        let certificates = certificates.map_err(|error| format!("it is no PEM: {error}"))?;
+        if certificates.len() > MOST_CERTIFICATES {
+            return Err(format!("it has more than {MOST_CERTIFICATES} certificates"));
+        }
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots
+                .add(certificate.clone())
+                .map_err(|error| format!("a certificate in it cannot be read: {error}"))?;
+        }
+        if roots.is_empty() {
+            return Err("it has no certificate".to_owned());
+        }
+        Ok(Self { certificates, roots: Arc::new(roots), provider: Arc::new(ring::default_provider()) })
+    }
+
+    /// Checks the certificate that a host shows; an error says why it is not trusted.
+    pub(super) fn check(&self, shown: &[u8], host: &str, port: u16, wait: Duration) -> Result<(), String> {
+        let shown = CertificateDer::from(shown.to_vec());
+        let host = host.trim_matches(['[', ']']);
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| format!("{host:?} is no host name"))?;
+        // A self-signed certificate that is named itself is no authority's.
+        if self.certificates.contains(&shown) {
+            let parsed = ParsedCertificate::try_from(&shown).map_err(|error| why(&error))?;
+            return verify_server_name(&parsed, &name).map_err(|error| why(&error));
+        }
+        match self.verify(&shown, &name) {
+            Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+                self.check_with_chain(&shown, name, host, port, wait)
+            }
+            other => other.map_err(|error| why(&error)),
+        }
+    }
+
+    fn verify(&self, shown: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.roots), Arc::clone(&self.provider));
+        let verifier = verifier.build().map_err(|error| Error::General(error.to_string()))?;
+        verifier.verify_server_cert(shown, &[], name, &[], UnixTime::now()).map(drop)
+    }
+
+    /// libgit2 hands over a server's own certificate alone. Those between it and the authority come with a handshake,
+    /// so one more is made, and has to show the same certificate.
+    fn check_with_chain(
+        &self,
+        shown: &CertificateDer<'_>,
+        name: ServerName<'static>,
+        host: &str,
+        port: u16,
+        wait: Duration,
+    ) -> Result<(), String> {
+        let config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| why(&error))?
+            .with_root_certificates(Arc::clone(&self.roots))
+            .with_no_client_auth();
+        let mut connection = ClientConnection::new(Arc::new(config), name).map_err(|error| why(&error))?;
+        handshake(&mut connection, host, port, wait).map_err(|error| {
+            match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                Some(error) => why(error),
+                None => error.to_string(),
+            }
+        })?;
+        let again = connection.peer_certificates().and_then(<[_]>::first);
+        if again == Some(shown) {
+            Ok(())
+        } else {
+            Err("the server shows another certificate each time".to_owned())
+        }
+    }
+}
+
+fn handshake(connection: &mut ClientConnection, host: &str, port: u16, wait: Duration) -> io::Result<()> {
+    let address = (host, port).to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
+    let mut stream = TcpStream::connect_timeout(&address, wait)?;
+    stream.set_read_timeout(Some(wait))?;
+    stream.set_write_timeout(Some(wait))?;
+    while connection.is_handshaking() {
+        connection.complete_io(&mut stream)?;
+    }
+    connection.send_close_notify();
+    connection.write_tls(&mut stream)?;
+    stream.flush()
+}
+
+/// The error in words that name what to change.
+fn why(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "none of the given certificates has signed it".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! A repository of ours that keeps objects of another one.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use git2::{
+    AutotagOption, Config, ErrorCode, FetchOptions, Oid, RemoteRedirect, Repository, RepositoryInitOptions,
+};
+use tempfile::TempDir;
+
+use super::connection::Connection;
+use super::{Access, CommitId, GitError, Snapshot};
+
+/// What the lock is called in the directory.
+const LOCK: &str = "stackflux.lock";
+
+/// How much a repository may send, and how long that may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CloneLimits {
+    /// What is received in one fetch, in bytes.
+    pub bytes: u64,
+    /// From the beginning of a fetch or push to its end.
+    pub overall: Duration,
+}
+
+impl Default for CloneLimits {
+    fn default() -> Self {
+        Self { bytes: 1 << 30, overall: Duration::from_mins(10) }
+    }
+}
+
+/// What to fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// The branch that the repository itself names as its first.
+    Head,
+    /// A branch by its name.
+    Branch(String),
+    /// A tag by its name.
+    Tag(String),
+    /// A commit that a branch or tag leads to.
+    Commit(CommitId),
+}
+
+/// A bare repository that only keeps objects, and one other that they come from and go to. It belongs to one process.
+pub struct Clone {
+    pub(super) repository: Repository,
+    pub(super) access: Access,
+    pub(super) limits: CloneLimits,
+    // Removed with its contents, after the repository is closed.
+    _temporary: Option<TempDir>,
+    _lock: File,
+}
+
+impl Clone {
+    /// Opens the clone in a directory, or makes one there. What was fetched before is not fetched again. The directory
+    /// is a cache: what cannot be read in it is made anew.
+    pub fn open(directory: &Path, access: Access) -> Result<Self, GitError> {
+        fs::create_dir_all(directory).map_err(GitError::io(directory))?;
+        let path = directory.join(LOCK);
+        let lock = File::create(&path).map_err(GitError::io(&path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Err(GitError::InUse(directory.to_owned())),
+            Err(fs::TryLockError::Error(error)) => return Err(GitError::Io { path, error }),
+        }
+        let below = directory.join("repository.git");
+        let repository = match Repository::open_bare(&below) {
+            Ok(repository) => {
+                remove_locks(&below)?;
+                repository
+            }
+            Err(_) => create(&below)?,
+        };
+        Self::new(repository, access, None, lock)
+    }
+
+    /// Makes a clone in a directory that goes with it.
+    pub fn temporary(access: Access) -> Result<Self, GitError> {
+        let temporary = TempDir::with_prefix("stackflux-git-").map_err(GitError::io(std::env::temp_dir()))?;
+        let path = temporary.path().join(LOCK);
+        let lock = File::create(&path).map_err(GitError::io(&path))?;
+        let repository = create(&temporary.path().join("repository.git"))?;
+        Self::new(repository, access, Some(temporary), lock)
+    }
+
+    fn new(
+        repository: Repository,
+        access: Access,
+        temporary: Option<TempDir>,
+        lock: File,
+    ) -> Result<Self, GitError> {
+        // The user's and the machine's settings could rewrite URLs, and nothing of them is wanted.
+        repository.set_config(&Config::new()?)?;
+        let limits = CloneLimits::default();
+        Ok(Self { repository, access, limits, _temporary: temporary, _lock: lock })
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: CloneLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The repository, and what it takes to reach it.
+    #[must_use]
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Fetches what a branch, tag or commit leads to. `None` where there is no such branch or tag.
+    pub fn fetch(&self, reference: &Reference) -> Result<Option<CommitId>, GitError> {
+        match reference {
+            Reference::Head => self.fetch_named("HEAD", "", "refs/stackflux/HEAD"),
+            Reference::Branch(name) => self.fetch_named("refs/heads/", name, "refs/remotes/origin/"),
+            Reference::Tag(name) => self.fetch_named("refs/tags/", name, "refs/tags/"),
+            Reference::Commit(commit) => self.fetch_commit(*commit),
+        }
+    }
+
+    fn fetch_named(&self, there: &str, name: &str, here: &str) -> Result<Option<CommitId>, GitError> {
+        let (remote, local) = (format!("{there}{name}"), format!("{here}{name}"));
+        if !git2::Reference::is_valid_name(&remote) {
+            return Err(GitError::Name(name.to_owned()));
+        }
+        let found = self.receive(&[&format!("+{remote}:{local}")])?;
+        let Some((_, id)) = found.iter().find(|(name, _)| *name == remote) else {
+            self.forget(&local)?;
+            return Ok(None);
+        };
+        let commit = self.repository.find_object(*id, None)?.peel_to_commit()?;
+        Ok(Some(CommitId(commit.id())))
+    }
+
+    fn fetch_commit(&self, commit: CommitId) -> Result<Option<CommitId>, GitError> {
+        if self.repository.find_commit(commit.0).is_err() {
+            self.receive(&["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"])?;
+        }
+        match self.repository.find_commit(commit.0) {
+            Ok(_) => Ok(Some(commit)),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Fetches, and returns what the server has: names and ids.
+    fn receive(&self, refspecs: &[&str]) -> Result<Vec<(String, Oid)>, GitError> {
+        let connection = Connection::new(&self.access, &self.limits)?;
+        let mut remote = self.repository.remote_anonymous(&self.access.url.remote())?;
+        let mut options = FetchOptions::new();
+        options
+            .remote_callbacks(connection.callbacks())
+            .download_tags(AutotagOption::None)
+            .update_fetchhead(false)
+            .follow_redirects(RemoteRedirect::None);
+        remote.fetch(refspecs, Some(&mut options), None).map_err(|error| connection.error(&error))?;
+        let heads = remote.list().map_err(|error| connection.error(&error))?;
+        Ok(heads.iter().map(|head| (head.name().to_owned(), head.oid())).collect())
+    }
+
+    /// Notes where a branch of the repository is, so that it is not fetched again.
+    pub(super) fn note(&self, branch: &str, commit: CommitId) -> Result<(), GitError> {
+        self.repository.reference(&format!("refs/remotes/origin/{branch}"), commit.0, true, "")?;
+        Ok(())
+    }
+
+    fn forget(&self, reference: &str) -> Result<(), GitError> {
+        match self.repository.find_reference(reference) {
+            Ok(mut reference) => Ok(reference.delete()?),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The files of a commit that was fetched; those of `None` are none.
+    pub fn snapshot(&self, commit: Option<CommitId>) -> Result<Snapshot<'_>, GitError> {
+        Snapshot::new(&self.repository, commit)
+    }
+
+    /// Whether a commit is another one or comes before it.
+    pub fn is_ancestor(&self, ancestor: CommitId, of: CommitId) -> Result<bool, GitError> {
+        Ok(ancestor == of || self.repository.graph_descendant_of(of.0, ancestor.0)?)
+    }
+}
+
+fn create(directory: &Path) -> Result<Repository, GitError> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(GitError::Io { path: directory.to_owned(), error });
+        }
+        _ => {}
+    }
+    let mut options = RepositoryInitOptions::new();
+    options.bare(true).external_template(false).initial_head("main");
+    Ok(Repository::init_opts(directory, &options)?)
+}
+
+/// Removes the locks that a killed process has left: whoever has this clone is the only one.
+fn remove_locks(directory: &Path) -> Result<(), GitError> {
+    let mut directories: Vec<PathBuf> = vec![directory.join("refs")];
+    let mut locks = vec![directory.join("packed-refs.lock"), directory.join("HEAD.lock")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).map_err(GitError::io(&directory))? {
+            let path = entry.map_err(GitError::io(&directory))?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "lock") {
+                locks.push(path);
+            }
+        }
+    }
+    for lock in locks {
+        match fs::remove_file(&lock) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(GitError::Io { path: lock, error });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

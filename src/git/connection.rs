@@ -1,0 +1,164 @@
+//! What happens on a connection: who is trusted, what is shown to whom, and when it ends.
+
+mod failure;
+mod waiting;
+
+use std::cell::{Cell, RefCell};
+use std::time::Instant;
+
+use git2::cert::Cert;
+use git2::{CertificateCheckStatus, Cred, CredentialType, RemoteCallbacks};
+use secrecy::ExposeSecret as _;
+
+use super::certificate::Trusted;
+use super::{Access, CloneLimits, GitError, SshKey, Transport, hosts};
+
+pub use waiting::{Waiting, limit_waiting};
+
+/// The most that is kept of what a server says.
+const MOST_SAID: usize = 2_000;
+
+/// One connection to a repository, to fetch or to push.
+pub(super) struct Connection<'a> {
+    access: &'a Access,
+    limits: &'a CloneLimits,
+    begun: Instant,
+    /// How often credentials were asked for: libgit2 asks for ever.
+    asked: Cell<u32>,
+    /// Why a callback of ours has ended the connection: libgit2 tells only that it did.
+    failure: RefCell<Option<GitError>>,
+    said: RefCell<String>,
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn new(access: &'a Access, limits: &'a CloneLimits) -> Result<Self, GitError> {
+        waiting::limit_waiting(None);
+        let plain = access.url.transport() == Transport::Http && !access.url.is_loopback();
+        if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
+            return Err(GitError::PlainHttp { url: access.url.to_string() });
+        }
+        Ok(Self {
+            access,
+            limits,
+            begun: Instant::now(),
+            asked: Cell::new(0),
+            failure: RefCell::default(),
+            said: RefCell::default(),
+        })
+    }
+
+    pub(super) fn callbacks(&self) -> RemoteCallbacks<'_> {
+        let mut callbacks = RemoteCallbacks::new();
+        callbacks.credentials(|url, user, allowed| self.ended_by(self.credentials(url, user, allowed)));
+        callbacks.certificate_check(|certificate, host| self.ended_by(self.check(certificate, host)));
+        callbacks.transfer_progress(|progress| {
+            let received = u64::try_from(progress.received_bytes()).unwrap_or(u64::MAX);
+            self.ended_by(self.check_limits(received)).is_ok()
+        });
+        callbacks.sideband_progress(|text| {
+            self.listen(text);
+            self.ended_by(self.check_limits(0)).is_ok()
+        });
+        callbacks
+    }
+
+    /// What the server has said so far, fit to be shown.
+    pub(super) fn said(&self) -> String {
+        self.presentable(&self.said.borrow())
+    }
+
+    /// Ends the connection from inside a callback with an error of ours.
+    pub(super) fn ended_by<T>(&self, result: Result<T, GitError>) -> Result<T, git2::Error> {
+        result.map_err(|error| {
+            let text = git2::Error::from_str("ended by stackflux");
+            self.failure.borrow_mut().get_or_insert(error);
+            text
+        })
+    }
+
+    fn url(&self) -> String {
+        self.access.url.to_string()
+    }
+
+    fn credentials(&self, url: &str, user: Option<&str>, allowed: CredentialType) -> Result<Cred, GitError> {
+        let own = &self.access.url;
+        // A server on another port is another server.
+        if own.transport() != Transport::Ssh && !own.is_same_origin(url) {
+            return Err(GitError::Redirect { url: self.url(), to: self.presentable(url) });
+        }
+        let user = user.or(own.user()).unwrap_or_default();
+        if allowed.contains(CredentialType::USERNAME) {
+            return Ok(Cred::username(user)?);
+        }
+        let credentials = &self.access.credentials;
+        let asked = self.asked.replace(self.asked.get() + 1);
+        let refused =
+            |what, user: &str| GitError::Unauthorised { url: self.url(), what, user: user.to_owned() };
+        if own.transport() == Transport::Ssh {
+            let wanted = "an SSH key";
+            let key = credentials.ssh.as_ref().filter(|_| allowed.contains(CredentialType::SSH_KEY));
+            return match key.ok_or_else(|| GitError::NoCredentials { url: self.url(), wanted })? {
+                _ if asked > 0 => Err(refused("SSH key", user)),
+                SshKey::Agent => Ok(Cred::ssh_key_from_agent(user)?),
+                SshKey::Key { key, passphrase } => {
+                    let passphrase = passphrase.as_ref().map(|text| text.expose_secret());
+                    Ok(Cred::ssh_key_from_memory(user, None, key.expose_secret(), passphrase)?)
+                }
+            };
+        }
+        let wanted = "a user name and a password or token";
+        let both =
+            credentials.https.as_ref().filter(|_| allowed.contains(CredentialType::USER_PASS_PLAINTEXT));
+        let (user, password) = both.ok_or_else(|| GitError::NoCredentials { url: self.url(), wanted })?;
+        if asked > 0 {
+            return Err(refused("password or token", user));
+        }
+        Ok(Cred::userpass_plaintext(user, password.expose_secret())?)
+    }
+
+    fn check(&self, certificate: &Cert<'_>, host: &str) -> Result<CertificateCheckStatus, GitError> {
+        let (url, credentials) = (&self.access.url, &self.access.credentials);
+        let port = url.port_or_default();
+        if let Some(key) = certificate.as_hostkey() {
+            let key = key.hostkey().unwrap_or_default();
+            match &credentials.known_hosts {
+                Some(known) => known.check(host, port, key)?,
+                None => return Err(hosts::nothing_known(host, port, key).into()),
+            }
+            return Ok(CertificateCheckStatus::CertificateOk);
+        }
+        let (Some(ca), Some(shown)) = (&credentials.ca, certificate.as_x509()) else {
+            return Ok(CertificateCheckStatus::CertificatePassthrough);
+        };
+        let unusable =
+            |why| GitError::Credentials { what: "the file of trusted certificates".to_owned(), why };
+        let trusted = Trusted::new(ca).map_err(unusable)?;
+        let checked = trusted.check(shown.data(), host, port, waiting::limit_waiting(None).connect);
+        checked.map_err(|why| GitError::Certificate { url: self.url(), why })?;
+        Ok(CertificateCheckStatus::CertificateOk)
+    }
+
+    fn check_limits(&self, received: u64) -> Result<(), GitError> {
+        if received > self.limits.bytes {
+            return Err(GitError::TooLarge { url: self.url(), most: self.limits.bytes });
+        }
+        if self.begun.elapsed() > self.limits.overall {
+            return Err(GitError::Timeout { url: self.url(), after: self.limits.overall });
+        }
+        Ok(())
+    }
+
+    fn listen(&self, text: &[u8]) {
+        let mut said = self.said.borrow_mut();
+        if said.len() < MOST_SAID {
+            said.push_str(&String::from_utf8_lossy(text));
+        }
+    }
+
+    /// A server's text without credentials and control characters, and not endless.
+    pub(super) fn presentable(&self, text: &str) -> String {
+        let text = self.access.credentials.redact(text);
+        let parts = text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("; ").chars().take(MOST_SAID).collect()
+    }
+}

@@ -1,0 +1,69 @@
+//! What an error of libgit2 on a connection means.
+
+use git2::{ErrorClass, ErrorCode};
+
+use super::super::{GitError, Transport};
+use super::{Connection, waiting};
+
+impl Connection<'_> {
+    /// The error of a callback of ours where there was one, else what libgit2 says.
+    pub(in super::super) fn error(&self, error: &git2::Error) -> GitError {
+        if let Some(failure) = self.failure.borrow_mut().take() {
+            return failure;
+        }
+        let url = self.url();
+        let text = self.presentable(error.message());
+        if error.code() == ErrorCode::Timeout || text.contains("timed out") {
+            return GitError::Timeout { url, after: waiting::limit_waiting(None).silence };
+        }
+        if error.code() == ErrorCode::Auth {
+            return self.refused();
+        }
+        if error.code() == ErrorCode::Certificate || text.contains("certificate") {
+            return GitError::Certificate { url, why: text };
+        }
+        if text.contains("redirect") {
+            return GitError::Redirect { url, to: text };
+        }
+        match text.rsplit_once("http status code: ").map(|(_, status)| status) {
+            Some("401") => return self.refused(),
+            Some("403") => return GitError::Forbidden { url },
+            Some("404" | "410") => return GitError::NotFound { url },
+            _ => {}
+        }
+        let missing = ["not found", "does not appear to be a git repository", "does not exist"];
+        let on_ssh = error.class() == ErrorClass::Ssh || self.access.url.transport() == Transport::Ssh;
+        if on_ssh && missing.iter().any(|missing| text.to_ascii_lowercase().contains(missing)) {
+            return GitError::NotFound { url };
+        }
+        if self.access.url.transport() == Transport::File {
+            return if error.code() == ErrorCode::NotFound {
+                GitError::NotFound { url }
+            } else {
+                GitError::Git(git2::Error::new(error.code(), error.class(), text))
+            };
+        }
+        match error.class() {
+            ErrorClass::Net | ErrorClass::Os | ErrorClass::Ssl | ErrorClass::Ssh | ErrorClass::Http => {
+                GitError::Unreachable { url, error: text }
+            }
+            _ => GitError::Git(git2::Error::new(error.code(), error.class(), text)),
+        }
+    }
+
+    fn refused(&self) -> GitError {
+        let credentials = &self.access.credentials;
+        let url = self.url();
+        match (&credentials.https, &credentials.ssh, self.access.url.transport()) {
+            (_, Some(_), Transport::Ssh) => {
+                let user = self.access.url.user().unwrap_or_default().to_owned();
+                GitError::Unauthorised { url, what: "SSH key", user }
+            }
+            (_, None, Transport::Ssh) => GitError::NoCredentials { url, wanted: "an SSH key" },
+            (Some((user, _)), ..) => {
+                GitError::Unauthorised { url, what: "password or token", user: user.clone() }
+            }
+            _ => GitError::NoCredentials { url, wanted: "a user name and a password or token" },
+        }
+    }
+}

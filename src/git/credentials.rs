@@ -1,0 +1,156 @@
+//! What a Git server is shown, and what it is checked against.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::{GitUrl, KnownHosts};
+
+/// An SSH key.
+#[derive(Clone, Debug)]
+pub enum SshKey {
+    /// The keys of the SSH agent that this process was given.
+    Agent,
+    /// A private key in a form that OpenSSH reads.
+    Key {
+        /// The text of the file.
+        key: SecretString,
+        /// What it is encrypted with.
+        passphrase: Option<SecretString>,
+    },
+}
+
+/// What a Git server is shown, and what it is checked against.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// User and password, or token in its place.
+    pub https: Option<(String, SecretString)>,
+    /// The key for SSH.
+    pub ssh: Option<SshKey>,
+    /// The host keys that are trusted. Without them no SSH server is.
+    pub known_hosts: Option<KnownHosts>,
+    /// The only certificates that are trusted, as PEM; without them those of the system are.
+    pub ca: Option<Vec<u8>>,
+    /// Whether the password may go over plain HTTP to another machine.
+    pub plain_http: bool,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("https", &self.https.is_some())
+            .field("ssh", &self.ssh.is_some())
+            .field("known_hosts", &self.known_hosts.is_some())
+            .field("ca", &self.ca.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A repository and what it takes to reach it.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The repository.
+    pub url: GitUrl,
+    /// For its host alone.
+    pub credentials: Credentials,
+}
+
+/// Why a Secret is no credentials for Git.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SecretError {
+    /// A key is missing beside the other.
+    #[error("the Secret {secret} has {has} and no {lacks}")]
+    Incomplete {
+        /// Its name.
+        secret: String,
+        /// The key that it has.
+        has: &'static str,
+        /// The key that it lacks.
+        lacks: &'static str,
+    },
+    /// No text.
+    #[error("the Secret {secret} has a {key} that is not UTF-8")]
+    NotText {
+        /// Its name.
+        secret: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A way to authenticate that libgit2 does not know.
+    #[error("the Secret {secret} has {key}, which stackflux does not use for Git: {instead}")]
+    Unsupported {
+        /// Its name.
+        secret: String,
+        /// The key.
+        key: &'static str,
+        /// What to give in its place.
+        instead: &'static str,
+    },
+    /// None of the keys that are read.
+    #[error("the Secret {0} has none of username and password, identity and known_hosts, ca.crt")]
+    Empty(String),
+}
+
+/// Keys of Flux's that are not read, and what can be given in their place.
+const UNSUPPORTED: [(&str, &str); 4] = [
+    ("bearerToken", "give the token as password, with the username that the forge wants"),
+    ("githubAppID", "give a token of the installation as password, or a deploy key"),
+    ("tls.crt", "client certificates are not supported: give username and password"),
+    ("certFile", "client certificates are not supported: give username and password"),
+];
+
+impl Credentials {
+    /// Reads a Secret in the form of those that a Flux `GitRepository` refers to: `username` and `password`; or
+    /// `identity` and `known_hosts`, with `password` where the key is encrypted; `ca.crt` or `caFile`
+    /// (<https://fluxcd.io/flux/components/source/gitrepositories/#secret-reference>).
+    pub fn from_secret(secret: &str, data: &BTreeMap<String, Vec<u8>>) -> Result<Self, SecretError> {
+        for (key, instead) in UNSUPPORTED {
+            if data.contains_key(key) {
+                return Err(SecretError::Unsupported { secret: secret.to_owned(), key, instead });
+            }
+        }
+        let text = |key: &'static str| match data.get(key).map(|bytes| std::str::from_utf8(bytes)) {
+            Some(Ok(text)) => Ok(Some(text)),
+            Some(Err(_)) => Err(SecretError::NotText { secret: secret.to_owned(), key }),
+            None => Ok(None),
+        };
+        let incomplete = |has, lacks| Err(SecretError::Incomplete { secret: secret.to_owned(), has, lacks });
+        let ca = data.get("ca.crt").or(data.get("caFile")).cloned();
+        let mut credentials = Self { ca, ..Self::default() };
+        let password = text("password")?.map(|password| SecretString::from(password.trim_end_matches('\n')));
+        match (text("identity")?, text("known_hosts")?, text("username")?, password) {
+            (Some(_), None, ..) => return incomplete("identity", "known_hosts"),
+            (Some(key), Some(hosts), _, passphrase) => {
+                credentials.ssh = Some(SshKey::Key { key: SecretString::from(key), passphrase });
+                credentials.known_hosts = Some(KnownHosts::new(hosts, format!("the Secret {secret}")));
+            }
+            (None, _, Some(user), Some(password)) => {
+                credentials.https = Some((user.trim_end_matches('\n').to_owned(), password));
+            }
+            (None, _, Some(_), None) => return incomplete("username", "password"),
+            (None, _, None, Some(_)) => return incomplete("password", "username"),
+            (None, _, None, None) if credentials.ca.is_none() => {
+                return Err(SecretError::Empty(secret.to_owned()));
+            }
+            (None, _, None, None) => {}
+        }
+        Ok(credentials)
+    }
+
+    /// The text without what is secret in these credentials: a server may repeat what it was sent.
+    pub(super) fn redact(&self, text: &str) -> String {
+        let password = self.https.as_ref().map(|(_, password)| password);
+        let passphrase = match &self.ssh {
+            Some(SshKey::Key { passphrase, .. }) => passphrase.as_ref(),
+            _ => None,
+        };
+        let secrets = password.into_iter().chain(passphrase).map(|secret| secret.expose_secret());
+        secrets
+            .filter(|secret| !secret.is_empty())
+            .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

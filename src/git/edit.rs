@@ -1,0 +1,179 @@
+//! What a commit changes: files written, copied and removed, whatever else is there left alone.
+
+use std::collections::BTreeMap;
+
+use git2::{ObjectType, Oid, Repository};
+use sha2::{Digest as _, Sha256};
+
+use super::{GitError, TreeId};
+use crate::release::files::check_path;
+use crate::release::{Digest, File};
+
+/// What a commit changes. Later calls win over earlier ones. Costs as much as what is written, not as what is there.
+#[derive(Clone, Debug, Default)]
+pub struct Edit(Directory);
+
+/// What is to be in a directory: what was there before, where it is kept, and the changes. A name is in one of both maps.
+#[derive(Clone, Debug, Default)]
+struct Directory {
+    before: Before,
+    /// Files that are written, and names that are removed.
+    files: BTreeMap<String, Option<File>>,
+    directories: BTreeMap<String, Directory>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    #[default]
+    Kept,
+    Removed,
+    Replaced(TreeId),
+}
+
+impl Edit {
+    /// Writes a file; the directories that it needs are made.
+    pub fn write(&mut self, path: &str, file: File) -> Result<(), GitError> {
+        self.set(path, Some(file))
+    }
+
+    /// Removes a file or a directory, where there is one. Directories that become empty go.
+    pub fn remove(&mut self, path: &str) -> Result<(), GitError> {
+        self.set(path, None)
+    }
+
+    /// Empties a directory (the empty path is the top), so that it has what is written into it afterwards.
+    pub fn remove_directory(&mut self, directory: &str) -> Result<(), GitError> {
+        self.set_directory(directory, Before::Removed)
+    }
+
+    /// Puts the content of a directory of the same repository in the place of another one.
+    pub fn copy_directory(&mut self, from: TreeId, to: &str) -> Result<(), GitError> {
+        self.set_directory(to, Before::Replaced(from))
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_unchanged()
+    }
+
+    /// What names the edit: the same edits have the same digest, wherever they are applied.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut hash = Sha256::new();
+        self.0.hash(&mut hash);
+        Digest::of_hashed(hash)
+    }
+
+    fn set_directory(&mut self, path: &str, before: Before) -> Result<(), GitError> {
+        let directory = Directory { before, ..Directory::default() };
+        if path.is_empty() {
+            self.0 = directory;
+            return Ok(());
+        }
+        let (parent, name) = self.parent(path)?;
+        parent.files.remove(name);
+        parent.directories.insert(name.to_owned(), directory);
+        Ok(())
+    }
+
+    fn set(&mut self, path: &str, file: Option<File>) -> Result<(), GitError> {
+        let (parent, name) = self.parent(path)?;
+        parent.directories.remove(name);
+        parent.files.insert(name.to_owned(), file);
+        Ok(())
+    }
+
+    /// The directory that a path is in, and its name there.
+    fn parent<'a>(&mut self, path: &'a str) -> Result<(&mut Directory, &'a str), GitError> {
+        check_path(path).map_err(GitError::path(path))?;
+        let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut directory = &mut self.0;
+        for parent in parents.split('/').filter(|parent| !parent.is_empty()) {
+            directory = directory.below(parent);
+        }
+        Ok((directory, name))
+    }
+
+    /// The tree that comes of it.
+    pub(super) fn apply(&self, repository: &Repository, to: Option<Oid>) -> Result<Oid, GitError> {
+        match self.0.apply(repository, to)? {
+            Some(tree) => Ok(tree),
+            None => Ok(repository.treebuilder(None)?.write()?),
+        }
+    }
+}
+
+impl Directory {
+    fn is_unchanged(&self) -> bool {
+        self.before == Before::Kept
+            && self.files.is_empty()
+            && self.directories.values().all(Self::is_unchanged)
+    }
+
+    /// The directory of that name, which is one from now on, whatever it was.
+    fn below(&mut self, name: &str) -> &mut Self {
+        let before = if self.files.remove(name).is_some() { Before::Removed } else { Before::Kept };
+        self.directories.entry(name.to_owned()).or_insert_with(|| Self { before, ..Self::default() })
+    }
+
+    /// The tree that comes of it; `None` where nothing is left.
+    fn apply(&self, repository: &Repository, to: Option<Oid>) -> Result<Option<Oid>, GitError> {
+        let before = match self.before {
+            Before::Kept => to,
+            Before::Removed => None,
+            Before::Replaced(tree) => Some(tree.0),
+        };
+        let tree = before.map(|tree| repository.find_tree(tree)).transpose()?;
+        let mut builder = repository.treebuilder(tree.as_ref())?;
+        let mut set = |name: &str, entry: Option<(Oid, i32)>| -> Result<(), GitError> {
+            match entry {
+                Some((id, mode)) => drop(builder.insert(name, id, mode)?),
+                None if builder.get(name)?.is_some() => builder.remove(name)?,
+                None => {}
+            }
+            Ok(())
+        };
+        for (name, file) in &self.files {
+            let mode = |file: &File| if file.executable { 0o100_755 } else { 0o100_644 };
+            let blob = |file: &File| Ok::<_, GitError>((repository.blob(&file.content)?, mode(file)));
+            set(name, file.as_ref().map(blob).transpose()?)?;
+        }
+        for (name, directory) in &self.directories {
+            let entry = tree.as_ref().and_then(|tree| tree.get_name(name));
+            let below = entry.filter(|entry| entry.kind() == Some(ObjectType::Tree)).map(|entry| entry.id());
+            // What writes nothing into a file makes no directory of it.
+            if !(below.is_none() && directory.is_unchanged()) {
+                set(name, directory.apply(repository, below)?.map(|tree| (tree, 0o040_000)))?;
+            }
+        }
+        if builder.is_empty() { Ok(None) } else { Ok(Some(builder.write()?)) }
+    }
+
+    fn hash(&self, hash: &mut Sha256) {
+        match self.before {
+            Before::Kept => hash.update([0]),
+            Before::Removed => hash.update([1]),
+            Before::Replaced(tree) => hash.update([&[2], tree.0.as_bytes()].concat()),
+        }
+        for (name, file) in &self.files {
+            hash.update(name.as_bytes());
+            match file {
+                Some(file) => {
+                    hash.update([b'/', 0, u8::from(file.executable)]);
+                    hash.update(Sha256::digest(&file.content));
+                }
+                None => hash.update([b'/', 1]),
+            }
+        }
+        for (name, directory) in &self.directories {
+            hash.update(name.as_bytes());
+            hash.update([b'/', 2]);
+            directory.hash(hash);
+        }
+        hash.update([b'/', 3]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

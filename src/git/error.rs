@@ -1,0 +1,235 @@
+//! Why something with a repository failed.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{GitUrlError, HostKeyError, SignError};
+use crate::error::{Class, Classify};
+use crate::release::PathError;
+
+/// Why something with a repository failed. URLs are without their user, and what a server said is without credentials.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// The address of the repository.
+    #[error(transparent)]
+    Url(#[from] GitUrlError),
+    /// No connection, or it broke.
+    #[error("{url}: the Git server cannot be reached, or the connection broke: {error}")]
+    Unreachable {
+        /// The repository.
+        url: String,
+        /// What failed.
+        error: String,
+    },
+    /// The server takes longer than it may.
+    #[error("{url}: the Git server did not answer to the end within {} s", .after.as_secs())]
+    Timeout {
+        /// The repository.
+        url: String,
+        /// The time that it had.
+        after: Duration,
+    },
+    /// The server wants credentials, and there are none for it.
+    #[error("{url}: the Git server asks for {wanted}, and there is none")]
+    NoCredentials {
+        /// The repository.
+        url: String,
+        /// What it takes.
+        wanted: &'static str,
+    },
+    /// The server does not take the credentials.
+    #[error("{url}: the Git server refuses the {what} of user {user:?}")]
+    Unauthorised {
+        /// The repository.
+        url: String,
+        /// `password or token`, or `SSH key`.
+        what: &'static str,
+        /// The user's name.
+        user: String,
+    },
+    /// The server knows the user and does not let them.
+    #[error("{url}: the Git server forbids it (403): the credentials lack a permission for this repository")]
+    Forbidden {
+        /// The repository.
+        url: String,
+    },
+    /// Credentials would go over the network for everybody to read.
+    #[error("{url}: credentials are not sent over plain HTTP: use https://")]
+    PlainHttp {
+        /// The repository.
+        url: String,
+    },
+    /// The server sends to another server.
+    #[error("{url}: the Git server redirects to another server, which is not followed: {to}")]
+    Redirect {
+        /// The repository.
+        url: String,
+        /// What it says, in libgit2's words.
+        to: String,
+    },
+    /// The server's certificate is not trusted.
+    #[error("{url}: the certificate of the Git server is not trusted: {why}")]
+    Certificate {
+        /// The repository.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The SSH host key is not the one that it should be.
+    #[error(transparent)]
+    HostKey(#[from] HostKeyError),
+    /// The credentials cannot be used as they are.
+    #[error("{what} cannot be used: {why}")]
+    Credentials {
+        /// Which.
+        what: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// No such repository.
+    #[error("{url}: there is no such repository, or these credentials may not see it")]
+    NotFound {
+        /// The repository.
+        url: String,
+    },
+    /// More bytes than the limit.
+    #[error("{url}: the repository sends more than {most} bytes")]
+    TooLarge {
+        /// The repository.
+        url: String,
+        /// The limit.
+        most: u64,
+    },
+    /// A file in the repository is larger than the limit.
+    #[error("{path}: the file has {size} bytes in the repository, more than the limit of {most}")]
+    FileTooLarge {
+        /// The file.
+        path: String,
+        /// Its size.
+        size: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// More files than the limit below a directory.
+    #[error("{path}: more than {most} entries in the repository")]
+    TooManyFiles {
+        /// The directory.
+        path: String,
+        /// The limit.
+        most: usize,
+    },
+    /// The server refuses the commit, and would again.
+    #[error("{url}: the Git server refuses the commit on branch {branch}: {said}")]
+    Refused {
+        /// The repository.
+        url: String,
+        /// The branch.
+        branch: String,
+        /// What the server said.
+        said: String,
+    },
+    /// Not a commit, or one that the repository does not have.
+    #[error("{0:?} is no commit of the repository")]
+    NoCommit(String),
+    /// A branch's or tag's name that Git does not take.
+    #[error("{0:?} is no name of a branch or tag")]
+    Name(String),
+    /// A path that cannot be written or read.
+    #[error("{path:?}: {error}")]
+    Path {
+        /// The path in the repository.
+        path: String,
+        /// What is wrong with it.
+        error: PathError,
+    },
+    /// Another process uses the directory.
+    #[error("{}: another stackflux uses this clone", .0.display())]
+    InUse(PathBuf),
+    /// The operating system refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// What was to be read or written.
+        path: PathBuf,
+        /// The refusal.
+        error: io::Error,
+    },
+    /// The commit could not be signed.
+    #[error(transparent)]
+    Sign(#[from] SignError),
+    /// libgit2 refused something else.
+    #[error("Git: {}", .0.message())]
+    Git(#[from] git2::Error),
+}
+
+impl GitError {
+    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |error| Self::Io { path, error }
+    }
+
+    pub(super) fn path(path: &str) -> impl FnOnce(PathError) -> Self {
+        |error| Self::Path { path: path.to_owned(), error }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::NoCredentials { .. } => {
+                "give --git-password-file or STACKFLUX_GIT_PASSWORD for HTTPS, --ssh-key-file for SSH"
+            }
+            Self::Unauthorised { .. } => "look whether the token or key has expired, and whose it is",
+            Self::Forbidden { .. } => "pushing needs write access to the contents of the repository",
+            Self::PlainHttp { .. } => "--git-plain-http sends them all the same",
+            Self::Certificate { .. } => {
+                "--git-ca-file names the certificates that the server's is signed with"
+            }
+            Self::Redirect { .. } => "give the repository's own address",
+            Self::HostKey(error) => return Some(error.hint()),
+            Self::Sign(error) => return error.hint().map(str::to_owned),
+            Self::Refused { .. } => "a protected branch takes a pull request: --pull-request",
+            Self::InUse(_) => "wait until it is done, or give another directory",
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl Classify for GitError {
+    fn class(&self) -> Class {
+        match self {
+            // Who may what is changed on the server: nothing of ours tells.
+            Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::Unauthorised { .. }
+            | Self::Forbidden { .. }
+            | Self::NotFound { .. }
+            | Self::InUse(_)
+            | Self::Io { .. }
+            | Self::Git(_) => Class::Transient,
+            _ => Class::Terminal,
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Url(_) => "GitUrlInvalid",
+            Self::Unreachable { .. } | Self::Timeout { .. } => "GitUnreachable",
+            Self::NoCredentials { .. }
+            | Self::Unauthorised { .. }
+            | Self::Forbidden { .. }
+            | Self::Credentials { .. }
+            | Self::PlainHttp { .. } => "GitAccessDenied",
+            Self::Redirect { .. } => "GitRedirected",
+            Self::Certificate { .. } | Self::HostKey(_) => "GitServerNotTrusted",
+            Self::NotFound { .. } => "GitRepositoryNotFound",
+            Self::TooLarge { .. } | Self::FileTooLarge { .. } | Self::TooManyFiles { .. } => "LimitExceeded",
+            Self::Refused { .. } => "GitPushRefused",
+            Self::NoCommit(_) | Self::Name(_) => "GitReferenceInvalid",
+            Self::Path { .. } => "InvalidPath",
+            Self::InUse(_) | Self::Io { .. } | Self::Git(_) => "GitFailed",
+            Self::Sign(_) => "GitSigningFailed",
+        }
+    }
+}

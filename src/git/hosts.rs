@@ -1,0 +1,236 @@
+//! Which SSH host keys are trusted: `known_hosts` as sshd(8) has it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use ring::{digest, hmac};
+
+/// Why a host key is not trusted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostKeyError {
+    /// There is nothing to compare with.
+    #[error(
+        "the host key of {host} cannot be checked: there are no known hosts; it shows {kind} {fingerprint}"
+    )]
+    NoKnownHosts {
+        /// The host, as `known_hosts` has it.
+        host: String,
+        /// The kind of key.
+        kind: String,
+        /// `SHA256:…`, as ssh-keygen prints it.
+        fingerprint: String,
+    },
+    /// The host has no line.
+    #[error("the host {host} is not known: it shows {kind} {fingerprint}, and {place} has no line for it")]
+    Unknown {
+        /// The host, as `known_hosts` has it.
+        host: String,
+        /// The kind of key.
+        kind: String,
+        /// `SHA256:…`, as ssh-keygen prints it.
+        fingerprint: String,
+        /// The file or Secret that was looked at.
+        place: String,
+    },
+    /// The host has lines, all with other keys.
+    #[error(
+        "the host {host} shows another key than the known one: {kind} {fingerprint}, and {place} has {}: \
+         somebody may be listening, or the host has got a new key", known.join(", ")
+    )]
+    Changed {
+        /// The host, as `known_hosts` has it.
+        host: String,
+        /// The kind of key.
+        kind: String,
+        /// `SHA256:…`, as ssh-keygen prints it.
+        fingerprint: String,
+        /// The file or Secret that was looked at.
+        place: String,
+        /// Kinds and fingerprints of the keys that it has.
+        known: Vec<String>,
+    },
+    /// The key is marked as not to be trusted.
+    #[error("the host {host} shows the key {kind} {fingerprint}, which {place} marks as @revoked")]
+    Revoked {
+        /// The host, as `known_hosts` has it.
+        host: String,
+        /// The kind of key.
+        kind: String,
+        /// `SHA256:…`, as ssh-keygen prints it.
+        fingerprint: String,
+        /// The file or Secret that was looked at.
+        place: String,
+    },
+}
+
+impl HostKeyError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoKnownHosts { host, .. } | Self::Unknown { host, .. } => format!(
+                "compare the fingerprint with the one that the server's operators publish, then add the line that \
+                 ssh-keyscan prints for {host}"
+            ),
+            Self::Changed { .. } | Self::Revoked { .. } => {
+                "ask the server's operators for the fingerprint before you trust the new key".to_owned()
+            }
+        }
+    }
+}
+
+/// The host keys that are trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownHosts {
+    text: String,
+    place: String,
+}
+
+/// A line of `known_hosts`. Lines of certificate authorities and such that cannot be read are none.
+struct Line<'a> {
+    hosts: &'a str,
+    revoked: bool,
+    key: Vec<u8>,
+}
+
+impl KnownHosts {
+    /// The text of a `known_hosts` file, and the file's or Secret's name for messages.
+    #[must_use]
+    pub fn new(text: impl Into<String>, place: impl Into<String>) -> Self {
+        Self { text: text.into(), place: place.into() }
+    }
+
+    /// Checks the key that a host shows, as SSH sends it.
+    pub fn check(&self, host: &str, port: u16, key: &[u8]) -> Result<(), HostKeyError> {
+        let (name, kind, fingerprint, place) =
+            (name(host, port), kind(key), fingerprint(key), self.place.clone());
+        let lines: Vec<Line<'_>> = self.lines().filter(|line| matches(line.hosts, &name)).collect();
+        if lines.iter().any(|line| line.revoked && line.key == key) {
+            return Err(HostKeyError::Revoked { host: name, kind, fingerprint, place });
+        }
+        let mut trusted = lines.iter().filter(|line| !line.revoked).peekable();
+        if trusted.peek().is_none() {
+            return Err(HostKeyError::Unknown { host: name, kind, fingerprint, place });
+        }
+        let known: Vec<String> = trusted
+            .clone()
+            .map(|line| format!("{} {}", self::kind(&line.key), self::fingerprint(&line.key)))
+            .collect();
+        if trusted.any(|line| line.key == key) {
+            return Ok(());
+        }
+        Err(HostKeyError::Changed { host: name, kind, fingerprint, place, known })
+    }
+
+    /// The lines for a host alone, each with the plain name: what tells libssh2 which kind of key to ask for.
+    pub(super) fn plain(&self, host: &str, port: u16) -> String {
+        let name = name(host, port);
+        let lines = self.lines().filter(|line| !line.revoked && matches(line.hosts, &name));
+        lines.map(|line| format!("{name} {} {}\n", kind(&line.key), STANDARD.encode(&line.key))).collect()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        self.text.lines().filter_map(line)
+    }
+}
+
+/// Refuses a host where there is nothing to compare its key with.
+pub(super) fn nothing_known(host: &str, port: u16, key: &[u8]) -> HostKeyError {
+    HostKeyError::NoKnownHosts { host: name(host, port), kind: kind(key), fingerprint: fingerprint(key) }
+}
+
+/// The host as `known_hosts` has it: `host`, or `[host]:port` where the port is not 22.
+fn name(host: &str, port: u16) -> String {
+    let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
+    if port == 22 { host } else { format!("[{host}]:{port}") }
+}
+
+fn line(text: &str) -> Option<Line<'_>> {
+    let mut words = text.split_ascii_whitespace();
+    let mut hosts = words.next().filter(|word| !word.starts_with('#'))?;
+    let revoked = match hosts {
+        "@revoked" => true,
+        other if other.starts_with('@') => return None,
+        _ => false,
+    };
+    if revoked {
+        hosts = words.next()?;
+    }
+    let (kind_of_line, key) = (words.next()?, words.next()?);
+    let key = STANDARD.decode(key).ok()?;
+    (kind(&key) == kind_of_line).then_some(Line { hosts, revoked, key })
+}
+
+/// Whether the field of hosts is for this one: names and patterns with commas between them, or one hashed name.
+fn matches(hosts: &str, name: &str) -> bool {
+    if let Some(hashed) = hosts.strip_prefix("|1|") {
+        return matches_hash(hashed, name);
+    }
+    let mut found = false;
+    for pattern in hosts.split(',') {
+        let (negated, pattern) = pattern.strip_prefix('!').map_or((false, pattern), |rest| (true, rest));
+        if is_like(&pattern.to_ascii_lowercase(), name) {
+            if negated {
+                return false;
+            }
+            found = true;
+        }
+    }
+    found
+}
+
+/// `salt|hash`: HMAC-SHA1 of the name, as `ssh-keygen -H` writes it.
+fn matches_hash(hashed: &str, name: &str) -> bool {
+    let decoded = hashed
+        .split_once('|')
+        .and_then(|(salt, hash)| Some((STANDARD.decode(salt).ok()?, STANDARD.decode(hash).ok()?)));
+    decoded.is_some_and(|(salt, hash)| {
+        let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &salt);
+        hmac::verify(&key, name.as_bytes(), &hash).is_ok()
+    })
+}
+
+/// Whether a name is like a pattern with `*` and `?`. Time is at most the product of both lengths.
+fn is_like(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let (mut at, mut in_name) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(character) = name.get(in_name) {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, in_name));
+                at += 1;
+            }
+            Some(wanted) if *wanted == b'?' || wanted == character => {
+                at += 1;
+                in_name += 1;
+            }
+            _ => match star {
+                Some((star_at, begun)) => {
+                    star = Some((star_at, begun + 1));
+                    at = star_at + 1;
+                    in_name = begun + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(at..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+}
+
+/// The kind of a key, which stands at its beginning with its length before it (RFC 4253, 6.6).
+fn kind(key: &[u8]) -> String {
+    let text = key.split_first_chunk::<4>().and_then(|(length, rest)| {
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        std::str::from_utf8(rest.get(..length)?).ok()
+    });
+    let plain = |text: &&str| text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_graphic());
+    text.filter(plain).unwrap_or("a key of unknown kind").to_owned()
+}
+
+/// `SHA256:` and base64 without padding, as ssh-keygen prints it.
+fn fingerprint(key: &[u8]) -> String {
+    format!("SHA256:{}", STANDARD_NO_PAD.encode(digest::digest(&digest::SHA256, key)))
+}
+
+#[cfg(test)]
+mod tests;

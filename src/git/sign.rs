@@ -1,0 +1,168 @@
+//! Signatures of commits, made as Git makes them: by `ssh-keygen` and `gpg`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use tempfile::TempDir;
+
+/// The most that is shown of what a program says.
+const MOST_SAID: usize = 1_000;
+
+/// Why a commit could not be signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SignError {
+    /// The program is not there.
+    #[error("commits are signed by {0}, and there is no such program on this machine")]
+    Missing(&'static str),
+    /// The program says no.
+    #[error("{program} does not sign the commit: {said}")]
+    Failed {
+        /// The program.
+        program: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// The operating system refused.
+    #[error("the commit cannot be signed: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl SignError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing("ssh-keygen") => Some("install OpenSSH's client (Debian: openssh-client)"),
+            Self::Missing(_) => Some("install GnuPG (Debian: gnupg)"),
+            Self::Failed { .. } | Self::Io(_) => None,
+        }
+    }
+}
+
+/// A key that commits are signed with.
+#[derive(Clone, Debug)]
+pub enum Signer {
+    /// An SSH key in a file: a private one, or a public one whose private half the SSH agent has.
+    SshFile(PathBuf),
+    /// An SSH private key that is not encrypted.
+    SshKey(SecretString),
+    /// A key of the user's GnuPG keyring, by what it finds it with.
+    GpgKeyId(String),
+    /// An exported private key of GnuPG, which gets a keyring of its own.
+    GpgKey {
+        /// The armoured export.
+        key: SecretString,
+        /// What it is encrypted with.
+        passphrase: Option<SecretString>,
+    },
+}
+
+impl Signer {
+    /// The signature of a commit's text.
+    pub(super) fn sign(&self, content: &[u8]) -> Result<String, SignError> {
+        let signature = match self {
+            Self::SshFile(path) => ssh(path, content)?,
+            Self::SshKey(key) => {
+                let directory = TempDir::with_prefix("stackflux-key-")?;
+                let path = directory.path().join("key");
+                // ssh-keygen wants the line end that a Secret may lack.
+                write_secret(&path, &format!("{}\n", key.expose_secret().trim_end()))?;
+                ssh(&path, content)?
+            }
+            Self::GpgKeyId(id) => gpg(None, &["--local-user", id], content)?,
+            Self::GpgKey { key, passphrase } => {
+                let keyring = Keyring::new(key, passphrase.as_ref())?;
+                gpg(Some(&keyring), &[], content)?
+            }
+        };
+        Ok(signature.trim_end().to_owned())
+    }
+}
+
+fn ssh(key: &Path, content: &[u8]) -> Result<String, SignError> {
+    let mut command = Command::new("ssh-keygen");
+    command.args(["-q", "-Y", "sign", "-n", "git", "-f"]).arg(key);
+    run("ssh-keygen", command, content)
+}
+
+fn gpg(keyring: Option<&Keyring>, arguments: &[&str], content: &[u8]) -> Result<String, SignError> {
+    let mut command = Command::new("gpg");
+    if let Some(keyring) = keyring {
+        keyring.use_in(&mut command);
+    }
+    command.args(["--detach-sign", "--armor"]).args(arguments);
+    run("gpg", command, content)
+}
+
+/// A directory of GnuPG's with one key, which goes with it.
+struct Keyring {
+    directory: TempDir,
+    passphrase: Option<PathBuf>,
+}
+
+impl Keyring {
+    fn new(key: &SecretString, passphrase: Option<&SecretString>) -> Result<Self, SignError> {
+        let directory = TempDir::with_prefix("stackflux-gpg-")?;
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700))?;
+        let path = directory.path().join("passphrase");
+        if let Some(passphrase) = passphrase {
+            write_secret(&path, passphrase.expose_secret())?;
+        }
+        let keyring = Self { passphrase: passphrase.map(|_| path), directory };
+        let mut command = Command::new("gpg");
+        keyring.use_in(&mut command);
+        command.arg("--import");
+        run("gpg", command, key.expose_secret().as_bytes())?;
+        Ok(keyring)
+    }
+
+    fn use_in(&self, command: &mut Command) {
+        command.env("GNUPGHOME", self.directory.path());
+        command.args(["--batch", "--no-tty", "--quiet", "--pinentry-mode", "loopback"]);
+        if let Some(passphrase) = &self.passphrase {
+            command.arg("--passphrase-file").arg(passphrase);
+        }
+    }
+}
+
+impl Drop for Keyring {
+    /// GnuPG leaves an agent behind for each directory.
+    fn drop(&mut self) {
+        let mut command = Command::new("gpgconf");
+        command.args([OsStr::new("--homedir"), self.directory.path().as_os_str()]);
+        command.args(["--kill", "gpg-agent"]);
+        // Without it the agent ends by itself, once it notices that its directory is gone.
+        let _ended_later = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+fn write_secret(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn run(program: &'static str, mut command: Command, input: &[u8]) -> Result<String, SignError> {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => SignError::Missing(program),
+        _ => SignError::Io(error),
+    })?;
+    // It reads all of it before it writes. Where it ends before, what it says tells why.
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input));
+    let output = child.wait_with_output()?;
+    if output.status.success() && written.is_ok() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said = lines.join("; ").chars().filter(|character| !character.is_control()).take(MOST_SAID).collect();
+    Err(SignError::Failed { program, said })
+}
+
+#[cfg(test)]
+mod tests;

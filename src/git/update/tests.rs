@@ -1,0 +1,196 @@
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use git2::Repository;
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use super::*;
+use crate::git::{Access, Credentials, Message};
+use crate::release::File;
+
+/// A bare repository in a directory.
+fn remote() -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("remote.git");
+    Repository::init_bare(&path).unwrap();
+    (directory, path)
+}
+
+fn clone(remote: &Path) -> Clone {
+    let url = remote.to_str().unwrap().parse().unwrap();
+    Clone::temporary(Access { url, credentials: Credentials::default() }).unwrap()
+}
+
+fn identity() -> Identity {
+    Identity::parse("Test <test@localhost>", Timestamp::UNIX_EPOCH).unwrap()
+}
+
+fn file(text: &str) -> File {
+    File { content: text.into(), executable: false }
+}
+
+fn proposal(files: &[(&str, &str)]) -> Proposal {
+    let mut edit = Edit::default();
+    for (path, text) in files {
+        edit.write(path, file(text)).unwrap();
+    }
+    Proposal { edit, message: Message::new("change").to_string(), identity: identity() }
+}
+
+fn main_branch() -> Target {
+    Target { branch: "main".into(), push_to: None }
+}
+
+fn pull_request() -> Target {
+    Target { branch: "main".into(), push_to: Some("stackflux/change".into()) }
+}
+
+fn write(clone: &Clone, target: &Target, files: &[(&str, &str)]) -> Updated {
+    update(clone, target, None, |_| Ok::<_, Infallible>(Some(proposal(files)))).unwrap()
+}
+
+fn commit(updated: Updated) -> CommitId {
+    match updated {
+        Updated::Pushed { commit, .. } => commit,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn text(clone: &Clone, commit: CommitId, path: &str) -> Option<String> {
+    let file = clone.snapshot(Some(commit)).unwrap().file(path).unwrap();
+    file.map(|file| String::from_utf8(file.content).unwrap())
+}
+
+#[test]
+fn the_first_commit_makes_the_branch_and_the_same_change_makes_none() {
+    let (_directory, remote) = remote();
+    let clone = clone(&remote);
+    let first = commit(write(&clone, &main_branch(), &[("a/b", "1")]));
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
+    assert_eq!(write(&clone, &main_branch(), &[("a/b", "1")]), Updated::Nothing);
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
+}
+
+#[test]
+fn what_others_have_pushed_meanwhile_is_kept() {
+    let (_directory, remote) = remote();
+    let (ours, theirs) = (clone(&remote), clone(&remote));
+    write(&ours, &main_branch(), &[("a", "1")]);
+    let mut runs = 0;
+    let updated = update(&ours, &main_branch(), None, |snapshot| {
+        runs += 1;
+        if runs == 1 {
+            write(&theirs, &main_branch(), &[("b", "2")]);
+        }
+        let seen = snapshot.file("b").unwrap().is_some();
+        Ok::<_, Infallible>(Some(proposal(&[("c", if seen { "after" } else { "before" })])))
+    });
+    let updated = updated.unwrap();
+    assert!(matches!(updated, Updated::Pushed { attempts: 2, .. }), "{updated:?}");
+    let tip = commit(updated);
+    let texts = ["a", "b", "c"].map(|path| text(&ours, tip, path).unwrap());
+    assert_eq!(texts, ["1", "2", "after"]);
+}
+
+#[test]
+fn fifty_at_once_lose_nothing() {
+    let (_directory, remote) = remote();
+    let attempts = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for number in 0..50 {
+            let (remote, attempts) = (&remote, &attempts);
+            scope.spawn(move || {
+                let path = format!("releases/{number}/metadata.yaml");
+                let updated = write(&clone(remote), &main_branch(), &[(path.as_str(), "x")]);
+                let Updated::Pushed { attempts: made, .. } = updated else { panic!("{updated:?}") };
+                attempts.fetch_add(usize::try_from(made).unwrap(), Ordering::Relaxed);
+            });
+        }
+    });
+    let clone = clone(&remote);
+    let tip = clone.fetch(&Reference::Branch("main".into())).unwrap().unwrap();
+    assert_eq!(clone.snapshot(Some(tip)).unwrap().entries("releases").unwrap().len(), 50);
+    assert_eq!(clone.log(tip, "", 100).unwrap().len(), 50, "one commit each");
+    println!("attempts: {}", attempts.into_inner());
+}
+
+#[test]
+fn an_error_of_the_change_ends_it() {
+    let (_directory, remote) = remote();
+    let clone = clone(&remote);
+    let ended = update(&clone, &main_branch(), None, |_| Err::<Option<Proposal>, _>(std::fmt::Error));
+    assert!(matches!(ended, Err(UpdateError::Change(_))), "{ended:?}");
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), None);
+}
+
+#[test]
+fn a_pull_request_has_a_branch_of_its_own_that_is_found_again() {
+    let (_directory, remote) = remote();
+    let clone = clone(&remote);
+    let base = commit(write(&clone, &main_branch(), &[("a", "1")]));
+    let proposed = commit(write(&clone, &pull_request(), &[("b", "2")]));
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(base));
+    assert!(clone.is_ancestor(base, proposed).unwrap());
+    assert_eq!(write(&clone, &pull_request(), &[("b", "2")]), Updated::Present(proposed));
+}
+
+#[test]
+fn a_pull_request_follows_its_base_by_a_merge() {
+    let (_directory, remote) = remote();
+    let clone = clone(&remote);
+    write(&clone, &main_branch(), &[("a", "1")]);
+    let proposed = commit(write(&clone, &pull_request(), &[("b", "2")]));
+    let base = commit(write(&clone, &main_branch(), &[("a", "3")]));
+    let merged = commit(write(&clone, &pull_request(), &[("b", "2")]));
+    assert!(clone.is_ancestor(base, merged).unwrap());
+    assert!(clone.is_ancestor(proposed, merged).unwrap());
+    assert_eq!(text(&clone, merged, "a").as_deref(), Some("3"));
+    assert_eq!(text(&clone, merged, "b").as_deref(), Some("2"));
+}
+
+#[test]
+fn the_branch_of_a_merged_pull_request_is_used_again() {
+    let (_directory, remote) = remote();
+    let clone = clone(&remote);
+    write(&clone, &main_branch(), &[("a", "1")]);
+    let proposed = commit(write(&clone, &pull_request(), &[("b", "2")]));
+    let tip = clone.fetch(&Reference::Branch("main".into())).unwrap();
+    assert_eq!(clone.push(proposed, "main", tip).unwrap(), Pushed::Done);
+    let reverted = commit(write(&clone, &main_branch(), &[("b", "before")]));
+    let again = commit(write(&clone, &pull_request(), &[("b", "2")]));
+    assert!(clone.is_ancestor(reverted, again).unwrap());
+}
+
+#[test]
+fn what_somebody_else_has_pushed_to_a_pull_request_is_not_undone() {
+    let (_directory, remote) = remote();
+    let clone = clone(&remote);
+    write(&clone, &main_branch(), &[("a", "1")]);
+    let proposed = commit(write(&clone, &pull_request(), &[("b", "2")]));
+    let theirs = clone.commit(Some(proposed), &proposal(&[("c", "3")]).edit, "theirs", &identity(), None);
+    let theirs = theirs.unwrap().unwrap();
+    assert_eq!(clone.push(theirs, "stackflux/change", Some(proposed)).unwrap(), Pushed::Done);
+    let ended = update(&clone, &pull_request(), None, |_| Ok::<_, Infallible>(Some(proposal(&[("b", "2")]))));
+    assert!(matches!(ended, Err(UpdateError::Occupied { .. })), "{ended:?}");
+    let tip = clone.fetch(&Reference::Branch("stackflux/change".into())).unwrap();
+    assert_eq!(tip, Some(theirs));
+}
+
+#[test]
+fn a_push_from_another_place_than_expected_changes_nothing() {
+    let (_directory, remote) = remote();
+    let clone = clone(&remote);
+    let first = commit(write(&clone, &main_branch(), &[("a", "1")]));
+    let second = commit(write(&clone, &main_branch(), &[("a", "2")]));
+    // It comes after the tip, so that a server alone would take it.
+    let third = clone.commit(Some(second), &proposal(&[("a", "3")]).edit, "third", &identity(), None);
+    let third = third.unwrap().unwrap();
+    for expected in [Some(first), None] {
+        let pushed = clone.push(third, "main", expected).unwrap();
+        assert!(matches!(pushed, Pushed::Rejected(_)), "{pushed:?}");
+    }
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(second));
+    assert_eq!(Repository::open(&remote).unwrap().references().unwrap().count(), 1, "nothing is left behind");
+}

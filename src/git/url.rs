@@ -1,0 +1,283 @@
+//! The address of a repository.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path;
+use std::str::FromStr;
+
+/// Why a text is no address of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GitUrlError {
+    /// Another transport, or none.
+    #[error(
+        "{0:?} is no address of a Git repository: expected https://…, ssh://…, user@host:path, http://…, file://… or a path"
+    )]
+    Form(String),
+    /// A password in the address ends up in process lists and logs.
+    #[error(
+        "the address of the repository on {0} has a password in it: give it in a file or in the environment"
+    )]
+    Password(String),
+    /// A host or a path that a program could take for an option, or that no server has.
+    #[error("the address {url:?} has the {part} {value:?}, which is refused: {why}")]
+    Part {
+        /// The address without its user.
+        url: String,
+        /// `host`, `user`, `port` or `path`.
+        part: &'static str,
+        /// What it has.
+        value: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+/// How a repository is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transport {
+    /// Smart HTTP over TLS.
+    Https,
+    /// Smart HTTP without TLS.
+    Http,
+    /// SSH.
+    Ssh,
+    /// A directory of this machine.
+    File,
+}
+
+/// The address of a repository. Printing it shows no user and so no credential.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GitUrl {
+    transport: Transport,
+    user: Option<String>,
+    host: String,
+    port: Option<u16>,
+    /// With its leading `/`, but in `user@host:path`, whose path is relative to the user's home.
+    path: String,
+}
+
+impl GitUrl {
+    /// How the repository is reached.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// The host's name or address, an IPv6 address in brackets; empty for a directory.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port, where the address names one.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// The path without leading `/` and without `.git`: on a forge the owner and the repository.
+    #[must_use]
+    pub fn repository(&self) -> &str {
+        let path = self.path.trim_matches('/');
+        path.strip_suffix(".git").unwrap_or(path)
+    }
+
+    /// The directory, where the repository is one of this machine.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        (self.transport == Transport::File).then(|| Path::new(&self.path))
+    }
+
+    /// The user that the address names; for SSH without one `git`, as every forge has it.
+    #[must_use]
+    pub fn user(&self) -> Option<&str> {
+        match (&self.user, self.transport) {
+            (None, Transport::Ssh) => Some("git"),
+            (user, _) => user.as_deref(),
+        }
+    }
+
+    /// Whether the host is this machine, so that nobody can listen on the way.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let address = self.host.trim_matches(['[', ']']).parse::<IpAddr>();
+        self.host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    }
+
+    /// Whether the other URL, in libgit2's words, leads to this scheme, host and port.
+    pub(super) fn is_same_origin(&self, other: &str) -> bool {
+        let port = |url: &Self| url.port.or(url.transport.default_port());
+        other.parse::<Self>().is_ok_and(|other| {
+            other.transport == self.transport
+                && other.host.eq_ignore_ascii_case(&self.host)
+                && port(&other) == port(self)
+        })
+    }
+
+    /// The port that is asked; 0 for a directory.
+    pub(super) fn port_or_default(&self) -> u16 {
+        self.port.or(self.transport.default_port()).unwrap_or_default()
+    }
+
+    /// What libgit2 is given.
+    pub(super) fn remote(&self) -> String {
+        match (self.transport, self.user()) {
+            (Transport::File, _) => self.path.clone(),
+            (Transport::Ssh, Some(user)) if self.is_relative() => {
+                format!("{user}@{}:{}", self.host, self.path)
+            }
+            (Transport::Ssh, Some(user)) => format!("ssh://{user}@{}{}", self.authority(), self.path),
+            _ => self.to_string(),
+        }
+    }
+
+    fn is_relative(&self) -> bool {
+        self.transport == Transport::Ssh && !self.path.starts_with('/')
+    }
+
+    fn authority(&self) -> String {
+        self.port.map_or_else(|| self.host.clone(), |port| format!("{}:{port}", self.host))
+    }
+
+    fn refuse<T>(&self, part: &'static str, value: &str, why: &'static str) -> Result<T, GitUrlError> {
+        Err(GitUrlError::Part { url: self.to_string(), part, value: value.to_owned(), why })
+    }
+
+    fn checked(self) -> Result<Self, GitUrlError> {
+        let odd = |text: &str| text.chars().any(|character| character.is_control() || character == ' ');
+        if self.transport == Transport::File {
+            return if self.path.starts_with('-') || self.path.contains('\0') {
+                self.refuse("path", &self.path, "it could be taken for an option")
+            } else {
+                Ok(self)
+            };
+        }
+        let name = self.host.trim_matches(['[', ']']);
+        let of_a_host = |character: char| character.is_ascii_alphanumeric() || "-._:".contains(character);
+        if name.is_empty() || name.starts_with('-') || !name.chars().all(of_a_host) {
+            return self.refuse("host", &self.host, "a host is a DNS name or an address");
+        }
+        if self.user.as_deref().is_some_and(|user| user.is_empty() || user.starts_with('-') || odd(user)) {
+            return self.refuse("user", "", "it is empty, could be taken for an option or has blanks");
+        }
+        if self.path.trim_matches('/').is_empty() {
+            return self.refuse("path", &self.path, "it names no repository");
+        }
+        if self.path.starts_with('-') || odd(&self.path) {
+            return self.refuse("path", &self.path, "it could be taken for an option or has blanks");
+        }
+        if self.path.contains(['?', '#']) {
+            return self.refuse("path", &self.path, "a repository has neither query nor fragment");
+        }
+        Ok(self)
+    }
+}
+
+impl Transport {
+    fn default_port(self) -> Option<u16> {
+        match self {
+            Self::Https => Some(443),
+            Self::Http => Some(80),
+            Self::Ssh => Some(22),
+            Self::File => None,
+        }
+    }
+}
+
+impl fmt::Display for GitUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.transport {
+            Transport::Https => write!(f, "https://{}{}", self.authority(), self.path),
+            Transport::Http => write!(f, "http://{}{}", self.authority(), self.path),
+            Transport::Ssh if self.is_relative() => write!(f, "{}:{}", self.host, self.path),
+            Transport::Ssh => write!(f, "ssh://{}{}", self.authority(), self.path),
+            Transport::File => write!(f, "{}", self.path),
+        }
+    }
+}
+
+impl fmt::Debug for GitUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for GitUrl {
+    type Err = GitUrlError;
+
+    fn from_str(text: &str) -> Result<Self, GitUrlError> {
+        let file = |path: &str| Self {
+            transport: Transport::File,
+            user: None,
+            host: String::new(),
+            port: None,
+            path: path.to_owned(),
+        };
+        match text.split_once("://") {
+            Some(("https", rest)) => network(Transport::Https, rest)?.checked(),
+            Some(("http", rest)) => network(Transport::Http, rest)?.checked(),
+            Some(("ssh", rest)) => network(Transport::Ssh, rest)?.checked(),
+            Some(("file", rest)) if rest.starts_with('/') => file(rest).checked(),
+            Some((scheme, _)) => Err(GitUrlError::Form(format!("{scheme}://…"))),
+            None if is_path(text) => file(text).checked(),
+            None => scp(text)?.checked(),
+        }
+    }
+}
+
+/// As Git has it: what has a `/` before its first `:`, or no `:` at all, is a path.
+fn is_path(text: &str) -> bool {
+    let before = text.split(':').next().unwrap_or_default();
+    !text.is_empty() && (before.contains('/') || !text.contains(':'))
+}
+
+/// `[user[:password]@]host[:port]/path`.
+fn network(transport: Transport, rest: &str) -> Result<GitUrl, GitUrlError> {
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let (user, address) = match authority.rsplit_once('@') {
+        Some((user, address)) => (Some(user), address),
+        None => (None, authority),
+    };
+    if user.is_some_and(|user| user.contains(':')) {
+        return Err(GitUrlError::Password(address.to_owned()));
+    }
+    let (host, port) = match address.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (address, None),
+    };
+    let mut url = GitUrl {
+        transport,
+        user: user.map(str::to_owned),
+        host: host.to_owned(),
+        port: None,
+        path: path.to_owned(),
+    };
+    if let Some(port) = port {
+        match port.parse() {
+            Ok(port) if port != 0 => url.port = Some(port),
+            _ => return url.refuse("port", port, "a port is a number from 1 to 65535"),
+        }
+    }
+    Ok(url)
+}
+
+/// `user@host:path`.
+fn scp(text: &str) -> Result<GitUrl, GitUrlError> {
+    let form = || GitUrlError::Form(text.rsplit('@').next().unwrap_or_default().to_owned());
+    let (authority, path) = text.split_once(':').ok_or_else(form)?;
+    // `ext::…` and other helpers of Git's have two colons.
+    if path.starts_with(':') {
+        return Err(form());
+    }
+    let (user, host) = authority.split_once('@').ok_or_else(form)?;
+    Ok(GitUrl {
+        transport: Transport::Ssh,
+        user: Some(user.to_owned()),
+        host: host.to_owned(),
+        port: None,
+        path: path.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
