@@ -47,9 +47,14 @@ pub mod inputs;
 
 pub mod gate;
 pub mod plan;
+
+pub mod compare;
+
 pub mod subscription;
 
 pub mod rollup;
+
+pub mod promote;
 
 pub mod sink;
 
