@@ -54,6 +54,8 @@ pub mod rollup;
 #[cfg(feature = "shell")]
 pub mod cli;
 #[cfg(feature = "shell")]
+pub mod forge;
+#[cfg(feature = "shell")]
 pub mod git;
 #[cfg(feature = "shell")]
 pub mod http;
