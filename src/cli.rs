@@ -20,9 +20,12 @@ mod generate;
 mod git_access;
 mod inspect;
 mod lint;
+mod list_releases;
 mod live;
 mod objects;
 mod operator;
+mod origin_access;
+mod origins;
 mod output;
 mod reconcile;
 mod releases;
@@ -54,6 +57,7 @@ enum Command {
     Generate(generate::Arguments),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
+    Releases(list_releases::Arguments),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
     Tree(tree::Arguments),
@@ -89,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Releases(arguments) => list_releases::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),

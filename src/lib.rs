@@ -62,6 +62,8 @@ pub mod http;
 #[cfg(feature = "shell")]
 pub mod operator;
 #[cfg(feature = "shell")]
+pub mod publish;
+#[cfg(feature = "shell")]
 pub mod sink;
 #[cfg(feature = "shell")]
 pub mod source;

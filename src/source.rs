@@ -6,6 +6,8 @@ pub mod address;
 pub mod artifact;
 pub mod directory;
 pub mod git;
+pub mod github;
+pub mod local;
 pub mod oci;
 pub mod origin;
 pub mod repository;
