@@ -61,6 +61,8 @@ pub mod sink;
 #[cfg(feature = "shell")]
 pub mod cli;
 #[cfg(feature = "shell")]
+pub mod forge;
+#[cfg(feature = "shell")]
 pub mod git;
 #[cfg(feature = "shell")]
 pub mod http;
