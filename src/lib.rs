@@ -17,7 +17,7 @@
 //!                                          rollup: verdict per object, conditions
 //! ```
 //!
-//! The modules stand in the order in which data flows. All but the last four are pure: no clock, no client, no file
+//! The modules stand in the order in which data flows. All but the last five are pure: no clock, no client, no file
 //! access. They are what compiles without the feature `shell`.
 //!
 //! # Where to begin
@@ -41,22 +41,34 @@ pub mod foreign;
 
 pub mod release;
 pub mod template;
+pub mod verify;
 
 pub mod inputs;
 
 pub mod gate;
 pub mod plan;
+
+pub mod compare;
+
 pub mod subscription;
 
 pub mod rollup;
 
+pub mod promote;
+
+pub mod sink;
+
 #[cfg(feature = "shell")]
 pub mod cli;
 #[cfg(feature = "shell")]
+pub mod forge;
+#[cfg(feature = "shell")]
 pub mod git;
+#[cfg(feature = "shell")]
+pub mod http;
 #[cfg(feature = "shell")]
 pub mod operator;
 #[cfg(feature = "shell")]
-pub mod sink;
+pub mod publish;
 #[cfg(feature = "shell")]
 pub mod source;

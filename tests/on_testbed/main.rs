@@ -28,6 +28,11 @@ mod live;
 #[cfg(test)]
 mod operator;
 #[cfg(test)]
+#[path = "../support/push.rs"]
+mod push;
+#[cfg(test)]
+mod registry;
+#[cfg(test)]
 mod repositories;
 #[cfg(test)]
 #[path = "../support.rs"]

@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::cluster_api_schemas;
+use crate::debian::DOCKER_REGISTRY;
 use crate::error::{Context as _, Error, Result};
 use crate::paths;
 use crate::tools::{KUBERNETES_AND_FLUX, TOOLS, Tool, Toolbox, module_directory};
@@ -58,6 +59,7 @@ pub(crate) fn ensure_built() -> Result<Toolbox> {
         copy_crds("cluster-api", &CLUSTER_API_CRDS, incomplete, cluster_api_schemas::adapt)
     })?;
     once(&toolbox.kwok_stages(), write_kwok_stages)?;
+    DOCKER_REGISTRY.program()?;
     Ok(toolbox)
 }
 
@@ -118,7 +120,7 @@ fn compile(tool: &Tool, output: &Path) -> Result<()> {
 }
 
 /// Makes a file or directory that is not there yet: under another name first, so that half of one is never used.
-fn once(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub(crate) fn once(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -179,7 +181,7 @@ fn go(module: &str) -> Command {
     command
 }
 
-fn run(command: &mut Command) -> Result<String> {
+pub(crate) fn run(command: &mut Command) -> Result<String> {
     let what = format!("{command:?}");
     let output = command.output().context(|| format!("cannot run {what}"))?;
     if output.status.success() {
