@@ -30,14 +30,14 @@ pub struct Origin<'a> {
 
 /// The message of a commit with these changes.
 #[must_use]
-pub fn message(changes: &Changes, origin: &Origin<'_>) -> Message {
+pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
     let mut parts: BTreeMap<&Part, Vec<&ObjectChange>> = BTreeMap::new();
-    for object in &changes.objects {
+    for object in &of.objects {
         parts.entry(&object.part).or_default().push(object);
     }
     parts.values_mut().for_each(|objects| objects.sort_by_key(|object| object.verb));
     let (shared, clusters): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(part, _)| part.is_shared());
-    let (subject, mut text) = (subject(changes, &clusters), String::new());
+    let (subject, mut text) = (subject(of, &clusters), String::new());
     let is_all = |objects: &[&ObjectChange], verb| objects.iter().all(|object| object.verb == verb);
     let (added, clusters): (Vec<_>, Vec<_>) =
         clusters.into_iter().partition(|(_, objects)| is_all(objects, Verb::Added));
@@ -51,7 +51,7 @@ pub fn message(changes: &Changes, origin: &Origin<'_>) -> Message {
     if let Some(more) = changed.len().checked_sub(MOST_CLUSTERS).filter(|more| *more > 0) {
         let _ = writeln!(text, "and {more} more clusters\n");
     }
-    if let Some(withheld) = &changes.withheld {
+    if let Some(withheld) = &of.withheld {
         let _ = writeln!(text, "{} removals wait: more would go at once than may\n", withheld.names.len());
     }
     let message = Message { subject, body: text, trailers: Vec::new() };
