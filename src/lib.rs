@@ -47,14 +47,21 @@ pub mod inputs;
 
 pub mod gate;
 pub mod plan;
+
+pub mod compare;
+
 pub mod subscription;
 
 pub mod rollup;
+
+pub mod promote;
 
 pub mod sink;
 
 #[cfg(feature = "shell")]
 pub mod cli;
+#[cfg(feature = "shell")]
+pub mod forge;
 #[cfg(feature = "shell")]
 pub mod git;
 #[cfg(feature = "shell")]

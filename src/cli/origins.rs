@@ -13,11 +13,11 @@ use crate::source::origin::Origin;
 pub(super) async fn open(address: &Address, access: &OriginAccess) -> Result<Box<dyn Origin>, CliError> {
     let limits = Limits::default();
     Ok(match address {
-        Address::Path(path) => Box::new(LocalOrigin::open(path)?),
         Address::Oci(address) => Box::new(OciOrigin::open(address, &access.oci()?, limits).await?),
         Address::GitHub(address) => Box::new(GitHubOrigin::open(address, &access.github()?, limits)?),
         Address::Git(_) => {
             return Err(CliError::usage(format!("{address}: Git repositories cannot be read yet")));
         }
+        Address::Path(path) => Box::new(LocalOrigin::open(path)?),
     })
 }

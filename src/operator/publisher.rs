@@ -27,10 +27,10 @@ use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterStack, Reason, Upstream};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
+use crate::publish::Published;
 use crate::rollup::{ConditionStatus, Report};
 use crate::source::origin::Listing;
 use crate::subscription;
-use publish::Published;
 
 /// What the publisher has done last for each `ClusterStack`, as the condition says it.
 #[derive(Debug, Default)]
@@ -117,8 +117,8 @@ async fn publish_missing(
     for name in wanted.difference(&there) {
         let fetched = origin.fetch(name).await;
         let fetched = fetched.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
-        if let Published::Commit(commit) = target.clone().publish(fetched).await? {
-            info!(stack = %key, release = %name, %commit, "published");
+        if let Published::Written(committed) = target.clone().publish(fetched).await? {
+            info!(stack = %key, release = %name, commit = %committed.commit, "published");
             published.push(name.clone());
         }
     }

@@ -183,14 +183,13 @@ impl Search<'_> {
                 "it is not signed: there is no tag {tag} and no bundle of cosign that refers to it"
             ));
         }
-        let mut text = format!("no signature by the key {key}:");
-        for (place, reason) in self.reasons.iter().take(MOST_REASONS) {
-            text.push_str(&format!("\n  {place}: {reason}"));
-        }
+        let mut lines = vec![format!("no signature by the key {key}:")];
+        let reasons = self.reasons.iter().take(MOST_REASONS);
+        lines.extend(reasons.map(|(place, reason)| format!("  {place}: {reason}")));
         if let Some(more) = self.reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
-            text.push_str(&format!("\n  and {more} more"));
+            lines.push(format!("  and {more} more"));
         }
-        self.signed.unverified(text)
+        self.signed.unverified(lines.join("\n"))
     }
 }
 

@@ -59,7 +59,7 @@ struct Signature {
 #[serde(rename_all = "camelCase")]
 struct Statement {
     #[serde(rename = "_type")]
-    statement_type: String,
+    kind: String,
     predicate_type: String,
     subject: Vec<Subject>,
 }
@@ -104,8 +104,8 @@ pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verifi
 /// Whether a signed statement is that this manifest, and nothing else, is signed.
 fn states(payload: &[u8], manifest: &Digest) -> Result<(), Unverified> {
     let statement: Statement = parse(payload, "the statement", MOST)?;
-    if statement.statement_type != STATEMENT_TYPE {
-        return Err(Unverified::OtherStatement(statement.statement_type));
+    if statement.kind != STATEMENT_TYPE {
+        return Err(Unverified::OtherStatement(statement.kind));
     }
     if statement.predicate_type != PREDICATE {
         return Err(Unverified::OtherStatement(statement.predicate_type));

@@ -283,7 +283,7 @@ fn a_bundle_has_one_signed_envelope() {
     let result = changed(&|bundle| bundle["dsseEnvelope"] = Value::Null);
     assert_eq!(malformed(result), "it has no envelope (dsseEnvelope)");
     let result = changed(&|bundle| {
-        bundle["mediaType"] = json!("application/vnd.dev.sigstore.bundle+json;version=0.1")
+        bundle["mediaType"] = json!("application/vnd.dev.sigstore.bundle+json;version=0.1");
     });
     assert!(malformed(result).contains("its media type is"));
 }

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::plans::{ClusterChange, HeldAddon, Plans};
 use super::{Format, text};
 use crate::api::{ClusterAddon, Reason};
 use crate::cli::error::CliError;
@@ -18,6 +17,7 @@ use crate::cli::live::{Access, Scope, block_on};
 use crate::cli::output::count;
 use crate::cli::releases::Releases;
 use crate::cli::{CommandResult, Outcome, terminal};
+use crate::compare::plans::{ClusterChange, HeldAddon, Plans};
 use crate::inputs::ClusterInputs;
 use crate::names::ObjectName;
 use crate::operator::settings::SourceFlags;

@@ -11,12 +11,12 @@ use super::super::world::World;
 use super::{Stop, hold};
 use crate::api::git_source::GitSource;
 use crate::api::{Reason, Upstream};
-use crate::git::{Access, Clone, CommitId, GitError, Identity, Reference, Signer, Updated};
+use crate::git::{Access, Clone, GitError, Identity};
 use crate::names::ReleaseName;
-use crate::publish::git::{Committed, GitTarget};
-use crate::publish::{self, Prepared, PublishError};
+use crate::publish::git::{Committed, Committing, GitTarget};
+use crate::publish::{Prepared, PublishError, Published};
 use crate::release::Limits;
-use crate::source::origin::{Fetched, Listing};
+use crate::source::origin::Fetched;
 
 /// The branch that Flux follows where a source names none.
 const DEFAULT_BRANCH: &str = "master";
@@ -28,16 +28,7 @@ pub(super) struct Target {
     access: Access,
     branch: String,
     path: String,
-    identity: Identity,
-    signer: Option<Signer>,
-}
-
-/// What became of a release.
-pub(super) enum Published {
-    /// It is there already.
-    Unchanged,
-    /// It is in this commit.
-    Commit(CommitId),
+    committing: Committing,
 }
 
 impl Target {
@@ -60,42 +51,28 @@ impl Target {
             access,
             branch: branch.unwrap_or_else(|| DEFAULT_BRANCH.to_owned()),
             path: git.path.trim_start_matches("./").trim_matches('/').to_owned(),
-            identity: Identity {
-                name: author.name.clone(),
-                mail: author.email.clone(),
-                time: Timestamp::now(),
+            committing: Committing {
+                identity: Identity {
+                    name: author.name.clone(),
+                    mail: author.email.clone(),
+                    time: Timestamp::now(),
+                },
+                signer,
+                pull_request: false,
             },
-            signer,
         })
     }
 
     /// The releases that are in the branch.
     pub(super) async fn releases(self) -> Result<BTreeSet<ReleaseName>, Stop> {
-        self.blocking(|target, clone| {
-            let commit = clone.fetch(&Reference::Branch(target.branch.clone()))?;
-            let entries = clone.snapshot(commit)?.entries(&target.path)?;
-            Ok(Listing::of(entries.into_iter().map(|entry| entry.name)).releases)
-        })
-        .await
+        self.blocking(|repository, _| repository.names()).await
     }
 
     /// Checks a release and publishes it.
-    pub(super) async fn publish(self, fetched: Fetched) -> Result<Published, Stop> {
-        self.blocking(move |target, clone| {
+    pub(super) async fn publish(self, fetched: Fetched) -> Result<Published<Committed>, Stop> {
+        self.blocking(move |repository, committing| {
             let prepared = Prepared::of(fetched, &Limits::default())?;
-            let to = GitTarget {
-                clone,
-                branch: &target.branch,
-                directory: &target.path,
-                identity: &target.identity,
-                signer: target.signer.as_ref(),
-            };
-            Ok(match to.publish(&prepared, false, false)? {
-                publish::Published::Written(Committed {
-                    updated: Updated::Pushed { commit, .. }, ..
-                }) => Published::Commit(commit),
-                _ => Published::Unchanged,
-            })
+            repository.publish(&prepared, false, committing)
         })
         .await
     }
@@ -103,11 +80,12 @@ impl Target {
     /// libgit2 blocks. The clone's directory has a lock: there is one writer for each repository.
     async fn blocking<T: Send + 'static>(
         self,
-        work: impl FnOnce(&Self, &Clone) -> Result<T, PublishError> + Send + 'static,
+        work: impl FnOnce(&GitTarget, &Committing) -> Result<T, PublishError> + Send + 'static,
     ) -> Result<T, Stop> {
         let job = move || {
-            let clone = Clone::open(&self.directory, self.access.clone())?;
-            work(&self, &clone)
+            let clone = Clone::open(&self.directory, self.access)?;
+            let repository = GitTarget { clone, branch: self.branch, directory: self.path };
+            work(&repository, &self.committing)
         };
         match tokio::task::spawn_blocking(job).await {
             Ok(Ok(done)) => Ok(done),

@@ -9,16 +9,21 @@ use crate::release::{Addon, CLUSTER_CLASS, Chart, NODE_IMAGES};
 /// What became of a part or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Change {
+pub enum Change {
+    /// It is the same, byte for byte.
     Unchanged,
+    /// It differs.
     Changed,
+    /// Only the second release has it.
     Added,
+    /// Only the first release has it.
     Removed,
 }
 
 impl Change {
     /// What became of something with this content.
-    pub(super) fn between<T: PartialEq>(from: Option<&T>, to: Option<&T>) -> Self {
+    #[must_use]
+    pub fn between<T: PartialEq>(from: Option<&T>, to: Option<&T>) -> Self {
         match (from, to) {
             (None, Some(_)) => Self::Added,
             (Some(_), None) => Self::Removed,
@@ -28,7 +33,8 @@ impl Change {
     }
 
     /// The word for it.
-    pub(super) fn as_str(self) -> &'static str {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Unchanged => "unchanged",
             Self::Changed => "changed",
@@ -39,29 +45,34 @@ impl Change {
 }
 
 /// All parts of two releases. A part that neither release has is absent.
-#[derive(Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Parts {
+pub struct Parts {
+    /// `metadata.yaml`, or `csctl.yaml` in its stead.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) metadata: Option<Part>,
+    pub metadata: Option<Part>,
+    /// `clusteraddon.yaml`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) stages: Option<Part>,
+    pub stages: Option<Part>,
+    /// The chart of the cluster class.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cluster_class: Option<Part>,
+    pub cluster_class: Option<Part>,
+    /// The manifests of node images.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) node_images: Option<Part>,
+    pub node_images: Option<Part>,
     /// The values template that addons without one of their own share.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) values_template: Option<Part>,
-    pub(super) addons: Vec<AddonPart>,
+    pub values_template: Option<Part>,
+    /// The addons: those of the second release, then those that only the first has.
+    pub addons: Vec<AddonPart>,
     /// What stackflux does not read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) other: Option<Part>,
+    pub other: Option<Part>,
 }
 
 impl Parts {
     /// All parts with their titles, in the order in which they are shown.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (String, &Part)> {
+    pub fn iter(&self) -> impl Iterator<Item = (String, &Part)> {
         let titled = [
             ("metadata", &self.metadata),
             ("stages", &self.stages),
@@ -76,42 +87,52 @@ impl Parts {
     }
 
     /// Whether one of them differs.
-    pub(super) fn differ(&self) -> bool {
+    #[must_use]
+    pub fn differ(&self) -> bool {
         self.iter().any(|(_, part)| part.change != Change::Unchanged)
     }
 }
 
 /// A part of a release, compared.
-#[derive(Serialize)]
-pub(super) struct Part {
-    pub(super) change: Change,
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// What became of it.
+    pub change: Change,
+    /// Its chart, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) chart: Option<ChartChange>,
-    pub(super) files: Vec<FileChange>,
+    pub chart: Option<ChartChange>,
+    /// The files that differ.
+    pub files: Vec<FileChange>,
 }
 
 /// An addon, compared.
-#[derive(Serialize)]
-pub(super) struct AddonPart {
-    pub(super) name: String,
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AddonPart {
+    /// Its name.
+    pub name: String,
+    /// What became of it.
     #[serde(flatten)]
-    pub(super) part: Part,
+    pub part: Part,
 }
 
 /// A chart in both releases.
-#[derive(Serialize)]
-pub(super) struct ChartChange {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChartChange {
+    /// What it was called.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) from: Option<ChartName>,
+    pub from: Option<ChartName>,
+    /// What it is called.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) to: Option<ChartName>,
+    pub to: Option<ChartName>,
 }
 
 /// Name and version of a chart.
-#[derive(Serialize)]
-pub(super) struct ChartName {
-    pub(super) name: String,
-    pub(super) version: String,
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChartName {
+    /// `name` of `Chart.yaml`.
+    pub name: String,
+    /// `version` of `Chart.yaml`.
+    pub version: String,
 }
 
 impl ChartChange {
@@ -127,7 +148,8 @@ const STAGES: &[&str] = &["clusteraddon.yaml"];
 const VALUES_TEMPLATE: &[&str] = &["cluster-addon-values.yaml"];
 
 /// Compares all parts.
-pub(super) fn compare(from: &Side, to: &Side) -> Parts {
+#[must_use]
+pub fn compare(from: &Side, to: &Side) -> Parts {
     let part =
         |roots: &[&str]| Part::of_some(&Contents::of(&from.files, roots), &Contents::of(&to.files, roots));
     let class = ChartChange::between(Some(&from.release.cluster_class), Some(&to.release.cluster_class));

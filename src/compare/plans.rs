@@ -6,46 +6,48 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::unified;
+use super::values::{self, ValueChange};
 use crate::api::labels;
-use crate::cli::clusters;
-use crate::cli::error::CliError;
-use crate::cli::objects::Sourced;
-use crate::cli::stack_settings::StackArguments;
-use crate::cli::terminal;
 use crate::foreign::capi::{ClassReference, field, text};
-use crate::inputs::content::{self, Catalog, CatalogEntry, Existing};
+use crate::inputs::content::{self, Catalog, CatalogEntry, ContentError, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
-use crate::names::{ReleaseName, Revision};
+use crate::names::{NameError, ReleaseName, Revision};
 use crate::plan::diff::{self, Inventory};
 use crate::plan::{self, Held, ObjectId, Plan, PlanError, PlannedObject, canonical};
 use crate::release::Release;
 
 /// What the upgrade does, in plans.
-#[derive(Serialize)]
-pub(super) struct Plans {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plans {
     /// The objects that all Clusters share: sources, charts, node images and the cluster class.
-    pub(super) objects: Vec<ObjectChange>,
-    pub(super) clusters: Vec<ClusterChange>,
+    pub objects: Vec<ObjectChange>,
+    /// The Clusters.
+    pub clusters: Vec<ClusterChange>,
 }
 
 impl Plans {
     /// Whether an object differs, or something is held back.
-    pub(super) fn differ(&self) -> bool {
+    #[must_use]
+    pub fn differ(&self) -> bool {
         let differs = |cluster: &ClusterChange| !cluster.objects.is_empty() || cluster.newly_held;
         !self.objects.is_empty() || self.clusters.iter().any(differs)
     }
 }
 
 /// What the upgrade does to one Cluster.
-#[derive(Serialize)]
-pub(super) struct ClusterChange {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) objects: Vec<ObjectChange>,
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClusterChange {
+    /// The Cluster's namespace.
+    pub namespace: String,
+    /// The Cluster's name.
+    pub name: String,
+    /// What becomes of its objects.
+    pub objects: Vec<ObjectChange>,
     /// The addons whose objects stay as they are, byte for byte.
-    pub(super) unchanged: Vec<String>,
-    pub(super) held: Vec<HeldAddon>,
+    pub unchanged: Vec<String>,
+    /// What is not delivered now.
+    pub held: Vec<HeldAddon>,
     /// Whether one of them would not be held by the first release.
     #[serde(skip)]
     newly_held: bool,
@@ -53,7 +55,8 @@ pub(super) struct ClusterChange {
 
 impl ClusterChange {
     /// What one plan does to a Cluster, with what it would change.
-    pub(super) fn new(cluster: &ClusterInputs, objects: Vec<ObjectChange>, plan: &Plan) -> Self {
+    #[must_use]
+    pub fn new(cluster: &ClusterInputs, objects: Vec<ObjectChange>, plan: &Plan) -> Self {
         let is_changed = |addon: &str| objects.iter().any(|object| object.addon.as_deref() == Some(addon));
         let unchanged = plan.objects().filter_map(|object| addon_of(&object.value));
         let unchanged = unchanged.filter(|addon| !is_changed(addon)).map(str::to_owned).collect();
@@ -68,24 +71,28 @@ impl ClusterChange {
     }
 
     /// A Cluster for which nothing is written now.
-    pub(super) fn held(cluster: &ClusterInputs, held: HeldAddon) -> Self {
+    #[must_use]
+    pub fn held(cluster: &ClusterInputs, held: HeldAddon) -> Self {
         Self { held: vec![held], ..Self::new(cluster, Vec::new(), &Plan::default()) }
     }
 
     /// Whether anything changes or is held.
-    pub(super) fn says_something(&self) -> bool {
+    #[must_use]
+    pub fn says_something(&self) -> bool {
         !self.objects.is_empty() || !self.held.is_empty()
     }
 }
 
 /// What the second release would not deliver now.
-#[derive(Serialize)]
-pub(super) struct HeldAddon {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HeldAddon {
     /// The addon; absent where all of the Cluster is held.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) addon: Option<String>,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
+    pub addon: Option<String>,
+    /// One word.
+    pub reason: &'static str,
+    /// A sentence.
+    pub message: String,
 }
 
 impl HeldAddon {
@@ -99,38 +106,50 @@ impl HeldAddon {
 }
 
 /// What becomes of one object.
-#[derive(Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ObjectChange {
-    pub(super) change: Verb,
-    pub(super) api_version: String,
-    pub(super) kind: String,
+pub struct ObjectChange {
+    /// What becomes of it.
+    pub change: Verb,
+    /// Group and version.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The namespace; empty for an object of the whole cluster.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) namespace: String,
-    pub(super) name: String,
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The addon that it delivers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) addon: Option<String>,
+    pub addon: Option<String>,
+    /// What Flux does in the workload cluster because of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) effect: Option<Effect>,
+    pub effect: Option<Effect>,
+    /// The values of Helm that differ; of an object that stays only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueChange>,
     /// The lines of its YAML that differ; of an object that stays and differs only.
     #[serde(skip)]
-    pub(super) lines: String,
+    pub lines: String,
 }
 
 /// What becomes of an object.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Verb {
+pub enum Verb {
+    /// It is new.
     Created,
+    /// It stays and differs.
     Changed,
     /// The second release does not have it.
     Removed,
 }
 
 /// What Flux does in the workload cluster because of it.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Effect {
+pub enum Effect {
     /// Helm installs the addon.
     Installs,
     /// Helm upgrades it to another chart.
@@ -147,44 +166,55 @@ pub(super) enum Effect {
     Prunes,
 }
 
-/// Plans each Cluster among the objects for one release and then for the other. The second finds the sources of the
-/// first: what is the same stays where it is.
-pub(super) fn compare(
+/// Why there are no plans to compare.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// The commit that stands for all is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The contents of a release have no source.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// A release or a Cluster has no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// Plans each Cluster for one release and then for the other. The second finds the sources of the first: what is the
+/// same stays where it is.
+pub fn compare(
+    stack: &Stack,
     from: &Release,
     to: &Release,
-    objects: &[Sourced],
-    stack: &StackArguments,
-) -> Result<Plans, CliError> {
-    let mut clusters = clusters::among(objects)?;
-    let stack = stack.stack(&to.name, objects.iter().map(|sourced| &sourced.object))?;
-    clusters.retain(|cluster| is_of_stack(&stack, &from.name, cluster));
-    let contents = |release, catalog: &[&Release], existing: &Existing| {
+    clusters: &[ClusterInputs],
+) -> Result<Plans, CompareError> {
+    let contents = |release, existing: &Existing| -> Result<Contents, CompareError> {
         // The commit of a release plays no part in a difference: all have Git's null commit.
         let commit: Revision = "0".repeat(40).parse()?;
-        let entry = |release: &&Release| (release.name.clone(), CatalogEntry::of(release, commit.clone()));
-        let catalog: Catalog = catalog.iter().map(entry).collect();
-        content::resolve(&stack, release, &catalog, existing).map_err(CliError::from)
+        let entry = |release: &Release| (release.name.clone(), CatalogEntry::of(release, commit.clone()));
+        let catalog: Catalog = [from, to].into_iter().map(entry).collect();
+        Ok(content::resolve(stack, release, &catalog, existing)?)
     };
-
-    let old = contents(from, &[from, to], &Existing::default())?;
-    let old = Planned::new(&ReleaseInputs { stack: &stack, release: from, contents: &old }, &clusters)?;
+    let old = contents(from, &Existing::default())?;
+    let old = Planned::new(&ReleaseInputs { stack, release: from, contents: &old }, clusters)?;
     let mut existing = Existing::default();
     old.objects().for_each(|object| existing.insert(&object.value));
-    let new = contents(to, &[from, to], &existing)?;
-    let new = Planned::new(&ReleaseInputs { stack: &stack, release: to, contents: &new }, &clusters)?;
+    let new = contents(to, &existing)?;
+    let new = Planned::new(&ReleaseInputs { stack, release: to, contents: &new }, clusters)?;
 
-    terminal::note(format!(
-        "each Cluster is planned as if spec.topology had class {} and version {}, and then {} and {}",
-        from.name.class_name(),
-        from.kubernetes,
-        to.name.class_name(),
-        to.kubernetes
-    ));
-    let pairs = old.clusters.iter().zip(&new.clusters).zip(&clusters);
+    let pairs = old.clusters.iter().zip(&new.clusters).zip(clusters);
     Ok(Plans {
         objects: object_changes(&old.release, &new.release),
         clusters: pairs.map(|((before, after), cluster)| cluster_change(cluster, before, after)).collect(),
     })
+}
+
+/// Whether the Cluster has a class of the release's stack, in the namespace of the `ClusterStack`.
+#[must_use]
+pub fn is_of_stack(stack: &Stack, release: &ReleaseName, cluster: &ClusterInputs) -> bool {
+    let class = cluster.cluster.class();
+    let is_here = class.as_ref().is_some_and(|class| class.namespace == stack.namespace.as_str());
+    is_here && class.as_ref().and_then(ClassReference::release).is_some_and(|found| found.same_line(release))
 }
 
 /// The plans of one release.
@@ -194,7 +224,7 @@ struct Planned {
 }
 
 impl Planned {
-    fn new(inputs: &ReleaseInputs, clusters: &[ClusterInputs]) -> Result<Self, CliError> {
+    fn new(inputs: &ReleaseInputs, clusters: &[ClusterInputs]) -> Result<Self, PlanError> {
         let (class, kubernetes) = (inputs.release.name.class_name(), &inputs.release.kubernetes);
         let plan = |cluster: &ClusterInputs| plan::cluster(inputs, &cluster.with_class(&class, kubernetes));
         let clusters: Result<Vec<Plan>, PlanError> = clusters.iter().map(plan).collect();
@@ -204,26 +234,6 @@ impl Planned {
     fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
         self.release.objects().chain(self.clusters.iter().flat_map(Plan::objects))
     }
-}
-
-/// Whether the Cluster has a class of the releases' stack; says so where it has not.
-fn is_of_stack(stack: &Stack, from: &ReleaseName, cluster: &ClusterInputs) -> bool {
-    let class = cluster.cluster.class();
-    let release = class.as_ref().and_then(ClassReference::release);
-    let is_here = class.as_ref().is_some_and(|class| class.namespace == stack.namespace.as_str());
-    if is_here && release.is_some_and(|release| release.same_line(from)) {
-        return true;
-    }
-    let has =
-        class.map_or("no class".to_owned(), |class| format!("class {}/{}", class.namespace, class.name));
-    terminal::warning(format!(
-        "Cluster {}/{} has {has}, which is none of stack {} in namespace {}: left out",
-        cluster.cluster.namespace(),
-        cluster.cluster.name(),
-        from.prefix(),
-        stack.namespace
-    ));
-    false
 }
 
 fn cluster_change(cluster: &ClusterInputs, before: &Plan, after: &Plan) -> ClusterChange {
@@ -258,7 +268,9 @@ fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
 }
 
 impl ObjectChange {
-    pub(super) fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
+    /// What becomes of the object that was `old` and is `new`.
+    #[must_use]
+    pub fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
         let addon = new.or(old).and_then(addon_of).map(str::to_owned);
         Self {
             change,
@@ -268,6 +280,7 @@ impl ObjectChange {
             name: id.name.clone(),
             effect: addon.is_some().then(|| effect(&id.kind, old, new)).flatten(),
             addon,
+            values: old.zip(new).map(|(old, new)| values::changes(old, new)).unwrap_or_default(),
             lines: old.zip(new).map(|(old, new)| lines(old, new)).unwrap_or_default(),
         }
     }

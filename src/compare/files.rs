@@ -45,37 +45,48 @@ impl<'a> Contents<'a> {
 }
 
 /// A file that is not the same on both sides.
-#[derive(Serialize)]
-pub(super) struct FileChange {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileChange {
     /// The path in the release: the second one's, unless it is gone there.
-    pub(super) path: String,
-    pub(super) change: Change,
+    pub path: String,
+    /// What became of it.
+    pub change: Change,
+    /// The chart that it is, where it is the archive of one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) chart: Option<VendoredChange>,
+    pub chart: Option<VendoredChange>,
     /// Whether the owner may execute it, where that changed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) executable: Option<bool>,
+    pub executable: Option<bool>,
     /// The lines that differ.
     #[serde(skip)]
-    pub(super) lines: Lines,
+    pub lines: Lines,
 }
 
 /// How the content of a file is shown.
-pub(super) enum Lines {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lines {
     /// A unified diff without its header; empty where the content is the same.
     Text(String),
     /// Bytes that are no text, or too many: how many there are on each side.
-    Bytes { from: usize, to: usize },
+    Bytes {
+        /// Of the first release.
+        from: usize,
+        /// Of the second release.
+        to: usize,
+    },
 }
 
 /// Another version of a vendored chart, or other bytes under the same one.
-#[derive(Serialize)]
-pub(super) struct VendoredChange {
-    pub(super) name: String,
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VendoredChange {
+    /// Its name.
+    pub name: String,
+    /// The version that it had.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) from: Option<String>,
+    pub from: Option<String>,
+    /// The version that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) to: Option<String>,
+    pub to: Option<String>,
 }
 
 /// A chart in an archive below `charts/`.
