@@ -17,6 +17,13 @@ const MOST_OBJECTS: usize = 12;
 /// The most characters of a line.
 const LONGEST_LINE: usize = 240;
 
+/// Trailer: the `ClusterStack`, as `<namespace>/<name>`.
+const CLUSTER_STACK: &str = "Stackflux-Cluster-Stack";
+/// Trailer: the digest of the plan.
+const PLAN_DIGEST: &str = "Stackflux-Plan-Digest";
+/// Trailer: the version of stackflux.
+const VERSION: &str = "Stackflux-Version";
+
 /// Where a commit comes from, as its trailers say.
 #[derive(Clone, Debug)]
 pub struct Origin<'a> {
@@ -55,8 +62,8 @@ pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
         let _ = writeln!(text, "{} removals wait: more would go at once than may\n", withheld.names.len());
     }
     let message = Message { subject, body: text, trailers: Vec::new() };
-    let message = message.trailer("ClusterStack", origin.stack);
-    message.trailer("Plan-Digest", &origin.plan.to_string()).trailer("Stackflux-Version", origin.version)
+    let message = message.trailer(CLUSTER_STACK, origin.stack);
+    message.trailer(PLAN_DIGEST, &origin.plan.to_string()).trailer(VERSION, origin.version)
 }
 
 type Changed<'a> = (&'a Part, Vec<&'a ObjectChange>);
