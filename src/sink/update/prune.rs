@@ -52,16 +52,16 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
         Limit::Left(left) => left,
         Limit::Tenth => (total(run) / 10).max(1),
     };
-    let mut names = Vec::new();
+    let mut waiting = Vec::new();
     for group in due {
         if group.count <= left {
             left -= group.count;
             removal.goes.extend(group.files);
         } else {
-            names.push(group.name);
+            waiting.push(group.name);
         }
     }
-    removal.withheld = (!names.is_empty()).then_some(Withheld { names, digest });
+    removal.withheld = (!waiting.is_empty()).then_some(Withheld { names: waiting, digest });
     let unused = unused(run, &removal.goes);
     removal.goes.extend(unused);
     removal
