@@ -18,15 +18,19 @@ mod error;
 mod events;
 mod generate;
 mod git_access;
+mod history;
 mod inspect;
 mod lint;
 mod live;
 mod objects;
 mod operator;
 mod output;
+mod promote;
 mod reconcile;
 mod releases;
+mod rollback;
 mod stack_settings;
+mod stages;
 mod status;
 mod suspend;
 mod template;
@@ -56,6 +60,9 @@ enum Command {
     Lint(lint::Arguments),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
+    Promote(Box<promote::Arguments>),
+    Rollback(Box<rollback::Arguments>),
+    History(Box<history::Arguments>),
     Tree(tree::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
@@ -91,6 +98,9 @@ pub fn main() -> ExitCode {
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
+        Command::Promote(arguments) => promote::run(&arguments),
+        Command::Rollback(arguments) => rollback::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
