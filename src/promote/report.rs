@@ -230,6 +230,10 @@ fn listed(texts: impl Iterator<Item = String>) -> Line {
 }
 
 fn of_chart(chart: &VersionChange) -> String {
+    if let Some(was) = &chart.was {
+        let (from, to) = (chart.from.as_deref().unwrap_or_default(), chart.to.as_deref().unwrap_or_default());
+        return format!("{was} {from} → {} {to}", chart.name);
+    }
     match (&chart.from, &chart.to) {
         (Some(from), Some(to)) => format!("{} {from} → {to}", chart.name),
         (None, Some(to)) => format!("{} {to} added", chart.name),

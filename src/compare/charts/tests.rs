@@ -114,8 +114,22 @@ fn a_chart_that_is_not_there_is_told_of() {
     let charts: Vec<_> =
         compared.charts.iter().map(|chart| (chart.name.as_str(), chart.to.as_deref())).collect();
     assert_eq!(charts, [("cilium", Some("1.17.1"))], "the wrapper itself keeps its version");
+    assert!(chart("1").compare(&Contents::default()).charts.iter().all(|chart| chart.to.is_none()));
     assert!(
         chart("1").compare(&chart("1")).unseen.is_empty(),
         "what is the same on both sides matters to nobody"
     );
+}
+
+#[test]
+fn a_wrapper_that_is_called_otherwise_is_the_same_wrapper() {
+    let side =
+        |name: &str| Contents { chart: Some((name.to_owned(), "v1".to_owned())), ..Contents::default() };
+    let compared = side("scs-1-32").compare(&side("CNI"));
+    let change = compared.charts.first().unwrap();
+    assert_eq!(
+        (change.name.as_str(), change.was.as_deref(), compared.charts.len()),
+        ("CNI", Some("scs-1-32"), 1)
+    );
+    assert!(side("CNI").compare(&side("CNI")).charts.is_empty());
 }

@@ -83,17 +83,17 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
         objects.filter_map(|object| object.addon.as_deref()).collect::<Vec<_>>()
     };
     let sentences = [
-        ("Helm installs ", of(Effect::Installs)),
-        ("Helm upgrades to another chart with other values ", of(Effect::UpgradesChartAndValues)),
-        ("Helm upgrades to another chart ", of(Effect::UpgradesChart)),
-        ("Helm upgrades with other values ", of(Effect::UpgradesValues)),
-        ("Helm uninstalls ", of(Effect::Uninstalls)),
-        ("Flux applies the manifests of ", of(Effect::Applies)),
-        ("Flux deletes what came from the manifests of ", of(Effect::Prunes)),
-        ("Not touched: ", cluster.unchanged.iter().map(String::as_str).collect()),
+        ("Helm installs ", of(Effect::Installs), ""),
+        ("Helm upgrades ", of(Effect::UpgradesChartAndValues), " to another chart with other values"),
+        ("Helm upgrades ", of(Effect::UpgradesChart), " to another chart"),
+        ("Helm upgrades ", of(Effect::UpgradesValues), " with other values"),
+        ("Helm uninstalls ", of(Effect::Uninstalls), ""),
+        ("Flux applies the manifests of ", of(Effect::Applies), ""),
+        ("Flux deletes what came from the manifests of ", of(Effect::Prunes), ""),
+        ("Not touched: ", cluster.unchanged.iter().map(String::as_str).collect(), ""),
     ];
-    let told = sentences.into_iter().filter(|(_, addons)| !addons.is_empty());
-    let told = told.map(|(sentence, addons)| Line::new(sentence).codes(addons, MOST_NAMES));
+    let told = sentences.into_iter().filter(|(_, addons, _)| !addons.is_empty());
+    let told = told.map(|(begin, addons, end)| Line::new(begin).codes(addons, MOST_NAMES).words(end));
     let restarts =
         [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];
     let restarts =

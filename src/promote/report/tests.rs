@@ -43,6 +43,7 @@ fn promotion() -> Promotion {
             name: "cilium".into(),
             from: Some("1.16.5".into()),
             to: Some("1.17.1".into()),
+            was: None,
         }],
         kinds: vec![
             KindChange { name: "a.cilium.io".into(), change: Change::Added, deleted: false },
@@ -102,7 +103,7 @@ fn a_report_says_what_a_person_has_to_know() {
         "a.cilium.io added, b.cilium.io removed",
         "Helm deletes these CRDs, and with them all objects of their kinds: b.cilium.io\n",
         "2 Clusters: tenant/one, tenant/two\n",
-        "Helm upgrades to another chart with other values cni\n",
+        "Helm upgrades cni to another chart with other values\n",
         "cilium.tag: 1 → 2\n",
         "Cluster tenant/three\n",
         "changed HelmRelease tenant/three.cni\n",
