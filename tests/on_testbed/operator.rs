@@ -25,5 +25,6 @@ mod releases;
 mod removal;
 mod replaced;
 mod scenario;
+mod secrets;
 mod state;
 mod upstream;
