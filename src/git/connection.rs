@@ -40,6 +40,9 @@ impl<'a> Connection<'a> {
         if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
             return Err(GitError::PlainHttp { url: access.url.to_string() });
         }
+        if access.url.directory().is_some_and(|directory| !directory.exists()) {
+            return Err(GitError::NotFound { url: access.url.to_string() });
+        }
         Ok(Self {
             access,
             limits,

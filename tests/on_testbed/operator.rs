@@ -26,3 +26,4 @@ mod removal;
 mod replaced;
 mod scenario;
 mod state;
+mod upstream;
