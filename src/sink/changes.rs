@@ -227,6 +227,6 @@ impl Why {
 pub struct Withheld {
     /// What should go.
     pub names: Vec<String>,
-    /// The name of all removals that the budget counts, by which somebody can allow them.
+    /// The name of this set of removals, by which somebody can allow them.
     pub digest: String,
 }

@@ -88,7 +88,7 @@ pub(super) fn write(present: &Present) -> Result<String, CliError> {
 fn ours(object: &impl Serialize, kind: &str) -> Result<Value, CliError> {
     let mut value = serde_json::to_value(object)?;
     if let Some(object) = value.as_object_mut() {
-        object.remove("status");
+        object.shift_remove("status");
         object.insert("apiVersion".to_owned(), json!(version()));
         object.insert("kind".to_owned(), json!(kind));
     }
@@ -104,7 +104,7 @@ fn source(object: Value) -> Value {
     let artifact = field(&object, &["status", "artifact"]).cloned();
     let mut source = stripped(object);
     if let Some(source) = source.as_object_mut() {
-        source.remove("status");
+        source.shift_remove("status");
         source.extend(artifact.map(|artifact| ("status".to_owned(), json!({"artifact": artifact}))));
     }
     source
@@ -112,9 +112,9 @@ fn source(object: Value) -> Value {
 
 fn stripped(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
+        metadata.shift_remove("managedFields");
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.remove(LAST_APPLIED);
+            annotations.shift_remove(LAST_APPLIED);
         }
     }
     object

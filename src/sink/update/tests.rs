@@ -421,6 +421,9 @@ fn removals_stay_within_the_budget_unless_they_are_allowed_by_name() {
     let changes = deliver(&mut files, &within(Some(withheld.digest.clone())));
     assert_eq!((changes.count(Verb::Removed), changes.withheld), (9, None));
     assert_ne!(allowed.digest, withheld.digest, "what is left is another set");
+    let changes = deliver(&mut first, &within(Some(withheld.digest)));
+    assert_eq!((changes.count(Verb::Removed), changes.withheld), (6, None), "what was told to wait");
+    assert_eq!(first, files);
 }
 
 #[test]
