@@ -14,6 +14,8 @@ pub mod dependencies;
 pub mod directory;
 mod error;
 mod existing;
+pub mod git;
+pub mod message;
 mod prepared;
 pub mod range;
 
@@ -29,3 +31,16 @@ pub enum Published<T> {
     /// It was written.
     Written(T),
 }
+
+impl<T> Published<T> {
+    /// The same, with something else of what was written.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Published<U> {
+        match self {
+            Self::Unchanged => Published::Unchanged,
+            Self::Written(written) => Published::Written(of(written)),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -33,6 +33,8 @@ impl Default for CloneLimits {
 /// What to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
+    /// The branch that the repository itself names as its first.
+    Head,
     /// A branch by its name.
     Branch(String),
     /// A tag by its name.
@@ -91,7 +93,8 @@ impl Clone {
     ) -> Result<Self, GitError> {
         // The user's and the machine's settings could rewrite URLs, and nothing of them is wanted.
         repository.set_config(&Config::new()?)?;
-        Ok(Self { repository, access, limits: CloneLimits::default(), _temporary: temporary, _lock: lock })
+        let limits = CloneLimits::default();
+        Ok(Self { repository, access, limits, _temporary: temporary, _lock: lock })
     }
 
     /// The same with other limits.
@@ -109,6 +112,7 @@ impl Clone {
     /// Fetches what a branch, tag or commit leads to. `None` where there is no such branch or tag.
     pub fn fetch(&self, reference: &Reference) -> Result<Option<CommitId>, GitError> {
         match reference {
+            Reference::Head => self.fetch_named("HEAD", "", "refs/stackflux/HEAD"),
             Reference::Branch(name) => self.fetch_named("refs/heads/", name, "refs/remotes/origin/"),
             Reference::Tag(name) => self.fetch_named("refs/tags/", name, "refs/tags/"),
             Reference::Commit(commit) => self.fetch_commit(*commit),

@@ -181,7 +181,7 @@ impl GitError {
             }
             Self::Unauthorised { .. } => "look whether the token or key has expired, and whose it is",
             Self::Forbidden { .. } => "pushing needs write access to the contents of the repository",
-            Self::PlainHttp { .. } => "--plain-http sends them all the same",
+            Self::PlainHttp { .. } => "--git-plain-http sends them all the same",
             Self::Certificate { .. } => {
                 "--git-ca-file names the certificates that the server's is signed with"
             }

@@ -2,7 +2,7 @@
 
 use reqwest::Url;
 
-use crate::release::{Chart, Dependency, Files, Finding, Findings, Reason, Release};
+use crate::release::{Addon, Chart, Dependency, Files, Finding, Findings, Reason, Release};
 
 /// A dependency that lies in a repository of charts and not in the release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl Missing {
 /// from directories of the same repository (`internal/helm/chart/dependency_manager.go`). It knows no repositories by
 /// alias: those are in somebody's Helm settings.
 pub fn missing(release: &Release, files: &Files) -> Result<Vec<Missing>, Findings> {
-    let charts = std::iter::once(&release.cluster_class)
-        .chain(release.addons.iter().filter_map(|addon| addon.chart()));
+    let charts =
+        std::iter::once(&release.cluster_class).chain(release.addons.iter().filter_map(Addon::chart));
     let (mut missing, mut findings) = (Vec::new(), Findings::default());
     for chart in charts {
         for dependency in chart.dependencies.iter().filter(|dependency| dependency.vendored.is_none()) {

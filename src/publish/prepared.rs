@@ -2,8 +2,9 @@
 
 use super::PublishError;
 use super::dependencies::{self, Missing};
+use super::range;
 use crate::names::ReleaseName;
-use crate::release::{Digest, File, Files, Findings, Limits, Release};
+use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release};
 use crate::source::origin::{Fetched, Provenance};
 
 /// A release that may be published.
@@ -62,6 +63,17 @@ impl Prepared {
             })?;
         }
         let (release, files, warnings) = load(&name, files, limits)?;
+        for chart in &vendored {
+            if !has(&release, chart) {
+                let (url, version) = (chart.url.clone(), chart.version.clone());
+                return Err(PublishError::ChartMismatch {
+                    name,
+                    url,
+                    chart: chart.missing.name.clone(),
+                    version,
+                });
+            }
+        }
         Ok(Self { release, files, warnings, vendored, ..self })
     }
 
@@ -70,6 +82,18 @@ impl Prepared {
     pub fn name(&self) -> &ReleaseName {
         &self.release.name
     }
+}
+
+/// Whether the chart that needed it has it now, by its own name and version.
+fn has(release: &Release, vendored: &Vendored) -> bool {
+    let addons = release.addons.iter().filter_map(Addon::chart);
+    let charts = std::iter::once(&release.cluster_class).chain(addons);
+    let mut dependencies =
+        charts.filter(|chart| chart.path == vendored.missing.chart).flat_map(|chart| &chart.dependencies);
+    let version = range::version(&vendored.version);
+    dependencies.any(|found| {
+        found.name == vendored.missing.name && found.vendored.as_deref().and_then(range::version) == version
+    })
 }
 
 fn load(

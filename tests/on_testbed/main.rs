@@ -33,6 +33,8 @@ mod push;
 #[cfg(test)]
 mod registry;
 #[cfg(test)]
+mod repositories;
+#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
 

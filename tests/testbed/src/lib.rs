@@ -43,7 +43,7 @@ pub use building::build;
 pub use cluster::{Cluster, HelmRevision, Object};
 pub use cluster_api::{ClusterApi, Infrastructure, NewCluster};
 pub use error::{Error, Result};
-pub use git::GitServer;
+pub use git::{GitServer, GuardedGitServer};
 pub use lying_proxy::{Lie, LyingProxy};
 pub use operator::Operator;
 pub use options::Options;

@@ -1,0 +1,185 @@
+//! The flags with which a command reaches a Git server, and says who commits.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use super::error::CliError;
+use crate::git::{Access, Credentials, GitError, GitUrl, Identity, KnownHosts, Signer, SshKey};
+
+/// Where the password may be, besides a file: a process list shows arguments.
+const PASSWORD: &str = "STACKFLUX_GIT_PASSWORD";
+
+/// How a Git server is reached.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Git server")]
+pub(super) struct GitAccess {
+    /// The user for HTTPS; without it the one in the URL, else git, which forges take with a token
+    #[arg(long, value_name = "NAME")]
+    git_username: Option<String>,
+    /// A file with the password or token for HTTPS; without it the environment's STACKFLUX_GIT_PASSWORD
+    #[arg(long, value_name = "FILE")]
+    git_password_file: Option<PathBuf>,
+    /// A file with the private key for SSH; without it the keys of the SSH agent
+    #[arg(long, value_name = "FILE")]
+    ssh_key_file: Option<PathBuf>,
+    /// A file with the password of the private key, where it has one
+    #[arg(long, value_name = "FILE", requires = "ssh_key_file")]
+    ssh_key_password_file: Option<PathBuf>,
+    /// A file with the host keys that are trusted; without it ~/.ssh/known_hosts
+    #[arg(long, value_name = "FILE")]
+    known_hosts_file: Option<PathBuf>,
+    /// A file with the only certificates that are trusted, as PEM; without it those of the system
+    #[arg(long, value_name = "FILE")]
+    git_ca_file: Option<PathBuf>,
+    /// Send the password over plain HTTP, for everybody on the way to read
+    #[arg(long)]
+    git_plain_http: bool,
+}
+
+/// Who makes a commit.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Commit")]
+pub(super) struct Authorship {
+    /// The author, as Name <mail@example.org>; without it the one of Git's settings
+    #[arg(long, value_name = "NAME <MAIL>")]
+    author: Option<String>,
+    /// Sign the commit: a file with an SSH key, or what names a key in the GnuPG keyring
+    #[arg(long, value_name = "FILE|KEY")]
+    signing_key: Option<String>,
+    /// How the commit is signed; without it ssh where the key is a file, else gpg
+    #[arg(long, value_name = "FORMAT", requires = "signing_key")]
+    signing_format: Option<SigningFormat>,
+}
+
+/// How a commit is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SigningFormat {
+    /// By ssh-keygen
+    Ssh,
+    /// By GnuPG
+    Gpg,
+}
+
+impl GitAccess {
+    /// The repository with what it takes to reach it.
+    pub(super) fn to(&self, url: GitUrl) -> Result<Access, CliError> {
+        let user = self.git_username.as_deref().or(url.user()).unwrap_or("git").to_owned();
+        let ca = self.git_ca_file.as_deref();
+        let ca = ca.map(|path| fs::read(path).map_err(|error| CliError::io(path, error))).transpose()?;
+        let credentials = Credentials {
+            https: self.password()?.map(|password| (user, password)),
+            ssh: self.key()?,
+            known_hosts: self.known_hosts()?,
+            ca,
+            plain_http: self.git_plain_http,
+        };
+        Ok(Access { url, credentials })
+    }
+
+    /// Another repository, where the flags are for `own`: its password goes nowhere else.
+    pub(super) fn to_other(&self, url: GitUrl, own: Option<&GitUrl>) -> Result<Access, CliError> {
+        let mut access = self.to(url)?;
+        if own.is_some_and(|own| !own.is_same_server(&access.url)) {
+            access.credentials.https = None;
+        }
+        Ok(access)
+    }
+
+    fn password(&self) -> Result<Option<SecretString>, CliError> {
+        match &self.git_password_file {
+            Some(path) => secret(path).map(Some),
+            None => Ok(env::var(PASSWORD).ok().filter(|text| !text.is_empty()).map(SecretString::from)),
+        }
+    }
+
+    fn key(&self) -> Result<Option<SshKey>, CliError> {
+        let passphrase = self.ssh_key_password_file.as_deref().map(secret).transpose()?;
+        match &self.ssh_key_file {
+            Some(path) => {
+                let key = SecretString::from(text(path)?);
+                Ok(Some(SshKey::Key { key, passphrase }))
+            }
+            None => Ok(env::var_os("SSH_AUTH_SOCK").map(|_| SshKey::Agent)),
+        }
+    }
+
+    fn known_hosts(&self) -> Result<Option<KnownHosts>, CliError> {
+        let path = match (&self.known_hosts_file, env::home_dir()) {
+            (Some(path), _) => path.clone(),
+            (None, Some(home)) if home.join(".ssh/known_hosts").is_file() => home.join(".ssh/known_hosts"),
+            (None, _) => return Ok(None),
+        };
+        Ok(Some(KnownHosts::new(text(&path)?, path.display().to_string())))
+    }
+}
+
+impl Authorship {
+    /// Who makes a commit now.
+    pub(super) fn identity(&self) -> Result<Identity, CliError> {
+        let text = match &self.author {
+            Some(author) => author.clone(),
+            None => configured_author().ok_or_else(|| {
+                CliError::usage("nobody is named as the author of the commit")
+                    .hint("give --author \"Name <mail@example.org>\", or set user.name and user.email of Git")
+            })?,
+        };
+        Ok(Identity::parse(&text, Timestamp::now())?)
+    }
+
+    /// What signs a commit, where it is to be signed.
+    pub(super) fn signer(&self) -> Option<Signer> {
+        let key = self.signing_key.as_ref()?;
+        let path = PathBuf::from(key);
+        let format = self.signing_format.unwrap_or(if path.is_file() {
+            SigningFormat::Ssh
+        } else {
+            SigningFormat::Gpg
+        });
+        Some(match format {
+            SigningFormat::Ssh => Signer::SshFile(path),
+            SigningFormat::Gpg => Signer::GpgKeyId(key.clone()),
+        })
+    }
+}
+
+/// The author of Git's own settings: the environment's, else the user's.
+fn configured_author() -> Option<String> {
+    let config = git2::Config::open_default().ok();
+    let setting = |variable: &str, key: &str| {
+        let set = env::var(variable).ok();
+        set.or_else(|| config.as_ref()?.get_string(key).ok()).filter(|text| !text.trim().is_empty())
+    };
+    let name = setting("GIT_AUTHOR_NAME", "user.name")?;
+    let mail = setting("GIT_AUTHOR_EMAIL", "user.email")?;
+    Some(format!("{name} <{mail}>"))
+}
+
+/// The error with what to do about it.
+pub(super) fn explain(error: &GitError) -> CliError {
+    let failed = CliError::usage(error.to_string());
+    match error.hint() {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}
+
+fn text(path: &Path) -> Result<String, CliError> {
+    fs::read_to_string(path).map_err(|error| CliError::io(path, error))
+}
+
+/// The first line of a file, which editors end.
+fn secret(path: &Path) -> Result<SecretString, CliError> {
+    let text = text(path)?;
+    match text.lines().next().filter(|line| !line.is_empty()) {
+        Some(line) => Ok(SecretString::from(line)),
+        None => Err(CliError::io(path, "the file is empty, and should have a password or token")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

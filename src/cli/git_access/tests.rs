@@ -1,0 +1,91 @@
+use clap::Parser;
+use secrecy::ExposeSecret as _;
+use tempfile::TempDir;
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct Command {
+    #[command(flatten)]
+    access: GitAccess,
+    #[command(flatten)]
+    authorship: Authorship,
+}
+
+fn parse(arguments: &[&str]) -> Command {
+    Command::try_parse_from(["command"].iter().chain(arguments)).unwrap()
+}
+
+fn url(text: &str) -> GitUrl {
+    text.parse().unwrap()
+}
+
+fn file(directory: &TempDir, name: &str, content: &str) -> String {
+    let path = directory.path().join(name);
+    fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_password_is_the_first_line_of_its_file_and_its_user_is_the_nearest() {
+    let directory = TempDir::new().unwrap();
+    let password = file(&directory, "password", "s3cret\n");
+    let arguments = ["--git-password-file", &password];
+    let user_of = |arguments: &[&str], address: &str| {
+        let access = parse(arguments).access.to(url(address)).unwrap();
+        let (user, password) = access.credentials.https.unwrap();
+        assert_eq!(password.expose_secret(), "s3cret");
+        user
+    };
+    assert_eq!(user_of(&arguments, "https://host/r.git"), "git");
+    assert_eq!(user_of(&arguments, "https://ann@host/r.git"), "ann");
+    let named = [arguments.as_slice(), &["--git-username", "bob"]].concat();
+    assert_eq!(user_of(&named, "https://ann@host/r.git"), "bob");
+}
+
+#[test]
+fn a_file_that_is_missing_or_empty_is_told() {
+    let directory = TempDir::new().unwrap();
+    let empty = file(&directory, "empty", "\n");
+    for (flag, path) in [
+        ("--git-password-file", empty.as_str()),
+        ("--ssh-key-file", "/nowhere"),
+        ("--known-hosts-file", "/nowhere"),
+    ] {
+        let error = parse(&[flag, path]).access.to(url("https://host/r.git")).unwrap_err();
+        assert!(error.message.contains(path), "{flag}: {}", error.message);
+    }
+}
+
+#[test]
+fn a_key_in_a_file_is_one_of_ssh_unless_it_is_said_to_be_gpg() {
+    let directory = TempDir::new().unwrap();
+    let key = file(&directory, "key", "");
+    let signer = |arguments: &[&str]| parse(arguments).authorship.signer();
+    assert!(signer(&[]).is_none());
+    assert!(matches!(signer(&["--signing-key", &key]), Some(Signer::SshFile(_))));
+    assert!(matches!(signer(&["--signing-key", "ann@example.org"]), Some(Signer::GpgKeyId(_))));
+    let gpg = ["--signing-key", key.as_str(), "--signing-format", "gpg"];
+    assert!(matches!(signer(&gpg), Some(Signer::GpgKeyId(_))));
+}
+
+#[test]
+fn an_author_needs_a_name_and_a_mail_address() {
+    let identity = parse(&["--author", "Ann Example <ann@example.org>"]).authorship.identity().unwrap();
+    assert_eq!((identity.name.as_str(), identity.mail.as_str()), ("Ann Example", "ann@example.org"));
+    let error = parse(&["--author", "ann@example.org"]).authorship.identity().unwrap_err();
+    assert!(error.message.contains("expected Name <"), "{}", error.message);
+}
+
+#[test]
+fn the_password_for_one_server_is_not_shown_to_another() {
+    let directory = TempDir::new().unwrap();
+    let password = file(&directory, "password", "s3cret\n");
+    let access = parse(&["--git-password-file", &password]).access;
+    let own = url("https://host/stacks.git");
+    let shown = |to: &str, own| access.to_other(url(to), own).unwrap().credentials.https.is_some();
+    assert!(shown("https://host/releases.git", Some(&own)));
+    assert!(!shown("https://other/releases.git", Some(&own)));
+    assert!(!shown("http://host/releases.git", Some(&own)));
+    assert!(shown("https://other/releases.git", None), "it is for nothing else");
+}
