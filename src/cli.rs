@@ -58,7 +58,7 @@ enum Command {
     Generate(generate::Arguments),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
-    Releases(list_releases::Arguments),
+    Releases(Box<list_releases::Arguments>),
     Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),

@@ -5,6 +5,7 @@ mod target;
 
 use super::error::CliError;
 use super::git_access::{Authorship, GitAccess};
+use super::origin_access::OriginAccess;
 use super::output::{Format, print};
 use super::{CommandResult, Outcome, live, origins, terminal};
 use crate::names::ReleaseName;
@@ -65,6 +66,8 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "FORMAT")]
     output: Option<Format>,
     #[command(flatten)]
+    access: OriginAccess,
+    #[command(flatten)]
     git: GitAccess,
     #[command(flatten)]
     authorship: Authorship,
@@ -75,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let source: Address = arguments.source.parse()?;
     let target = Target::open(arguments)?;
     let (report, failed) = live::block_on(async {
-        let origin = origins::open(&source)?;
+        let origin = origins::open(&source, &arguments.access).await?;
         let names = wanted(arguments, &source, origin.as_ref(), &target).await?;
         let mut report = Report::default();
         let mut failed = false;
