@@ -65,7 +65,7 @@ enum Command {
     Inputs(inputs::Command),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
-    Releases(list_releases::Arguments),
+    Releases(Box<list_releases::Arguments>),
     Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
