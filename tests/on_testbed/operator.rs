@@ -19,5 +19,5 @@ mod quiet;
 mod releases;
 mod removal;
 mod replaced;
-mod scenario;
+pub(crate) mod scenario;
 mod state;
