@@ -19,13 +19,18 @@ mod events;
 mod generate;
 mod git_access;
 mod history;
+mod inputs;
 mod inspect;
 mod lint;
+mod list_releases;
 mod live;
 mod objects;
 mod operator;
+mod origin_access;
+mod origins;
 mod output;
 mod promote;
+mod publish;
 mod reconcile;
 mod releases;
 mod rollback;
@@ -55,9 +60,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Generate(generate::Arguments),
+    Generate(Box<generate::Arguments>),
+    #[command(subcommand)]
+    Inputs(inputs::Command),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
+    Releases(list_releases::Arguments),
+    Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
     Promote(Box<promote::Arguments>),
@@ -94,8 +103,11 @@ type CommandResult = Result<Outcome, CliError>;
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Inputs(command) => inputs::run(&command),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Releases(arguments) => list_releases::run(&arguments),
+        Command::Publish(arguments) => publish::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
         Command::Promote(arguments) => promote::run(&arguments),

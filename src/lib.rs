@@ -11,13 +11,13 @@
 //!                                          plan: ordered Flux objects, the same inputs give the same bytes
 //!                                            │
 //!                                            ▼
-//!                                          sink: the cluster, or files
+//!                                          sink: the cluster, files, or a commit
 //!                                            │ applied by Flux, which reports in the objects' status
 //!                                            ▼
 //!                                          rollup: verdict per object, conditions
 //! ```
 //!
-//! The modules stand in the order in which data flows. All but the last four are pure: no clock, no client, no file
+//! The modules stand in the order in which data flows. All but the last five are pure: no clock, no client, no file
 //! access. They are what compiles without the feature `shell`.
 //!
 //! # Where to begin
@@ -31,6 +31,10 @@
 //! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class until nobody uses it.
 //! Both get contents from `operator::library`, which fetches with `source::artifact` and parses with [`release`].
 //!
+//! With delivery through Git the same reconciles *want* objects instead of writing them, and `operator::git_delivery`
+//! commits what is wanted; `operator::publisher` brings releases into the stack repository, as `cli::publish` does by hand,
+//! from any `source::origin`. Both go through [`sink`]'s layout and `git`.
+//!
 //! The command line is shorter: `cli::generate` goes the same way over files, without an operator.
 
 pub mod error;
@@ -41,6 +45,7 @@ pub mod foreign;
 
 pub mod release;
 pub mod template;
+pub mod verify;
 
 pub mod inputs;
 
@@ -55,13 +60,19 @@ pub mod rollup;
 
 pub mod promote;
 
+pub mod sink;
+
 #[cfg(feature = "shell")]
 pub mod cli;
 #[cfg(feature = "shell")]
+pub mod forge;
+#[cfg(feature = "shell")]
 pub mod git;
+#[cfg(feature = "shell")]
+pub mod http;
 #[cfg(feature = "shell")]
 pub mod operator;
 #[cfg(feature = "shell")]
-pub mod sink;
+pub mod publish;
 #[cfg(feature = "shell")]
 pub mod source;

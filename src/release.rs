@@ -10,6 +10,7 @@ pub mod digest;
 pub mod files;
 pub mod finding;
 pub mod ignore;
+pub mod summary;
 pub mod values;
 
 mod addons;
@@ -27,6 +28,7 @@ use crate::names::{AddonName, KubernetesVersion, ReleaseName};
 use crate::template::Template;
 
 pub use chart::{Chart, Dependency};
+pub use content::is_needed_by_a_chart;
 pub use digest::Digest;
 pub use files::{File, Files, Limits, PathError};
 pub use finding::{Finding, Findings, Reason, Severity};

@@ -2,10 +2,17 @@
 // This is one of the places that may touch the file system.
 #![allow(clippy::disallowed_methods)]
 
+pub mod address;
 pub mod artifact;
 pub mod directory;
 pub mod git;
+pub mod github;
+pub mod local;
+pub mod oci;
+pub mod origin;
+pub mod remote;
 pub mod repository;
+pub mod signatures;
 
 use std::fs;
 use std::io::{self, Read as _};

@@ -1,7 +1,7 @@
 //! What happens on a connection: who is trusted, what is shown to whom, and when it ends.
 
 mod failure;
-mod waiting;
+mod process_wide;
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -13,7 +13,8 @@ use secrecy::ExposeSecret as _;
 use super::certificate::Trusted;
 use super::{Access, CloneLimits, GitError, SshKey, Transport, hosts};
 
-pub use waiting::{Waiting, limit_waiting};
+use process_wide::AskedFor;
+pub use process_wide::{Waiting, limit_waiting};
 
 /// The most that is kept of what a server says.
 const MOST_SAID: usize = 2_000;
@@ -28,14 +29,19 @@ pub(super) struct Connection<'a> {
     /// Why a callback of ours has ended the connection: libgit2 tells only that it did.
     failure: RefCell<Option<GitError>>,
     said: RefCell<String>,
+    /// Until the server has shown its host key.
+    asked_for: RefCell<Option<AskedFor>>,
 }
 
 impl<'a> Connection<'a> {
     pub(super) fn new(access: &'a Access, limits: &'a CloneLimits) -> Result<Self, GitError> {
-        waiting::limit_waiting(None);
+        limit_waiting(None);
         let plain = access.url.transport() == Transport::Http && !access.url.is_loopback();
         if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
             return Err(GitError::PlainHttp { url: access.url.to_string() });
+        }
+        if access.url.directory().is_some_and(|directory| !directory.exists()) {
+            return Err(GitError::NotFound { url: access.url.to_string() });
         }
         Ok(Self {
             access,
@@ -44,6 +50,7 @@ impl<'a> Connection<'a> {
             asked: Cell::new(0),
             failure: RefCell::default(),
             said: RefCell::default(),
+            asked_for: RefCell::new(asked_for(access)?),
         })
     }
 
@@ -83,7 +90,7 @@ impl<'a> Connection<'a> {
     fn credentials(&self, url: &str, user: Option<&str>, allowed: CredentialType) -> Result<Cred, GitError> {
         let own = &self.access.url;
         // A server on another port is another server.
-        if own.transport() != Transport::Ssh && !own.is_same_origin(url) {
+        if own.transport() != Transport::Ssh && !url.parse().is_ok_and(|url| own.is_same_server(&url)) {
             return Err(GitError::Redirect { url: self.url(), to: self.presentable(url) });
         }
         let user = user.or(own.user()).unwrap_or_default();
@@ -120,6 +127,7 @@ impl<'a> Connection<'a> {
         let (url, credentials) = (&self.access.url, &self.access.credentials);
         let port = url.port_or_default();
         if let Some(key) = certificate.as_hostkey() {
+            self.asked_for.take();
             let key = key.hostkey().unwrap_or_default();
             match &credentials.known_hosts {
                 Some(known) => known.check(host, port, key)?,
@@ -133,7 +141,7 @@ impl<'a> Connection<'a> {
         let unusable =
             |why| GitError::Credentials { what: "the file of trusted certificates".to_owned(), why };
         let trusted = Trusted::new(ca).map_err(unusable)?;
-        let checked = trusted.check(shown.data(), host, port, waiting::limit_waiting(None).connect);
+        let checked = trusted.check(shown.data(), host, port, limit_waiting(None).connect);
         checked.map_err(|why| GitError::Certificate { url: self.url(), why })?;
         Ok(CertificateCheckStatus::CertificateOk)
     }
@@ -161,4 +169,16 @@ impl<'a> Connection<'a> {
         let parts = text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join("; ").chars().take(MOST_SAID).collect()
     }
+}
+
+/// libssh2 asks for an Ed25519 key first. Where only another kind is known of a host that has several, it would get the
+/// unknown one.
+fn asked_for(access: &Access) -> Result<Option<AskedFor>, GitError> {
+    let url = &access.url;
+    let known = access.credentials.known_hosts.as_ref().filter(|_| url.transport() == Transport::Ssh);
+    let lines = known.map(|known| known.plain(url.host(), url.port_or_default())).unwrap_or_default();
+    if lines.is_empty() || lines.contains(" ssh-ed25519 ") {
+        return Ok(None);
+    }
+    AskedFor::new(&lines).map(Some).map_err(GitError::io(std::env::temp_dir()))
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use kube::Client;
 use kube::config::{Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
+use crate::http::install_tls_provider;
+
 /// How long to wait for a connection. An API server that is there answers in milliseconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the API server may say nothing on a connection. Longer than a watch without any news lasts (290 s), so it
@@ -58,8 +60,7 @@ pub enum ConnectError {
 ///
 /// It does not try again by itself, as kube's own default does for minutes: who asks knows how long the answer is of use.
 pub async fn connect(access: &ClusterAccess) -> Result<Connected, ConnectError> {
-    // Two TLS providers in one binary panic at the first handshake, so the one is named. Already installed is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    install_tls_provider();
     let mut config = config(access).await?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.read_timeout = Some(READ_TIMEOUT);

@@ -41,7 +41,8 @@ pub(super) fn read_staged(
         .collect()
 }
 
-fn applied(stages: &BTreeMap<Hook, Vec<Stage>>) -> Vec<AddonName> {
+/// The addons that a stage applies, in the order in which stages name them first.
+pub(super) fn applied(stages: &BTreeMap<Hook, Vec<Stage>>) -> Vec<AddonName> {
     let mut seen = BTreeSet::new();
     let applies = stages.values().flatten().filter(|stage| stage.action == Action::Apply);
     applies.map(|stage| &stage.addon).filter(|name| seen.insert(name.as_str())).cloned().collect()

@@ -14,7 +14,7 @@ pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
         let message = format!("it is a link to {target:?}: Flux leaves links out of an artifact");
         findings.push(Finding::error(Reason::LinkNotAllowed, path, message));
     }
-    for path in files.ignored().filter(|path| is_needed(path)) {
+    for path in files.ignored().filter(|path| is_needed_by_a_chart(path)) {
         let message = "Flux leaves this file out of an artifact, so the chart would be packaged without it";
         let hint = "give it another name, or add a .sourceignore with a line `!…` for it";
         findings.push(Finding::error(Reason::FileIgnored, path, message).hint(hint));
@@ -45,8 +45,10 @@ fn is_in_directory(path: &str) -> bool {
         .any(|directory| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// Whether a chart may need the file: it lies in a chart's directory and is not one for people or version control.
-fn is_needed(path: &str) -> bool {
+/// Whether a chart may need the file of this path in a release: it lies in a chart's directory and is not one for people
+/// or version control.
+#[must_use]
+pub fn is_needed_by_a_chart(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     is_in_directory(path)
         && !name.starts_with(".git")

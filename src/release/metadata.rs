@@ -6,8 +6,10 @@ use super::document::{Document, Value};
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 
-const METADATA: &str = "metadata.yaml";
-const CSCTL: &str = "csctl.yaml";
+/// The file of a built release.
+pub(super) const METADATA: &str = "metadata.yaml";
+/// The file of a release in source form.
+pub(super) const CSCTL: &str = "csctl.yaml";
 
 /// The versions of a release's parts: `versions.components` of `metadata.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

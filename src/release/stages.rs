@@ -115,15 +115,34 @@ pub(super) fn read(
 ) -> Option<(BTreeMap<Hook, Vec<Stage>>, bool)> {
     files.get(FILE)?;
     let mut own = Findings::default();
-    let stages = read_hooks(files, limits, &mut own);
+    let directories = files.directories(CLUSTER_ADDON);
+    let stages = read_hooks(files, Some(&directories), limits, &mut own);
     let complete = !own.has_errors();
     findings.extend(own);
     Some((stages, complete))
 }
 
-fn read_hooks(files: &Files, limits: &Limits, findings: &mut Findings) -> BTreeMap<Hook, Vec<Stage>> {
+/// The stages as the file has them, whether their addons are there or not. `None` where the release is of the
+/// single-chart form.
+pub(super) fn read_alone(
+    files: &Files,
+    limits: &Limits,
+    findings: &mut Findings,
+) -> Option<BTreeMap<Hook, Vec<Stage>>> {
+    files.get(FILE)?;
+    Some(read_hooks(files, None, limits, findings))
+}
+
+/// The addons' directories; `None` where they are not known.
+type Directories<'a> = Option<&'a BTreeSet<&'a str>>;
+
+fn read_hooks(
+    files: &Files,
+    directories: Directories<'_>,
+    limits: &Limits,
+    findings: &mut Findings,
+) -> BTreeMap<Hook, Vec<Stage>> {
     let mut stages = BTreeMap::new();
-    let directories = files.directories(CLUSTER_ADDON);
     let Some(document) = Document::read(files, FILE, true, limits, findings) else { return stages };
     let root = document.root();
     let entries = root.entries(findings);
@@ -144,12 +163,12 @@ fn read_hooks(files: &Files, limits: &Limits, findings: &mut Findings) -> BTreeM
             findings.push(entry.warning(Reason::UnknownHook, message).hint(format!("known hooks: {known}")));
             continue;
         };
-        stages.insert(hook, read_hook(&entry.value, &directories, findings));
+        stages.insert(hook, read_hook(&entry.value, directories, findings));
     }
     stages
 }
 
-fn read_hook(list: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Vec<Stage> {
+fn read_hook(list: &Value<'_>, directories: Directories<'_>, findings: &mut Findings) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut seen = BTreeSet::new();
     for item in list.items(findings) {
@@ -163,7 +182,7 @@ fn read_hook(list: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Find
     stages
 }
 
-fn read_stage(item: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Option<Stage> {
+fn read_stage(item: &Value<'_>, directories: Directories<'_>, findings: &mut Findings) -> Option<Stage> {
     let entries = item.entries(findings);
     report_unknown(&entries, &["name", "action", "waitForPreCondition", "waitForPostCondition"], findings);
     let addon = read_addon(item, directories, findings);
@@ -179,27 +198,28 @@ fn read_stage(item: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Fin
     })
 }
 
-fn read_addon(item: &Value<'_>, directories: &BTreeSet<&str>, findings: &mut Findings) -> Option<AddonName> {
+fn read_addon(item: &Value<'_>, directories: Directories<'_>, findings: &mut Findings) -> Option<AddonName> {
     let text = item.required("name", Reason::InvalidField, findings)?;
     let value = item.get("name")?;
-    match text.parse::<AddonName>() {
+    let name = match text.parse::<AddonName>() {
+        Ok(name) => name,
         Err(error) => {
             findings.push(value.error(Reason::InvalidName, error.to_string()));
-            None
+            return None;
         }
-        Ok(name) if !directories.contains(name.as_str()) => {
-            let message =
-                format!("the stage names the addon {name}, and there is no directory {CLUSTER_ADDON}/{name}");
-            let known: Vec<_> = directories.iter().copied().take(MOST_DIRECTORIES).collect();
-            let hint = match known.as_slice() {
-                [] => format!("{CLUSTER_ADDON}/ has no directory: there is one for each addon"),
-                known => format!("directories that are there: {}", known.join(", ")),
-            };
-            findings.push(value.error(Reason::StageWithoutDirectory, message).hint(hint));
-            None
-        }
-        Ok(name) => Some(name),
-    }
+    };
+    let Some(directories) = directories.filter(|directories| !directories.contains(name.as_str())) else {
+        return Some(name);
+    };
+    let message =
+        format!("the stage names the addon {name}, and there is no directory {CLUSTER_ADDON}/{name}");
+    let known: Vec<_> = directories.iter().copied().take(MOST_DIRECTORIES).collect();
+    let hint = match known.as_slice() {
+        [] => format!("{CLUSTER_ADDON}/ has no directory: there is one for each addon"),
+        known => format!("directories that are there: {}", known.join(", ")),
+    };
+    findings.push(value.error(Reason::StageWithoutDirectory, message).hint(hint));
+    None
 }
 
 fn read_action(item: &Value<'_>, findings: &mut Findings) -> Option<Action> {

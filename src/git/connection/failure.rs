@@ -3,7 +3,7 @@
 use git2::{ErrorClass, ErrorCode};
 
 use super::super::{GitError, Transport};
-use super::{Connection, waiting};
+use super::{Connection, limit_waiting};
 
 impl Connection<'_> {
     /// The error of a callback of ours where there was one, else what libgit2 says.
@@ -14,7 +14,7 @@ impl Connection<'_> {
         let url = self.url();
         let text = self.presentable(error.message());
         if error.code() == ErrorCode::Timeout || text.contains("timed out") {
-            return GitError::Timeout { url, after: waiting::limit_waiting(None).silence };
+            return GitError::Timeout { url, after: limit_waiting(None).silence };
         }
         if error.code() == ErrorCode::Auth {
             return self.refused();

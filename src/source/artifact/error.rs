@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::api::conditions::Reason;
 use crate::error::{Class, Classify};
+use crate::http::{HttpError, Url};
 use crate::release::Digest;
 
 /// Why source-controller most likely cannot be reached where it runs.
@@ -87,11 +88,31 @@ pub enum ArtifactError {
         /// The digest of what came.
         found: Digest,
     },
+    /// There is no client to ask with.
+    #[error("{0}")]
+    Client(HttpError),
     /// The temporary file cannot be written.
     #[error(
         "the artifact cannot be kept in a temporary file: {0}: look at the directory of TMPDIR and at its disk"
     )]
     Temporary(#[source] io::Error),
+}
+
+impl ArtifactError {
+    /// Why the artifact behind this URL was not had.
+    pub(super) fn of(url: &Url, error: HttpError) -> Self {
+        let url = url.to_string();
+        match error {
+            HttpError::Timeout { after, .. } => Self::Timeout { url, after },
+            HttpError::Unreachable { error, .. } => Self::Unreachable { url, error },
+            HttpError::Status { status, .. } => Self::Status { url, status },
+            HttpError::Interrupted { error, .. } => Self::Interrupted { url, error },
+            HttpError::TooLarge { most, .. } => Self::TooLarge { url, most },
+            HttpError::Digest { expected, found, .. } => Self::Digest { url, expected, found },
+            HttpError::Temporary(error) => Self::Temporary(error),
+            error => Self::Client(error),
+        }
+    }
 }
 
 fn hint(status: u16) -> &'static str {
@@ -111,6 +132,7 @@ impl Classify for ArtifactError {
             | Self::Status { .. }
             | Self::Interrupted { .. }
             | Self::Digest { .. }
+            | Self::Client(_)
             | Self::Temporary(_) => Class::Transient,
         }
     }

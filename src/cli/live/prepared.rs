@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::present::Present;
 use crate::api::{ClusterStack, ClusterStackRelease, StackSource};
-use crate::cli::live::present::Present;
 use crate::cli::releases::Releases;
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{Artifact, SpecDigest};
@@ -21,37 +21,37 @@ use crate::source::artifact::ArtifactRef;
 type Key = (String, String);
 
 /// What the operator was told about `ClusterStack`s that say nothing.
-pub(super) struct Defaults {
-    pub(super) source: Option<StackSource>,
-    pub(super) account: Option<String>,
+pub(in crate::cli) struct Defaults {
+    pub(in crate::cli) source: Option<StackSource>,
+    pub(in crate::cli) account: Option<String>,
 }
 
 /// A release in use.
-pub(super) struct Prepared {
+pub(in crate::cli) struct Prepared {
     /// Whether its `ClusterStack` is suspended.
-    pub(super) suspended: bool,
+    pub(in crate::cli) suspended: bool,
     stack: Stack,
     release: Release,
     contents: Contents,
 }
 
 impl Prepared {
-    pub(super) fn inputs(&self) -> ReleaseInputs<'_> {
+    pub(in crate::cli) fn inputs(&self) -> ReleaseInputs<'_> {
         ReleaseInputs { stack: &self.stack, release: &self.release, contents: &self.contents }
     }
 }
 
 /// What all Clusters of a `ClusterStack` share.
-pub(super) struct Shared {
-    pub(super) namespace: String,
-    pub(super) plan: Plan,
+pub(in crate::cli) struct Shared {
+    pub(in crate::cli) namespace: String,
+    pub(in crate::cli) plan: Plan,
     /// The digests of specs as the operator wrote them, by kind, namespace and name.
-    pub(super) kept: BTreeMap<(String, String, String), SpecDigest>,
+    pub(in crate::cli) kept: BTreeMap<(String, String, String), SpecDigest>,
 }
 
 /// All that can be planned.
 #[derive(Default)]
-pub(super) struct Stacks {
+pub(in crate::cli) struct Stacks {
     releases: BTreeMap<Key, Prepared>,
     shared: Vec<Shared>,
 }
@@ -65,8 +65,19 @@ struct Sources<'a> {
 
 impl Stacks {
     /// Prepares the releases that a namespace, or all of them, needs; and why others are left out.
-    pub(super) fn of(
+    pub(in crate::cli) fn of(
         present: &Present,
+        releases: &Releases,
+        defaults: &Defaults,
+        namespace: Option<&str>,
+    ) -> (Self, Vec<String>) {
+        Self::over(present, &[], releases, defaults, namespace)
+    }
+
+    /// The same with more sources and charts that are there.
+    pub(in crate::cli) fn over(
+        present: &Present,
+        written: &[Value],
         releases: &Releases,
         defaults: &Defaults,
         namespace: Option<&str>,
@@ -74,7 +85,7 @@ impl Stacks {
         let mut left_out = Vec::new();
         let needed = needed(present, namespace, &mut left_out);
         let mut existing = Existing::default();
-        present.flux.iter().for_each(|object| existing.insert(object));
+        present.flux.iter().chain(written).for_each(|object| existing.insert(object));
         let loaded = load(releases, &needed, &mut left_out);
         let sources = Sources { present, loaded, existing };
         let mut stacks = Self::default();
@@ -136,21 +147,26 @@ impl Stacks {
         Ok(())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::cli) fn is_empty(&self) -> bool {
         self.releases.is_empty()
     }
 
     /// How many releases there are.
-    pub(super) fn releases(&self) -> usize {
+    pub(in crate::cli) fn releases(&self) -> usize {
         self.releases.len()
     }
 
-    pub(super) fn shared(&self) -> impl Iterator<Item = &Shared> {
+    /// The releases, as they were read.
+    pub(in crate::cli) fn in_use(&self) -> impl Iterator<Item = &Release> + Clone {
+        self.releases.values().map(|prepared| &prepared.release)
+    }
+
+    pub(in crate::cli) fn shared(&self) -> impl Iterator<Item = &Shared> {
         self.shared.iter()
     }
 
     /// The release that a Cluster's class is of.
-    pub(super) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
+    pub(in crate::cli) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
         let class = cluster.cluster.class()?;
         let release = class.release()?;
         self.releases.get(&(class.namespace, release.to_string()))

@@ -1,0 +1,95 @@
+//! `stackflux releases`.
+
+mod table;
+
+use futures::{StreamExt as _, stream};
+
+use super::error::CliError;
+use super::git_access::GitAccess;
+use super::origin_access::OriginAccess;
+use super::output::{Format, print};
+use super::{CommandResult, Outcome, live, origins, terminal};
+use crate::names::ReleaseName;
+use crate::source::address::Address;
+use crate::source::origin::{Listing, Origin};
+use table::{Line, Releases};
+
+/// How many releases are described at a time.
+const AT_A_TIME: usize = 8;
+
+/// List the releases of a registry, of GitHub, of a Git repository or of a directory
+///
+/// Shows the name, the Kubernetes version, the channel, the addons, the digest and the date of each release, from its
+/// small files alone: charts are not fetched. Releases of one stack and channel stand together, the lowest first. The
+/// digest is what names the content in that place: of an OCI manifest, of a Git tree's commit, or of a directory's
+/// files.
+///
+/// Names that are no release names are only counted. A release that cannot be described is shown with what is wrong
+/// with it, and the command exits with 1; it exits with 2 where the place itself cannot be read.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # What does a registry have?
+  stackflux releases oci://registry.example.com/kaas/cluster-stacks
+  # The names of the stable releases for Kubernetes 1.34
+  stackflux releases github://SovereignCloudStack/cluster-stacks -o json |
+    jq -r '.releases[] | select(.channel == \"stable\" and (.kubernetesVersion // \"\" | startswith(\"v1.34.\"))).name'
+  # A stack repository at a tag, with the names that are not releases' as well
+  stackflux releases 'git+https://git.example.com/stacks.git//releases?ref=2026-11' --all")]
+pub(super) struct Arguments {
+    /// oci://host/repository, github://organisation/repository, git+https://host/path.git//directory?ref=branch, or a
+    /// path
+    #[arg(value_name = "SOURCE")]
+    source: String,
+    /// Also show the names that are no release names
+    #[arg(short, long)]
+    all: bool,
+    /// The form of the output
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+    #[command(flatten)]
+    access: OriginAccess,
+    #[command(flatten)]
+    git: GitAccess,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    // Not by clap, which would repeat what it cannot read, passwords included.
+    let source: Address = arguments.source.parse()?;
+    let (listing, lines) = live::block_on(async {
+        let origin = origins::open(&source, &arguments.access, |url| arguments.git.to(url)).await?;
+        let mut listing = origin.list().await?;
+        keep_named(&mut listing, source.release())?;
+        let lines = describe(origin.as_ref(), &listing).await;
+        Ok((listing, lines))
+    })?;
+    let malformed = listing.malformed.len();
+    let releases = Releases::new(lines, if arguments.all { listing.malformed } else { Vec::new() });
+    print(&releases, arguments.output, Releases::table)?;
+    if malformed > 0 && !arguments.all {
+        let message = match malformed {
+            1 => "one name is no release's name".to_owned(),
+            many => format!("{many} names are no releases' names"),
+        };
+        terminal::warning(format!("{message}; --all shows more"));
+    }
+    Ok(if releases.has_problems() { Outcome::Differs } else { Outcome::Done })
+}
+
+/// Leaves the release that the address names, where it names one.
+fn keep_named(listing: &mut Listing, named: Option<&ReleaseName>) -> Result<(), CliError> {
+    let Some(name) = named else { return Ok(()) };
+    listing.malformed.clear();
+    listing.releases.retain(|release| release == name);
+    if listing.releases.is_empty() {
+        return Err(CliError::usage(format!("there is no release {name}"))
+            .hint("leave its name out of the source to see which there are"));
+    }
+    Ok(())
+}
+
+/// Describes several releases at once; the lines come in the releases' order.
+async fn describe(origin: &dyn Origin, listing: &Listing) -> Vec<Line> {
+    let lines =
+        listing.releases.iter().map(|name| async move { Line::of(name, origin.describe(name).await) });
+    stream::iter(lines).buffered(AT_A_TIME).collect().await
+}

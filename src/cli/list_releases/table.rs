@@ -1,0 +1,110 @@
+//! The releases of a place, one line each.
+
+use serde::Serialize;
+
+use crate::cli::output::{NOTHING, table};
+use crate::error::Classify as _;
+use crate::names::ReleaseName;
+use crate::source::origin::{Description, OriginError};
+
+/// What a place has.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Releases {
+    releases: Vec<Line>,
+    /// Names that are no releases' names, where they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    malformed: Vec<String>,
+}
+
+/// One release. What is null is not known.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line {
+    name: String,
+    kubernetes_version: Option<String>,
+    channel: String,
+    addons: Option<Vec<String>>,
+    digest: Option<String>,
+    date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Problem>,
+}
+
+/// Why a release could not be described.
+#[derive(Debug, Serialize)]
+struct Problem {
+    reason: &'static str,
+    message: String,
+}
+
+impl Line {
+    /// The line of a release.
+    pub(super) fn of(name: &ReleaseName, described: Result<Description, OriginError>) -> Self {
+        let problem = |error: &OriginError| Problem { reason: error.reason(), message: error.to_string() };
+        let problem = described.as_ref().err().map(problem);
+        let described = described.unwrap_or_default();
+        Self {
+            name: name.to_string(),
+            kubernetes_version: described.kubernetes.map(|version| version.to_string()),
+            channel: name.version().channel().to_owned(),
+            addons: described.addons,
+            digest: described.digest,
+            date: described.date.map(|date| date.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+            problem,
+        }
+    }
+
+    fn row(&self) -> [String; 7] {
+        let shown = |text: Option<&str>| text.unwrap_or(NOTHING).to_owned();
+        [
+            self.name.clone(),
+            shown(self.kubernetes_version.as_deref()),
+            self.channel.clone(),
+            self.addons.as_ref().map_or_else(|| shown(None), |addons| addons.join(",")),
+            shown(self.digest.as_deref().map(short)),
+            shown(self.date.as_deref().and_then(|date| date.get(..10))),
+            self.problem.as_ref().map_or_else(|| shown(None), Problem::line),
+        ]
+    }
+}
+
+impl Problem {
+    /// Reason and the first thing that is wrong, in one line.
+    fn line(&self) -> String {
+        let told = self.message.lines().find(|line| line.starts_with("error: "));
+        match told.and_then(|line| line.strip_prefix("error: ")) {
+            Some(finding) => finding.to_owned(),
+            None => format!("{}: {}", self.reason, self.message.replace('\n', " ")),
+        }
+    }
+}
+
+impl Releases {
+    /// All lines, and the malformed names that are to be shown.
+    pub(super) fn new(releases: Vec<Line>, malformed: Vec<String>) -> Self {
+        Self { releases, malformed }
+    }
+
+    /// Whether a release could not be described.
+    pub(super) fn has_problems(&self) -> bool {
+        self.releases.iter().any(|line| line.problem.is_some())
+    }
+
+    /// For people: the digest's first twelve digits, and the date without the time of day.
+    pub(super) fn table(&self) -> String {
+        let malformed = self.malformed.iter().map(|name| {
+            let nothing = || NOTHING.to_owned();
+            let problem = "not a release's name".to_owned();
+            [name.clone(), nothing(), nothing(), nothing(), nothing(), nothing(), problem]
+        });
+        let header = ["NAME", "KUBERNETES", "CHANNEL", "ADDONS", "DIGEST", "DATE", "PROBLEM"];
+        table(header, self.releases.iter().map(Line::row).chain(malformed))
+    }
+}
+
+/// The first twelve digits of a digest or of a commit.
+fn short(digest: &str) -> &str {
+    let digits = digest.split_once(':').map_or(digest, |(_, digits)| digits);
+    digits.get(..12).unwrap_or(digits)
+}

@@ -1,0 +1,136 @@
+//! The flags with which a command reaches the places that have releases.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+
+use super::error::CliError;
+use crate::http::{Client, Options, Url};
+use crate::source::github;
+use crate::source::oci;
+use crate::source::oci::credentials::{Credentials, DockerConfig, Keychain};
+
+/// Where the password for a registry may be, besides a file: a process list shows arguments.
+const PASSWORD: &str = "STACKFLUX_REGISTRY_PASSWORD";
+/// Where the token for GitHub may be.
+const GITHUB_TOKEN: &str = "GITHUB_TOKEN";
+/// The most bytes of a file with settings that are read.
+const MOST: u64 = 1 << 20;
+
+/// How places that have releases are reached.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Registry and GitHub")]
+#[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
+pub(super) struct OriginAccess {
+    /// The directory of the config.json that docker login wrote; without it DOCKER_CONFIG, else ~/.docker
+    #[arg(long, value_name = "DIRECTORY")]
+    docker_config: Option<PathBuf>,
+    /// The user at the registry, instead of the one of docker login
+    #[arg(long, value_name = "NAME")]
+    username: Option<String>,
+    /// A file with the password or token of that user; without it the environment's STACKFLUX_REGISTRY_PASSWORD
+    #[arg(long, value_name = "FILE", requires = "username")]
+    password_file: Option<PathBuf>,
+    /// A file with certificates of CAs that are trusted beside those of the system, as PEM
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+    /// Ask the registry over plain HTTP, where everybody on the way can read and change what is sent
+    #[arg(long)]
+    plain_http: bool,
+    /// A mirror to try before a registry, as registry.example.com=https://mirror.example.com/prefix. Repeat it for more
+    #[arg(long, value_name = "HOST=URL")]
+    mirror: Vec<String>,
+    /// A host on another domain where the registry makes its tokens: it is shown the password. Repeat it for more
+    #[arg(long, value_name = "HOST")]
+    token_realm: Vec<String>,
+    /// A file with a token for GitHub; without it the environment's GITHUB_TOKEN
+    #[arg(long, value_name = "FILE")]
+    github_token_file: Option<PathBuf>,
+    /// The API of a GitHub server of your own, as https://github.example.com/api/v3
+    #[arg(long, value_name = "URL", default_value = github::GITHUB)]
+    github_api: String,
+}
+
+impl OriginAccess {
+    /// A client that trusts the CAs that were given.
+    pub(super) fn client(&self) -> Result<Client, CliError> {
+        let ca = self.ca_file.as_deref().map(read).transpose()?;
+        Ok(Client::new(Options { ca, ..Options::default() })?)
+    }
+
+    /// How registries are reached.
+    pub(super) fn oci(&self) -> Result<oci::Access, CliError> {
+        let mirrors = self.mirror.iter().map(|text| text.parse()).collect::<Result<_, oci::MirrorError>>();
+        Ok(oci::Access {
+            client: self.client()?,
+            plain_http: self.plain_http,
+            mirrors: mirrors?,
+            realms: self.token_realm.clone(),
+            keychain: self.keychain()?,
+        })
+    }
+
+    /// How GitHub is reached.
+    pub(super) fn github(&self) -> Result<github::Access, CliError> {
+        let api = Url::parse(&self.github_api);
+        let api = api.map_err(|error| CliError::usage(format!("--github-api: {error}")))?;
+        let token = secret(self.github_token_file.as_deref(), GITHUB_TOKEN)?;
+        Ok(github::Access { client: self.client()?, api, plain_http: self.plain_http, token })
+    }
+
+    fn keychain(&self) -> Result<Keychain, CliError> {
+        let given = match &self.username {
+            Some(user) => Some(self.password(user)?),
+            None => None,
+        };
+        let file = self.docker_config_file();
+        let docker = match &file {
+            Some(file) => DockerConfig::parse(&read(file)?)
+                .map_err(|error| CliError::io(file, error).hint("docker login writes such a file"))?,
+            None => DockerConfig::default(),
+        };
+        Ok(Keychain { given, docker, file, helpers: true })
+    }
+
+    fn password(&self, user: &str) -> Result<Credentials, CliError> {
+        let password = secret(self.password_file.as_deref(), PASSWORD)?;
+        let password = password.ok_or_else(|| {
+            CliError::usage("--username needs a password")
+                .hint(format!("name a file that has it (--password-file), or set {PASSWORD}"))
+        })?;
+        Ok(Credentials::Password { user: user.to_owned(), password })
+    }
+
+    /// The file of docker login: the one that was named has to be there, the usual one may be missing.
+    fn docker_config_file(&self) -> Option<PathBuf> {
+        let named = self.docker_config.clone().or_else(|| env::var_os("DOCKER_CONFIG").map(PathBuf::from));
+        match (named, env::home_dir()) {
+            (Some(directory), _) => Some(directory.join("config.json")),
+            (None, Some(home)) => Some(home.join(".docker/config.json")).filter(|file| file.is_file()),
+            (None, None) => None,
+        }
+    }
+}
+
+/// A secret from a file, without the line's end; without a file from the environment.
+fn secret(file: Option<&Path>, variable: &str) -> Result<Option<SecretString>, CliError> {
+    let text = match file {
+        Some(file) => {
+            let text = String::from_utf8(read(file)?).map_err(|_| CliError::io(file, "it is not UTF-8"))?;
+            Some(text.trim_end_matches(['\r', '\n']).to_owned())
+        }
+        None => env::var(variable).ok(),
+    };
+    Ok(text.filter(|text| !text.is_empty()).map(SecretString::from))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    use std::io::Read as _;
+    let failed = |error| CliError::io(path, error);
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(MOST).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}

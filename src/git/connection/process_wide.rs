@@ -1,0 +1,96 @@
+//! What libgit2 has for the whole process alone: how long it waits for servers (for ever, unless it is told otherwise),
+//! and the home directory, in whose `.ssh/known_hosts` it looks for the kinds of host keys to ask a server for.
+
+use std::env;
+use std::ffi::{CString, c_int};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How long a server may keep silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// Between two answers.
+    pub silence: Duration,
+}
+
+const DEFAULT: Waiting = Waiting { connect: Duration::from_secs(10), silence: Duration::from_mins(1) };
+
+struct Settings {
+    waiting: Waiting,
+    /// There is no such directory but for a moment.
+    home: PathBuf,
+}
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// Sets how long servers may keep silent, for the whole process, and returns what holds: the first call decides. Every
+/// connection calls it with `None` before it is made.
+pub fn limit_waiting(waiting: Option<Waiting>) -> Waiting {
+    settings(waiting).waiting
+}
+
+fn settings(waiting: Option<Waiting>) -> &'static Settings {
+    SETTINGS.get_or_init(|| {
+        let settings = Settings {
+            waiting: waiting.unwrap_or(DEFAULT),
+            home: env::temp_dir().join(format!("stackflux-home-{}", std::process::id())),
+        };
+        set(&settings);
+        settings
+    })
+}
+
+#[allow(unsafe_code, reason = "git2 has no other way to set these")]
+fn set(settings: &Settings) {
+    let milliseconds = |time: Duration| c_int::try_from(time.as_millis()).unwrap_or(c_int::MAX);
+    let home = CString::new(settings.home.as_os_str().as_bytes()).unwrap_or_default();
+    // SAFETY: the calls write settings that libgit2 reads when it makes a connection, which must not happen at the same
+    // time. All connections of this process are made in `git`, each after `settings`, whose `OnceLock` lets everybody
+    // wait until this function is done and never calls it again. The path is a C string that libgit2 copies.
+    unsafe {
+        // They refuse negative numbers only.
+        let _always_ok =
+            git2::opts::set_server_connect_timeout_in_milliseconds(milliseconds(settings.waiting.connect));
+        let _always_ok =
+            git2::opts::set_server_timeout_in_milliseconds(milliseconds(settings.waiting.silence));
+        libgit2_sys::git_libgit2_opts(libgit2_sys::GIT_OPT_SET_HOMEDIR as c_int, home.as_ptr());
+    }
+}
+
+/// While it lives, libgit2 asks servers for host keys of the kinds in a text like `known_hosts`. One at a time.
+pub(super) struct AskedFor {
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl AskedFor {
+    pub(super) fn new(known_hosts: &str) -> io::Result<Self> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let home = &settings(None).home;
+        // In a container every process has the same number, so one that was killed may have left its own. What somebody
+        // else has made cannot be removed, and is refused.
+        match fs::remove_dir_all(home) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        fs::DirBuilder::new().mode(0o700).create(home)?;
+        let asked_for = Self { _alone: alone };
+        fs::create_dir(home.join(".ssh"))?;
+        fs::write(home.join(".ssh/known_hosts"), known_hosts)?;
+        Ok(asked_for)
+    }
+}
+
+impl Drop for AskedFor {
+    fn drop(&mut self) {
+        // What is left has no secret, and is in the way of the next one, which says so.
+        let _told_later = fs::remove_dir_all(&settings(None).home);
+    }
+}

@@ -1,0 +1,189 @@
+//! The client: how hosts are reached.
+
+use std::time::Duration;
+
+use reqwest::header::LOCATION;
+use reqwest::{Certificate, ClientBuilder, Method, Url, redirect};
+
+use super::{Answer, HttpError, Request, install_tls_provider, is_loopback, place};
+
+/// Redirects of one request that are followed: a CDN needs one or two.
+const MOST_REDIRECTS: usize = 5;
+
+/// How hosts are reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Certificates of CAs in PEM that are trusted beside those of the system.
+    pub ca: Option<Vec<u8>>,
+    /// Whether the proxies of the environment are used, as curl does: `HTTPS_PROXY`, `http_proxy`, `ALL_PROXY`,
+    /// `NO_PROXY`. Loopback is never asked through one.
+    pub proxies: bool,
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// From the beginning to the last byte of an answer.
+    pub overall: Duration,
+    /// How often a GET is sent before a passing failure counts.
+    pub attempts: usize,
+    /// The pause before the second attempt; each further one doubles it, with jitter.
+    pub pause: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ca: None,
+            proxies: true,
+            connect: Duration::from_secs(10),
+            overall: Duration::from_mins(2),
+            attempts: 4,
+            pause: Duration::from_millis(250),
+        }
+    }
+}
+
+/// Asks foreign hosts. A clone is the same client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    outside: reqwest::Client,
+    loopback: reqwest::Client,
+    pub(super) options: Options,
+}
+
+impl Client {
+    /// A client; nothing is sent yet.
+    pub fn new(options: Options) -> Result<Self, HttpError> {
+        install_tls_provider();
+        let builder = || -> Result<ClientBuilder, HttpError> {
+            let builder = reqwest::Client::builder()
+                .connect_timeout(options.connect)
+                .redirect(redirect::Policy::none())
+                .referer(false)
+                .user_agent(concat!("stackflux/", env!("CARGO_PKG_VERSION")));
+            match &options.ca {
+                Some(ca) => Ok(builder.tls_certs_merge(certificates(ca)?)),
+                None => Ok(builder),
+            }
+        };
+        let build =
+            |builder: ClientBuilder| builder.build().map_err(|error| HttpError::Tls(innermost(&error)));
+        let loopback = build(builder()?.no_proxy())?;
+        let outside = if options.proxies { build(builder()?)? } else { loopback.clone() };
+        Ok(Self { outside, loopback, options })
+    }
+
+    /// A client for plain HTTP: it needs no certificates on this machine, and trusts none.
+    pub fn plain(options: Options) -> Result<Self, HttpError> {
+        install_tls_provider();
+        let builder = reqwest::Client::builder().connect_timeout(options.connect);
+        let builder = builder.redirect(redirect::Policy::none()).no_proxy().tls_certs_only([]);
+        let client = builder.user_agent(concat!("stackflux/", env!("CARGO_PKG_VERSION"))).build();
+        let client = client.map_err(|error| HttpError::Tls(innermost(&error)))?;
+        Ok(Self { outside: client.clone(), loopback: client, options })
+    }
+
+    /// Sends a request once. Any status is an answer, a redirect too.
+    pub async fn send(&self, request: &Request) -> Result<Answer, HttpError> {
+        let url = &request.url;
+        let refuse = |why: &str| HttpError::Url { place: place(url), why: why.to_owned() };
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(refuse("it is neither http nor https"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(refuse(
+                "it has a user name or password in it, which would be seen by whoever sees the URL",
+            ));
+        }
+        let client = if is_loopback(url) { &self.loopback } else { &self.outside };
+        let within = request.within.unwrap_or(self.options.overall);
+        let mut builder = client.request(request.method.clone(), url.clone());
+        builder = builder.headers(request.headers.clone()).timeout(within);
+        if let Some(body) = &request.body {
+            builder = builder.body(body.clone());
+        }
+        let times = (self.options.connect, within);
+        let answer = builder.send().await.map_err(|error| failed(url, &error, times))?;
+        Ok(Answer::new(answer, url.clone(), times))
+    }
+
+    /// Sends a GET request and follows redirects: to the same or a better scheme, without secrets to another host.
+    /// An answer says by its URL where it came from.
+    pub async fn follow(&self, request: &Request) -> Result<Answer, HttpError> {
+        let (mut request, mut has_moved) = (request.clone(), false);
+        for _ in 0..=MOST_REDIRECTS {
+            let mut answer = self.send(&request).await?;
+            answer.has_moved = has_moved;
+            if request.method != Method::GET || !matches!(answer.status(), 301 | 302 | 303 | 307 | 308) {
+                return Ok(answer);
+            }
+            let url = target(&request.url, answer.header(LOCATION.as_str()))?;
+            has_moved |= url.origin() != request.url.origin();
+            request = request.moved(url);
+        }
+        let (from, to) = (place(&request.url), "yet another place".to_owned());
+        Err(HttpError::Redirect { from, to, why: "there are more than five redirects in a row" })
+    }
+}
+
+/// Where a redirect leads, if that is somewhere where we go.
+fn target(from: &Url, location: Option<&str>) -> Result<Url, HttpError> {
+    let refuse = |to: String, why| HttpError::Redirect { from: place(from), to, why };
+    let Some(location) = location else {
+        return Err(refuse("nowhere".to_owned(), "it has no header Location"));
+    };
+    let url = from.join(location);
+    let mut url = url.map_err(|_| refuse("something else".to_owned(), "its header Location is no URL"))?;
+    match (from.scheme(), url.scheme()) {
+        (_, "https") | ("http", "http") => {}
+        ("https", "http") => return Err(refuse(place(&url), "that is not encrypted any more")),
+        _ => return Err(refuse(place(&url), "that is neither http nor https")),
+    }
+    // A redirect has no credentials to give us.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Ok(url)
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, HttpError> {
+    let found = Certificate::from_pem_bundle(pem).map_err(|error| HttpError::Tls(innermost(&error)))?;
+    if found.is_empty() {
+        let why = "the file of the CA has no certificate in PEM (-----BEGIN CERTIFICATE-----)";
+        return Err(HttpError::Tls(why.to_owned()));
+    }
+    Ok(found)
+}
+
+/// What reqwest could not do, in words without its URL.
+pub(super) fn failed(url: &Url, error: &reqwest::Error, times: (Duration, Duration)) -> HttpError {
+    let (place, text) = (place(url), innermost(error));
+    if error.is_timeout() {
+        let after = if error.is_connect() { times.0 } else { times.1 };
+        HttpError::Timeout { place, after }
+    } else if error.is_connect() && text.contains("certificate") {
+        HttpError::Certificate { place, error: text }
+    } else if error.is_connect() {
+        HttpError::Unreachable { place, error: in_words(text) }
+    } else {
+        HttpError::Interrupted { place, error: text }
+    }
+}
+
+/// What rustls says when nobody speaks TLS there needs a translation.
+fn in_words(text: String) -> String {
+    if text.contains("InvalidContentType") {
+        "it does not speak TLS, perhaps plain HTTP".to_owned()
+    } else {
+        text
+    }
+}
+
+/// The innermost error says what happened; those around it only where, with the whole URL.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    match cause.downcast_ref::<reqwest::Error>() {
+        Some(_) => "the request could not be made".to_owned(),
+        None => cause.to_string(),
+    }
+}

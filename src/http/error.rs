@@ -1,0 +1,142 @@
+//! Why a foreign host could not be asked, or was not believed.
+
+use std::io;
+use std::time::Duration;
+
+use crate::release::Digest;
+
+/// Why there is no answer that can be used. The places are scheme, host and path.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Nothing that could be asked.
+    #[error("{place} cannot be asked: {why}")]
+    Url {
+        /// The URL, without what may be secret.
+        place: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The client cannot be made: a certificate that is none, or no certificates on this machine.
+    #[error("no TLS client can be made: {0}")]
+    Tls(String),
+    /// No connection.
+    #[error("{place} cannot be reached: {error}")]
+    Unreachable {
+        /// The place.
+        place: String,
+        /// What failed.
+        error: String,
+    },
+    /// It has a certificate that nobody here knows.
+    #[error("{place} is not trusted: {error}: name the certificate of its CA, or look who answers there")]
+    Certificate {
+        /// The place.
+        place: String,
+        /// What is wrong with the certificate.
+        error: String,
+    },
+    /// Nothing answered, or not to the end, within the time.
+    #[error("{place}: no answer to the end within {} s", .after.as_secs())]
+    Timeout {
+        /// The place.
+        place: String,
+        /// The time that it had.
+        after: Duration,
+    },
+    /// The answer broke off.
+    #[error("{place}: the answer broke off: {error}")]
+    Interrupted {
+        /// The place.
+        place: String,
+        /// What failed.
+        error: String,
+    },
+    /// Another status than the ones that were waited for.
+    #[error("{place} answered {status}{}", again(.retry_after.as_ref()))]
+    Status {
+        /// The place.
+        place: String,
+        /// The status of HTTP.
+        status: u16,
+        /// When it wants to be asked again, where it says so.
+        retry_after: Option<Duration>,
+        /// How it wants to be asked (`WWW-Authenticate`), unless a redirect led there: that one gets no credentials.
+        challenges: Vec<String>,
+    },
+    /// It sends to somewhere where we do not go.
+    #[error("{from} redirects to {to}, which is not followed: {why}")]
+    Redirect {
+        /// Who redirects.
+        from: String,
+        /// Where to.
+        to: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// More bytes than the limit, announced or sent.
+    #[error("{place} sends more than the {most} bytes that are taken from there")]
+    TooLarge {
+        /// The place.
+        place: String,
+        /// The limit.
+        most: u64,
+    },
+    /// Another number of bytes than expected.
+    #[error("{place} sends {found} bytes, and {expected} are expected: nothing of it is used")]
+    Size {
+        /// The place.
+        place: String,
+        /// The number that was expected.
+        expected: u64,
+        /// The number that it announces.
+        found: u64,
+    },
+    /// Other bytes than expected.
+    #[error("{place}: what came has the digest {found}, and {expected} is expected: nothing of it is used")]
+    Digest {
+        /// The place.
+        place: String,
+        /// The digest that was expected.
+        expected: Digest,
+        /// The digest of what came.
+        found: Digest,
+    },
+    /// The answer is not what it should be.
+    #[error("{place}: the answer cannot be read: {error}")]
+    Malformed {
+        /// The place.
+        place: String,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// The temporary file cannot be written.
+    #[error(
+        "a download cannot be kept in a temporary file: {0}: look at the directory of TMPDIR and at its disk"
+    )]
+    Temporary(#[source] io::Error),
+}
+
+fn again(after: Option<&Duration>) -> String {
+    after.map(|after| format!(" and wants to be asked again after {} s", after.as_secs())).unwrap_or_default()
+}
+
+impl HttpError {
+    /// Whether the same request can have an answer in a moment.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Interrupted { .. } => true,
+            Self::Status { status, .. } => matches!(status, 429 | 500 | 502 | 503 | 504),
+            _ => false,
+        }
+    }
+
+    /// The status that was answered, where one was.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Status { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The one loop through which bytes come in: counted, hashed and kept.
+
+use std::io;
+
+use sha2::{Digest as _, Sha256};
+use tokio::fs::File;
+use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
+
+use super::{Expected, HttpError};
+use crate::release::Digest;
+
+/// Where a body is kept.
+pub trait Keep: Send {
+    /// Adds bytes.
+    fn add(&mut self, bytes: &[u8]) -> impl Future<Output = io::Result<()>> + Send;
+    /// Forgets all bytes.
+    fn clear(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+    /// Waits until all bytes are where they belong.
+    fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+impl Keep for Vec<u8> {
+    async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    async fn clear(&mut self) -> io::Result<()> {
+        Self::clear(self);
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Keep for File {
+    async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes).await
+    }
+
+    async fn clear(&mut self) -> io::Result<()> {
+        self.rewind().await?;
+        self.set_len(0).await
+    }
+
+    async fn finish(&mut self) -> io::Result<()> {
+        self.flush().await
+    }
+}
+
+/// Takes in a body, perhaps in several pieces.
+#[derive(Debug)]
+pub(super) struct Receiver<K> {
+    kept: K,
+    hash: Sha256,
+    /// The bytes that were taken in.
+    length: u64,
+    expected: Expected,
+}
+
+impl<K: Keep> Receiver<K> {
+    pub(super) fn new(kept: K, expected: Expected) -> Self {
+        Self { kept, hash: Sha256::new(), length: 0, expected }
+    }
+
+    /// How many bytes are there.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Forgets what is there.
+    pub(super) async fn restart(&mut self) -> Result<(), HttpError> {
+        (self.hash, self.length) = (Sha256::new(), 0);
+        self.kept.clear().await.map_err(HttpError::Temporary)
+    }
+
+    /// Refuses what announces, before its first byte, that it is too long or not what is expected.
+    pub(super) fn announce(&self, place: &str, more: Option<u64>) -> Result<(), HttpError> {
+        let Some(more) = more else { return Ok(()) };
+        let found = self.length.saturating_add(more);
+        match self.expected {
+            Expected { size: Some(expected), .. } if found != expected => {
+                Err(HttpError::Size { place: place.to_owned(), expected, found })
+            }
+            Expected { most, .. } if found > most => {
+                Err(HttpError::TooLarge { place: place.to_owned(), most })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes bytes in.
+    pub(super) async fn take(&mut self, place: &str, bytes: &[u8]) -> Result<(), HttpError> {
+        let most = self.expected.size.unwrap_or(self.expected.most).min(self.expected.most);
+        let length = self.length.saturating_add(bytes.len() as u64);
+        if length > most {
+            return Err(HttpError::TooLarge { place: place.to_owned(), most });
+        }
+        self.hash.update(bytes);
+        self.kept.add(bytes).await.map_err(HttpError::Temporary)?;
+        self.length = length;
+        Ok(())
+    }
+
+    /// Whether all is there, where it is known how much that is.
+    pub(super) fn is_complete(&self) -> bool {
+        self.expected.size.is_none_or(|size| size == self.length)
+    }
+
+    /// What was kept, and its digest, if that is the expected one.
+    pub(super) async fn finish(mut self, place: &str) -> Result<(K, Digest), HttpError> {
+        self.kept.finish().await.map_err(HttpError::Temporary)?;
+        let found = Digest::of_hashed(self.hash);
+        match self.expected.digest {
+            Some(expected) if found != expected => {
+                Err(HttpError::Digest { place: place.to_owned(), expected, found })
+            }
+            _ => Ok((self.kept, found)),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Trying again: how long to wait, and when not to.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+
+use super::{Answer, Client, HttpError, Request};
+
+/// The longest that a host may make us wait. One that wants more gets an error instead: somebody waits for us.
+const LONGEST: Duration = Duration::from_mins(1);
+
+impl Client {
+    /// Sends a GET request, follows redirects, and tries again after what passes. Any other status is an answer.
+    pub async fn ask(&self, request: &Request) -> Result<Answer, HttpError> {
+        let mut pauses = self.pauses();
+        loop {
+            let failure = match self.follow(request).await {
+                Ok(answer) => match answer.refusal() {
+                    refusal if refusal.is_passing() => refusal,
+                    _ => return Ok(answer),
+                },
+                Err(error) => error,
+            };
+            pauses.wait_after(failure).await?;
+        }
+    }
+
+    pub(super) fn pauses(&self) -> Pauses {
+        let builder =
+            ExponentialBuilder::default().with_min_delay(self.options.pause).with_max_delay(LONGEST);
+        let attempts = self.options.attempts.saturating_sub(1);
+        Pauses(builder.with_max_times(attempts).with_jitter().build())
+    }
+}
+
+/// The pauses between the attempts of one request.
+pub(super) struct Pauses(ExponentialBackoff);
+
+impl Pauses {
+    /// Waits, where the failure passes and there is an attempt left; else it is the error.
+    pub(super) async fn wait_after(&mut self, failure: HttpError) -> Result<(), HttpError> {
+        let pause = if failure.is_passing() { self.0.next() } else { None };
+        let asked = match &failure {
+            HttpError::Status { retry_after, .. } => retry_after.unwrap_or_default(),
+            _ => Duration::ZERO,
+        };
+        match pause {
+            Some(pause) if asked <= LONGEST => {
+                tracing::debug!(%failure, "trying again");
+                tokio::time::sleep(pause.max(asked)).await;
+                Ok(())
+            }
+            _ => Err(failure),
+        }
+    }
+}
+
+/// What `Retry-After` says (RFC 9110, 10.2.3): seconds, or a date.
+pub(super) fn pause_of(value: &str) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    DateTimeParser::new().parse_timestamp(value).ok().map(until)
+}
+
+/// The time until a second since 1970.
+pub(super) fn until_second(value: &str) -> Option<Duration> {
+    Timestamp::from_second(value.trim().parse().ok()?).ok().map(until)
+}
+
+fn until(time: Timestamp) -> Duration {
+    Duration::try_from(time.duration_since(Timestamp::now())).unwrap_or_default()
+}

@@ -1,0 +1,171 @@
+//! The dependencies of a release's charts that are not vendored: where they come from, or why nobody can fetch them.
+
+use reqwest::Url;
+
+use crate::release::{Addon, Chart, Dependency, Files, Finding, Findings, Reason, Release};
+
+/// A dependency that lies in a repository of charts and not in the release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The chart's directory in the release: `cluster-addon/cni`.
+    pub chart: String,
+    /// The dependency's name.
+    pub name: String,
+    /// The version or the range of versions, as `Chart.yaml` has it; empty for any.
+    pub version: String,
+    /// Where it comes from.
+    pub repository: Repository,
+}
+
+/// A repository of charts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Repository {
+    /// One with an `index.yaml`, by its URL, which ends with `/`.
+    Helm(Url),
+    /// An OCI registry with one repository for each chart: host (with port) and the path above the charts.
+    Oci {
+        /// The host, with a port where one is given.
+        registry: String,
+        /// What stands before the chart's name; may be empty.
+        path: String,
+    },
+}
+
+impl Missing {
+    /// The path of the archive in the release when it is vendored in this version.
+    #[must_use]
+    pub fn archive(&self, version: &str) -> String {
+        format!("{}{version}.tgz", self.prefix())
+    }
+
+    /// The version of the archive that this path would be of; `None` for any other file.
+    #[must_use]
+    pub fn vendored_version<'a>(&self, path: &'a str) -> Option<&'a str> {
+        path.strip_prefix(&self.prefix())?.strip_suffix(".tgz")
+    }
+
+    fn prefix(&self) -> String {
+        format!("{}/charts/{}-", self.chart, self.name)
+    }
+}
+
+/// The dependencies of a release's charts that are not vendored, in the order of the charts; or one error for each that
+/// source-controller could not fetch either.
+///
+/// source-controller fetches what is missing when it packages a chart out of Git, from `https`, `http` and `oci`, and
+/// from directories of the same repository (`internal/helm/chart/dependency_manager.go`). It knows no repositories by
+/// alias: those are in somebody's Helm settings.
+pub fn missing(release: &Release, files: &Files) -> Result<Vec<Missing>, Findings> {
+    let charts =
+        std::iter::once(&release.cluster_class).chain(release.addons.iter().filter_map(Addon::chart));
+    let (mut missing, mut findings) = (Vec::new(), Findings::default());
+    for chart in charts {
+        for dependency in chart.dependencies.iter().filter(|dependency| dependency.vendored.is_none()) {
+            match place(chart, dependency, files) {
+                Ok(found) => missing.extend(found),
+                Err(why) => {
+                    let message = format!("dependency {}: {why}", dependency.name);
+                    let file = format!("{}/Chart.yaml", chart.path);
+                    let finding = Finding::error(Reason::DependencyUnresolved, &file, message);
+                    findings.push(finding.hint("vendor it: put its archive into charts/"));
+                }
+            }
+        }
+    }
+    if findings.has_errors() { Err(findings) } else { Ok(missing) }
+}
+
+/// Where a dependency comes from; `None` where that is a directory of the release.
+fn place(chart: &Chart, dependency: &Dependency, files: &Files) -> Result<Option<Missing>, String> {
+    let repository = dependency.repository.as_deref().unwrap_or_default();
+    if let Some(path) = repository.strip_prefix("file://") {
+        return local(&chart.path, path, files).map(|()| None);
+    }
+    if !is_chart_name(&dependency.name) {
+        return Err(format!("{:?} is no name of a chart", dependency.name));
+    }
+    Ok(Some(Missing {
+        chart: chart.path.clone(),
+        name: dependency.name.clone(),
+        version: dependency.version.clone(),
+        repository: Repository::parse(repository)?,
+    }))
+}
+
+/// Checks that a directory of the release is a chart.
+fn local(chart: &str, path: &str, files: &Files) -> Result<(), String> {
+    let mut parts: Vec<&str> = chart.split('/').collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop().ok_or_else(|| format!("file://{path} leads out of the release"))?),
+            part => parts.push(part),
+        }
+    }
+    let directory = parts.join("/");
+    let is_chart = !path.starts_with('/') && files.get(&format!("{directory}/Chart.yaml")).is_some();
+    if is_chart { Ok(()) } else { Err(format!("file://{path} is no chart of this release")) }
+}
+
+impl Repository {
+    fn parse(text: &str) -> Result<Self, String> {
+        let refused =
+            || format!("{} cannot be resolved: only https, http, oci and file repositories", plain(text));
+        if let Some(rest) = text.strip_prefix("oci://") {
+            let (registry, path) = rest.split_once('/').unwrap_or((rest, ""));
+            let is_host =
+                Url::parse(&format!("https://{registry}/")).is_ok_and(|url| url.username().is_empty());
+            let path = path.trim_end_matches('/');
+            if registry.is_empty()
+                || registry.contains('@')
+                || !is_host
+                || path.contains(['@', ':', '?', '#'])
+            {
+                return Err(refused());
+            }
+            return Ok(Self::Oci { registry: registry.to_owned(), path: path.to_owned() });
+        }
+        let mut url = Url::parse(text).map_err(|_| refused())?;
+        if !matches!(url.scheme(), "https" | "http") {
+            return Err(refused());
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(
+                "its repository has a user or a password, and a release is no place for these".to_owned()
+            );
+        }
+        let path = format!("{}/", url.path().trim_end_matches('/'));
+        url.set_path(&path);
+        Ok(Self::Helm(url))
+    }
+}
+
+impl std::fmt::Display for Repository {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Helm(url) => f.write_str(&plain(url.as_str())),
+            Self::Oci { registry, path } if path.is_empty() => write!(f, "oci://{registry}"),
+            Self::Oci { registry, path } => write!(f, "oci://{registry}/{path}"),
+        }
+    }
+}
+
+/// A URL without its query, where tokens are, and without a user.
+fn plain(text: &str) -> String {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    match text.split_once("://") {
+        Some((scheme, rest)) => {
+            format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host))
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// Whether the name can be a part of a path and of a URL.
+fn is_chart_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests;

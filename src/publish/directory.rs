@@ -1,0 +1,160 @@
+//! A stack repository that is a directory of this machine.
+//!
+//! A release is written beside its place and put there by one rename, so that whoever is stopped at any moment leaves
+//! all of it or nothing. One publisher writes at a time; the lock is on the directory itself and goes with its process.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{Existing, IgnoreFiles, Prepared, PublishError, Published};
+use crate::names::ReleaseName;
+use crate::release::ignore::IGNORE_FILE;
+use crate::release::{Files, Limits};
+use crate::source;
+use crate::source::origin::Listing;
+
+/// What the directory of a release is called until it is whole.
+const UNFINISHED: &str = ".stackflux-unfinished-";
+
+/// The longest `.sourceignore` that is read, in bytes.
+const LONGEST_IGNORE_FILE: u64 = 1 << 20;
+
+/// A directory that has, or will have, the directory of the releases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryTarget {
+    /// The top of the stack repository.
+    pub top: PathBuf,
+    /// The directory of the releases in it, with `/` and without one at its ends.
+    pub directory: String,
+}
+
+impl DirectoryTarget {
+    /// Writes a release. Gives its path.
+    pub fn publish(&self, prepared: &Prepared, vendoring: bool) -> Result<Published<PathBuf>, PublishError> {
+        let releases = self.releases();
+        fs::create_dir_all(&releases).map_err(io_error(&releases))?;
+        let lock =
+            File::open(&releases).and_then(|lock| lock.lock().map(|()| lock)).map_err(io_error(&releases))?;
+        remove_unfinished(&releases)?;
+        if !self.existing(prepared.name())?.needs(prepared, vendoring)? {
+            return Ok(Published::Unchanged);
+        }
+        let path = self.path_of(prepared.name());
+        let unfinished = releases.join(format!("{UNFINISHED}{}", prepared.name()));
+        write_all(&unfinished, &prepared.files)?;
+        fs::rename(&unfinished, &path).map_err(io_error(&path))?;
+        lock.sync_all().map_err(io_error(&releases))?;
+        Ok(Published::Written(path))
+    }
+
+    /// What is there already.
+    pub fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
+        let path = self.path_of(name);
+        let release = match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => Some(source::directory::read(&path, &Limits::default())?),
+            Ok(_) => return Err(refused(&path, "it is there, and is no directory")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(PublishError::Io { path, error }),
+        };
+        let (place, directory) = (self.top.display().to_string(), self.directory.clone());
+        Ok(Existing { place, directory, release, ignore_files: self.ignore_files()? })
+    }
+
+    /// The releases that are there already.
+    pub fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
+        let releases = self.releases();
+        let entries = match fs::read_dir(&releases) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            entries => entries.map_err(io_error(&releases))?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(io_error(&releases))?;
+            if entry.file_type().map_err(io_error(&releases))?.is_dir() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(Listing::of(names).releases)
+    }
+
+    fn releases(&self) -> PathBuf {
+        self.top.join(&self.directory)
+    }
+
+    fn path_of(&self, name: &ReleaseName) -> PathBuf {
+        self.releases().join(name.to_string())
+    }
+
+    /// The `.sourceignore` files of the top and of each directory down to that of the releases.
+    fn ignore_files(&self) -> Result<IgnoreFiles, PublishError> {
+        let mut found = Vec::new();
+        let mut directory = String::new();
+        let below = self.directory.split('/').filter(|part| !part.is_empty()).map(Some);
+        for part in std::iter::once(None).chain(below) {
+            if let Some(part) = part {
+                directory = format!("{directory}/{part}").trim_start_matches('/').to_owned();
+            }
+            let path = self.top.join(&directory).join(IGNORE_FILE);
+            if let Some(text) = read_ignore_file(&path)? {
+                found.push((directory.clone(), text));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn read_ignore_file(path: &Path) -> Result<Option<String>, PublishError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error(path)(error)),
+    };
+    let mut content = Vec::new();
+    file.take(LONGEST_IGNORE_FILE + 1).read_to_end(&mut content).map_err(io_error(path))?;
+    if content.len() as u64 > LONGEST_IGNORE_FILE {
+        return Err(refused(path, "it has more than 1 MiB"));
+    }
+    Ok(Some(String::from_utf8_lossy(&content).into_owned()))
+}
+
+/// Removes what publishers left that were stopped. Whoever holds the lock is the only one who writes.
+fn remove_unfinished(releases: &Path) -> Result<(), PublishError> {
+    for entry in fs::read_dir(releases).map_err(io_error(releases))? {
+        let entry = entry.map_err(io_error(releases))?;
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            let path = entry.path();
+            fs::remove_dir_all(&path).map_err(io_error(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes files below a new directory and waits until they are on the disk.
+fn write_all(top: &Path, files: &Files) -> Result<(), PublishError> {
+    fs::create_dir(top).map_err(io_error(top))?;
+    for (path, file) in files.iter() {
+        let path = top.join(path);
+        let directory = path.parent().unwrap_or(top);
+        fs::create_dir_all(directory).map_err(io_error(directory))?;
+        let mode = if file.executable { 0o777 } else { 0o666 };
+        let created = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
+        let written = created.and_then(|mut out| out.write_all(&file.content).and_then(|()| out.sync_all()));
+        written.map_err(io_error(&path))?;
+    }
+    Ok(())
+}
+
+fn refused(path: &Path, why: &str) -> PublishError {
+    PublishError::Place { place: path.display().to_string(), why: why.to_owned() }
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> PublishError {
+    let path = path.to_owned();
+    |error| PublishError::Io { path, error }
+}
+
+#[cfg(test)]
+mod tests;

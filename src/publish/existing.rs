@@ -1,0 +1,99 @@
+//! What a stack repository has already, and whether a release may be written beside it.
+
+use super::dependencies::Missing;
+use super::range::{self, Range};
+use super::{Prepared, PublishError};
+use crate::release::ignore::{IGNORE_FILE, Rules};
+use crate::release::{File, Files, is_needed_by_a_chart};
+
+/// The `.sourceignore` files above a release: each with its directory from the top of the stack repository.
+pub type IgnoreFiles = Vec<(String, String)>;
+
+/// What a stack repository has where a release is to be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Existing {
+    /// The stack repository, for people.
+    pub place: String,
+    /// The directory of the releases in it, without `/` at its ends; empty for its top.
+    pub directory: String,
+    /// The files of the release that is there.
+    pub release: Option<Files>,
+    /// The `.sourceignore` files above the release, those of the top first.
+    pub ignore_files: IgnoreFiles,
+}
+
+impl Existing {
+    /// Whether the release has to be written: `false` where it is there already. Refused where something else is there,
+    /// or where Flux would not see all of it.
+    ///
+    /// Where charts are fetched (`vendoring`), a release that differs in nothing but which version of a range was
+    /// fetched is the same release: what a range stands for changes with time, and what was published does not.
+    pub fn needs(&self, prepared: &Prepared, vendoring: bool) -> Result<bool, PublishError> {
+        let Some(release) = &self.release else {
+            return self.check_left_out(prepared).map(|()| true);
+        };
+        let paths = release.differences(&prepared.files);
+        if paths.is_empty() || (vendoring && is_the_same_but_for_versions(release, prepared)) {
+            return Ok(false);
+        }
+        let (name, place) = (prepared.name().clone(), self.place.clone());
+        Err(PublishError::ReleaseExists { name, place, paths })
+    }
+
+    /// Refuses a release of which Flux would leave out a file that a chart needs.
+    fn check_left_out(&self, prepared: &Prepared) -> Result<(), PublishError> {
+        if self.ignore_files.is_empty() {
+            return Ok(());
+        }
+        let above = match self.directory.as_str() {
+            "" => prepared.name().to_string(),
+            directory => format!("{directory}/{}", prepared.name()),
+        };
+        let own = prepared.files.iter().filter_map(|(path, file)| {
+            let directory = path.strip_suffix(IGNORE_FILE)?;
+            let directory = if directory.is_empty() { "" } else { directory.strip_suffix('/')? };
+            let directory = format!("{above}/{directory}").trim_end_matches('/').to_owned();
+            Some((directory, String::from_utf8_lossy(&file.content).into_owned()))
+        });
+        let texts: IgnoreFiles = self.ignore_files.iter().cloned().chain(own).collect();
+        let place = || self.place.clone();
+        let rules = Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str())));
+        let rules =
+            rules.map_err(|finding| PublishError::Place { place: place(), why: finding.to_string() })?;
+        let paths = prepared.files.iter().map(|(path, _)| path).filter(|path| is_needed_by_a_chart(path));
+        let paths = paths.filter(|path| rules.leave_out(&format!("{above}/{path}")));
+        let paths: Vec<String> = paths.map(str::to_owned).collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        Err(PublishError::LeftOut { name: prepared.name().clone(), place: place(), paths })
+    }
+}
+
+/// Whether both have the same files but for the archives of fetched charts, and each chart that has to be fetched is
+/// there in one version that its range has.
+fn is_the_same_but_for_versions(existing: &Files, prepared: &Prepared) -> bool {
+    let missing = &prepared.missing;
+    let archive = |path: &str| missing.iter().any(|one| one.vendored_version(path).is_some());
+    let without = |files: &Files| -> Vec<(String, File)> {
+        let kept = files.iter().filter(|(path, _)| !archive(path));
+        kept.map(|(path, file)| (path.to_owned(), file.clone())).collect()
+    };
+    existing.links().next().is_none()
+        && without(existing) == without(&prepared.files)
+        && missing.iter().all(|one| has_one_version(existing, one))
+}
+
+fn has_one_version(files: &Files, missing: &Missing) -> bool {
+    let versions: Vec<&str> = files.iter().filter_map(|(path, _)| missing.vendored_version(path)).collect();
+    let [one] = versions.as_slice() else { return false };
+    let any = matches!(missing.version.as_str(), "" | "*");
+    let range = missing.version.parse::<Range>();
+    let version = range::version(one);
+    *one == missing.version
+        || any
+        || range.is_ok_and(|range| version.is_some_and(|version| range.has(&version)))
+}
+
+#[cfg(test)]
+mod tests;

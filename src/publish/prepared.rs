@@ -1,0 +1,110 @@
+//! A release that may be published: unpacked, without errors, with charts that can be built.
+
+use super::PublishError;
+use super::dependencies::{self, Missing};
+use super::range;
+use crate::names::ReleaseName;
+use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release};
+use crate::source::origin::{Fetched, Provenance};
+
+/// A release that may be published.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Prepared {
+    /// The release as its directory will have it.
+    pub release: Release,
+    /// The files of its directory.
+    pub files: Files,
+    /// What should be known about it.
+    pub warnings: Findings,
+    /// Where it came from.
+    pub provenance: Provenance,
+    /// The dependencies that did not come with it.
+    pub missing: Vec<Missing>,
+    /// Those of them that were fetched and lie in `files`.
+    pub vendored: Vec<Vendored>,
+}
+
+/// A chart that was fetched for a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vendored {
+    /// The dependency.
+    pub missing: Missing,
+    /// The exact version.
+    pub version: String,
+    /// Where the archive was fetched from, without credentials.
+    pub url: String,
+    /// The digest of the archive.
+    pub digest: Digest,
+    /// The archive.
+    pub content: Vec<u8>,
+}
+
+impl Prepared {
+    /// Unpacks and checks a release. An error of `lint` refuses it, and so does a dependency that nobody can fetch.
+    pub fn of(fetched: Fetched, limits: &Limits) -> Result<Self, PublishError> {
+        let Fetched { name, files, provenance } = fetched;
+        let (release, files, warnings) = load(&name, files, limits)?;
+        let missing = dependencies::missing(&release, &files)
+            .map_err(|findings| PublishError::Unusable { name, findings })?;
+        Ok(Self { release, files, warnings, provenance, missing, vendored: Vec::new() })
+    }
+
+    /// The same release with charts in it, checked again: an archive that somebody else made may be anything.
+    pub fn with(self, vendored: Vec<Vendored>, limits: &Limits) -> Result<Self, PublishError> {
+        let name = self.release.name.clone();
+        let mut files = self.files;
+        for chart in &vendored {
+            let path = chart.missing.archive(&chart.version);
+            let file = File { content: chart.content.clone(), executable: false };
+            files.insert(&path, file).map_err(|error| PublishError::Place {
+                place: name.to_string(),
+                why: format!("{path}: {error}"),
+            })?;
+        }
+        let (release, files, warnings) = load(&name, files, limits)?;
+        for chart in &vendored {
+            if !has(&release, chart) {
+                let (url, version) = (chart.url.clone(), chart.version.clone());
+                return Err(PublishError::ChartMismatch {
+                    name,
+                    url,
+                    chart: chart.missing.name.clone(),
+                    version,
+                });
+            }
+        }
+        Ok(Self { release, files, warnings, vendored, ..self })
+    }
+
+    /// The release's name.
+    #[must_use]
+    pub fn name(&self) -> &ReleaseName {
+        &self.release.name
+    }
+}
+
+/// Whether the chart that needed it has it now, by its own name and version.
+fn has(release: &Release, vendored: &Vendored) -> bool {
+    let addons = release.addons.iter().filter_map(Addon::chart);
+    let charts = std::iter::once(&release.cluster_class).chain(addons);
+    let mut dependencies =
+        charts.filter(|chart| chart.path == vendored.missing.chart).flat_map(|chart| &chart.dependencies);
+    let version = range::version(&vendored.version);
+    dependencies.any(|found| {
+        found.name == vendored.missing.name && found.vendored.as_deref().and_then(range::version) == version
+    })
+}
+
+fn load(
+    name: &ReleaseName,
+    files: Files,
+    limits: &Limits,
+) -> Result<(Release, Files, Findings), PublishError> {
+    let loaded = Release::load(name, files, limits);
+    let loaded = loaded.map_err(|findings| PublishError::Unusable { name: name.clone(), findings })?;
+    Ok((loaded.release, loaded.files, loaded.warnings))
+}
+
+#[cfg(test)]
+mod tests;

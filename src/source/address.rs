@@ -1,0 +1,292 @@
+//! Where releases are: the one notation that the command line, the operator and trailers of commits have for it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use reqwest::Url;
+
+use crate::names::ReleaseName;
+use crate::release::Digest;
+
+/// The places that an address can name, for errors.
+const FORMS: &str = "oci://host/repository[:release][@sha256:…], github://organisation/repository[@release], \
+                     git+https://host/path.git[//directory][?ref=…] (also git+ssh, git+http, git+file) or a path";
+
+/// A place that has releases, or one release there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A repository of an OCI registry: `oci://host[:port]/repository[:release][@sha256:…]`.
+    Oci(OciAddress),
+    /// The releases of a repository on GitHub: `github://organisation/repository[@release]`.
+    GitHub(GitHubAddress),
+    /// A directory of a Git repository: `git+https://host/path.git//directory?ref=branch`.
+    Git(GitAddress),
+    /// A directory or an archive on this machine.
+    Path(PathBuf),
+}
+
+/// A repository of an OCI registry, whose tags are the releases' names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OciAddress {
+    /// The host, with a port where one is given: `registry.example.com:5000`.
+    pub registry: String,
+    /// The repository, without host: `kaas/cluster-stacks`.
+    pub repository: String,
+    /// The one release that is meant.
+    pub release: Option<ReleaseName>,
+    /// The digest that the release's manifest must have.
+    pub digest: Option<Digest>,
+}
+
+/// A repository on GitHub (or a GitHub server of one's own), whose releases are tagged with the releases' names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitHubAddress {
+    /// The organisation or user.
+    pub organisation: String,
+    /// The repository.
+    pub repository: String,
+    /// The one release that is meant.
+    pub release: Option<ReleaseName>,
+}
+
+/// A directory of a Git repository that has a directory for each release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitAddress {
+    /// The URL that Git knows: `https://git.example.com/stacks.git`, `ssh://git@host/stacks.git`, `file:///srv/stacks`.
+    pub url: String,
+    /// The directory that has the releases' directories, without `/` at its ends; empty where none is named.
+    pub directory: String,
+    /// The one release that is meant: the last part of the directory, where that is a release's name.
+    pub release: Option<ReleaseName>,
+    /// A branch, a tag or a commit; the repository's own branch where none is named.
+    pub reference: Option<String>,
+}
+
+/// Why a text is no address. What is shown of it never has a user or a password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{address:?} is no address of releases: {why}")]
+pub struct AddressError {
+    address: String,
+    why: String,
+}
+
+impl Address {
+    /// The one release that the address names; `None` for all that are there, and for a path, which has to be looked
+    /// at first.
+    #[must_use]
+    pub fn release(&self) -> Option<&ReleaseName> {
+        match self {
+            Self::Oci(address) => address.release.as_ref(),
+            Self::GitHub(address) => address.release.as_ref(),
+            Self::Git(address) => address.release.as_ref(),
+            Self::Path(_) => None,
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let Some((scheme, rest)) = text.split_once("://") else {
+            let path = Self::Path(PathBuf::from(text));
+            return if text.is_empty() { Err(refuse(text, format!("write {FORMS}"))) } else { Ok(path) };
+        };
+        let parsed = match scheme {
+            "oci" => OciAddress::parse(rest).map(Self::Oci),
+            "github" => GitHubAddress::parse(rest).map(Self::GitHub),
+            "git+https" | "git+http" | "git+ssh" | "git+file" => {
+                GitAddress::parse(text.strip_prefix("git+").unwrap_or(text)).map(Self::Git)
+            }
+            "https" | "http" | "ssh" | "file" => Err(format!("write git+{scheme}:// for a Git repository")),
+            _ => Err(format!("{scheme:?} is not known: write {FORMS}")),
+        };
+        parsed.map_err(|why| refuse(text, why))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Oci(address) => address.fmt(f),
+            Self::GitHub(address) => address.fmt(f),
+            Self::Git(address) => address.fmt(f),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl OciAddress {
+    fn parse(rest: &str) -> Result<Self, String> {
+        let (named, digest) = split_last(rest, '@');
+        let digest = digest.map(str::parse::<Digest>).transpose();
+        let (registry, named) = named.split_once('/').ok_or("the repository is missing after the host")?;
+        check_host(registry)?;
+        let (repository, release) = split_last(named, ':');
+        if !repository.split('/').all(is_repository_part) {
+            return Err(format!(
+                "{repository:?} is no repository: lower-case words with '/', '.', '_' or '-'"
+            ));
+        }
+        let digest = digest.map_err(|error| error.to_string())?;
+        let (registry, repository) = (registry.to_owned(), repository.to_owned());
+        Ok(Self { registry, repository, release: release.map(parse_release).transpose()?, digest })
+    }
+
+    /// The same place, with all of its releases.
+    #[must_use]
+    pub fn without_release(&self) -> Self {
+        Self { release: None, digest: None, ..self.clone() }
+    }
+}
+
+impl fmt::Display for OciAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "oci://{}/{}", self.registry, self.repository)?;
+        self.release.as_ref().map_or(Ok(()), |release| write!(f, ":{release}"))?;
+        self.digest.as_ref().map_or(Ok(()), |digest| write!(f, "@{digest}"))
+    }
+}
+
+impl GitHubAddress {
+    fn parse(rest: &str) -> Result<Self, String> {
+        let (named, release) = split_last(rest, '@');
+        let is_name = |name: &str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            (1..=100).contains(&name.len()) && name != "." && name != ".." && name.bytes().all(plain)
+        };
+        match named.split_once('/') {
+            Some((organisation, repository)) if is_name(organisation) && is_name(repository) => {
+                let (organisation, repository) = (organisation.to_owned(), repository.to_owned());
+                Ok(Self { organisation, repository, release: release.map(parse_release).transpose()? })
+            }
+            _ => Err("write github://organisation/repository[@release]".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for GitHubAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "github://{}/{}", self.organisation, self.repository)?;
+        self.release.as_ref().map_or(Ok(()), |release| write!(f, "@{release}"))
+    }
+}
+
+impl GitAddress {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (place, query) = text.split_once('?').map_or((text, None), |(place, query)| (place, Some(query)));
+        let (scheme, rest) = place.split_once("://").ok_or("the URL has no host")?;
+        let (repository, directory) = rest.split_once("//").unwrap_or((rest, ""));
+        check_git_url(&format!("{scheme}://{repository}"))?;
+        let reference = query.map(parse_query).transpose()?;
+        let directory = directory.trim_end_matches('/');
+        if !directory.is_empty() && !directory.split('/').all(is_directory_part) {
+            return Err(format!("{directory:?} is no directory of a repository: plain names with '/' only"));
+        }
+        let (above, last) = directory.rsplit_once('/').unwrap_or(("", directory));
+        let release: Option<ReleaseName> = last.parse().ok();
+        let directory = if release.is_some() { above } else { directory };
+        let url = format!("{scheme}://{}", repository.trim_end_matches('/'));
+        Ok(Self { url, directory: directory.to_owned(), release, reference })
+    }
+}
+
+impl fmt::Display for GitAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "git+{}", self.url)?;
+        let release = self.release.as_ref().map(ToString::to_string);
+        let parts = [Some(self.directory.as_str()).filter(|part| !part.is_empty()), release.as_deref()];
+        for (index, part) in parts.into_iter().flatten().enumerate() {
+            write!(f, "{}{part}", if index == 0 { "//" } else { "/" })?;
+        }
+        self.reference.as_ref().map_or(Ok(()), |reference| write!(f, "?ref={reference}"))
+    }
+}
+
+/// The address without what may be a user and a password: what stands before the last `@` of the host's part.
+fn refuse(text: &str, why: String) -> AddressError {
+    let address = text.split_once("://").map_or_else(
+        || text.to_owned(),
+        |(scheme, rest)| {
+            let host = rest.split('/').next().unwrap_or_default();
+            let shown =
+                host.rsplit_once('@').map_or(rest, |(user, _)| rest.get(user.len() + 1..).unwrap_or(""));
+            format!("{scheme}://{shown}")
+        },
+    );
+    AddressError { address, why }
+}
+
+/// The text before the last `sign` that stands in its last part, and what follows it.
+fn split_last(text: &str, sign: char) -> (&str, Option<&str>) {
+    match text.rsplit_once(sign) {
+        Some((before, after)) if !after.contains('/') => (before, Some(after)),
+        _ => (text, None),
+    }
+}
+
+fn parse_release(name: &str) -> Result<ReleaseName, String> {
+    name.parse().map_err(|error: crate::names::NameError| error.to_string())
+}
+
+/// Checks the host of a registry and its port.
+fn check_host(host: &str) -> Result<(), String> {
+    if host.contains('@') {
+        return Err("it has a user: credentials come from files or the environment".to_owned());
+    }
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'[' | b']');
+    let url = Url::parse(&format!("https://{host}/")).ok();
+    let is_host = url.is_some_and(|url| url.host_str().is_some()) && host.bytes().all(plain);
+    if is_host { Ok(()) } else { Err(format!("{host:?} is no host of the form name[:port]")) }
+}
+
+/// Checks the URL of a repository: a host where the scheme needs one, and no secret.
+fn check_git_url(url: &str) -> Result<(), String> {
+    let parsed = Url::parse(url).map_err(|error| format!("the URL cannot be used: {error}"))?;
+    if parsed.password().is_some() || (!parsed.username().is_empty() && parsed.scheme() != "ssh") {
+        return Err("it has a user or a password: credentials come from files or the environment".to_owned());
+    }
+    if parsed.fragment().is_some() {
+        return Err("'#' has no meaning here: write ?ref=… for a branch, a tag or a commit".to_owned());
+    }
+    if parsed.scheme() != "file" && parsed.host_str().is_none_or(str::is_empty) {
+        return Err("the URL has no host".to_owned());
+    }
+    if parsed.path().trim_matches('/').is_empty() {
+        return Err("the URL names no repository".to_owned());
+    }
+    Ok(())
+}
+
+/// The reference of `ref=…`.
+fn parse_query(query: &str) -> Result<String, String> {
+    let allowed = |character: char| !character.is_control() && !" ~^:?*[\\&#%".contains(character);
+    let reference = query.strip_prefix("ref=").ok_or("after '?' only ref=… is known")?;
+    let is_reference = !reference.is_empty()
+        && reference.chars().all(allowed)
+        && !reference.starts_with(['-', '/'])
+        && !reference.contains("..");
+    if is_reference {
+        Ok(reference.to_owned())
+    } else {
+        Err(format!("{reference:?} is no branch, tag or commit"))
+    }
+}
+
+/// A word of an OCI repository's name (`<name>` of the distribution specification).
+fn is_repository_part(part: &str) -> bool {
+    let word = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
+    let separator =
+        |text: &str| matches!(text, "" | "." | "_" | "__") || text.bytes().all(|byte| byte == b'-');
+    part.starts_with(word) && part.ends_with(word) && part.split(word).all(separator)
+}
+
+fn is_directory_part(part: &str) -> bool {
+    !part.is_empty()
+        && !matches!(part, "." | ".." | ".git")
+        && part.chars().all(|character| !character.is_control() && !"\\%#".contains(character))
+}
+
+#[cfg(test)]
+mod tests;

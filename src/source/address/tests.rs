@@ -1,0 +1,106 @@
+use super::*;
+
+const RELEASE: &str = "openstack-scs-1-34-v2";
+const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+fn parse(text: &str) -> Address {
+    text.parse().unwrap()
+}
+
+fn refused(text: &str) -> String {
+    text.parse::<Address>().unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_written_is_what_is_shown() {
+    for text in [
+        "oci://registry.example.com/kaas/cluster-stacks",
+        &format!("oci://127.0.0.1:5000/stacks:{RELEASE}"),
+        &format!("oci://[::1]:5000/stacks:{RELEASE}@{DIGEST}"),
+        &format!("oci://localhost/a__b/c-d.e@{DIGEST}"),
+        "github://SovereignCloudStack/cluster-stacks",
+        &format!("github://SovereignCloudStack/cluster-stacks@{RELEASE}"),
+        "git+https://git.example.com/stacks.git",
+        "git+https://git.example.com/stacks.git//releases?ref=feature/x",
+        &format!("git+https://git.example.com/stacks.git//releases/{RELEASE}?ref=v1"),
+        &format!("git+ssh://git@git.example.com:2222/stacks.git//{RELEASE}"),
+        "git+file:///srv/stacks.git//a/b",
+        "stacks/releases",
+        "/srv/with:colon@and-at",
+    ] {
+        assert_eq!(parse(text).to_string(), text);
+    }
+}
+
+#[test]
+fn the_parts_of_an_address() {
+    let Address::Oci(oci) = parse(&format!("oci://host:5000/a/b:{RELEASE}@{DIGEST}")) else { panic!() };
+    assert_eq!((oci.registry.as_str(), oci.repository.as_str()), ("host:5000", "a/b"));
+    assert_eq!(oci.release, Some(RELEASE.parse().unwrap()));
+    assert_eq!(oci.digest, Some(DIGEST.parse().unwrap()));
+    assert_eq!(oci.without_release().to_string(), "oci://host:5000/a/b");
+
+    let Address::Git(git) = parse(&format!("git+https://host/a.git//x/{RELEASE}/?ref=main")) else {
+        panic!()
+    };
+    assert_eq!((git.url.as_str(), git.directory.as_str()), ("https://host/a.git", "x"));
+    assert_eq!((git.release, git.reference.as_deref()), (Some(RELEASE.parse().unwrap()), Some("main")));
+
+    assert_eq!(parse(&format!("github://a/b@{RELEASE}")).release(), Some(&RELEASE.parse().unwrap()));
+    assert_eq!(parse(RELEASE).release(), None, "a path has to be looked at");
+}
+
+#[test]
+fn nobody_sees_a_password() {
+    for text in [
+        "oci://user:geheim@host/stacks",
+        "oci://user:geheim@host",
+        "github://user:geheim@/x",
+        "https://user:geheim@host/stacks.git",
+        "git+https://user:geheim@host/stacks.git",
+        "git+https://geheim@host/stacks.git",
+        "git+ssh://git:geheim@host/stacks.git",
+        "git+https://user:geheim@/",
+        "ftp://user:geheim@host",
+    ] {
+        let error = refused(text);
+        assert!(!error.contains("geheim"), "{error}");
+    }
+    assert!(refused("git+https://user:x@host/stacks.git").contains("credentials come from files"));
+}
+
+#[test]
+fn what_cannot_be_meant() {
+    for (text, why) in [
+        ("", "write oci://"),
+        ("https://host/stacks.git", "write git+https://"),
+        ("ftp://host/stacks", "\"ftp\" is not known"),
+        ("oci://host", "the repository is missing"),
+        ("oci:///stacks", "no host"),
+        ("oci://ho st/stacks", "no host"),
+        ("oci://host:x/stacks", "no host"),
+        ("oci://host/Stacks", "no repository"),
+        ("oci://host/a//b", "no repository"),
+        ("oci://host/a/../b", "no repository"),
+        ("oci://host/a___b", "no repository"),
+        ("oci://host/stacks:latest", "not a release name"),
+        ("oci://host/stacks@sha256:12", "not a digest"),
+        ("oci://host/stacks@md5:12", "not a digest"),
+        ("github://org", "write github://"),
+        ("github://org/repo/more", "write github://"),
+        ("github://org/..", "write github://"),
+        ("github://org/repo@v1", "not a release name"),
+        ("git+https://host", "names no repository"),
+        ("git+https:///stacks.git", "names no repository"),
+        ("git+https://host/stacks.git//a/../b", "no directory"),
+        ("git+https://host/stacks.git//.git/hooks", "no directory"),
+        ("git+https://host/stacks.git?ref=", "no branch"),
+        ("git+https://host/stacks.git?ref=--upload-pack=x", "no branch"),
+        ("git+https://host/stacks.git?ref=a..b", "no branch"),
+        ("git+https://host/stacks.git?branch=main", "only ref="),
+        ("git+https://host/stacks.git#main", "write ?ref="),
+    ] {
+        let error = refused(text);
+        assert!(error.contains(why), "{text}: {error}");
+    }
+}

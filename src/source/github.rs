@@ -1,0 +1,132 @@
+//! Releases on GitHub, or on a GitHub server of one's own: tags are the releases' names, files are their assets
+//! (<https://docs.github.com/en/rest/releases>).
+
+mod api;
+
+use std::collections::BTreeSet;
+
+use futures::future::BoxFuture;
+use futures::{StreamExt as _, TryStreamExt as _};
+
+pub use api::{Access, Asset, GITHUB};
+
+use super::address::GitHubAddress;
+use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
+use crate::names::ReleaseName;
+use crate::release::{File, Files, Limits, summary};
+use api::Api;
+
+/// Assets that are fetched at a time.
+const AT_A_TIME: usize = 4;
+
+/// The releases of one repository on GitHub.
+#[derive(Debug)]
+pub struct GitHubOrigin {
+    address: GitHubAddress,
+    api: Api,
+    limits: Limits,
+}
+
+impl GitHubOrigin {
+    /// The repository of an address. Nothing is sent yet.
+    pub fn open(address: &GitHubAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
+        let api = Api::new(access, &address.organisation, &address.repository)?;
+        Ok(Self { address: address.clone(), api, limits })
+    }
+
+    async fn listed(&self) -> Result<Listing, OriginError> {
+        let releases = self.api.releases().await?;
+        // A draft is seen only by those who write it, and has no tag yet.
+        Ok(Listing::of(releases.into_iter().filter(|release| !release.draft).map(|release| release.tag_name)))
+    }
+
+    async fn described(&self, name: &ReleaseName) -> Result<Description, OriginError> {
+        let release = self.api.release(name).await?;
+        let mut small = self.assets(release.id).await?;
+        small.retain(|asset| summary::FILES.contains(&asset.name.as_str()));
+        let most = self.limits.yaml_file as u64;
+        if let Some(asset) = small.iter().find(|asset| asset.size > most) {
+            return Err(self.malformed(name, format!("{} has {} bytes", asset.name, asset.size)));
+        }
+        let files = self.files(name, small).await?;
+        let unusable = |findings| OriginError::Unusable { place: self.source(name), findings };
+        let description = Description::of(name, &files).map_err(unusable)?;
+        Ok(Description { date: release.published_at.and_then(|date| date.parse().ok()), ..description })
+    }
+
+    async fn fetched(&self, name: &ReleaseName) -> Result<Fetched, OriginError> {
+        let release = self.api.release(name).await?;
+        let assets = self.assets(release.id).await?;
+        self.check(name, &assets)?;
+        let files = self.files(name, assets).await?;
+        let provenance = Provenance { source: self.source(name), digest: None, verified: None };
+        Ok(Fetched { name: name.clone(), files, provenance })
+    }
+
+    /// The assets of a release that were uploaded to their end.
+    async fn assets(&self, release: u64) -> Result<Vec<Asset>, OriginError> {
+        let mut assets = self.api.assets(release).await?;
+        assets.retain(|asset| asset.state == "uploaded");
+        Ok(assets)
+    }
+
+    /// Refuses what no release has, before any of it is fetched.
+    fn check(&self, name: &ReleaseName, assets: &[Asset]) -> Result<(), OriginError> {
+        if assets.is_empty() {
+            return Err(self.malformed(name, "it has no files (assets)".to_owned()));
+        }
+        let place = self.source(name);
+        let size = assets.iter().fold(0, |size: u64, asset| size.saturating_add(asset.size));
+        if size > self.limits.unpacked {
+            return Err(OriginError::TooLarge { place, most: self.limits.unpacked, unit: "bytes" });
+        }
+        let mut names = BTreeSet::new();
+        match assets.iter().find(|asset| !names.insert(asset.name.as_str())) {
+            Some(twice) => Err(self.malformed(name, format!("it has two files called {:?}", twice.name))),
+            None => Ok(()),
+        }
+    }
+
+    /// Fetches assets and makes files of them.
+    async fn files(&self, name: &ReleaseName, assets: Vec<Asset>) -> Result<Files, OriginError> {
+        let fetched = futures::stream::iter(assets.into_iter().map(|asset| self.file(asset)));
+        let fetched: Vec<_> = fetched.buffered(AT_A_TIME).try_collect().await?;
+        let mut files = Files::default();
+        for (path, file) in fetched {
+            let added = files.insert(&path, file);
+            added.map_err(|error| self.malformed(name, format!("{path:?}: {error}")))?;
+        }
+        Ok(files)
+    }
+
+    async fn file(&self, asset: Asset) -> Result<(String, File), OriginError> {
+        let content = self.api.download(&asset, self.limits.unpacked).await?;
+        Ok((asset.name, File { content, executable: false }))
+    }
+
+    fn malformed(&self, name: &ReleaseName, error: String) -> OriginError {
+        OriginError::Malformed { place: self.source(name), error }
+    }
+
+    /// A release here as an address.
+    fn source(&self, name: &ReleaseName) -> String {
+        GitHubAddress { release: Some(name.clone()), ..self.address.clone() }.to_string()
+    }
+}
+
+impl Origin for GitHubOrigin {
+    fn list(&self) -> BoxFuture<'_, Result<Listing, OriginError>> {
+        Box::pin(self.listed())
+    }
+
+    fn describe<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Description, OriginError>> {
+        Box::pin(self.described(name))
+    }
+
+    fn fetch<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Fetched, OriginError>> {
+        Box::pin(self.fetched(name))
+    }
+}
+
+#[cfg(test)]
+mod tests;

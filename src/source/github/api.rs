@@ -1,0 +1,197 @@
+//! The part of GitHub's REST API that has releases.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::http::{self, Answer, Client, Expected, HttpError, Request, Url, next_page};
+use crate::names::ReleaseName;
+use crate::release::Digest;
+use crate::source::origin::OriginError;
+
+/// The API of github.com.
+pub const GITHUB: &str = "https://api.github.com";
+
+/// How long anything but an asset may take.
+const LONGEST: Duration = Duration::from_secs(30);
+/// The most pages of 100 that are read: GitHub itself ends lists of releases at 10,000.
+const MOST_PAGES: usize = 100;
+/// The version of the API that this was written for.
+const VERSION: (&str, &str) = ("x-github-api-version", "2022-11-28");
+
+/// How GitHub is reached.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The client, which knows the CAs.
+    pub client: Client,
+    /// The API: [`GITHUB`], or `https://github.example.com/api/v3` of a server of one's own.
+    pub api: Url,
+    /// Whether the API may be asked over plain HTTP, the token for everybody on the way to read.
+    pub plain_http: bool,
+    /// A token. Without one only public repositories are seen, and 60 requests an hour answered.
+    pub token: Option<SecretString>,
+}
+
+/// A release, of what the API says the part that is used.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Release {
+    pub(super) id: u64,
+    pub(super) tag_name: String,
+    #[serde(default)]
+    pub(super) draft: bool,
+    pub(super) published_at: Option<String>,
+}
+
+/// A file of a release.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Asset {
+    /// Its number.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// `uploaded`, or `open` while it is not.
+    #[serde(default)]
+    pub state: String,
+    /// `sha256:…`. What was uploaded before June 2025 has none.
+    pub digest: Option<String>,
+}
+
+/// The API for one repository.
+#[derive(Debug)]
+pub(super) struct Api {
+    http: Client,
+    /// `…/repos/<organisation>/<repository>/`.
+    base: Url,
+    authorization: Option<SecretString>,
+}
+
+impl Api {
+    pub(super) fn new(access: &Access, organisation: &str, repository: &str) -> Result<Self, OriginError> {
+        let api = &access.api;
+        let refuse = |why: &str| OriginError::Settings(format!("the API {}: {why}", http::place(api)));
+        match api.scheme() {
+            "https" => {}
+            "http" if access.plain_http => {}
+            "http" => return Err(refuse("plain HTTP has to be asked for (--plain-http)")),
+            _ => return Err(refuse("it is asked over https")),
+        }
+        let path = api.path().trim_end_matches('/');
+        let base = api.join(&format!("{path}/repos/{organisation}/{repository}/"));
+        let authorization =
+            access.token.as_ref().map(|token| format!("Bearer {}", token.expose_secret()).into());
+        Ok(Self {
+            http: access.client.clone(),
+            base: base.map_err(|_| refuse("it is no URL"))?,
+            authorization,
+        })
+    }
+
+    /// All releases.
+    pub(super) async fn releases(&self) -> Result<Vec<Release>, OriginError> {
+        self.pages("releases?per_page=100").await
+    }
+
+    /// The release of a tag.
+    pub(super) async fn release(&self, name: &ReleaseName) -> Result<Release, OriginError> {
+        let answer = self.get(&self.url(&format!("releases/tags/{name}"))?).await;
+        let answer = answer.map_err(|error| match error {
+            OriginError::NotFound { place, .. } => {
+                OriginError::NoRelease { place, name: Box::new(name.clone()) }
+            }
+            error => error,
+        })?;
+        Ok(answer.json().await?)
+    }
+
+    /// The assets of a release.
+    pub(super) async fn assets(&self, release: u64) -> Result<Vec<Asset>, OriginError> {
+        self.pages(&format!("releases/{release}/assets?per_page=100")).await
+    }
+
+    /// The bytes of an asset, of the size and digest that the API says. GitHub sends on to where it keeps them, which
+    /// does not see the token.
+    pub(super) async fn download(&self, asset: &Asset, most: u64) -> Result<Vec<u8>, OriginError> {
+        let url = self.url(&format!("releases/assets/{}", asset.id))?;
+        let malformed = |error: String| OriginError::Malformed { place: http::place(&url), error };
+        let digest: Option<Digest> = asset.digest.as_deref().map(str::parse).transpose().map_err(
+            |error: crate::release::digest::DigestError| {
+                malformed(format!("the file {}: {error}", asset.name))
+            },
+        )?;
+        let request = self.signed(&url)?.accept("application/octet-stream");
+        let expected = Expected { digest, size: Some(asset.size), most };
+        let fetched = self.http.download(&request, expected, Vec::new()).await;
+        fetched.map(|(bytes, _)| bytes).map_err(|error| self.refused(error))
+    }
+
+    /// All pages of a list.
+    async fn pages<T: DeserializeOwned>(&self, first: &str) -> Result<Vec<T>, OriginError> {
+        let (mut all, mut page) = (Vec::new(), self.url(first)?);
+        for _ in 0..MOST_PAGES {
+            let answer = self.get(&page).await?;
+            let next = next_page(&page, answer.headers("link"))?;
+            all.extend(answer.json::<Vec<T>>().await?);
+            match next {
+                Some(next) => page = next,
+                None => return Ok(all),
+            }
+        }
+        Err(OriginError::TooLarge { place: http::place(&page), most: MOST_PAGES as u64, unit: "pages" })
+    }
+
+    async fn get(&self, url: &Url) -> Result<Answer, OriginError> {
+        let request = self.signed(url)?.accept("application/vnd.github+json").within(LONGEST);
+        self.http.ask(&request).await.and_then(Answer::success).map_err(|error| self.refused(error))
+    }
+
+    fn signed(&self, url: &Url) -> Result<Request, HttpError> {
+        let (name, value) = VERSION;
+        let request = Request::get(url.clone()).header(reqwest::header::HeaderName::from_static(name), value);
+        match &self.authorization {
+            Some(value) => request.authorization(value),
+            None => Ok(request),
+        }
+    }
+
+    /// What a refusal of GitHub means. A repository that we may not see is called one that is not there.
+    fn refused(&self, error: HttpError) -> OriginError {
+        let HttpError::Status { place, status, retry_after, .. } = error else { return error.into() };
+        let has_token = self.authorization.is_some();
+        match (status, retry_after) {
+            (403 | 429, Some(after)) => {
+                let more = if has_token {
+                    ""
+                } else {
+                    "; with a token there are more (--github-token-file, GITHUB_TOKEN)"
+                };
+                let minutes = after.as_secs().div_ceil(60);
+                let message =
+                    format!("the requests of this hour are used up, again in {minutes} minutes{more}");
+                OriginError::Refused { place, status, message }
+            }
+            (401, _) => {
+                OriginError::Unauthorised { place, error: "GitHub does not know the token".to_owned() }
+            }
+            (403, _) => {
+                OriginError::Unauthorised { place, error: "the token does not give this right".to_owned() }
+            }
+            (404, _) if has_token => {
+                OriginError::NotFound { place, what: "what the token may see by this name".to_owned() }
+            }
+            (404, _) => {
+                let what =
+                    "a public repository or release of this name (a private one needs a token)".to_owned();
+                OriginError::NotFound { place, what }
+            }
+            _ => OriginError::Refused { place, status, message: String::new() },
+        }
+    }
+
+    fn url(&self, path: &str) -> Result<Url, OriginError> {
+        self.base.join(path).map_err(|_| OriginError::Settings(format!("{path:?} cannot stand in a URL")))
+    }
+}

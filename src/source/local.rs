@@ -1,0 +1,123 @@
+//! A directory or an archive of this machine as a place of releases.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
+use super::{Opened, ReleaseFiles, SourceError, open};
+use crate::names::ReleaseName;
+use crate::release::{Digest, Limits};
+
+/// A release or a stack repository of this machine.
+#[derive(Clone, Debug)]
+pub struct LocalOrigin(Arc<Local>);
+
+#[derive(Debug)]
+struct Local {
+    /// The path as it was given, for people.
+    place: String,
+    opened: Opened,
+    limits: Limits,
+}
+
+impl LocalOrigin {
+    /// Opens a release (its directory or its archive) or a stack repository.
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        let limits = Limits::default();
+        let opened = open(path, &limits)?;
+        Ok(Self(Arc::new(Local { place: path.display().to_string(), opened, limits })))
+    }
+
+    /// The release where the path leads to one, and not to a stack repository.
+    #[must_use]
+    pub fn single(&self) -> Option<&ReleaseName> {
+        match &self.0.opened {
+            Opened::Release(release) => Some(&release.name),
+            Opened::Repository(_) => None,
+        }
+    }
+
+    /// Runs what reads files beside what must not wait for them.
+    fn blocking<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Local) -> Result<T, OriginError> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, OriginError>> {
+        let local = Arc::clone(&self.0);
+        let place = self.0.place.clone();
+        let failed =
+            |error: tokio::task::JoinError| OriginError::Unreachable { place, error: error.to_string() };
+        async move { tokio::task::spawn_blocking(move || read(&local)).await.map_err(failed)? }.boxed()
+    }
+}
+
+impl Local {
+    fn read(&self, name: &ReleaseName) -> Result<ReleaseFiles, OriginError> {
+        match &self.opened {
+            Opened::Release(release) if release.name == *name => Ok(release.clone()),
+            Opened::Release(_) => {
+                Err(OriginError::NoRelease { place: self.place.clone(), name: Box::new(name.clone()) })
+            }
+            Opened::Repository(repository) => {
+                repository.read(name, &self.limits).map_err(|error| match error {
+                    SourceError::NoRelease { .. } => {
+                        OriginError::NoRelease { place: self.place.clone(), name: Box::new(name.clone()) }
+                    }
+                    error => error.into(),
+                })
+            }
+        }
+    }
+
+    /// The path of one release: as it was given, and the release's name where that is not its end.
+    fn place_of(&self, name: &ReleaseName) -> String {
+        match &self.opened {
+            Opened::Release(_) => self.place.clone(),
+            Opened::Repository(_) => format!("{}/{name}", self.place.trim_end_matches('/')),
+        }
+    }
+}
+
+impl Origin for LocalOrigin {
+    fn list(&self) -> BoxFuture<'_, Result<Listing, OriginError>> {
+        let listing = match &self.0.opened {
+            Opened::Release(release) => {
+                Listing { releases: [release.name.clone()].into(), ..Listing::default() }
+            }
+            Opened::Repository(repository) => Listing {
+                releases: repository.names().cloned().collect(),
+                malformed: repository.malformed().to_vec(),
+            },
+        };
+        async { Ok(listing) }.boxed()
+    }
+
+    /// Here nothing has to be fetched, and so the release is read whole: its digest is that of its content.
+    fn describe<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Description, OriginError>> {
+        let name = name.clone();
+        self.blocking(move |local| {
+            let release = local.read(&name)?.load(&local.limits)?.release;
+            Ok(Description {
+                addons: Some(release.addons.iter().map(|addon| addon.name.to_string()).collect()),
+                digest: Some(release.digest.to_string()),
+                kubernetes: Some(release.kubernetes),
+                date: None,
+            })
+        })
+    }
+
+    fn fetch<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Fetched, OriginError>> {
+        let name = name.clone();
+        self.blocking(move |local| {
+            let files = local.read(&name)?.files;
+            let digest = Some(Digest::of(&files, "").to_string());
+            let provenance = Provenance { source: local.place_of(&name), digest, verified: None };
+            Ok(Fetched { name, files, provenance })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Releases in a registry of OCI artifacts: one repository, one tag for each release, one layer for each file.
+//!
+//! A file's name is its layer's annotation `org.opencontainers.image.title`; media types differ between the programs
+//! that push releases, and nothing depends on them. Every byte is checked: a manifest against the digest that was asked
+//! for and the one that the registry names, a layer against size and digest of its descriptor.
+
+mod access;
+pub mod challenge;
+pub mod credentials;
+mod endpoint;
+mod login;
+pub mod manifest;
+mod realm;
+mod registry;
+
+use futures::future::BoxFuture;
+use futures::{StreamExt as _, TryStreamExt as _};
+
+pub use access::{Access, Mirror, MirrorError};
+pub use registry::{Pulled, Reference, Registry};
+
+use super::address::OciAddress;
+use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
+use crate::names::ReleaseName;
+use crate::release::{File, Files, Limits, summary};
+use manifest::Descriptor;
+
+/// Layers that are fetched at a time.
+const AT_A_TIME: usize = 4;
+
+/// The releases in one repository of a registry.
+#[derive(Debug)]
+pub struct OciOrigin {
+    address: OciAddress,
+    registry: Registry,
+    limits: Limits,
+}
+
+impl OciOrigin {
+    /// The repository of an address. Nothing is sent yet, but a credential helper may run.
+    pub async fn open(address: &OciAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
+        let registry = Registry::open(address, access).await?;
+        Ok(Self { address: address.clone(), registry, limits })
+    }
+
+    /// The registry, for what else is in it: signatures, charts.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The manifest of a release: that of the pinned digest where the address has one for it, else that of the tag.
+    pub async fn manifest(&self, name: &ReleaseName) -> Result<Pulled, OriginError> {
+        let is_pinned = self.address.release.as_ref().is_none_or(|pinned| pinned == name);
+        let reference = match self.address.digest.filter(|_| is_pinned) {
+            Some(digest) => Reference::Digest(digest),
+            None => Reference::Tag(name.to_string()),
+        };
+        self.registry.manifest(&reference).await.map_err(|error| match error {
+            OriginError::Refused { place, status: 404, .. } => {
+                OriginError::NoRelease { place, name: Box::new(name.clone()) }
+            }
+            error => error,
+        })
+    }
+
+    /// Fetches the layers and makes files of them.
+    async fn files(&self, layers: Vec<(String, Descriptor)>) -> Result<Files, OriginError> {
+        let fetched = futures::stream::iter(layers.into_iter().map(|layer| self.file(layer)));
+        let fetched: Vec<_> = fetched.buffered(AT_A_TIME).try_collect().await?;
+        let mut files = Files::default();
+        for (title, file) in fetched {
+            files.insert(&title, file).map_err(|error| self.malformed(format!("{title:?}: {error}")))?;
+        }
+        Ok(files)
+    }
+
+    async fn file(&self, (title, layer): (String, Descriptor)) -> Result<(String, File), OriginError> {
+        let content = self.registry.blob(&layer, self.limits.unpacked).await?;
+        Ok((title, File { content, executable: false }))
+    }
+
+    async fn described(&self, name: &ReleaseName) -> Result<Description, OriginError> {
+        let Pulled { digest, manifest, .. } = self.manifest(name).await?;
+        let layers = manifest.files(&self.limits).map_err(|error| self.malformed(error))?;
+        let small: Vec<_> =
+            layers.into_iter().filter(|(title, _)| summary::FILES.contains(&title.as_str())).collect();
+        if let Some((title, layer)) =
+            small.iter().find(|(_, layer)| layer.size > self.limits.yaml_file as u64)
+        {
+            return Err(self.malformed(format!("{title} has {} bytes", layer.size)));
+        }
+        let files = self.files(small).await?;
+        let unusable = |findings| OriginError::Unusable { place: self.source(name, None), findings };
+        let description = Description::of(name, &files).map_err(unusable)?;
+        Ok(Description { digest: Some(digest.to_string()), date: manifest.created(), ..description })
+    }
+
+    async fn fetched(&self, name: &ReleaseName) -> Result<Fetched, OriginError> {
+        let Pulled { digest, manifest, .. } = self.manifest(name).await?;
+        let layers = manifest.files(&self.limits).map_err(|error| self.malformed(error))?;
+        let files = self.files(layers).await?;
+        let source = self.source(name, Some(digest));
+        let provenance = Provenance { source, digest: Some(digest.to_string()), verified: None };
+        Ok(Fetched { name: name.clone(), files, provenance })
+    }
+
+    fn malformed(&self, error: String) -> OriginError {
+        OriginError::Malformed { place: self.address.to_string(), error }
+    }
+
+    /// A release here as an address.
+    fn source(&self, name: &ReleaseName, digest: Option<crate::release::Digest>) -> String {
+        OciAddress { release: Some(name.clone()), digest, ..self.address.clone() }.to_string()
+    }
+}
+
+impl Origin for OciOrigin {
+    fn list(&self) -> BoxFuture<'_, Result<Listing, OriginError>> {
+        Box::pin(async { Ok(Listing::of(self.registry.tags().await?)) })
+    }
+
+    fn describe<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Description, OriginError>> {
+        Box::pin(self.described(name))
+    }
+
+    fn fetch<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Fetched, OriginError>> {
+        Box::pin(self.fetched(name))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! The header `WWW-Authenticate` (RFC 9110, 11.6.1): how a registry wants to be asked.
+
+use std::collections::BTreeMap;
+
+/// One way in which a registry wants to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge {
+    /// `bearer` or `basic`, or something that we do not know, in lower case.
+    pub scheme: String,
+    /// Its parameters, their names in lower case: `realm`, `service`, `scope`.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// The challenges in one header. What is no challenge is left out.
+#[must_use]
+pub fn parse(header: &str) -> Vec<Challenge> {
+    let mut found: Vec<Challenge> = Vec::new();
+    let mut rest = header;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let (word, after) = split_word(rest);
+        if word.is_empty() {
+            match rest.char_indices().nth(1) {
+                // A sign that has no meaning here.
+                Some((next, _)) => rest = rest.get(next..).unwrap_or_default(),
+                None => return found,
+            }
+            continue;
+        }
+        let name = word.to_ascii_lowercase();
+        match (after.trim_start_matches([' ', '\t']).strip_prefix('='), found.last_mut()) {
+            (Some(value), Some(challenge)) => {
+                let (value, after) = split_value(value.trim_start_matches([' ', '\t']));
+                challenge.parameters.entry(name).or_insert(value);
+                rest = after;
+            }
+            (Some(after), None) => rest = after,
+            (None, _) => {
+                found.push(Challenge { scheme: name, parameters: BTreeMap::new() });
+                rest = after;
+            }
+        }
+    }
+}
+
+/// The token (RFC 9110, 5.6.2) at the beginning, and what follows it.
+fn split_word(text: &str) -> (&str, &str) {
+    let is_word = |sign: char| sign.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(sign);
+    text.split_at(text.find(|sign| !is_word(sign)).unwrap_or(text.len()))
+}
+
+/// The value of a parameter, without its quotes, and what follows it.
+fn split_value(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let (value, after) = text.split_at(text.find([',', ' ', '\t']).unwrap_or(text.len()));
+        return (value.to_owned(), after);
+    };
+    let (mut value, mut is_escaped) = (String::new(), false);
+    for (at, sign) in quoted.char_indices() {
+        match sign {
+            _ if is_escaped => {
+                value.push(sign);
+                is_escaped = false;
+            }
+            '\\' => is_escaped = true,
+            '"' => return (value, quoted.get(at + 1..).unwrap_or_default()),
+            _ => value.push(sign),
+        }
+    }
+    (value, "")
+}

@@ -1,0 +1,144 @@
+//! One place that is asked for a repository: the registry itself, or a mirror
+//! (<https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md>).
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::login::Login;
+use super::manifest::Descriptor;
+use super::registry::Reference;
+use crate::http::{self, Answer, Client, Expected, MOST_JSON, Request, Url, next_page};
+use crate::release::Digest;
+use crate::source::origin::OriginError;
+
+/// How long anything but a layer may take.
+const LONGEST: Duration = Duration::from_secs(30);
+/// The tags that are asked for in one page.
+const PAGE: usize = 1000;
+/// A page with fewer tags than this is the last one, where the registry does not say so: none makes smaller pages.
+const SMALLEST_PAGE: usize = 50;
+/// The most pages that are read.
+const MOST_PAGES: usize = 200;
+/// The most tags that are read.
+const MOST_TAGS: usize = 100_000;
+
+/// What is understood. An index is asked for to be able to say so.
+const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
+                         application/vnd.docker.distribution.manifest.v2+json, \
+                         application/vnd.oci.image.index.v1+json, \
+                         application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// A place that is asked for one repository.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    pub(super) http: Client,
+    /// The repository: `https://host/v2/name/`.
+    pub(super) base: Url,
+    pub(super) login: Login,
+    /// Whether it is known to be of no use: a mirror that did not answer is not asked again.
+    pub(super) is_down: AtomicBool,
+}
+
+#[derive(Deserialize)]
+struct TagList {
+    tags: Option<Vec<String>>,
+}
+
+impl Endpoint {
+    /// The bytes of a manifest and their digest, which is the one that was asked for.
+    pub(super) async fn manifest(&self, reference: &Reference) -> Result<(Vec<u8>, Digest), OriginError> {
+        let url = self.url(&format!("manifests/{reference}"))?;
+        let answer = self.get(Request::get(url).accept(MANIFESTS)).await?;
+        let place = http::place(answer.url());
+        let named = answer.header("docker-content-digest").and_then(|digest| digest.parse().ok());
+        let bytes = answer.bytes(MOST_JSON).await?;
+        let found = Digest::of_bytes(&bytes);
+        for expected in [named, reference.digest()].into_iter().flatten() {
+            if expected != found {
+                return Err(OriginError::DigestMismatch { place, expected, found });
+            }
+        }
+        Ok((bytes, found))
+    }
+
+    /// The bytes that a descriptor describes.
+    pub(super) async fn blob(&self, blob: &Descriptor, most: u64) -> Result<Vec<u8>, OriginError> {
+        let url = self.url(&format!("blobs/{}", blob.digest))?;
+        let expected = Expected { digest: Some(blob.digest), size: Some(blob.size), most };
+        let request = Request::get(url);
+        let (signed, used) = self.login.sign(request.clone()).await?;
+        match self.http.download(&signed, expected, Vec::new()).await {
+            Ok((bytes, _)) => return Ok(bytes),
+            Err(failure) => self.login.answer(failure, used.as_ref()).await?,
+        }
+        let (signed, _) = self.login.sign(request).await?;
+        let fetched = self.http.download(&signed, expected, Vec::new()).await;
+        fetched.map(|(bytes, _)| bytes).map_err(|failure| self.login.refused(failure))
+    }
+
+    /// All tags.
+    pub(super) async fn tags(&self) -> Result<BTreeSet<String>, OriginError> {
+        let first = self.url(&format!("tags/list?n={PAGE}"))?;
+        let (mut tags, mut page) = (BTreeSet::new(), first.clone());
+        for _ in 0..MOST_PAGES {
+            let answer = self.get(Request::get(page.clone())).await?;
+            let linked = next_page(&page, answer.headers("link"))?;
+            let TagList { tags: listed } = answer.json().await?;
+            let listed = listed.unwrap_or_default();
+            let (count, last, known) = (listed.len(), listed.last().cloned(), tags.len());
+            tags.extend(listed);
+            if tags.len() > MOST_TAGS {
+                return Err(self.too_many(MOST_TAGS, "tags"));
+            }
+            page = match (linked, last) {
+                // Whoever brings nothing new has nothing more, or never ends.
+                _ if tags.len() == known => return Ok(tags),
+                (Some(next), _) => next,
+                (None, Some(last)) if count >= SMALLEST_PAGE => {
+                    let mut next = first.clone();
+                    next.query_pairs_mut().append_pair("last", &last);
+                    next
+                }
+                (None, _) => return Ok(tags),
+            };
+        }
+        Err(self.too_many(MOST_PAGES, "pages of tags"))
+    }
+
+    /// Whether a failure of this mirror is a reason to ask somebody else. That it lies is none: it has to be told.
+    pub(super) fn gives_way(&self, failure: &OriginError) -> bool {
+        use OriginError::{NotFound, Refused, Unauthorised, Unreachable};
+        if !matches!(failure, NotFound { .. } | Refused { .. } | Unauthorised { .. } | Unreachable { .. }) {
+            return false;
+        }
+        tracing::warn!(%failure, "the mirror is passed over");
+        if matches!(failure, Unreachable { .. } | Unauthorised { .. }) {
+            self.is_down.store(true, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Sends a GET request, let in as it takes.
+    async fn get(&self, request: Request) -> Result<Answer, OriginError> {
+        let request = request.within(LONGEST);
+        let (signed, used) = self.login.sign(request.clone()).await?;
+        match self.http.ask(&signed).await.and_then(Answer::success) {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => self.login.answer(failure, used.as_ref()).await?,
+        }
+        let (signed, _) = self.login.sign(request).await?;
+        let answer = self.http.ask(&signed).await.and_then(Answer::success);
+        answer.map_err(|failure| self.login.refused(failure))
+    }
+
+    fn too_many(&self, most: usize, unit: &'static str) -> OriginError {
+        OriginError::TooLarge { place: http::place(&self.base), most: most as u64, unit }
+    }
+
+    fn url(&self, path: &str) -> Result<Url, OriginError> {
+        self.base.join(path).map_err(|_| OriginError::Settings(format!("{path:?} cannot stand in a URL")))
+    }
+}

@@ -1,0 +1,156 @@
+//! How one repository of a registry lets us in: `Basic`, or a token of its realm
+//! (<https://distribution.github.io/distribution/spec/auth/token/>).
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use tokio::sync::Mutex;
+
+use super::challenge::{self, Challenge};
+use super::credentials::Credentials;
+use super::realm;
+use crate::http::{self, Client, HttpError, Method, Request, Url};
+use crate::source::origin::OriginError;
+
+/// How long a token may take.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// What is needed to be let in, and what was needed last.
+#[derive(Debug)]
+pub(super) struct Login {
+    pub(super) http: Client,
+    /// The registry.
+    pub(super) registry: Url,
+    /// The repository, as the registry calls it.
+    pub(super) repository: String,
+    pub(super) credentials: Credentials,
+    /// Hosts of realms that were allowed.
+    pub(super) realms: Vec<String>,
+    pub(super) current: Mutex<Option<SecretString>>,
+}
+
+/// What a realm answers; some write the one name, some the other.
+#[derive(Deserialize)]
+struct Answer {
+    token: Option<String>,
+    access_token: Option<String>,
+}
+
+impl Login {
+    /// The request with what let us in last, which is returned too.
+    pub(super) async fn sign(
+        &self,
+        request: Request,
+    ) -> Result<(Request, Option<SecretString>), OriginError> {
+        let current = self.current.lock().await.clone();
+        let request = match &current {
+            Some(value) => request.authorization(value)?,
+            None => request,
+        };
+        Ok((request, current))
+    }
+
+    /// After a failure: gets what lets us in, if it is that which was missing. Else the failure comes back.
+    pub(super) async fn answer(
+        &self,
+        failure: HttpError,
+        used: Option<&SecretString>,
+    ) -> Result<(), OriginError> {
+        let HttpError::Status { place, status: 401, challenges, .. } = failure else {
+            return Err(self.refused(failure));
+        };
+        let mut current = self.current.lock().await;
+        if current.as_ref().map(ExposeSecret::expose_secret) != used.map(ExposeSecret::expose_secret) {
+            // Somebody else has just been let in.
+            return Ok(());
+        }
+        let challenges: Vec<Challenge> =
+            challenges.iter().flat_map(|header| challenge::parse(header)).collect();
+        let refused =
+            |error: &str| OriginError::Unauthorised { place: place.clone(), error: error.to_owned() };
+        let named = |scheme: &str| challenges.iter().find(|challenge| challenge.scheme == scheme);
+        let value = match (named("bearer"), named("basic")) {
+            (Some(bearer), _) => self.token(bearer, &place).await?,
+            (None, Some(_)) => self.credentials.basic().ok_or_else(|| refused(self.why_not()))?,
+            (None, None) => {
+                return Err(refused("it does not say how it wants to be asked (WWW-Authenticate)"));
+            }
+        };
+        *current = Some(value);
+        Ok(())
+    }
+
+    /// A failure after which there is nothing more to try.
+    pub(super) fn refused(&self, failure: HttpError) -> OriginError {
+        match failure {
+            HttpError::Status { place, status: 401 | 403, .. } => {
+                OriginError::Unauthorised { place, error: self.why_not().to_owned() }
+            }
+            failure => failure.into(),
+        }
+    }
+
+    /// Why a registry does not let us in, as far as that can be known from here.
+    fn why_not(&self) -> &'static str {
+        match self.credentials {
+            Credentials::Anonymous => {
+                "there is no such repository, or it wants credentials: docker login, --docker-config, or --username \
+                 with --password-file"
+            }
+            Credentials::Password { .. } | Credentials::IdentityToken(_) => {
+                "there is no such repository, or the credentials for this registry do not open it"
+            }
+        }
+    }
+
+    /// A token of the realm that a registry names, as the value of `Authorization`.
+    async fn token(&self, challenge: &Challenge, place: &str) -> Result<SecretString, OriginError> {
+        let refused = |error: String| OriginError::Unauthorised { place: place.to_owned(), error };
+        let parameter = |name: &str| challenge.parameters.get(name).map_or("", String::as_str);
+        let has_credentials = !self.credentials.is_anonymous();
+        let url = realm::check(parameter("realm"), &self.registry, has_credentials, &self.realms);
+        let url = url.map_err(|error| refused(error.to_string()))?;
+        let named = http::place(&url);
+        let request = self.token_request(url, parameter("service"), &self.scope(parameter("scope")))?;
+        let answer = match self.http.send(&request.within(LONGEST)).await?.success() {
+            Err(HttpError::Status { status: 400 | 401 | 403, .. }) if has_credentials => {
+                return Err(refused(format!("{named} does not take the credentials for this registry")));
+            }
+            answer => answer?.json::<Answer>().await?,
+        };
+        let token = answer.token.or(answer.access_token).filter(|token| !token.is_empty());
+        let token = token
+            .ok_or_else(|| OriginError::Malformed { place: named, error: "it has no token".to_owned() })?;
+        Ok(format!("Bearer {token}").into())
+    }
+
+    /// What is asked for: to pull from this repository. Registries that call it otherwise say so, and get no more.
+    fn scope(&self, wanted: &str) -> String {
+        let is_pull = wanted.starts_with("repository:") && wanted.ends_with(":pull") && !wanted.contains(' ');
+        if is_pull { wanted.to_owned() } else { format!("repository:{}:pull", self.repository) }
+    }
+
+    fn token_request(&self, mut url: Url, service: &str, scope: &str) -> Result<Request, OriginError> {
+        // What is in a challenge is not ours to send to somebody as credentials.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        let Credentials::IdentityToken(token) = &self.credentials else {
+            url.query_pairs_mut().append_pair("service", service).append_pair("scope", scope);
+            let request = Request::get(url);
+            return Ok(match self.credentials.basic() {
+                Some(value) => request.authorization(&value)?,
+                None => request,
+            });
+        };
+        let mut form = Url::parse("form:").map_err(|_| OriginError::Settings(http::place(&url)))?;
+        form.query_pairs_mut()
+            .append_pair("grant_type", "refresh_token")
+            .append_pair("client_id", "stackflux")
+            .append_pair("service", service)
+            .append_pair("scope", scope)
+            .append_pair("refresh_token", token.expose_secret());
+        let body = form.query().unwrap_or_default().as_bytes().to_vec();
+        Ok(Request::new(Method::POST, url).body("application/x-www-form-urlencoded", body))
+    }
+}

@@ -1,0 +1,199 @@
+//! A repository of a registry: its mirrors, then itself.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Mutex;
+
+use super::access::{Access, Mirror};
+use super::endpoint::Endpoint;
+use super::login::Login;
+use super::manifest::{Descriptor, Document, Manifest};
+use crate::http::{self, Url};
+use crate::release::Digest;
+use crate::source::address::OciAddress;
+use crate::source::origin::OriginError;
+
+/// Where Docker Hub is asked, which calls itself otherwise.
+const DOCKER_HUB: &str = "registry-1.docker.io";
+
+/// Which manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// That of a tag.
+    Tag(String),
+    /// That with this digest.
+    Digest(Digest),
+}
+
+impl Reference {
+    /// The digest that it must have, where it is known.
+    pub(super) fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Tag(_) => None,
+            Self::Digest(digest) => Some(*digest),
+        }
+    }
+
+    /// Refuses what could lead somewhere else in a URL: `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}` is a tag.
+    fn check(&self) -> Result<(), OriginError> {
+        let Self::Tag(tag) = self else { return Ok(()) };
+        let is_tag = tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+        if is_tag && (1..=128).contains(&tag.len()) && !tag.starts_with(['.', '-']) {
+            return Ok(());
+        }
+        Err(OriginError::Settings(format!(
+            "{tag:?} is no tag: letters, digits, '_', '.' and '-', at most 128"
+        )))
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tag(tag) => f.write_str(tag),
+            Self::Digest(digest) => digest.fmt(f),
+        }
+    }
+}
+
+/// A manifest as it came.
+#[derive(Clone, Debug)]
+pub struct Pulled {
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// Its bytes, which are what signatures are of.
+    pub bytes: Vec<u8>,
+    /// What they say.
+    pub manifest: Manifest,
+}
+
+/// A repository of a registry, to pull from.
+#[derive(Debug)]
+pub struct Registry {
+    mirrors: Vec<Endpoint>,
+    origin: Endpoint,
+}
+
+impl Registry {
+    /// The repository of an address. Nothing is sent yet, but a credential helper may run.
+    pub async fn open(address: &OciAddress, access: &Access) -> Result<Self, OriginError> {
+        let OciAddress { registry, repository, .. } = address;
+        let mut mirrors = Vec::new();
+        for mirror in access.mirrors.iter().filter(|mirror| mirror.registry.eq_ignore_ascii_case(registry)) {
+            mirrors.push(mirror_endpoint(mirror, repository, access).await?);
+        }
+        let is_hub = matches!(registry.as_str(), "docker.io" | "index.docker.io");
+        let host = if is_hub { DOCKER_HUB } else { registry };
+        let library = format!("library/{repository}");
+        let repository = if is_hub && !repository.contains('/') { &library } else { repository };
+        let scheme = if access.plain_http { "http" } else { "https" };
+        let url = Url::parse(&format!("{scheme}://{host}/"));
+        let url = url.map_err(|_| OriginError::Settings(format!("{host:?} is no host")))?;
+        let origin = endpoint(&url, registry, repository, true, access).await?;
+        Ok(Self { mirrors, origin })
+    }
+
+    /// A manifest, checked against the reference. A list of one manifest stands for that one.
+    pub async fn manifest(&self, reference: &Reference) -> Result<Pulled, OriginError> {
+        reference.check()?;
+        let (bytes, digest) = self.document(reference).await?;
+        let refused = |error: String| OriginError::Malformed { place: self.place(reference), error };
+        let entries = match Document::parse(&bytes).map_err(refused)? {
+            Document::Manifest(manifest) => return Ok(Pulled { digest, bytes, manifest }),
+            Document::Index(entries) => entries,
+        };
+        let [entry] = entries.as_slice() else {
+            let count = entries.len();
+            return Err(refused(format!(
+                "it is a list of {count} manifests, and a release has one: name its digest"
+            )));
+        };
+        let (bytes, digest) = self.document(&Reference::Digest(entry.digest)).await?;
+        match Document::parse(&bytes).map_err(refused)? {
+            Document::Manifest(manifest) => Ok(Pulled { digest, bytes, manifest }),
+            Document::Index(_) => Err(refused("it is a list of a list of manifests".to_owned())),
+        }
+    }
+
+    /// The bytes that a descriptor describes: their size and digest are right. Refused where they are more than `most`.
+    pub async fn blob(&self, blob: &Descriptor, most: u64) -> Result<Vec<u8>, OriginError> {
+        for mirror in self.mirrors() {
+            match mirror.blob(blob, most).await {
+                Err(failure) if mirror.gives_way(&failure) => {}
+                result => return result,
+            }
+        }
+        self.origin.blob(blob, most).await
+    }
+
+    /// All tags.
+    pub async fn tags(&self) -> Result<BTreeSet<String>, OriginError> {
+        for mirror in self.mirrors() {
+            match mirror.tags().await {
+                Err(failure) if mirror.gives_way(&failure) => {}
+                result => return result,
+            }
+        }
+        self.origin.tags().await.map_err(|error| match error {
+            OriginError::Refused { place, status: 404, .. } => {
+                OriginError::NotFound { place, what: "the repository".to_owned() }
+            }
+            error => error,
+        })
+    }
+
+    async fn document(&self, reference: &Reference) -> Result<(Vec<u8>, Digest), OriginError> {
+        for mirror in self.mirrors() {
+            match mirror.manifest(reference).await {
+                Err(failure) if mirror.gives_way(&failure) => {}
+                result => return result,
+            }
+        }
+        self.origin.manifest(reference).await
+    }
+
+    /// The mirrors that are not known to be of no use.
+    fn mirrors(&self) -> impl Iterator<Item = &Endpoint> {
+        self.mirrors.iter().filter(|mirror| !mirror.is_down.load(Ordering::Relaxed))
+    }
+
+    fn place(&self, reference: &Reference) -> String {
+        format!("{}manifests/{reference}", http::place(&self.origin.base))
+    }
+}
+
+async fn mirror_endpoint(
+    mirror: &Mirror,
+    repository: &str,
+    access: &Access,
+) -> Result<Endpoint, OriginError> {
+    let host = mirror.url.host_str().unwrap_or_default();
+    let host = mirror.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+    let prefix = mirror.url.path().trim_matches('/');
+    let repository = if prefix.is_empty() { repository.to_owned() } else { format!("{prefix}/{repository}") };
+    endpoint(&mirror.url, &host, &repository, false, access).await
+}
+
+/// A place that is asked for a repository, as whoever we are there.
+async fn endpoint(
+    registry: &Url,
+    host: &str,
+    repository: &str,
+    is_named: bool,
+    access: &Access,
+) -> Result<Endpoint, OriginError> {
+    let base = registry.join(&format!("/v2/{repository}/"));
+    let base = base.map_err(|_| OriginError::Settings(format!("{repository:?} cannot stand in a URL")))?;
+    let credentials = access.keychain.of(host, repository, is_named).await?;
+    let login = Login {
+        http: access.client.clone(),
+        registry: base.clone(),
+        repository: repository.to_owned(),
+        credentials,
+        realms: access.realms.clone(),
+        current: Mutex::new(None),
+    };
+    Ok(Endpoint { http: access.client.clone(), base, login, is_down: AtomicBool::new(false) })
+}
