@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::Side;
 use super::parts::Change;
+use super::values::{self, ValueChange};
+use crate::release::values::read_values;
 use crate::release::{Addon, CLUSTER_CLASS, Chart, Digest, Files, Limits, archive};
 
 /// How deep charts lie in charts.
@@ -17,6 +20,8 @@ const DEPTH: usize = 4;
 pub struct ChartsAndKinds {
     /// The charts that it wraps, where their versions differ, then the chart itself, where its version or name does.
     pub charts: Vec<VersionChange>,
+    /// The values that differ in the chart's own `values.yaml`, where both sides have the chart and they can be read.
+    pub values: Vec<ValueChange>,
     /// The definitions of kinds that differ.
     pub kinds: Vec<KindChange>,
     /// The charts that are not in the repository, as `<name> <version>`: what is in them is not known.
@@ -72,6 +77,8 @@ pub fn of_class(from: &Side, to: &Side) -> ChartsAndKinds {
 struct Contents {
     /// Name and version of the chart itself.
     chart: Option<(String, String)>,
+    /// Its default values.
+    values: Option<Value>,
     versions: BTreeMap<String, String>,
     kinds: BTreeMap<String, Definition>,
     unseen: BTreeSet<String>,
@@ -88,6 +95,7 @@ impl Contents {
         let mut contents = Self::default();
         if let Some(chart) = chart {
             contents.chart = Some((chart.name.clone(), chart.version.clone()));
+            contents.values = defaults(files, path);
         }
         for dependency in chart.into_iter().flat_map(|chart| &chart.dependencies) {
             let version = dependency.vendored.as_ref().unwrap_or(&dependency.version).clone();
@@ -136,9 +144,24 @@ impl Contents {
         });
         ChartsAndKinds {
             charts: charts.chain(itself(self.chart.as_ref(), other.chart.as_ref())).collect(),
+            values: match (&self.values, &other.values) {
+                (Some(old), Some(new)) => values::differences(Some(old), Some(new)),
+                _ => Vec::new(),
+            },
             kinds: kinds.collect(),
             unseen: self.unseen.symmetric_difference(&other.unseen).cloned().collect(),
         }
+    }
+}
+
+/// The default values of a chart; none where they cannot be read, which Helm is going to tell.
+fn defaults(files: &Files, path: &str) -> Option<Value> {
+    let Some(file) = files.get(&format!("{path}/values.yaml")) else {
+        return Some(Value::Object(Map::new()));
+    };
+    match read_values(std::str::from_utf8(&file.content).ok()?) {
+        Ok(values) => Some(Value::Object(values)),
+        Err(_) => None,
     }
 }
 

@@ -170,6 +170,11 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
     } else {
         blocks.push(Block::Table(vec!["part", "change", "charts", "CRDs"], rows));
     }
+    for part in upgrade.parts.iter().filter(|part| !part.charts.values.is_empty()) {
+        let summary =
+            cluster::counted_values(&part.charts.values).words(" in values.yaml of ").code(&part.part);
+        blocks.push(Block::Folded(summary, cluster::value_lines(&part.charts.values)));
+    }
     let deleted = upgrade.parts.iter().flat_map(|part| &part.charts.kinds).filter(|kind| kind.deleted);
     let deleted: Vec<&str> = deleted.map(|kind| kind.name.as_str()).collect();
     if !deleted.is_empty() {

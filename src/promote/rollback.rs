@@ -152,11 +152,12 @@ impl Rollback {
     /// Who has it, that nothing happens to them, and how they get rid of it.
     fn clusters(&self) -> Vec<Line> {
         let who = if self.clusters.is_empty() {
-            Line::new("None is among the stage's inputs; those that have it")
+            Line::new("None is among the stage's inputs. For those that have it nothing changes")
         } else {
-            Line::default().codes(self.clusters.iter().map(String::as_str), MOST_NAMES)
+            let names = self.clusters.iter().map(String::as_str);
+            Line::default().codes(names, MOST_NAMES).words(": nothing changes")
         };
-        let who = who.words(" keep it, unchanged: class, charts and pins stay while a Cluster uses them");
+        let who = who.words("; class, charts and pins stay while a Cluster uses them");
         let back = Line::new("Each goes back when its class is set to ");
         let back = match (&self.earlier, &self.kubernetes) {
             (None, _) => back.words("another release's"),

@@ -133,3 +133,22 @@ fn a_wrapper_that_is_called_otherwise_is_the_same_wrapper() {
     );
     assert!(side("CNI").compare(&side("CNI")).charts.is_empty());
 }
+
+#[test]
+fn the_default_values_of_a_chart_are_compared_where_they_can_be_read() {
+    let chart = |values: &str| {
+        let text = "name: cni\nversion: v1\n".to_owned();
+        let files = files(&[("a/Chart.yaml", text), ("a/values.yaml", values.to_owned())]);
+        let (mut limits, mut found) =
+            (crate::release::Limits::default(), crate::release::Findings::default());
+        let chart = Chart::read(&files, "a", &mut limits, &mut found).unwrap();
+        Contents::of(&files, "a", Some(&chart))
+    };
+    let changes = |from: &str, to: &str| {
+        let values = chart(from).compare(&chart(to)).values.into_iter();
+        values.map(|value| (value.path, value.from, value.to)).collect::<Vec<_>>()
+    };
+    let change = ("a.b".to_owned(), Some("1".to_owned()), Some("2".to_owned()));
+    assert_eq!(changes("a: {b: 1, c: on}\n", "a: {c: true, b: 2.0}\n"), [change]);
+    assert!(changes("a: [\n", "a: 1\n").is_empty() && changes("- a\n", "a: 1\n").is_empty());
+}

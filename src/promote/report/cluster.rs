@@ -123,14 +123,23 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
 }
 
 fn values(object: &ObjectChange) -> Block {
-    let count = object.values.len();
-    let counted = if count == 1 { "1 value".to_owned() } else { format!("{count} values") };
-    let summary = Line::new(&format!("{counted} of ")).code(object.addon.as_deref().unwrap_or(&object.name));
-    let mut lines: Vec<Line> = object.values.iter().take(MOST_VALUES).map(of_value).collect();
-    if count > MOST_VALUES {
-        lines.push(Line::new(&format!("and {} more", count - MOST_VALUES)));
+    let addon = object.addon.as_deref().unwrap_or(&object.name);
+    let summary = counted_values(&object.values).words(" in the HelmRelease of ").code(addon);
+    Block::Folded(summary, value_lines(&object.values))
+}
+
+pub(super) fn counted_values(values: &[ValueChange]) -> Line {
+    let count = values.len();
+    Line::new(&if count == 1 { "1 value".to_owned() } else { format!("{count} values") })
+}
+
+/// The values that differ, the first fifty.
+pub(super) fn value_lines(values: &[ValueChange]) -> Vec<Line> {
+    let mut lines: Vec<Line> = values.iter().take(MOST_VALUES).map(of_value).collect();
+    if values.len() > MOST_VALUES {
+        lines.push(Line::new(&format!("and {} more", values.len() - MOST_VALUES)));
     }
-    Block::Folded(summary, lines)
+    lines
 }
 
 fn of_value(value: &ValueChange) -> Line {

@@ -49,6 +49,7 @@ fn promotion() -> Promotion {
             KindChange { name: "a.cilium.io".into(), change: Change::Added, deleted: false },
             KindChange { name: "b.cilium.io".into(), change: Change::Removed, deleted: true },
         ],
+        values: crate::compare::values::differences(None, Some(&json!({"hubble": {"enabled": true}}))),
         unseen: Vec::new(),
     };
     let upgrade = Upgrade {
@@ -102,6 +103,7 @@ fn a_report_says_what_a_person_has_to_know() {
         "cilium 1.16.5 → 1.17.1",
         "a.cilium.io added, b.cilium.io removed",
         "Helm deletes these CRDs, and with them all objects of their kinds: b.cilium.io\n",
+        "  1 value in values.yaml of addon cni:\n    hubble.enabled: true, new\n",
         "2 Clusters: tenant/one, tenant/two\n",
         "Helm upgrades cni to another chart with other values\n",
         "cilium.tag: 1 → 2\n",

@@ -61,7 +61,7 @@ fn what_each_stack_offers_afterwards_is_told() {
         "ClusterStack prod/auto offers openstack-scs-1-32-v1 again\n",
         "ClusterStack prod/listed goes on to offer it: its versions have it, and it is pinned. Take v2 out of them\n",
         "ClusterStack prod/other does not offer it: nothing changes\n",
-        "prod/one keep it, unchanged",
+        "prod/one: nothing changes; class, charts and pins stay",
         "Each goes back when its class is set to openstack-scs-1-32-v1's\n",
     ] {
         assert!(text.contains(told), "{told:?} is not in\n{text}");
