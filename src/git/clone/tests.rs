@@ -117,6 +117,24 @@ fn what_a_killed_process_has_left_is_no_obstacle() {
 }
 
 #[test]
+fn a_clone_in_which_many_commits_were_made_is_made_anew() {
+    let directory = TempDir::new().unwrap();
+    let (url, first) = remote(&directory);
+    let kept = directory.path().join("kept");
+    let clone = Clone::open(&kept, access(&url)).unwrap();
+    clone.fetch(&Reference::Branch("main".into())).unwrap();
+    drop(clone);
+    let loose = kept.join("repository.git/objects/17");
+    fs::create_dir_all(&loose).unwrap();
+    for number in 0..=MOST_LOOSE {
+        fs::write(loose.join(format!("{number:038x}")), "").unwrap();
+    }
+    let clone = Clone::open(&kept, access(&url)).unwrap();
+    assert!(!loose.exists());
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
+}
+
+#[test]
 fn credentials_do_not_go_over_plain_http_to_another_machine() {
     let https = Some(("ann".to_owned(), secrecy::SecretString::from("s3cret")));
     let with = |plain_http| Credentials { https: https.clone(), plain_http, ..Credentials::default() };

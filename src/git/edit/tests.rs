@@ -112,17 +112,24 @@ fn a_copied_directory_has_the_content_and_what_is_written_into_it() {
 }
 
 #[test]
-fn a_file_takes_the_place_of_a_directory_and_back() {
+fn what_is_in_the_way_is_replaced_only_where_it_was_removed() {
     let found = after(|edit, _| {
-        edit.write("a", file("1")).unwrap();
+        edit.remove("e").unwrap();
         edit.write("e/f", file("2")).unwrap();
     });
-    assert_eq!(found, listed(&[("a", "1"), ("e/f", "2")]));
+    assert_eq!(found, listed(&[("a/b", "a/b"), ("a/c/d", "a/c/d"), ("e/f", "2")]));
     let found = after(|edit, _| {
-        edit.write("a", file("1")).unwrap();
-        edit.write("a/z", file("2")).unwrap();
+        edit.write("new", file("1")).unwrap();
+        edit.write("new/z", file("2")).unwrap();
     });
-    assert_eq!(found, listed(&[("a/z", "2"), ("e", "e")]), "nothing of before comes back");
+    assert_eq!(found.last().unwrap().0, "new/z", "within the edit the later one wins");
+    let (_directory, clone) = clone();
+    let first = commit(&clone, None, &edit(&[("a/b", "1"), ("e", "2")]));
+    let identity = Identity::parse("Test <test@localhost>", jiff::Timestamp::UNIX_EPOCH).unwrap();
+    for (path, way) in [("a", "a"), ("e/f", "e"), ("e/f/g", "e"), ("a/b/c", "a/b")] {
+        let error = clone.commit(first, &edit(&[(path, "3")]), "test\n", &identity, None).unwrap_err();
+        assert!(matches!(&error, GitError::Path { path, error: PathError::Taken } if path == way), "{error}");
+    }
 }
 
 #[test]
