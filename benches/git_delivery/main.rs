@@ -1,9 +1,9 @@
 //! What delivery through Git costs: the first commit of 1,000 clusters with four addons each, a change of one of them, and a
 //! pass over all of them that finds nothing to do.
 //!
-//! The repository is a bare one on this machine's disk: what a network adds is not in the figures. `cargo bench --bench
-//! git_delivery` fails when a bar is missed: 15 s for the first commit, 500 ms and two files for the change of one cluster,
-//! 150 MiB of memory for all of it in one process. `BENCH_CLUSTERS` (1,000) makes a quick run possible.
+//! The repository is a bare one behind the testbed's Git server on loopback. `cargo bench --bench git_delivery` fails when a
+//! bar is missed: 15 s for the first commit, 500 ms and two files for the change of one cluster, 150 MiB of memory for all
+//! of it in one process. `BENCH_CLUSTERS` (1,000) makes a quick run possible.
 #![allow(clippy::disallowed_methods, reason = "a program that measures")]
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 #![allow(clippy::unwrap_used, reason = "a program for developers")]
@@ -32,6 +32,7 @@ use stackflux::sink::git::{Below, edit};
 use stackflux::sink::layout::ClusterName;
 use stackflux::sink::message::{Origin, message};
 use stackflux::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, UpdateError, update};
+use stackflux_testbed::GuardedGitServer;
 use support::{objects, release_files};
 
 const RELEASE: &str = "openstack-bench-1-34-v1";
@@ -45,7 +46,7 @@ const MEMORY: f64 = 150.0;
 fn main() -> ExitCode {
     let clusters = env::var("BENCH_CLUSTERS").map_or(1_000, |number| number.parse().unwrap());
     let ground = Ground::prepare();
-    println!("{clusters} clusters × 4 addons into a bare repository");
+    println!("{clusters} clusters × 4 addons into a bare repository on loopback");
     let first = timed("first commit", FIRST, || {
         let plan = ground.plan(0..clusters, 0);
         ground.deliver(&plan, Scope::default())
@@ -53,14 +54,19 @@ fn main() -> ExitCode {
     let mut within = first;
     for round in 1..=5 {
         let number = clusters / 2 + round;
+        let mut commit = None;
         within &= timed("one cluster changes", ONE, || {
             let plan = ground.cluster(number, round);
             let name = plan.objects().next().unwrap().id.namespace.parse().unwrap();
             let cluster = format!("cluster-{number:05}").parse().unwrap();
             let only = BTreeSet::from([ClusterName::new(&name, &cluster).unwrap()]);
-            ground.deliver(&plan, Scope { only: Some(only), ..Scope::default() })
+            let updated = ground.deliver(&plan, Scope { only: Some(only), ..Scope::default() });
+            if let Updated::Pushed { commit: pushed, .. } = updated {
+                commit = Some(pushed.to_string());
+            }
+            updated
         });
-        let files = ground.last_files();
+        let files = ground.files_of(&commit.unwrap());
         println!("{:>24} {files} files", "");
         within &= files == 2;
     }
@@ -103,8 +109,10 @@ struct Ground {
     stack: Stack,
     release: Release,
     contents: Contents,
-    repository: PathBuf,
+    /// Where the clone is.
+    directory: PathBuf,
     clone: Clone,
+    _server: GuardedGitServer,
 }
 
 impl Ground {
@@ -113,17 +121,14 @@ impl Ground {
         if directory.exists() {
             fs::remove_dir_all(&directory).unwrap();
         }
-        let repository = directory.join("repository.git");
-        fs::create_dir_all(&repository).unwrap();
-        git(&repository, &["init", "--quiet", "--bare", "--initial-branch=main"]);
-        let url = repository.to_str().unwrap().parse().unwrap();
-        let clone =
-            Clone::open(&directory.join("clone"), Access { url, credentials: Credentials::default() });
+        let server = GuardedGitServer::start().unwrap();
+        let url = server.url("bench").parse().unwrap();
+        let clone = Clone::open(&directory, Access { url, credentials: Credentials::default() });
         let (stack, release) = (stack(), release());
         let entry = CatalogEntry::of(&release, COMMIT.parse().unwrap());
         let catalog = Catalog::from([(release.name.clone(), entry)]);
         let contents = content::resolve(&stack, &release, &catalog, &Existing::default()).unwrap();
-        Self { stack, release, contents, repository, clone: clone.unwrap() }
+        Self { stack, release, contents, directory, clone: clone.unwrap(), _server: server }
     }
 
     fn inputs(&self) -> ReleaseInputs<'_> {
@@ -174,16 +179,14 @@ impl Ground {
         updated.unwrap()
     }
 
-    /// How many files the last commit changed.
-    fn last_files(&self) -> usize {
-        git(&self.repository, &["diff-tree", "-r", "--name-only", "--no-commit-id", "main"]).lines().count()
+    /// How many files a commit changed.
+    fn files_of(&self, commit: &str) -> usize {
+        let repository = self.directory.join("repository.git");
+        let arguments = ["diff-tree", "-r", "--name-only", "--no-commit-id", commit];
+        let output = Command::new("git").current_dir(repository).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().count()
     }
-}
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git").current_dir(directory).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 fn stack() -> Stack {

@@ -12,6 +12,7 @@ mod job;
 pub mod outbox;
 pub mod pass;
 pub mod progress;
+mod pull_request;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -61,7 +61,7 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
         world.publisher.note(key, None);
         return Ok(Next::Await);
     };
-    if stack.spec.suspend {
+    if stack.spec.suspend || !world.api.may_write() {
         return Ok(Next::Await);
     }
     let (report, next) = match publish_missing(world, key, stack, upstream).await {

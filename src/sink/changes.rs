@@ -217,7 +217,7 @@ impl Why {
     pub fn resolution(&self) -> &'static str {
         match self {
             Self::Contested(_) => "compare spec.source and spec.flux of both ClusterStacks",
-            _ => "undo that, or write over it with --overwrite and its path",
+            _ => "undo that, or have it written over by stackflux generate --overwrite with its path",
         }
     }
 }
@@ -227,6 +227,6 @@ impl Why {
 pub struct Withheld {
     /// What should go.
     pub names: Vec<String>,
-    /// The name of all removals that the budget counts, by which somebody can allow them.
+    /// The name of this set of removals, by which somebody can allow them.
     pub digest: String,
 }

@@ -91,8 +91,6 @@ impl Index {
         if index.version != VERSION {
             return Err(IndexError::Version(index.version));
         }
-        // An object's file is YAML and not the list of files itself.
-        let is_file = |path: &str| is_plain(path) && path.ends_with(".yaml") && path != KUSTOMIZATION;
         let file = index.files.keys().find(|path| !is_file(path));
         let directory = index.directories.keys().find(|path| path.parse::<Part>().is_err());
         match file.or(directory) {
@@ -113,6 +111,11 @@ impl Index {
     pub fn parts(&self) -> impl Iterator<Item = (Part, &BTreeSet<String>)> {
         self.directories.iter().filter_map(|(path, owners)| Some((path.parse().ok()?, owners)))
     }
+}
+
+/// Whether a path may be that of an object's file: it is YAML and not the list of files itself.
+pub(super) fn is_file(path: &str) -> bool {
+    is_plain(path) && path.ends_with(".yaml") && path != KUSTOMIZATION
 }
 
 /// The form in which an index has a digest.

@@ -17,6 +17,13 @@ const MOST_OBJECTS: usize = 12;
 /// The most characters of a line.
 const LONGEST_LINE: usize = 240;
 
+/// Trailer: the `ClusterStack`, as `<namespace>/<name>`.
+const CLUSTER_STACK: &str = "Stackflux-Cluster-Stack";
+/// Trailer: the digest of the plan.
+const PLAN_DIGEST: &str = "Stackflux-Plan-Digest";
+/// Trailer: the version of stackflux.
+const VERSION: &str = "Stackflux-Version";
+
 /// Where a commit comes from, as its trailers say.
 #[derive(Clone, Debug)]
 pub struct Origin<'a> {
@@ -30,14 +37,14 @@ pub struct Origin<'a> {
 
 /// The message of a commit with these changes.
 #[must_use]
-pub fn message(changes: &Changes, origin: &Origin<'_>) -> Message {
+pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
     let mut parts: BTreeMap<&Part, Vec<&ObjectChange>> = BTreeMap::new();
-    for object in &changes.objects {
+    for object in &of.objects {
         parts.entry(&object.part).or_default().push(object);
     }
     parts.values_mut().for_each(|objects| objects.sort_by_key(|object| object.verb));
     let (shared, clusters): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(part, _)| part.is_shared());
-    let (subject, mut text) = (subject(changes, &clusters), String::new());
+    let (subject, mut text) = (subject(of, &clusters), String::new());
     let is_all = |objects: &[&ObjectChange], verb| objects.iter().all(|object| object.verb == verb);
     let (added, clusters): (Vec<_>, Vec<_>) =
         clusters.into_iter().partition(|(_, objects)| is_all(objects, Verb::Added));
@@ -51,12 +58,12 @@ pub fn message(changes: &Changes, origin: &Origin<'_>) -> Message {
     if let Some(more) = changed.len().checked_sub(MOST_CLUSTERS).filter(|more| *more > 0) {
         let _ = writeln!(text, "and {more} more clusters\n");
     }
-    if let Some(withheld) = &changes.withheld {
+    if let Some(withheld) = &of.withheld {
         let _ = writeln!(text, "{} removals wait: more would go at once than may\n", withheld.names.len());
     }
     let message = Message { subject, body: text, trailers: Vec::new() };
-    let message = message.trailer("ClusterStack", origin.stack);
-    message.trailer("Plan-Digest", &origin.plan.to_string()).trailer("Stackflux-Version", origin.version)
+    let message = message.trailer(CLUSTER_STACK, origin.stack);
+    message.trailer(PLAN_DIGEST, &origin.plan.to_string()).trailer(VERSION, origin.version)
 }
 
 type Changed<'a> = (&'a Part, Vec<&'a ObjectChange>);

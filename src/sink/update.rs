@@ -7,6 +7,7 @@ mod draft;
 mod finish;
 mod kept;
 mod prune;
+mod recover;
 #[cfg(test)]
 mod tests;
 
@@ -124,7 +125,8 @@ impl<E: Classify + std::error::Error> Classify for UpdateError<E> {
 /// What has to be written and removed, so that the files are those of the plan.
 pub fn update<T: Tree>(tree: &T, delivery: &Delivery<'_>) -> Result<Changes, UpdateError<T::Error>> {
     let root = match index(tree, INDEX, &delivery.overwrite).map_err(UpdateError::Tree)? {
-        Ok(root) => root.unwrap_or_default(),
+        Ok(Some(root)) => root,
+        Ok(None) => recover::root(tree).map_err(UpdateError::Tree)?,
         Err(why) => return Ok(nothing(vec![Refused { part: None, file: INDEX.to_owned(), why }])),
     };
     let held = held(delivery.plan)?;

@@ -1,5 +1,6 @@
 //! `generate` over the example: its golden output, and a directory that is written again and again.
 
+mod inputs;
 mod to_git;
 
 use std::collections::BTreeMap;

@@ -9,8 +9,8 @@ use super::progress::Seen;
 use crate::api::Reason;
 use crate::gate::Hold;
 use crate::git::{
-    Access, Clone, CommitId, GitError, Identity, Proposal, Reference, Signer, Snapshot, Target, UpdateError,
-    Updated, update,
+    Access, Clone, CommitId, GitError, Identity, Message, Proposal, Reference, Signer, Snapshot, Target,
+    UpdateError, Updated, update,
 };
 use crate::names::NameError;
 use crate::plan::Plan;
@@ -32,6 +32,8 @@ pub(super) struct Job {
     /// The directory of the repository that is written.
     pub(super) path: String,
     pub(super) identity: Identity,
+    /// Whether the change goes to a branch of its own.
+    pub(super) by_pull_request: bool,
     pub(super) batch: Batch,
     /// What the last pass left.
     pub(super) before: Option<Seen>,
@@ -43,6 +45,8 @@ pub(super) struct Job {
 pub(super) struct Done {
     /// The commit that was pushed, where there was anything to commit.
     pub(super) pushed: Option<CommitId>,
+    /// What a pull request has to be open for.
+    pub(super) proposed: Option<Proposed>,
     /// The branch as this pass left it.
     pub(super) seen: Option<Seen>,
     /// Whether somebody else changed our directory since the pass before.
@@ -51,6 +55,12 @@ pub(super) struct Done {
     pub(super) is_applied: bool,
     /// The units that are not committed, and why.
     pub(super) held: BTreeMap<Unit, Hold>,
+}
+
+/// A branch with a change, for people to merge.
+pub(super) struct Proposed {
+    pub(super) branch: String,
+    pub(super) message: Message,
 }
 
 /// Why nothing could be committed.
@@ -75,22 +85,28 @@ pub(super) enum ChangeError {
 struct Attempt {
     base: Option<Seen>,
     held: BTreeMap<Unit, Hold>,
+    message: Option<Message>,
 }
 
 impl Job {
     pub(super) fn run(self) -> Result<Done, JobError> {
         let clone = Clone::open(&self.directory, self.access.clone())?;
-        let target = Target { branch: self.branch.clone(), push_to: None };
         let (plan, conflicts) = self.merged();
         let scope = self.scope().map_err(|error| UpdateError::Change(error.into()))?;
         let mut last = Attempt::default();
-        let updated = update(&clone, &target, self.signer.as_ref(), |snapshot| {
-            last = Attempt { base: self.seen(snapshot)?, held: conflicts.clone() };
+        let mut propose = |snapshot: &Snapshot<'_>| {
+            last = Attempt { base: self.seen(snapshot)?, held: conflicts.clone(), message: None };
             self.proposal(snapshot, &plan, &scope, &mut last)
-        })?;
+        };
+        let push_to = if self.by_pull_request { self.own_branch(&clone, &mut propose)? } else { None };
+        let target = Target { branch: self.branch.clone(), push_to };
+        let updated = update(&clone, &target, self.signer.as_ref(), propose)?;
+        let proposed = target.push_to.filter(|_| updated != Updated::Nothing);
+        let proposed = proposed.zip(last.message.take());
+        let proposed = proposed.map(|(branch, message)| Proposed { branch, message });
         let pushed = match updated {
-            Updated::Pushed { commit, .. } => Some(commit),
-            Updated::Nothing | Updated::Present(_) => None,
+            Updated::Pushed { commit, .. } if proposed.is_none() => Some(commit),
+            _ => None,
         };
         let seen = match pushed {
             Some(commit) => self.seen(&clone.snapshot(Some(commit))?).map_err(UpdateError::Change)?,
@@ -104,7 +120,21 @@ impl Job {
             _ => seen,
         };
         let is_applied = self.is_applied(&clone, seen.as_ref())?;
-        Ok(Done { pushed, seen, is_changed_by_others, is_applied, held: last.held })
+        Ok(Done { pushed, proposed, seen, is_changed_by_others, is_applied, held: last.held })
+    }
+
+    /// The branch for a pull request, which is the same for the same change; `None` where nothing changes.
+    fn own_branch(
+        &self,
+        clone: &Clone,
+        propose: &mut impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, ChangeError>,
+    ) -> Result<Option<String>, JobError> {
+        let base = clone.fetch(&Reference::Branch(self.branch.clone()))?;
+        let proposal = propose(&clone.snapshot(base)?).map_err(UpdateError::Change)?;
+        Ok(proposal.map(|proposal| {
+            let (stack, digest) = (self.stack.replace('/', "-"), proposal.edit.digest().short());
+            format!("stackflux/{stack}-{}", digest.get(..8).unwrap_or_default())
+        }))
     }
 
     /// The plans of all units, and the units whose objects others have otherwise.
@@ -162,14 +192,19 @@ impl Job {
         if changes.is_empty() {
             return Ok(None);
         }
-        Ok(Some(self.commit(plan, &changes)?))
+        let message = self.message(plan, &changes);
+        let proposal = Proposal {
+            edit: edit(&changes, &self.path)?,
+            message: message.to_string(),
+            identity: self.identity.clone(),
+        };
+        last.message = Some(message);
+        Ok(Some(proposal))
     }
 
-    fn commit(&self, plan: &Plan, changes: &Changes) -> Result<Proposal, ChangeError> {
+    fn message(&self, plan: &Plan, changes: &Changes) -> Message {
         let version = env!("CARGO_PKG_VERSION");
-        let origin = Origin { stack: &self.stack, plan: plan.digest(), version };
-        let (edit, identity) = (edit(changes, &self.path)?, self.identity.clone());
-        Ok(Proposal { edit, message: message(changes, &origin).to_string(), identity })
+        message(changes, &Origin { stack: &self.stack, plan: plan.digest(), version })
     }
 
     /// Notes which units are not written because of a file.

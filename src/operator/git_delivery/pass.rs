@@ -12,19 +12,22 @@ use super::super::queue::Next;
 use super::super::reconcile::ReconcileError;
 use super::super::secrets;
 use super::super::world::World;
-use super::job::{Done, Job};
+use super::job::{Done, Job, JobError};
 use super::outbox::{Batch, Unit};
 use super::progress::Progress;
+use super::pull_request;
 use crate::api::{ClusterStack, GitDelivery, Reason, labels};
 use crate::foreign::flux::observed::Kustomization;
 use crate::gate::Hold;
-use crate::git::Identity;
+use crate::git::{GitError, Identity};
 use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether Flux has applied a commit.
 const LOOK: Duration = Duration::from_secs(3);
 /// How long until a branch is looked at in which nothing is to be changed: somebody else may have changed it.
 const REFRESH: Duration = Duration::from_mins(5);
+/// How long until it is looked again whether a clone is free that another `ClusterStack` uses.
+const BUSY: Duration = Duration::from_secs(1);
 /// How long until it is tried again to write what somebody else has edited.
 const HELD: Duration = Duration::from_mins(1);
 
@@ -37,7 +40,7 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
         world.git.note(key, None);
         return Ok(Next::Await);
     };
-    if stack.spec.suspend {
+    if stack.spec.suspend || !world.api.may_write() {
         return Ok(Next::Await);
     }
     let before = world.git.progress(key).unwrap_or_default();
@@ -55,16 +58,39 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     // libgit2 blocks.
     let done = match tokio::task::spawn_blocking(move || job.run()).await {
         Ok(Ok(done)) => done,
-        Ok(Err(error)) => {
-            let hold = Hold { reason: Reason::PushFailed, message: error.to_string() };
-            return Ok(failed(world, key, &batch, before, hold));
-        }
-        Err(panicked) => {
-            let hold = Hold { reason: Reason::PushFailed, message: panicked.to_string() };
-            return Ok(failed(world, key, &batch, before, hold));
-        }
+        Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(Next::After(BUSY)),
+        Ok(Err(error)) => return Ok(failed(world, key, &batch, before, push_failed(&error))),
+        Err(panicked) => return Ok(failed(world, key, &batch, before, push_failed(&panicked))),
+    };
+    let done = match proposed(world, key, git, &batch, done).await {
+        Ok(done) => done,
+        Err(hold) => return Ok(failed(world, key, &batch, before, hold)),
     };
     Ok(finish(world, stack, &batch, done, (kustomization, applied), now))
+}
+
+/// Opens the pull request where one is wanted: until somebody merges it nothing of it is committed.
+async fn proposed(
+    world: &World,
+    key: &Key,
+    git: &GitDelivery,
+    batch: &Batch,
+    mut done: Done,
+) -> Result<Done, Hold> {
+    let (Some(settings), Some(proposed)) = (&git.pull_request, done.proposed.take()) else { return Ok(done) };
+    let opened = pull_request::open(world, key, git, settings, proposed).await?;
+    if opened.created {
+        info!(stack = %key, url = opened.url, "pull request opened");
+    }
+    let hold = Hold { reason: Reason::PullRequestOpen, message: format!("it waits in {}", opened.url) };
+    for unit in batch.keys() {
+        done.held.entry(unit.clone()).or_insert_with(|| hold.clone());
+    }
+    Ok(done)
+}
+
+fn push_failed(error: &impl std::fmt::Display) -> Hold {
+    Hold { reason: Reason::PushFailed, message: error.to_string() }
 }
 
 /// What a blocking thread needs, or why it cannot be had.
@@ -79,8 +105,7 @@ async fn job(
     let access = secrets::git_access(world, &key.namespace, &git.url, git.secret_ref.as_ref()).await?;
     let signer = secrets::signer(world, &key.namespace, &git.commit).await?;
     let directory = world.git.directory(&key.namespace, &git.url);
-    let directory =
-        directory.map_err(|error| Hold { reason: Reason::PushFailed, message: error.to_string() })?;
+    let directory = directory.map_err(|error| push_failed(&error))?;
     let author = &git.commit.author;
     Ok(Job {
         stack: key.to_string(),
@@ -90,6 +115,7 @@ async fn job(
         branch: git.branch.clone(),
         path: git.path.clone(),
         identity: Identity { name: author.name.clone(), mail: author.email.clone(), time: Timestamp::now() },
+        by_pull_request: git.pull_request.is_some(),
         batch: batch.clone(),
         before: before.seen.clone(),
         applied,

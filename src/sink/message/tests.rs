@@ -31,7 +31,7 @@ fn a_message_says_what_changed_in_which_cluster_and_why() {
     let added = "cluster stacks/one: added HelmRelease stacks/one.ccm, HelmRelease stacks/one.cni, Kustomization stacks/one.policies\n";
     assert!(first.contains(added), "{first}");
     let trailers = format!(
-        "\n\nClusterStack: stacks/demo\nPlan-Digest: {}\nStackflux-Version: 1.2.3\n",
+        "\n\nStackflux-Cluster-Stack: stacks/demo\nStackflux-Plan-Digest: {}\nStackflux-Version: 1.2.3\n",
         Digest::of_bytes(b"plan")
     );
     assert!(first.ends_with(&trailers), "{first}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{MAX_FILE, Run, index, object};
+use super::{MAX_FILE, Run, index, object, recover};
 use crate::plan::PlannedObject;
 use crate::plan::canonical::to_yaml;
 use crate::sink::changes::{Refused, Why};
@@ -65,6 +65,7 @@ pub(super) fn read<'a, T: Tree>(
 ) -> Result<Result<Draft<'a>, Vec<Refused>>, T::Error> {
     let refused = |file: &str, why: Why| Refused { part: Some(part.clone()), file: part.file(file), why };
     let before = match index(run.tree, &part.file(INDEX), &run.delivery.overwrite)? {
+        Ok(None) if run.delivery.overwrite.allows(&part.file(INDEX)) => recover::part(run.tree, &part)?,
         Ok(before) => before,
         Err(why) => return Ok(Err(vec![refused(INDEX, why)])),
     };

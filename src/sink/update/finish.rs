@@ -23,12 +23,10 @@ pub(super) fn finish<T: Tree>(run: Run<'_, T>, removal: &Removal) -> Result<Chan
     let mut after = root.clone();
     for draft in drafts {
         let path = draft.part.to_string();
-        let owners = part(&delivery.stack, draft, removal, &mut changes);
-        if owners.is_empty() {
-            after.directories.remove(&path);
-        } else {
-            after.directories.insert(path, owners);
-        }
+        match part(&delivery.stack, draft, removal, &mut changes) {
+            Some(owners) => after.directories.insert(path, owners),
+            None => after.directories.remove(&path),
+        };
     }
     let root = Root {
         tree,
@@ -45,8 +43,8 @@ pub(super) fn finish<T: Tree>(run: Run<'_, T>, removal: &Removal) -> Result<Chan
     })
 }
 
-/// The files of one part; returns the `ClusterStack`s that have files in it then.
-fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes) -> BTreeSet<String> {
+/// The files of one part; returns the `ClusterStack`s that have files in it then, `None` where it has none any more.
+fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes) -> Option<BTreeSet<String>> {
     let Draft { part, before, kustomization: list, wanted, stale } = draft;
     let mut after = before.clone().unwrap_or_default();
     for (file, object) in &stale {
@@ -71,7 +69,7 @@ fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes)
     if after.files.is_empty() {
         changes.removes.extend(list.map(|_| part.file(KUSTOMIZATION)));
         changes.removes.extend(before.map(|_| part.file(INDEX)));
-        return BTreeSet::new();
+        return None;
     }
     let text = kustomization(after.files.keys().map(String::as_str));
     after.kustomization = sha256(text.as_bytes());
@@ -81,7 +79,7 @@ fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes)
     if before.as_ref() != Some(&after) {
         changes.writes.insert(part.file(INDEX), after.to_text().into_bytes());
     }
-    after.files.into_values().flat_map(|entry| entry.cluster_stacks.into_keys()).collect()
+    Some(after.files.into_values().flat_map(|entry| entry.cluster_stacks.into_keys()).collect())
 }
 
 /// The file of a planned object.

@@ -18,7 +18,6 @@ use crate::subscription::{allows, deletions};
 pub(super) type Place = (Part, String);
 
 /// What goes.
-#[derive(Default)]
 pub(super) struct Removal {
     pub(super) goes: BTreeSet<Place>,
     pub(super) withheld: Option<Withheld>,
@@ -34,37 +33,32 @@ struct Group {
 
 /// Chooses what goes.
 pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
-    let mut removal = Removal::default();
-    let (mut due, mut named) = (Vec::new(), Vec::new());
-    for group in groups(run) {
-        if group.count == 0 {
-            removal.goes.extend(group.files);
-        } else {
-            named.push(group.name.clone());
-            due.push(group);
-        }
-    }
-    let digest = deletions(named);
-    let budget = &run.delivery.budget;
-    let mut left = match budget.limit {
-        _ if allows(budget.allowed.as_deref(), &digest) => usize::MAX,
+    let (free, due): (Vec<Group>, Vec<Group>) = groups(run).into_iter().partition(|group| group.count == 0);
+    let mut left = match run.delivery.budget.limit {
         Limit::All => usize::MAX,
         Limit::Left(left) => left,
         Limit::Tenth => (total(run) / 10).max(1),
     };
-    let mut names = Vec::new();
-    for group in due {
-        if group.count <= left {
-            left -= group.count;
-            removal.goes.extend(group.files);
-        } else {
-            names.push(group.name);
-        }
-    }
-    removal.withheld = (!names.is_empty()).then_some(Withheld { names, digest });
-    let unused = unused(run, &removal.goes);
-    removal.goes.extend(unused);
-    removal
+    let all = named(&due);
+    let (within, waiting): (Vec<Group>, Vec<Group>) = due.into_iter().partition(|group| {
+        let fits = group.count <= left;
+        left -= if fits { group.count } else { 0 };
+        fits
+    });
+    // What was told to wait is all that is due once the rest is gone.
+    let (allowed, told) = (run.delivery.budget.allowed.as_deref(), named(&waiting));
+    let is_allowed = allows(allowed, &told) || allows(allowed, &all);
+    let names: Vec<String> = waiting.iter().map(|group| group.name.clone()).collect();
+    let waits = !is_allowed && !names.is_empty();
+    let going = free.into_iter().chain(within).chain(waiting.into_iter().filter(|_| is_allowed));
+    let mut goes: BTreeSet<Place> = going.flat_map(|group| group.files).collect();
+    goes.extend(unused(run, &goes));
+    Removal { goes, withheld: waits.then_some(Withheld { names, digest: told }) }
+}
+
+/// The name of a set of removals.
+fn named(groups: &[Group]) -> String {
+    deletions(groups.iter().map(|group| &group.name))
 }
 
 /// What applies something and is not planned any more, nor held. What somebody has removed already has no count, nor what

@@ -351,6 +351,35 @@ fn delivered_as(stack: &str, plan: &Plan) -> Files {
     files
 }
 
+#[test]
+fn a_lost_index_takes_nothing_of_another_stack_out_of_a_list() {
+    let fixture = Fixture::new();
+    let (mine, theirs) = (fixture.plan("v1", &["one"]), fixture.plan("v1", &["two"]));
+    let mut written = delivered(&mine);
+    let other = Delivery { stack: "stacks/other".to_owned(), ..delivery(&theirs) };
+    deliver(&mut written, &other);
+    let changed = fixture.plan("v2", &["one", "three"]);
+    for lost in [INDEX, "sources/stackflux.index", "cluster-class/stackflux.index"] {
+        for index in [None, Some(b"<<<<<<<".to_vec())] {
+            let mut files = written.clone();
+            files.remove(lost);
+            files.extend(index.map(|bytes| (lost.to_owned(), bytes)));
+            let refused = update(&files, &delivery(&changed)).unwrap();
+            let overwrite = || Overwrite(BTreeSet::from([".".to_owned()]));
+            let changes = deliver(&mut files, &Delivery { overwrite: overwrite(), ..delivery(&changed) });
+            assert!(!refused.refused.is_empty() || lost == INDEX);
+            assert!(refusals(&changes).is_empty());
+            assert!(list(&files, "").contains(&"clusters/stacks/two".to_owned()), "{lost}");
+            for object in theirs.objects() {
+                let (part, file) = place(object);
+                assert!(list(&files, &format!("{part}/")).contains(&file), "{lost}: {part}/{file}");
+            }
+            let again = deliver(&mut files, &Delivery { overwrite: overwrite(), ..other.clone() });
+            assert!(again.refused.is_empty() && again.objects.is_empty(), "{lost}: {:?}", again.objects);
+        }
+    }
+}
+
 /// Two that want an object otherwise would write it for ever.
 #[test]
 fn what_two_stacks_want_otherwise_is_written_by_who_changed_its_mind_and_told_by_the_other() {
@@ -392,6 +421,9 @@ fn removals_stay_within_the_budget_unless_they_are_allowed_by_name() {
     let changes = deliver(&mut files, &within(Some(withheld.digest.clone())));
     assert_eq!((changes.count(Verb::Removed), changes.withheld), (9, None));
     assert_ne!(allowed.digest, withheld.digest, "what is left is another set");
+    let changes = deliver(&mut first, &within(Some(withheld.digest)));
+    assert_eq!((changes.count(Verb::Removed), changes.withheld), (6, None), "what was told to wait");
+    assert_eq!(first, files);
 }
 
 #[test]

@@ -55,8 +55,8 @@ fn a_commit_has_the_bytes_of_the_directory_and_the_same_again_is_no_commit() {
     assert_eq!(delivered.files("to-git-first"), delivered.example.files());
     assert_eq!(delivered.log("%an %s"), ["Test stackflux: 2 clusters: docker-demo-1-34-v1"]);
     let trailers = delivered.log("%(trailers:only,unfold)").join("\n");
-    assert!(trailers.contains("ClusterStack: demo/docker-demo-1-34"), "{trailers}");
-    assert!(trailers.contains("Plan-Digest: sha256:"), "{trailers}");
+    assert!(trailers.contains("Stackflux-Cluster-Stack: demo/docker-demo-1-34"), "{trailers}");
+    assert!(trailers.contains("Stackflux-Plan-Digest: sha256:"), "{trailers}");
 
     let run = delivered.run(&[]);
     assert_eq!((run.code, delivered.log("%s").len()), (0, 1), "{}", run.stderr);
