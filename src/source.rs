@@ -10,7 +10,9 @@ pub mod github;
 pub mod local;
 pub mod oci;
 pub mod origin;
+pub mod remote;
 pub mod repository;
+pub mod signatures;
 
 use std::fs;
 use std::io::{self, Read as _};

@@ -86,7 +86,8 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let source = pinned(arguments.source.parse()?, arguments.digest)?;
     let target = Target::open(arguments)?;
     let (report, failed) = live::block_on(async {
-        let origin = origins::open(&source, &arguments.access).await?;
+        let beside = |url| arguments.git.to_other(url, target.url());
+        let origin = origins::open(&source, &arguments.access, beside).await?;
         let vendor = vendor(arguments, &source)?;
         let names = wanted(arguments, &source, origin.as_ref(), &target).await?;
         let mut report = Report::default();

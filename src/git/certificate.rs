@@ -123,6 +123,3 @@ fn why(error: &Error) -> String {
         other => other.to_string(),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -142,9 +142,10 @@ impl Directory {
         for (name, directory) in &self.directories {
             let entry = tree.as_ref().and_then(|tree| tree.get_name(name));
             let below = entry.filter(|entry| entry.kind() == Some(ObjectType::Tree)).map(|entry| entry.id());
-            // What writes nothing into a file makes no directory of it.
-            if !(below.is_none() && directory.is_unchanged()) {
-                set(name, directory.apply(repository, below)?.map(|tree| (tree, 0o040_000)))?;
+            let applied = directory.apply(repository, below)?;
+            // What writes nothing leaves a file that has the directory's name.
+            if applied.is_some() || below.is_some() || directory.before != Before::Kept {
+                set(name, applied.map(|tree| (tree, 0o040_000)))?;
             }
         }
         if builder.is_empty() { Ok(None) } else { Ok(Some(builder.write()?)) }

@@ -28,6 +28,15 @@ mod live;
 #[cfg(test)]
 mod operator;
 #[cfg(test)]
+mod promote;
+#[cfg(test)]
+#[path = "../support/push.rs"]
+mod push;
+#[cfg(test)]
+mod registry;
+#[cfg(test)]
+mod repositories;
+#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
 

@@ -7,8 +7,10 @@ use jiff::Timestamp;
 use tracing::info;
 
 use super::super::cache::Key;
-use super::super::deliver::Wanted;
+use super::super::deliver::{Wanted, applied};
+use super::super::git_delivery::outbox::{Change, Unit};
 use super::super::library::{CatalogKey, LibraryError};
+use super::super::metrics::Queue;
 use super::super::objects::term;
 use super::super::ownership;
 use super::super::reconcile::ReconcileError;
@@ -20,7 +22,7 @@ use crate::error::{Class, Classify};
 use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, ObservedKind as _, SpecDigest};
 use crate::inputs::content::Line;
 use crate::inputs::stack::Stack;
-use crate::plan::{self, ObjectId, PlannedObject, Step};
+use crate::plan::{self, ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{
     ConditionStatus, Expected, Moment, ObjectFacts, Report, Verdict, git_repository, object_since,
 };
@@ -53,7 +55,7 @@ pub(super) struct Source {
 }
 
 /// The key of the `GitRepository` that a `ClusterStack` follows.
-pub(super) fn source_key(world: &World, stack: &ClusterStack) -> Option<Key> {
+pub(in super::super) fn source_key(world: &World, stack: &ClusterStack) -> Option<Key> {
     let (namespace, name) = Stack::source_key(stack, world.settings.default_source.as_ref())?;
     Some(Key { namespace, name })
 }
@@ -100,7 +102,10 @@ impl Source {
         };
         let plan = plan::stack(&planned)?;
         let wanted = plan.objects().next();
-        let expected = follow(world, stack, &planned, wanted.filter(|_| writes)).await?;
+        let expected = match planned.delivery.git() {
+            Some(_) => commit(world, stack, &plan, writes),
+            None => follow(world, stack, &planned, wanted.filter(|_| writes)).await?,
+        };
         if writes {
             remove_left_over(world, stack).await?;
         }
@@ -127,6 +132,15 @@ async fn follow(
     let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners };
     let delivery = world.deliver(&world.caches.git_repositories, wanted).await?;
     Ok(delivery.expected)
+}
+
+/// Wants the `GitRepository` in the repository that Flux applies; the digest of its spec where Flux has applied it.
+fn commit(world: &World, stack: &ClusterStack, plan: &Plan, writes: bool) -> Option<SpecDigest> {
+    if writes {
+        let (key, change) = (Key::of(stack), Change::Planned(Arc::new(plan.clone())));
+        world.commit(&key, Unit::Source, change, (Queue::ClusterStack, key.clone()));
+    }
+    plan.objects().next().and_then(|wanted| applied(&world.caches.git_repositories, wanted))
 }
 
 /// The `GitRepository`s that were made for a `ClusterStack`: one, and that of an earlier source.

@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::cluster_api_schemas;
+use crate::debian::DOCKER_REGISTRY;
 use crate::error::{Context as _, Error, Result};
 use crate::paths;
 use crate::tools::{KUBERNETES_AND_FLUX, TOOLS, Tool, Toolbox, module_directory};
@@ -58,6 +59,7 @@ pub(crate) fn ensure_built() -> Result<Toolbox> {
         copy_crds("cluster-api", &CLUSTER_API_CRDS, incomplete, cluster_api_schemas::adapt)
     })?;
     once(&toolbox.kwok_stages(), write_kwok_stages)?;
+    DOCKER_REGISTRY.program()?;
     Ok(toolbox)
 }
 
@@ -76,7 +78,10 @@ fn key() -> Result<String> {
         "cluster-api/go.mod",
         "cluster-api/go.sum",
         "git-server/go.mod",
+        "git-server/go.sum",
         "git-server/main.go",
+        "git-server/ssh.go",
+        "git-server/tls.go",
     ] {
         let path = module_directory(file);
         fs::read(&path).context(|| format!("cannot read {}", path.display()))?.hash(&mut hasher);
@@ -115,7 +120,7 @@ fn compile(tool: &Tool, output: &Path) -> Result<()> {
 }
 
 /// Makes a file or directory that is not there yet: under another name first, so that half of one is never used.
-fn once(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub(crate) fn once(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -176,7 +181,7 @@ fn go(module: &str) -> Command {
     command
 }
 
-fn run(command: &mut Command) -> Result<String> {
+pub(crate) fn run(command: &mut Command) -> Result<String> {
     let what = format!("{command:?}");
     let output = command.output().context(|| format!("cannot run {what}"))?;
     if output.status.success() {

@@ -5,7 +5,8 @@
 //!             source-, kustomize-, helm-controller  ◀──────────────  pushes of tests and people
 //!                 │ Secret <cluster>-kubeconfig
 //!                 ▼
-//! one, two:   etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, two nodes
+//! one, two:   etcd, kube-apiserver, kube-controller-manager,      OCI registries (docker-registry)
+//!             kube-scheduler, kwok, two nodes
 //! ```
 //! Tests call [`Testbed::shared`]; people call the binary `testbed` (see `README.md` beside it).
 #![allow(
@@ -20,6 +21,7 @@ mod cluster;
 mod cluster_api;
 mod cluster_api_schemas;
 mod control_plane;
+mod debian;
 mod error;
 mod flux;
 mod git;
@@ -31,6 +33,7 @@ mod paths;
 mod ports;
 mod probe;
 mod process;
+mod registry;
 mod start;
 mod testbed;
 mod tools;
@@ -40,10 +43,11 @@ pub use building::build;
 pub use cluster::{Cluster, HelmRevision, Object};
 pub use cluster_api::{ClusterApi, Infrastructure, NewCluster};
 pub use error::{Error, Result};
-pub use git::GitServer;
+pub use git::{GitServer, GuardedGitServer};
 pub use lying_proxy::{Lie, LyingProxy};
 pub use operator::Operator;
 pub use options::Options;
 pub use own::{Component, OwnTestbed};
 pub use process::Process;
+pub use registry::Registry;
 pub use testbed::Testbed;

@@ -62,8 +62,10 @@ fn introduction(testbed: &Testbed) -> String {
     }
     let kubeconfig = testbed.management().kubeconfig().display();
     let kubectl = testbed.management().kubectl_path().display();
+    let (user, password) = testbed.protected_registry().user().unwrap_or_default();
     text + &format!(
         "  {git:<12} {url}   (every name; created at the first push)
+  {registry:<12} {address}   (OCI, plain HTTP; {protected} wants {user}:{password:?})
   {logs:<12} {log_directory}
   {state:<12} {state_file}
 
@@ -75,6 +77,9 @@ Try:
 ",
         git = "git",
         url = testbed.git().url("stacks"),
+        registry = "registry",
+        address = testbed.registry().address(),
+        protected = testbed.protected_registry().address(),
         logs = "logs",
         log_directory = testbed.logs().display(),
         state = "state",

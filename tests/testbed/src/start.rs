@@ -14,6 +14,7 @@ use crate::options::Options;
 use crate::paths;
 use crate::ports::Ports;
 use crate::process::Supervisor;
+use crate::registry::Registry;
 use crate::testbed::Testbed;
 
 /// What an existing management cluster must serve.
@@ -35,19 +36,20 @@ pub(crate) fn start(run: &Path, options: &Options) -> Result<(Testbed, Superviso
     let supervisor = Supervisor::new(run)?;
     let ports = Ports::of_this_process();
     let site = Site { toolbox: &toolbox, supervisor: &supervisor, ports, run, options };
-    let ((management, operator_kubeconfig), workloads, git) = thread::scope(|scope| {
+    let ((management, operator_kubeconfig), workloads, git, registries) = thread::scope(|scope| {
         let start = |name| {
             let site = &site;
             scope.spawn(move || control_plane::start_workload(site, name))
         };
         let workloads: Vec<_> = options.workloads.iter().copied().map(start).collect();
         let git = scope.spawn(|| GitServer::start(&site));
+        let registries = scope.spawn(|| Ok((Registry::start(&site)?, Registry::start_protected(&site)?)));
         let management = match paths::variable("TESTBED_KUBECONFIG") {
             Some(kubeconfig) => existing_management(&site, Path::new(&kubeconfig)),
             None => start_management(&site),
         };
         let workloads: Result<Vec<Cluster>> = workloads.into_iter().map(join).collect();
-        Ok::<_, Error>((management?, workloads?, join(git)?))
+        Ok::<_, Error>((management?, workloads?, join(git)?, join(registries)?))
     })?;
     let mut testbed = Testbed {
         directory: run.to_owned(),
@@ -56,6 +58,8 @@ pub(crate) fn start(run: &Path, options: &Options) -> Result<(Testbed, Superviso
         operator_kubeconfig,
         workloads,
         git,
+        registry: registries.0,
+        protected_registry: registries.1,
         processes: supervisor.processes()?,
     };
     if testbed.management.get(Object { kind: "namespace", namespace: "", name: DEMO_NAMESPACE })?.is_none() {

@@ -16,6 +16,7 @@ use crate::options::Options;
 use crate::own::OwnTestbed;
 use crate::paths;
 use crate::process::{self, Process, Supervisor};
+use crate::registry::Registry;
 use crate::start;
 
 /// A running testbed. Written as JSON, it is the state file of the one that a person started.
@@ -27,6 +28,8 @@ pub struct Testbed {
     pub(crate) operator_kubeconfig: PathBuf,
     pub(crate) workloads: Vec<Cluster>,
     pub(crate) git: GitServer,
+    pub(crate) registry: Registry,
+    pub(crate) protected_registry: Registry,
     pub(crate) processes: Vec<Process>,
 }
 
@@ -126,6 +129,18 @@ impl Testbed {
     #[must_use]
     pub fn git(&self) -> &GitServer {
         &self.git
+    }
+
+    /// The OCI registry that anybody may push to and pull from.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The OCI registry that wants a user and a password.
+    #[must_use]
+    pub fn protected_registry(&self) -> &Registry {
+        &self.protected_registry
     }
 
     /// The directory of the components' logs.

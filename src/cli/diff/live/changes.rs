@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::plans::{ObjectChange, Verb};
 use crate::api::{ClusterAddon, labels};
+use crate::compare::plans::{ObjectChange, Verb};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::SpecDigest;
 use crate::plan::delivery::written;

@@ -1,0 +1,180 @@
+//! Pull requests on forges: the open one is found, or else one is opened, and it gets the title and the text that it
+//! should have. GitLab calls them merge requests.
+//!
+//! A branch is pushed before, and has a name that says what is in it, so that the same change finds the same branch and
+//! the same pull request: doing it twice is doing it once. Merging is for people, and for the rules of the forge.
+
+mod dialect;
+mod error;
+mod repository;
+mod text;
+
+use reqwest::Method;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use crate::http::{Answer, Client, HttpError, Request, Url, next_page, place};
+
+use dialect::Existing;
+pub use error::ForgeError;
+pub use repository::Repository;
+
+/// Pages of open pull requests that are looked through. Only Gitea cannot search for a branch.
+const MOST_PAGES: usize = 40;
+
+/// The most bytes of a refusal that are read.
+const MOST_OF_A_REFUSAL: u64 = 64 << 10;
+
+/// What runs a forge. They differ in their API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ForgeKind {
+    /// github.com, GitHub Enterprise Cloud with data residency, GitHub Enterprise Server.
+    GitHub,
+    /// gitlab.com and GitLab on a server of one's own.
+    GitLab,
+    /// Gitea and Forgejo, codeberg.org among them.
+    Gitea,
+}
+
+/// A pull request as it should be: both branches are in the same repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullRequest {
+    /// The branch with the change, which was pushed.
+    pub head: String,
+    /// The branch that the change is for.
+    pub base: String,
+    /// One line.
+    pub title: String,
+    /// Markdown.
+    pub body: String,
+}
+
+/// A pull request that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Where people see it.
+    pub url: String,
+    /// Its number in the repository.
+    pub number: u64,
+    /// Whether it was opened now, and not found.
+    pub created: bool,
+}
+
+/// A repository on a forge, with a token that may open pull requests there.
+#[derive(Clone, Debug)]
+pub struct Forge {
+    client: Client,
+    repository: Repository,
+    token: SecretString,
+}
+
+impl Forge {
+    /// The token is sent to the host of the repository's API and to no other.
+    #[must_use]
+    pub fn new(client: Client, repository: Repository, token: SecretString) -> Self {
+        Self { client, repository, token }
+    }
+
+    /// The repository.
+    #[must_use]
+    pub fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// Finds the open pull request of these two branches, or opens one. One that has another title or another text gets
+    /// those that are wanted.
+    pub async fn pull_request(&self, wanted: &PullRequest) -> Result<Opened, ForgeError> {
+        let wanted = &text::shortened(wanted);
+        if let Some(found) = self.find(wanted).await? {
+            return self.updated(found, wanted).await;
+        }
+        match self.create(wanted).await {
+            Ok(created) => Ok(Opened { created: true, ..created.opened()? }),
+            // Somebody was faster, or the answer was lost: then it is there.
+            Err(error) if error.may_have_happened() => match self.find(wanted).await? {
+                Some(found) => self.updated(found, wanted).await,
+                None => Err(error),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn find(&self, wanted: &PullRequest) -> Result<Option<Existing>, ForgeError> {
+        let mut page = Some(dialect::search(&self.repository, wanted)?);
+        for _ in 0..MOST_PAGES {
+            let Some(url) = page else { return Ok(None) };
+            let answer = self.send(Method::GET, url, None).await?;
+            page = next_page(answer.url(), answer.headers("link"))?;
+            let found = dialect::read_page(self.repository.kind(), answer).await?;
+            if let Some(found) = found.into_iter().find(|existing| existing.is_of(wanted)) {
+                return Ok(Some(found));
+            }
+        }
+        Err(ForgeError::TooMany { repository: self.repository.to_string(), pages: MOST_PAGES })
+    }
+
+    async fn create(&self, wanted: &PullRequest) -> Result<Existing, ForgeError> {
+        let url = dialect::pulls(&self.repository)?;
+        let body = dialect::creation(self.repository.kind(), wanted);
+        let answer = self.send(Method::POST, url, Some(&body)).await?;
+        dialect::read(self.repository.kind(), answer).await
+    }
+
+    async fn updated(&self, found: Existing, wanted: &PullRequest) -> Result<Opened, ForgeError> {
+        if !found.says(wanted) {
+            let (method, url, body) = dialect::change(&self.repository, found.number, wanted)?;
+            self.send(method, url, Some(&body)).await?;
+        }
+        found.opened()
+    }
+
+    /// An answer with a status of success.
+    async fn send(&self, method: Method, url: Url, body: Option<&Value>) -> Result<Answer, ForgeError> {
+        let is_get = method == Method::GET;
+        let kind = self.repository.kind();
+        let mut request =
+            Request::new(method, url).authorization(&dialect::authorization(kind, &self.token))?;
+        for (name, value) in dialect::headers(kind) {
+            request = request.header(name, value);
+        }
+        if let Some(body) = body {
+            request = request.body("application/json", body.to_string().into_bytes());
+        }
+        // What changes something is sent once.
+        let answer = if is_get { self.client.ask(&request).await } else { self.client.send(&request).await }?;
+        match answer.status() {
+            200..=299 => Ok(answer),
+            _ => Err(self.refusal(answer).await),
+        }
+    }
+
+    /// Why the forge does not do what it was asked for, in its own words.
+    async fn refusal(&self, answer: Answer) -> ForgeError {
+        let refusal = answer.refusal();
+        let is_limit =
+            answer.header("x-ratelimit-remaining") == Some("0") || answer.header("retry-after").is_some();
+        let (status, place) = (answer.status(), place(answer.url()));
+        if refusal.is_passing() && status != 429 {
+            return refusal.into();
+        }
+        let said = answer.bytes(MOST_OF_A_REFUSAL).await.unwrap_or_default();
+        let message = text::message(&said).replace(self.token.expose_secret(), "***");
+        match status {
+            429 => ForgeError::Limited { place, message },
+            403 if is_limit => ForgeError::Limited { place, message },
+            _ => {
+                let hint = dialect::hint(&self.repository, status);
+                ForgeError::Refused { place, status, message, hint }
+            }
+        }
+    }
+}
+
+impl From<HttpError> for ForgeError {
+    fn from(error: HttpError) -> Self {
+        Self::Http(error)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Texts that go to a forge, and come from one.
+
+use serde_json::Value;
+
+use super::PullRequest;
+
+/// The longest title in bytes: GitLab and Gitea take 255 characters, GitHub 256.
+const LONGEST_TITLE: usize = 250;
+
+/// The longest text in bytes: GitHub takes 65,536 characters, the others more.
+const LONGEST_BODY: usize = 60_000;
+
+/// The longest message of a forge that is repeated, in characters.
+const LONGEST_MESSAGE: usize = 400;
+
+/// What stands where a text was cut.
+const CUT: &str = "\n\n… the rest is too long for a pull request: it is in the commits.\n";
+
+/// A pull request that every forge takes: its title one line, nothing too long, nothing that a forge trims.
+pub(super) fn shortened(wanted: &PullRequest) -> PullRequest {
+    let title = wanted.title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let body = wanted.body.replace("\r\n", "\n");
+    let body = body.trim_end();
+    PullRequest {
+        title: cut(&title, LONGEST_TITLE, "…"),
+        body: cut(body, LONGEST_BODY, CUT.trim_end()),
+        ..wanted.clone()
+    }
+}
+
+fn cut(text: &str, longest: usize, mark: &str) -> String {
+    if text.len() <= longest {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(longest.saturating_sub(mark.len()));
+    format!("{}{mark}", text.get(..end).unwrap_or_default().trim_end())
+}
+
+/// Whether two texts are the same but for line ends and blanks at the end, which forges change.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    one.replace("\r\n", "\n").trim_end() == other.replace("\r\n", "\n").trim_end()
+}
+
+/// What a forge says in the JSON of a refusal, in one short line.
+pub(super) fn message(answer: &[u8]) -> String {
+    let Ok(answer) = serde_json::from_slice::<Value>(answer) else { return String::new() };
+    let mut said = Vec::new();
+    for field in ["message", "error", "error_description", "errors"] {
+        collect(answer.get(field).unwrap_or(&Value::Null), &mut said);
+    }
+    let text: String =
+        said.join("; ").chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// GitHub has objects with a message, GitLab lists by field, Gitea a text.
+fn collect(value: &Value, said: &mut Vec<String>) {
+    match value {
+        Value::String(text) => said.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| collect(value, said)),
+        Value::Object(fields) => match fields.get("message") {
+            Some(message) => collect(message, said),
+            None => fields.values().for_each(|value| collect(value, said)),
+        },
+        _ => {}
+    }
+}

@@ -1,0 +1,197 @@
+//! The signature that a release in a registry must have: where it is looked for, and what is said when it is not there.
+//! Looked for before a layer of the release is fetched.
+
+use futures::future::BoxFuture;
+
+use super::origin::OriginError;
+use crate::error::{Class, Classify as _};
+use crate::names::ReleaseName;
+use crate::plan::canonical;
+use crate::release::Digest;
+use crate::verify::identity::Identity;
+use crate::verify::stored::{self, Blob, Signature};
+use crate::verify::{PublicKey, Unverified, Verified, bundle, simple_signing};
+
+/// Reasons that a message names.
+const MOST_REASONS: usize = 5;
+
+/// What must have been verified before a release is used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Verification {
+    /// Nothing: whoever may write to the registry is trusted.
+    #[default]
+    Nothing,
+    /// A signature by this key.
+    Key(PublicKey),
+    /// A signature by this identity, which Flux has to verify.
+    Identity(Identity),
+}
+
+/// What is read of one repository of a registry.
+pub trait Repository: Send + Sync {
+    /// A manifest or an index by its tag or digest, with that digest; nothing where there is none.
+    fn manifest<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, OriginError>>;
+
+    /// The indexes, one for each page, of what refers to a manifest and has an artifact type; nothing where the
+    /// registry has no such API.
+    fn referrers<'a>(
+        &'a self,
+        manifest: &'a Digest,
+        artifact_type: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Vec<Vec<u8>>>, OriginError>>;
+
+    /// A blob with that digest and size.
+    fn blob<'a>(&'a self, blob: &'a Blob) -> BoxFuture<'a, Result<Vec<u8>, OriginError>>;
+}
+
+/// A release in a registry whose signature is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Signed<'a> {
+    /// The release.
+    pub release: &'a ReleaseName,
+    /// `oci://host/repository`.
+    pub repository: &'a str,
+    /// The digest of its manifest.
+    pub manifest: &'a Digest,
+}
+
+impl Verification {
+    /// Looks for the signature, in both of cosign's formats. What was verified, where something was asked for.
+    pub async fn check(
+        &self,
+        registry: &dyn Repository,
+        signed: Signed<'_>,
+    ) -> Result<Option<Verified>, OriginError> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Key(key) => by_key(registry, signed, key).await.map(Some),
+            Self::Identity(identity) => {
+                let Signed { release, repository, manifest } = signed;
+                let object = canonical::to_yaml(&identity.checked_by_flux(release, repository, manifest));
+                Err(signed.unverified(format!(
+                    "a signature of an identity (keyless) must be verified by Flux, stackflux verifies signatures of \
+                     keys (--key). Apply this object where Flux runs, wait until its condition SourceVerified is \
+                     True, and publish with --digest {manifest} instead of the identity:\n\n{object}"
+                )))
+            }
+        }
+    }
+}
+
+impl Signed<'_> {
+    fn unverified(&self, error: String) -> OriginError {
+        OriginError::Unverified { place: format!("{}@{}", self.repository, self.manifest), error }
+    }
+}
+
+async fn by_key(
+    registry: &dyn Repository,
+    signed: Signed<'_>,
+    key: &PublicKey,
+) -> Result<Verified, OriginError> {
+    let mut search = Search { registry, signed, key, reasons: Vec::new() };
+    if let Some(verified) = search.under_the_tag().await? {
+        return Ok(verified);
+    }
+    if let Some(verified) = search.in_bundles().await? {
+        return Ok(verified);
+    }
+    Err(search.not_found())
+}
+
+/// The signatures that were looked at, and why none counts so far.
+struct Search<'a> {
+    registry: &'a dyn Repository,
+    signed: Signed<'a>,
+    key: &'a PublicKey,
+    reasons: Vec<(String, String)>,
+}
+
+impl Search<'_> {
+    /// The older format.
+    async fn under_the_tag(&mut self) -> Result<Option<Verified>, OriginError> {
+        let tag = simple_signing::tag(self.signed.manifest);
+        let Some(manifest) = self.registry.manifest(&tag).await? else { return Ok(None) };
+        let signatures = self.take(&tag, stored::signatures(&manifest)).unwrap_or_default();
+        for (layer, signature) in signatures.into_iter().enumerate() {
+            let place = format!("{tag}, layer {}", layer + 1);
+            let Some(Signature { payload, signature, is_keyless }) = self.take(&place, signature) else {
+                continue;
+            };
+            let Some(payload) = self.blob(&place, &payload).await? else { continue };
+            let mut checked = simple_signing::check(self.key, self.signed.manifest, &payload, &signature);
+            if is_keyless && checked == Err(Unverified::WrongSignature) {
+                checked = Err(Unverified::Keyless);
+            }
+            if let Some(verified) = self.take(&place, checked) {
+                return Ok(Some(verified));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The newer format.
+    async fn in_bundles(&mut self) -> Result<Option<Verified>, OriginError> {
+        let manifest = self.signed.manifest;
+        let mut found = Vec::new();
+        for index in self.indexes().await? {
+            found.extend(self.take("the index of referrers", stored::bundles(&index)).unwrap_or_default());
+        }
+        for digest in found.into_iter().take(stored::MOST_SIGNATURES) {
+            let place = format!("bundle {digest}");
+            let Some(holder) = self.registry.manifest(&digest.to_string()).await? else { continue };
+            let Some(blob) = self.take(&place, stored::bundle(&holder)) else { continue };
+            let Some(bytes) = self.blob(&place, &blob).await? else { continue };
+            if let Some(verified) = self.take(&place, bundle::check(self.key, manifest, &bytes)) {
+                return Ok(Some(verified));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The lists of what refers to the manifest, from the API or, where the registry has none, from under a tag.
+    async fn indexes(&self) -> Result<Vec<Vec<u8>>, OriginError> {
+        let manifest = self.signed.manifest;
+        if let Some(pages) = self.registry.referrers(manifest, bundle::MEDIA_TYPE).await? {
+            return Ok(pages);
+        }
+        let tag = manifest.to_string().replace(':', "-");
+        Ok(self.registry.manifest(&tag).await?.into_iter().collect())
+    }
+
+    /// A blob; what is broken for good is the reason why one signature does not count, and no more.
+    async fn blob(&mut self, place: &str, blob: &Blob) -> Result<Option<Vec<u8>>, OriginError> {
+        match self.registry.blob(blob).await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.class() == Class::Transient => Err(error),
+            Err(error) => {
+                self.reasons.push((place.to_owned(), error.to_string()));
+                Ok(None)
+            }
+        }
+    }
+
+    fn take<T>(&mut self, place: &str, result: Result<T, Unverified>) -> Option<T> {
+        result.map_err(|error| self.reasons.push((place.to_owned(), error.to_string()))).ok()
+    }
+
+    fn not_found(&self) -> OriginError {
+        let key = self.key.fingerprint();
+        if self.reasons.is_empty() {
+            let tag = simple_signing::tag(self.signed.manifest);
+            return self.signed.unverified(format!(
+                "it is not signed: there is no tag {tag} and no bundle of cosign that refers to it"
+            ));
+        }
+        let mut lines = vec![format!("no signature by the key {key}:")];
+        let reasons = self.reasons.iter().take(MOST_REASONS);
+        lines.extend(reasons.map(|(place, reason)| format!("  {place}: {reason}")));
+        if let Some(more) = self.reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
+            lines.push(format!("  and {more} more"));
+        }
+        self.signed.unverified(lines.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::verify::stored::MOST_SIGNATURES;
+
+const MANIFEST: &[u8] = include_bytes!("../../../tests/signatures/manifest.json");
+const P256: &str = include_str!("../../../tests/signatures/p256.pub");
+const SIGNATURES: &[u8] = include_bytes!("../../../tests/signatures/signatures.json");
+const PAYLOAD: &[u8] = include_bytes!("../../../tests/signatures/payload.json");
+const REFERRERS: &[u8] = include_bytes!("../../../tests/signatures/referrers.json");
+const HOLDERS: [&[u8]; 2] = [
+    include_bytes!("../../../tests/signatures/bundle-manifest-ed25519.json"),
+    include_bytes!("../../../tests/signatures/bundle-manifest-p256.json"),
+];
+const BUNDLES: [&[u8]; 2] = [
+    include_bytes!("../../../tests/signatures/bundle-ed25519.json"),
+    include_bytes!("../../../tests/signatures/bundle-p256.json"),
+];
+
+/// A repository as a registry would give it, and what was asked of it.
+#[derive(Default)]
+struct Fake {
+    manifests: BTreeMap<String, Vec<u8>>,
+    blobs: BTreeMap<Digest, Vec<u8>>,
+    /// Pages of the referrers API, where there is one.
+    referrers: Option<Vec<Vec<u8>>>,
+    broken: Option<fn() -> OriginError>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Fake {
+    fn manifest(mut self, reference: impl Into<String>, manifest: &[u8]) -> Self {
+        self.manifests.insert(reference.into(), manifest.to_vec());
+        self
+    }
+
+    fn blob(mut self, bytes: &[u8]) -> Self {
+        self.blobs.insert(Digest::of_bytes(bytes), bytes.to_vec());
+        self
+    }
+
+    /// With the signatures of the older format.
+    fn signatures(self, signatures: &[u8]) -> Self {
+        let tag = simple_signing::tag(&manifest());
+        self.manifest(tag, signatures).blob(PAYLOAD)
+    }
+
+    /// With what holds the bundles, and the bundles.
+    fn bundles(self) -> Self {
+        let held = HOLDERS
+            .into_iter()
+            .fold(self, |fake, holder| fake.manifest(Digest::of_bytes(holder).to_string(), holder));
+        BUNDLES.into_iter().fold(held, Self::blob)
+    }
+
+    fn check(&self, key: &str) -> Result<Option<Verified>, OriginError> {
+        let (release, manifest) = ("openstack-demo-1-34-v2".parse().unwrap(), manifest());
+        let repository = "oci://registry.example.com/csr/openstack-demo";
+        let signed = Signed { release: &release, repository, manifest: &manifest };
+        block_on(Verification::Key(key.parse().unwrap()).check(self, signed))
+    }
+
+    /// Why no signature counts.
+    fn refuses(&self) -> String {
+        match self.check(P256) {
+            Err(OriginError::Unverified { place, error }) => {
+                assert_eq!(place, format!("oci://registry.example.com/csr/openstack-demo@{}", manifest()));
+                error
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn note(&self, what: impl Into<String>) {
+        self.asked.lock().unwrap().push(what.into());
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Repository for Fake {
+    fn manifest<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, OriginError>> {
+        self.note(reference);
+        Box::pin(async { Ok(self.manifests.get(reference).cloned()) })
+    }
+
+    fn referrers<'a>(
+        &'a self,
+        manifest: &'a Digest,
+        artifact_type: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Vec<Vec<u8>>>, OriginError>> {
+        self.note(format!("referrers {manifest} {artifact_type}"));
+        Box::pin(async { Ok(self.referrers.clone()) })
+    }
+
+    fn blob<'a>(&'a self, blob: &'a Blob) -> BoxFuture<'a, Result<Vec<u8>, OriginError>> {
+        self.note(format!("blob {}", blob.digest));
+        let missing = || OriginError::NotFound { place: "registry".to_owned(), what: "the blob".to_owned() };
+        let found = self.blobs.get(&blob.digest).cloned();
+        Box::pin(async move { found.ok_or_else(self.broken.unwrap_or(missing)) })
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn manifest() -> Digest {
+    Digest::of_bytes(MANIFEST)
+}
+
+fn tag() -> String {
+    manifest().to_string().replace(':', "-")
+}
+
+fn edited(bytes: &[u8], edit: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut value = serde_json::from_slice(bytes).unwrap();
+    edit(&mut value);
+    value.to_string().into_bytes()
+}
+
+#[test]
+fn nothing_is_asked_where_nothing_must_be_verified() {
+    let (fake, release, manifest) = (Fake::default(), "openstack-demo-1-34-v2".parse().unwrap(), manifest());
+    let signed =
+        Signed { release: &release, repository: "oci://registry.example.com/a", manifest: &manifest };
+    assert_eq!(block_on(Verification::default().check(&fake, signed)).unwrap(), None);
+    assert_eq!(fake.asked(), [""; 0]);
+}
+
+#[test]
+fn the_signature_under_the_tag_is_enough() {
+    let fake = Fake::default().signatures(SIGNATURES);
+    let verified = fake.check(P256).unwrap().unwrap();
+    assert_eq!(verified.reference.as_deref(), Some("127.0.0.1:5881/csr/openstack-demo"));
+    assert_eq!(fake.asked(), [format!("{}.sig", tag()), format!("blob {}", Digest::of_bytes(PAYLOAD))]);
+}
+
+#[test]
+fn bundles_are_found_without_the_api_of_referrers() {
+    let fake = Fake::default().manifest(tag(), REFERRERS).bundles();
+    assert!(fake.check(P256).unwrap().is_some());
+    assert_eq!(
+        fake.asked()[..3],
+        [format!("{}.sig", tag()), format!("referrers {} {}", manifest(), bundle::MEDIA_TYPE), tag()]
+    );
+}
+
+#[test]
+fn bundles_are_found_on_every_page_of_referrers() {
+    let pages: [Vec<u8>; 2] = [0, 1].map(|kept| {
+        edited(REFERRERS, |index| index["manifests"] = json!([index["manifests"][kept].clone()]))
+    });
+    let fake = Fake { referrers: Some(pages.to_vec()), ..Fake::default() }.bundles();
+    assert!(fake.check(P256).unwrap().is_some());
+    assert!(!fake.asked().contains(&tag()));
+}
+
+#[test]
+fn a_release_that_is_not_signed_is_refused() {
+    let expected =
+        format!("it is not signed: there is no tag {}.sig and no bundle of cosign that refers to it", tag());
+    assert_eq!(Fake::default().refuses(), expected);
+    assert_eq!(Fake { referrers: Some(Vec::new()), ..Fake::default() }.refuses(), expected);
+}
+
+#[test]
+fn why_no_signature_counts_is_told_of_each() {
+    let swapped = edited(SIGNATURES, |manifest| {
+        let layers = manifest["layers"].as_array_mut().unwrap();
+        layers.swap(0, 1);
+        layers[1]["annotations"] = json!({});
+    });
+    let index = edited(REFERRERS, |index| drop(index["manifests"].as_array_mut().unwrap().pop()));
+    let refused = Fake::default().signatures(&swapped).manifest(tag(), &index).bundles().refuses();
+    let tag = tag();
+    let bundle = Digest::of_bytes(HOLDERS[0]);
+    assert_eq!(
+        refused.lines().collect::<Vec<_>>(),
+        [
+            "no signature by the key sha256:891cab868e3d3ab1fafbcdc874955f7adbd1a542774d8e8855e94c8982e4b604:",
+            &format!("  {tag}.sig, layer 1: the signature does not fit the key and the signed text"),
+            &format!(
+                "  {tag}.sig, layer 2: it is malformed: a layer without the annotation dev.cosignproject.cosign/signature"
+            ),
+            &format!("  bundle {bundle}: the signature does not fit the key and the signed text"),
+        ]
+    );
+}
+
+#[test]
+fn a_certificate_makes_a_signature_keyless() {
+    let keyless = edited(SIGNATURES, |manifest| {
+        let layers = manifest["layers"].as_array_mut().unwrap();
+        layers.remove(0);
+        layers[0]["annotations"][simple_signing::CERTIFICATE] = json!("-----BEGIN CERTIFICATE-----");
+    });
+    let refused = Fake::default().signatures(&keyless).refuses();
+    assert!(
+        refused.contains("layer 1: it was signed by an identity (keyless), which no key can check"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_is_broken_for_good_does_not_hide_what_counts() {
+    let fake = Fake::default()
+        .manifest(simple_signing::tag(&manifest()), b"{}")
+        .manifest(tag(), REFERRERS)
+        .bundles();
+    assert!(fake.check(P256).unwrap().is_some());
+    // The text is gone, the bundle counts.
+    let mut fake = Fake::default().signatures(SIGNATURES).manifest(tag(), REFERRERS).bundles();
+    fake.blobs.remove(&Digest::of_bytes(PAYLOAD));
+    assert!(fake.check(P256).unwrap().is_some());
+}
+
+#[test]
+fn what_passes_is_no_verdict() {
+    let unreachable = || OriginError::Unreachable { place: "registry".to_owned(), error: "reset".to_owned() };
+    let mut fake = Fake { broken: Some(unreachable), ..Fake::default() }.signatures(SIGNATURES);
+    fake.blobs.clear();
+    assert!(matches!(fake.check(P256), Err(OriginError::Unreachable { .. })));
+}
+
+#[test]
+fn what_is_too_large_or_has_no_digest_is_not_fetched() {
+    for change in [json!({"size": 1_u64 << 40}), json!({"digest": "sha512:00"})] {
+        let large = edited(SIGNATURES, |manifest| {
+            for layer in manifest["layers"].as_array_mut().unwrap() {
+                layer.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            }
+        });
+        let fake = Fake::default().signatures(&large);
+        assert_eq!(fake.refuses().lines().count(), 3);
+        assert!(!fake.asked().iter().any(|asked| asked.starts_with("blob")), "{:?}", fake.asked());
+    }
+}
+
+#[test]
+fn signatures_without_end_are_not_looked_at() {
+    let many = edited(SIGNATURES, |manifest| {
+        let wrong = manifest["layers"][1].clone();
+        manifest["layers"] = vec![wrong; 1000].into();
+    });
+    let index = edited(REFERRERS, |index| {
+        let wrong = index["manifests"][0].clone();
+        index["manifests"] = vec![wrong; 1000].into();
+    });
+    let pages = Some(vec![index; 3]);
+    let fake = Fake { referrers: pages, ..Fake::default() }.signatures(&many).bundles();
+    assert!(fake.refuses().ends_with(&format!("\n  and {} more", 2 * MOST_SIGNATURES - MOST_REASONS)));
+    let blobs = fake.asked().iter().filter(|asked| asked.starts_with("blob")).count();
+    assert_eq!(blobs, 2 * MOST_SIGNATURES);
+}
+
+#[test]
+fn what_says_that_it_is_no_signature_is_left_out() {
+    let index = edited(REFERRERS, |index| {
+        index["manifests"][0]["annotations"] = json!({bundle::PREDICATE_TYPE: "https://cyclonedx.org/bom"});
+        index["manifests"][1]["artifactType"] = json!("application/spdx+json");
+    });
+    let fake = Fake { referrers: Some(vec![index]), ..Fake::default() }.bundles();
+    assert!(fake.refuses().starts_with("it is not signed"));
+}
+
+#[test]
+fn an_identity_is_for_flux_to_verify() {
+    let identity =
+        Identity { subject: "me@example.com".to_owned(), issuer: "https://idp.example.com".to_owned() };
+    let (fake, release, manifest) = (Fake::default(), "openstack-demo-1-34-v2".parse().unwrap(), manifest());
+    let signed =
+        Signed { release: &release, repository: "oci://registry.example.com/a", manifest: &manifest };
+    let refused = block_on(Verification::Identity(identity).check(&fake, signed)).unwrap_err().to_string();
+    assert!(refused.contains("must be verified by Flux"), "{refused}");
+    let (_, object) = refused.split_once("\n\n").unwrap();
+    let object: Value = serde_yaml::from_str(object).unwrap();
+    assert_eq!(object["kind"], "OCIRepository");
+    assert_eq!(object["spec"]["verify"]["matchOIDCIdentity"][0]["subject"], r"^me@example\.com$");
+    assert_eq!(fake.asked(), [""; 0]);
+}

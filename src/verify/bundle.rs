@@ -1,0 +1,128 @@
+//! The newer of cosign's formats: a Sigstore [bundle], which refers to the manifest, with a statement (in-toto) in an
+//! envelope (DSSE) that is signed ([`BUNDLE_SPEC`]).
+//!
+//! [bundle]: https://github.com/sigstore/protobuf-specs/blob/main/protos/sigstore_bundle.proto
+//! [`BUNDLE_SPEC`]: https://github.com/sigstore/cosign/blob/main/specs/BUNDLE_SPEC.md
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::{PublicKey, Unverified, Verified, decode, parse};
+use crate::release::Digest;
+
+/// The media type of a bundle, the artifact type of the manifest that it is the only layer of.
+pub const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+
+/// What `cosign sign` states; `cosign attest` states other things about a manifest, with the same key.
+pub const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
+
+/// The annotation in which an index repeats what a bundle states.
+pub const PREDICATE_TYPE: &str = "dev.sigstore.bundle.predicateType";
+
+/// The most bytes of a bundle: besides the envelope it may have certificates, timestamps and proofs of a log.
+pub const MOST: usize = 1 << 20;
+
+const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Bundle {
+    media_type: String,
+    #[serde(default)]
+    verification_material: Material,
+    dsse_envelope: Option<Envelope>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Material {
+    certificate: Option<IgnoredAny>,
+    x509_certificate_chain: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope {
+    payload: String,
+    payload_type: String,
+    signatures: Vec<Signature>,
+}
+
+#[derive(Deserialize)]
+struct Signature {
+    sig: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Statement {
+    #[serde(rename = "_type")]
+    kind: String,
+    predicate_type: String,
+    subject: Vec<Subject>,
+}
+
+#[derive(Deserialize)]
+struct Subject {
+    digest: Digests,
+}
+
+#[derive(Deserialize)]
+struct Digests {
+    sha256: String,
+}
+
+/// Whether the key signed the statement in this bundle, and the statement is that this manifest is signed.
+pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verified, Unverified> {
+    let bundle: Bundle = parse(bundle, "the bundle", MOST)?;
+    if bundle.media_type != MEDIA_TYPE {
+        return Err(Unverified::Malformed(format!(
+            "its media type is {:?}, expected {MEDIA_TYPE}",
+            bundle.media_type
+        )));
+    }
+    let Some(envelope) = bundle.dsse_envelope else {
+        return Err(Unverified::Malformed("it has no envelope (dsseEnvelope)".to_owned()));
+    };
+    let payload = decode(&envelope.payload, "the envelope's payload")?;
+    let signature = decode(&only(envelope.signatures, "signatures")?.sig, "the signature")?;
+    // Nothing of a statement is read before it is known who wrote it.
+    if !key.has_signed(&pre_authentication_encoding(&envelope.payload_type, &payload), &signature) {
+        let material = bundle.verification_material;
+        let keyless = material.certificate.is_some() || material.x509_certificate_chain.is_some();
+        return Err(if keyless { Unverified::Keyless } else { Unverified::WrongSignature });
+    }
+    if envelope.payload_type != PAYLOAD_TYPE {
+        return Err(Unverified::OtherStatement(envelope.payload_type));
+    }
+    states(&payload, manifest)?;
+    Ok(Verified { key: key.fingerprint(), reference: None })
+}
+
+/// Whether a signed statement is that this manifest, and nothing else, is signed.
+fn states(payload: &[u8], manifest: &Digest) -> Result<(), Unverified> {
+    let statement: Statement = parse(payload, "the statement", MOST)?;
+    if statement.kind != STATEMENT_TYPE {
+        return Err(Unverified::OtherStatement(statement.kind));
+    }
+    if statement.predicate_type != PREDICATE {
+        return Err(Unverified::OtherStatement(statement.predicate_type));
+    }
+    let found = format!("sha256:{}", only(statement.subject, "subjects")?.digest.sha256);
+    if found == manifest.to_string() { Ok(()) } else { Err(Unverified::OtherDigest(found)) }
+}
+
+/// What is signed of an envelope ([DSSE's protocol](https://github.com/secure-systems-lab/dsse/blob/master/protocol.md)).
+fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+    let mut encoded = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
+    encoded.extend_from_slice(payload);
+    encoded
+}
+
+/// The only one of what there must be one of.
+fn only<T>(mut all: Vec<T>, what: &'static str) -> Result<T, Unverified> {
+    let count = all.len();
+    all.pop().filter(|_| count == 1).ok_or(Unverified::Count { what, count })
+}

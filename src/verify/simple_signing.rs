@@ -1,0 +1,86 @@
+//! The older of cosign's formats: a text that names the manifest (Red Hat's [simple signing]), which is a layer of the
+//! manifest `sha256-<hex>.sig`, and its signature in an annotation of that layer ([`SIGNATURE_SPEC`]).
+//!
+//! [simple signing]: https://github.com/containers/image/blob/main/docs/containers-signature.5.md
+//! [`SIGNATURE_SPEC`]: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md
+
+use serde::Deserialize;
+
+use super::{PublicKey, Unverified, Verified, decode, parse};
+use crate::release::Digest;
+
+/// The media type of a layer that is a signed text.
+pub const LAYER_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
+
+/// The annotation of the layer that has the signature, in base64.
+pub const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+
+/// The annotation of the layer that has the certificate of an identity, where one signed.
+pub const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
+
+/// The most bytes of a signed text: it has a digest, a reference and what annotations the signer wanted.
+pub const MOST: usize = 128 << 10;
+
+/// The longest reference that is repeated (a domain name, a repository of 255 characters, a tag of 128).
+const LONGEST_REFERENCE: usize = 640;
+
+#[derive(Deserialize)]
+struct Payload {
+    critical: Critical,
+}
+
+#[derive(Deserialize)]
+struct Critical {
+    identity: Identity,
+    image: Image,
+    r#type: String,
+}
+
+#[derive(Deserialize)]
+struct Identity {
+    #[serde(rename = "docker-reference")]
+    reference: String,
+}
+
+#[derive(Deserialize)]
+struct Image {
+    #[serde(rename = "docker-manifest-digest")]
+    digest: String,
+}
+
+/// The tag under which the signatures of a manifest are: `sha256-<hex>.sig`.
+#[must_use]
+pub fn tag(manifest: &Digest) -> String {
+    format!("{}.sig", manifest.to_string().replace(':', "-"))
+}
+
+/// Whether the key signed this text, and the text is about this manifest. The signature is base64, as it stands in the
+/// annotation.
+pub fn check(
+    key: &PublicKey,
+    manifest: &Digest,
+    payload: &[u8],
+    signature: &str,
+) -> Result<Verified, Unverified> {
+    if payload.len() > MOST {
+        return Err(Unverified::TooLarge { size: payload.len(), most: MOST });
+    }
+    // Nothing of a text is read before it is known who wrote it.
+    if !key.has_signed(payload, &decode(signature.trim(), "the signature")?) {
+        return Err(Unverified::WrongSignature);
+    }
+    let Payload { critical: Critical { identity, image, r#type } } = parse(payload, "the signed text", MOST)?;
+    if r#type != "cosign container image signature" {
+        return Err(Unverified::OtherStatement(r#type));
+    }
+    if image.digest != manifest.to_string() {
+        return Err(Unverified::OtherDigest(image.digest));
+    }
+    let reference = identity.reference;
+    if reference.len() > LONGEST_REFERENCE || !reference.chars().all(|character| character.is_ascii_graphic())
+    {
+        return Err(Unverified::Malformed("docker-reference is not the name of a repository".to_owned()));
+    }
+    let reference = Some(reference).filter(|reference| !reference.is_empty());
+    Ok(Verified { key: key.fingerprint(), reference })
+}

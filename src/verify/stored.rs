@@ -1,0 +1,114 @@
+//! Where in a registry the signatures of a manifest are: what the manifests say that hold or list them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{Unverified, bundle, parse, simple_signing};
+use crate::release::Digest;
+
+/// The most bytes of a manifest or an index, by the specification of OCI distribution.
+const MOST: usize = 4 << 20;
+
+/// Signatures of one release that are looked at. A release has one for each key in use, and one for each time that it
+/// was signed again.
+pub const MOST_SIGNATURES: usize = 32;
+
+#[derive(Deserialize)]
+struct Manifest {
+    layers: Vec<Descriptor>,
+}
+
+#[derive(Deserialize)]
+struct Index {
+    manifests: Vec<Descriptor>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Descriptor {
+    #[serde(default)]
+    media_type: String,
+    #[serde(default)]
+    artifact_type: Option<String>,
+    digest: String,
+    size: u64,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+impl Descriptor {
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// What it describes, unless that is larger than such a thing may be.
+    fn blob(&self, most: usize) -> Result<Blob, Unverified> {
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        if size > most {
+            return Err(Unverified::TooLarge { size, most });
+        }
+        let digest = self.digest.parse();
+        let digest = digest.map_err(|_| Unverified::Malformed("a digest that is not SHA-256".to_owned()))?;
+        Ok(Blob { digest, size: self.size })
+    }
+}
+
+/// Something in a registry that has a digest and a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blob {
+    /// Its digest.
+    pub digest: Digest,
+    /// Its bytes.
+    pub size: u64,
+}
+
+/// A signed text and its signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The text.
+    pub payload: Blob,
+    /// The signature, in base64.
+    pub signature: String,
+    /// Whether it came with the certificate of an identity.
+    pub is_keyless: bool,
+}
+
+/// The signatures in the manifest under cosign's tag: one for each layer, at most [`MOST_SIGNATURES`].
+pub fn signatures(manifest: &[u8]) -> Result<Vec<Result<Signature, Unverified>>, Unverified> {
+    let manifest: Manifest = parse(manifest, "the manifest", MOST)?;
+    let layers = manifest.layers.iter().filter(|layer| layer.media_type == simple_signing::LAYER_TYPE);
+    Ok(layers.take(MOST_SIGNATURES).map(signature_in).collect())
+}
+
+fn signature_in(layer: &Descriptor) -> Result<Signature, Unverified> {
+    let signature = layer.annotation(simple_signing::SIGNATURE);
+    let missing =
+        || Unverified::Malformed(format!("a layer without the annotation {}", simple_signing::SIGNATURE));
+    Ok(Signature {
+        payload: layer.blob(simple_signing::MOST)?,
+        signature: signature.ok_or_else(missing)?.to_owned(),
+        is_keyless: layer.annotation(simple_signing::CERTIFICATE).is_some_and(|value| !value.is_empty()),
+    })
+}
+
+/// The manifests of bundles in an index of what refers to a manifest, at most [`MOST_SIGNATURES`]. Those that say that
+/// they are no signature are left out; others may turn out to be none.
+pub fn bundles(index: &[u8]) -> Result<Vec<Digest>, Unverified> {
+    let index: Index = parse(index, "the index of what refers to the manifest", MOST)?;
+    let is_bundle = |found: &&Descriptor| {
+        found.artifact_type.as_deref() == Some(bundle::MEDIA_TYPE)
+            && found.annotation(bundle::PREDICATE_TYPE).is_none_or(|predicate| predicate == bundle::PREDICATE)
+    };
+    let bundles = index.manifests.iter().filter(is_bundle).take(MOST_SIGNATURES);
+    bundles.map(|found| found.blob(MOST).map(|blob| blob.digest)).collect()
+}
+
+/// The bundle that a manifest holds as its only layer.
+pub fn bundle(manifest: &[u8]) -> Result<Blob, Unverified> {
+    let manifest: Manifest = parse(manifest, "the manifest of a bundle", MOST)?;
+    match manifest.layers.as_slice() {
+        [layer] => layer.blob(bundle::MOST),
+        layers => Err(Unverified::Count { what: "layers", count: layers.len() }),
+    }
+}

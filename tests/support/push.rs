@@ -1,0 +1,148 @@
+//! Pushes releases to an OCI registry, as the programs do that publish them: plain requests, nothing of stackflux's own
+//! reading of registries.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use stackflux::http::{Answer, Client, Method, Options, Request, Url};
+use stackflux::release::Digest;
+
+/// How a release's layers are described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Media types `application/vnd.scs.…`, and annotations of the manifest.
+    Scs,
+    /// The default media type of layers, and nothing but titles.
+    Plain,
+}
+
+/// What a registry is asked with.
+pub(crate) struct Pusher {
+    client: Client,
+    address: String,
+    authorization: Option<String>,
+}
+
+impl Pusher {
+    /// For a registry at `host:port`.
+    pub(crate) fn new(address: &str, user: Option<(&str, &str)>) -> Self {
+        let client = Client::plain(Options::default()).unwrap();
+        let basic = |(user, password)| format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+        Self { client, address: address.to_owned(), authorization: user.map(basic) }
+    }
+
+    /// Pushes files under a tag, and returns the digest of the manifest.
+    pub(crate) async fn push(
+        &self,
+        repository: &str,
+        tag: &str,
+        files: &BTreeMap<String, Vec<u8>>,
+        layout: Layout,
+    ) -> Digest {
+        let mut layers = Vec::new();
+        for (name, content) in files {
+            self.blob(repository, content).await;
+            layers.push(layer(name, content, layout));
+        }
+        self.blob(repository, b"{}").await;
+        let bytes = manifest(&layers, layout).to_string().into_bytes();
+        let digest = Digest::of_bytes(&bytes);
+        let request = self.request(Method::PUT, &format!("{repository}/manifests/{tag}"));
+        let put = self.send(request.body("application/vnd.oci.image.manifest.v1+json", bytes)).await;
+        assert_eq!(put.header("docker-content-digest"), Some(digest.to_string().as_str()));
+        digest
+    }
+
+    /// Pushes bytes: a POST says where, a PUT brings them.
+    async fn blob(&self, repository: &str, content: &[u8]) {
+        let begun = self.send(self.request(Method::POST, &format!("{repository}/blobs/uploads/"))).await;
+        let mut url: Url = begun.url().join(begun.header("location").unwrap()).unwrap();
+        url.query_pairs_mut().append_pair("digest", &Digest::of_bytes(content).to_string());
+        let request = self.signed(Request::new(Method::PUT, url));
+        self.send(request.body("application/octet-stream", content.to_vec())).await;
+    }
+
+    fn request(&self, method: Method, path: &str) -> Request {
+        let url = format!("http://{}/v2/{path}", self.address);
+        self.signed(Request::new(method, url.parse().unwrap()))
+    }
+
+    fn signed(&self, request: Request) -> Request {
+        match &self.authorization {
+            Some(value) => request.authorization(&value.as_str().into()).unwrap(),
+            None => request,
+        }
+    }
+
+    async fn send(&self, request: Request) -> Answer {
+        self.client.send(&request).await.unwrap().success().unwrap()
+    }
+}
+
+fn layer(name: &str, content: &[u8], layout: Layout) -> Value {
+    let kind = if name.ends_with(".tgz") { "tar+gzip" } else { "yaml" };
+    let media_type = match layout {
+        Layout::Scs => format!("application/vnd.scs.cluster-stack.file.v1+{kind}"),
+        Layout::Plain => "application/vnd.oci.image.layer.v1.tar".to_owned(),
+    };
+    json!({
+        "mediaType": media_type,
+        "digest": Digest::of_bytes(content).to_string(),
+        "size": content.len(),
+        "annotations": {"org.opencontainers.image.title": name},
+    })
+}
+
+fn manifest(layers: &[Value], layout: Layout) -> Value {
+    let config_type = match layout {
+        Layout::Scs => "application/vnd.scs.cluster-stack.config.v1+json",
+        Layout::Plain => "application/vnd.oci.empty.v1+json",
+    };
+    let mut manifest = json!({
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": {"mediaType": config_type, "digest": Digest::of_bytes(b"{}").to_string(), "size": 2},
+        "layers": layers,
+    });
+    if layout == Layout::Scs {
+        manifest["annotations"] = json!({
+            "kubernetesVersion": "v1.27.3",
+            "hash": "0123456789abcdef",
+            "org.opencontainers.image.created": "2026-05-04T10:20:30Z",
+        });
+    }
+    manifest
+}
+
+/// A release's directory as files to push: what is in it, its directories packed as the builders name them. Those that
+/// are packed already stay as they are.
+pub(crate) fn packed(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let release = directory.file_name().unwrap().to_str().unwrap();
+    let (line, version) = release.rsplit_once('-').unwrap();
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            let archive = format!("{line}-{name}-{version}.tgz");
+            files.insert(archive, tar(directory, &name));
+        } else {
+            files.insert(name, fs::read(entry.path()).unwrap());
+        }
+    }
+    files
+}
+
+fn tar(directory: &Path, name: &str) -> Vec<u8> {
+    let mut command = Command::new("tar");
+    command.arg("-C").arg(directory.join(name));
+    command.args(["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "-czf", "-", "."]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
