@@ -159,7 +159,10 @@ async fn assets_that_lie() {
     ] {
         let host = host(move |seen| seen.path().ends_with("/assets/8").then(lie)).await;
         let error = refusal(&host).await;
-        assert!(error.to_string().contains(expected) && error.to_string().contains(&host.address()), "{error}");
+        assert!(
+            error.to_string().contains(expected) && error.to_string().contains(&host.address()),
+            "{error}"
+        );
     }
 }
 
@@ -182,7 +185,8 @@ async fn lists_of_assets_that_lie() {
         (vec![], "no files (assets)"),
     ] {
         let list = Value::from(assets).to_string();
-        let host = host(move |seen| seen.path().ends_with("/3/assets").then(|| said(200, list.clone()))).await;
+        let host =
+            host(move |seen| seen.path().ends_with("/3/assets").then(|| said(200, list.clone()))).await;
         let error = refusal(&host).await;
         assert!(error.to_string().contains(expected), "{error}");
     }
@@ -199,7 +203,8 @@ async fn an_asset_without_a_digest_has_its_size_at_least() {
 
 #[tokio::test]
 async fn what_github_refuses() {
-    let used_up = || with(with(said(403, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800");
+    let used_up =
+        || with(with(said(403, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800");
     for (answer, token, expected) in [
         (used_up as fn() -> Said, false, "used up, again in"),
         (used_up, false, "--github-token-file"),
