@@ -73,8 +73,8 @@ impl Overwrite {
     }
 }
 
-/// How many removals may happen at once. The HelmReleases and Kustomizations of clusters count one by one, the class and
-/// the node images of a release as one; sources and charts that nothing refers to do not count.
+/// How many removals may happen at once. Each `HelmRelease` and Kustomization of a cluster counts, the class and the node
+/// images of a release as one; sources and charts that nothing refers to do not count.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
     /// How many.

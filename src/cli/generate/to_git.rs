@@ -102,7 +102,7 @@ fn attempt(
 ) -> Result<Attempt, CliError> {
     let below = Below::new(snapshot, &target.path);
     let failed = |error: GitError| explain(&error);
-    let planned = inputs.plan(sources(&below).map_err(failed)?)?;
+    let planned = inputs.plan(&sources(&below).map_err(failed)?)?;
     let changes = update(&below, &rules.delivery(&planned, Limit::Tenth))?;
     refuse_all(&changes, &target.path)?;
     let origin =
