@@ -18,6 +18,7 @@ mod error;
 mod events;
 mod generate;
 mod git_access;
+mod history;
 mod inputs;
 mod inspect;
 mod lint;
@@ -28,10 +29,13 @@ mod operator;
 mod origin_access;
 mod origins;
 mod output;
+mod promote;
 mod publish;
 mod reconcile;
 mod releases;
+mod rollback;
 mod stack_settings;
+mod stages;
 mod status;
 mod suspend;
 mod template;
@@ -61,10 +65,13 @@ enum Command {
     Inputs(inputs::Command),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
-    Releases(list_releases::Arguments),
+    Releases(Box<list_releases::Arguments>),
     Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
+    Promote(Box<promote::Arguments>),
+    Rollback(Box<rollback::Arguments>),
+    History(Box<history::Arguments>),
     Tree(tree::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
@@ -103,6 +110,9 @@ pub fn main() -> ExitCode {
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
+        Command::Promote(arguments) => promote::run(&arguments),
+        Command::Rollback(arguments) => rollback::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),

@@ -11,7 +11,7 @@
 //!                                          plan: ordered Flux objects, the same inputs give the same bytes
 //!                                            │
 //!                                            ▼
-//!                                          sink: the cluster, or files
+//!                                          sink: the cluster, files, or a commit
 //!                                            │ applied by Flux, which reports in the objects' status
 //!                                            ▼
 //!                                          rollup: verdict per object, conditions
@@ -30,6 +30,10 @@
 //! Releases come in before that. `operator::stack` follows the repository and lets [`subscription`] decide which are
 //! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class until nobody uses it.
 //! Both get contents from `operator::library`, which fetches with `source::artifact` and parses with [`release`].
+//!
+//! With delivery through Git the same reconciles *want* objects instead of writing them, and `operator::git_delivery`
+//! commits what is wanted; `operator::publisher` brings releases into the stack repository, as `cli::publish` does by hand,
+//! from any `source::origin`. Both go through [`sink`]'s layout and `git`.
 //!
 //! The command line is shorter: `cli::generate` goes the same way over files, without an operator.
 

@@ -18,6 +18,7 @@ pub mod git;
 pub mod message;
 mod prepared;
 pub mod range;
+pub mod vendor;
 
 pub use error::PublishError;
 pub use existing::{Existing, IgnoreFiles};

@@ -151,7 +151,7 @@ reasons! {
         "Review and merge it.";
     SecretInvalid:
         "A Secret that the ClusterStack names is not there, may not be read, or lacks a key.",
-        "Create it as the message says, and give the operator the Role of docs/git-delivery.md for it.";
+        "Create it as the message says, and give the operator the Role of docs/operator-and-git.md for it.";
     Published:
         "All releases that are wanted of the upstream source are in the stack repository.",
         "Nothing.";

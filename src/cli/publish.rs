@@ -78,7 +78,8 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let source: Address = arguments.source.parse()?;
     let target = Target::open(arguments)?;
     let (report, failed) = live::block_on(async {
-        let origin = origins::open(&source, &arguments.access).await?;
+        let beside = |url| arguments.git.to_other(url, target.url());
+        let origin = origins::open(&source, &arguments.access, beside).await?;
         let names = wanted(arguments, &source, origin.as_ref(), &target).await?;
         let mut report = Report::default();
         let mut failed = false;

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::Side;
 use super::parts::Change;
+use super::values::{self, ValueChange};
+use crate::release::values::read_values;
 use crate::release::{Addon, CLUSTER_CLASS, Chart, Digest, Files, Limits, archive};
 
 /// How deep charts lie in charts.
@@ -15,8 +18,10 @@ const DEPTH: usize = 4;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartsAndKinds {
-    /// The chart itself and those that it wraps, where name or version differ.
+    /// The charts that it wraps, where their versions differ, then the chart itself, where its version or name does.
     pub charts: Vec<VersionChange>,
+    /// The values that differ in the chart's own `values.yaml`, where both sides have the chart and they can be read.
+    pub values: Vec<ValueChange>,
     /// The definitions of kinds that differ.
     pub kinds: Vec<KindChange>,
     /// The charts that are not in the repository, as `<name> <version>`: what is in them is not known.
@@ -34,6 +39,9 @@ pub struct VersionChange {
     /// The version that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// The name that it had, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
 }
 
 /// A CustomResourceDefinition that is not the same on both sides.
@@ -67,6 +75,10 @@ pub fn of_class(from: &Side, to: &Side) -> ChartsAndKinds {
 /// What one side has.
 #[derive(Default)]
 struct Contents {
+    /// Name and version of the chart itself.
+    chart: Option<(String, String)>,
+    /// Its default values.
+    values: Option<Value>,
     versions: BTreeMap<String, String>,
     kinds: BTreeMap<String, Definition>,
     unseen: BTreeSet<String>,
@@ -82,7 +94,8 @@ impl Contents {
     fn of(files: &Files, path: &str, chart: Option<&Chart>) -> Self {
         let mut contents = Self::default();
         if let Some(chart) = chart {
-            contents.versions.insert(chart.name.clone(), chart.version.clone());
+            contents.chart = Some((chart.name.clone(), chart.version.clone()));
+            contents.values = defaults(files, path);
         }
         for dependency in chart.into_iter().flat_map(|chart| &chart.dependencies) {
             let version = dependency.vendored.as_ref().unwrap_or(&dependency.version).clone();
@@ -119,7 +132,7 @@ impl Contents {
         let names: BTreeSet<&String> = self.versions.keys().chain(other.versions.keys()).collect();
         let charts = names.into_iter().filter_map(|name| {
             let (from, to) = (self.versions.get(name).cloned(), other.versions.get(name).cloned());
-            (from != to).then(|| VersionChange { name: name.clone(), from, to })
+            (from != to).then(|| VersionChange { name: name.clone(), from, to, was: None })
         });
         let kinds: BTreeSet<&String> = self.kinds.keys().chain(other.kinds.keys()).collect();
         let kinds = kinds.into_iter().filter_map(|name| {
@@ -130,11 +143,34 @@ impl Contents {
             (change != Change::Unchanged).then(|| KindChange { name: name.clone(), change, deleted })
         });
         ChartsAndKinds {
-            charts: charts.collect(),
+            charts: charts.chain(itself(self.chart.as_ref(), other.chart.as_ref())).collect(),
+            values: match (&self.values, &other.values) {
+                (Some(old), Some(new)) => values::differences(Some(old), Some(new)),
+                _ => Vec::new(),
+            },
             kinds: kinds.collect(),
             unseen: self.unseen.symmetric_difference(&other.unseen).cloned().collect(),
         }
     }
+}
+
+/// The default values of a chart; none where they cannot be read, which Helm is going to tell.
+fn defaults(files: &Files, path: &str) -> Option<Value> {
+    let Some(file) = files.get(&format!("{path}/values.yaml")) else {
+        return Some(Value::Object(Map::new()));
+    };
+    match read_values(std::str::from_utf8(&file.content).ok()?) {
+        Ok(values) => Some(Value::Object(values)),
+        Err(_) => None,
+    }
+}
+
+/// The chart itself, where its version or its name is another.
+fn itself(from: Option<&(String, String)>, to: Option<&(String, String)>) -> Option<VersionChange> {
+    let (name, _) = to.or(from).filter(|_| from != to)?;
+    let version = |chart: Option<&(String, String)>| chart.map(|(_, version)| version.clone());
+    let was = from.map(|(was, _)| was).filter(|was| *was != name).cloned();
+    Some(VersionChange { name: name.clone(), from: version(from), to: version(to), was })
 }
 
 /// The definitions of kinds in a text, which may be a template of Helm's and so no YAML: a document with the kind at the

@@ -23,8 +23,14 @@ pub struct ValueChange {
 #[must_use]
 pub fn changes(old: &Value, new: &Value) -> Vec<ValueChange> {
     let values = |object| field(object, &["spec", "values"]);
+    differences(values(old), values(new))
+}
+
+/// The same of two values; `None` is none at all.
+#[must_use]
+pub fn differences(old: Option<&Value>, new: Option<&Value>) -> Vec<ValueChange> {
     let mut changes = Vec::new();
-    between("", values(old), values(new), &mut changes);
+    between("", old, new, &mut changes);
     changes
 }
 

@@ -90,7 +90,7 @@ impl<'a> Connection<'a> {
     fn credentials(&self, url: &str, user: Option<&str>, allowed: CredentialType) -> Result<Cred, GitError> {
         let own = &self.access.url;
         // A server on another port is another server.
-        if own.transport() != Transport::Ssh && !own.is_same_origin(url) {
+        if own.transport() != Transport::Ssh && !url.parse().is_ok_and(|url| own.is_same_server(&url)) {
             return Err(GitError::Redirect { url: self.url(), to: self.presentable(url) });
         }
         let user = user.or(own.user()).unwrap_or_default();

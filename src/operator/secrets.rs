@@ -1,7 +1,7 @@
 //! The only Secrets that the operator reads: those that a `ClusterStack` names for what it pushes and publishes.
 //!
 //! They are read when they are needed, one by one, and neither watched nor kept. The Role for them is not among those that
-//! are installed by default: `docs/git-delivery.md`.
+//! are installed by default: `docs/operator-and-git.md`.
 
 use std::collections::BTreeMap;
 

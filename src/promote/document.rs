@@ -31,6 +31,9 @@ impl Line {
     /// More words of our own.
     #[must_use]
     pub fn words(self, words: &str) -> Self {
+        if words.is_empty() {
+            return self;
+        }
         self.span(Span::Words(words.to_owned()))
     }
 

@@ -170,6 +170,11 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
     } else {
         blocks.push(Block::Table(vec!["part", "change", "charts", "CRDs"], rows));
     }
+    for part in upgrade.parts.iter().filter(|part| !part.charts.values.is_empty()) {
+        let summary =
+            cluster::counted_values(&part.charts.values).words(" in values.yaml of ").code(&part.part);
+        blocks.push(Block::Folded(summary, cluster::value_lines(&part.charts.values)));
+    }
     let deleted = upgrade.parts.iter().flat_map(|part| &part.charts.kinds).filter(|kind| kind.deleted);
     let deleted: Vec<&str> = deleted.map(|kind| kind.name.as_str()).collect();
     if !deleted.is_empty() {
@@ -230,6 +235,10 @@ fn listed(texts: impl Iterator<Item = String>) -> Line {
 }
 
 fn of_chart(chart: &VersionChange) -> String {
+    if let Some(was) = &chart.was {
+        let (from, to) = (chart.from.as_deref().unwrap_or_default(), chart.to.as_deref().unwrap_or_default());
+        return format!("{was} {from} → {} {to}", chart.name);
+    }
     match (&chart.from, &chart.to) {
         (Some(from), Some(to)) => format!("{} {from} → {to}", chart.name),
         (None, Some(to)) => format!("{} {to} added", chart.name),

@@ -1,7 +1,6 @@
 //! What a stack repository has already, and whether a release may be written beside it.
 
 use super::dependencies::Missing;
-use super::range::{self, Range};
 use super::{Prepared, PublishError};
 use crate::release::ignore::{IGNORE_FILE, Rules};
 use crate::release::{File, Files, is_needed_by_a_chart};
@@ -86,13 +85,7 @@ fn is_the_same_but_for_versions(existing: &Files, prepared: &Prepared) -> bool {
 
 fn has_one_version(files: &Files, missing: &Missing) -> bool {
     let versions: Vec<&str> = files.iter().filter_map(|(path, _)| missing.vendored_version(path)).collect();
-    let [one] = versions.as_slice() else { return false };
-    let any = matches!(missing.version.as_str(), "" | "*");
-    let range = missing.version.parse::<Range>();
-    let version = range::version(one);
-    *one == missing.version
-        || any
-        || range.is_ok_and(|range| version.is_some_and(|version| range.has(&version)))
+    matches!(versions.as_slice(), [one] if missing.wants(one))
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ mod live;
 #[cfg(test)]
 mod operator;
 #[cfg(test)]
+mod promote;
+#[cfg(test)]
 #[path = "../support/push.rs"]
 mod push;
 #[cfg(test)]

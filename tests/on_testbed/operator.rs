@@ -24,6 +24,7 @@ mod random;
 mod releases;
 mod removal;
 mod replaced;
-mod scenario;
+pub(crate) mod scenario;
+mod secrets;
 mod state;
 mod upstream;

@@ -55,6 +55,14 @@ impl Target {
         Ok(Self::Git(Box::new(target), arguments.authorship.clone()))
     }
 
+    /// The repository, where it is one that commits are pushed to.
+    pub(super) fn url(&self) -> Option<&GitUrl> {
+        match self {
+            Self::Directory(_) => None,
+            Self::Git(target, _) => Some(&target.clone.access().url),
+        }
+    }
+
     /// The releases that are there.
     pub(super) fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
         match self {

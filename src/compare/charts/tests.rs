@@ -114,8 +114,41 @@ fn a_chart_that_is_not_there_is_told_of() {
     let charts: Vec<_> =
         compared.charts.iter().map(|chart| (chart.name.as_str(), chart.to.as_deref())).collect();
     assert_eq!(charts, [("cilium", Some("1.17.1"))], "the wrapper itself keeps its version");
+    assert!(chart("1").compare(&Contents::default()).charts.iter().all(|chart| chart.to.is_none()));
     assert!(
         chart("1").compare(&chart("1")).unseen.is_empty(),
         "what is the same on both sides matters to nobody"
     );
+}
+
+#[test]
+fn a_wrapper_that_is_called_otherwise_is_the_same_wrapper() {
+    let side =
+        |name: &str| Contents { chart: Some((name.to_owned(), "v1".to_owned())), ..Contents::default() };
+    let compared = side("scs-1-32").compare(&side("CNI"));
+    let change = compared.charts.first().unwrap();
+    assert_eq!(
+        (change.name.as_str(), change.was.as_deref(), compared.charts.len()),
+        ("CNI", Some("scs-1-32"), 1)
+    );
+    assert!(side("CNI").compare(&side("CNI")).charts.is_empty());
+}
+
+#[test]
+fn the_default_values_of_a_chart_are_compared_where_they_can_be_read() {
+    let chart = |values: &str| {
+        let text = "name: cni\nversion: v1\n".to_owned();
+        let files = files(&[("a/Chart.yaml", text), ("a/values.yaml", values.to_owned())]);
+        let (mut limits, mut found) =
+            (crate::release::Limits::default(), crate::release::Findings::default());
+        let chart = Chart::read(&files, "a", &mut limits, &mut found).unwrap();
+        Contents::of(&files, "a", Some(&chart))
+    };
+    let changes = |from: &str, to: &str| {
+        let values = chart(from).compare(&chart(to)).values.into_iter();
+        values.map(|value| (value.path, value.from, value.to)).collect::<Vec<_>>()
+    };
+    let change = ("a.b".to_owned(), Some("1".to_owned()), Some("2".to_owned()));
+    assert_eq!(changes("a: {b: 1, c: on}\n", "a: {c: true, b: 2.0}\n"), [change]);
+    assert!(changes("a: [\n", "a: 1\n").is_empty() && changes("- a\n", "a: 1\n").is_empty());
 }

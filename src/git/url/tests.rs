@@ -79,11 +79,13 @@ fn what_git_would_run_or_take_for_an_option_is_refused() {
 #[test]
 fn credentials_are_for_one_scheme_host_and_port() {
     let own = url("https://host/a");
-    for same in ["https://host/b", "https://HOST:443/", "https://host/b/info/refs"] {
-        assert!(own.is_same_origin(&same.replace(":443/", ":443/x")), "{same}");
+    for same in ["https://host/b", "https://HOST:443/b", "https://ann@host/b/info/refs"] {
+        assert!(own.is_same_server(&url(same)), "{same}");
     }
-    for other in ["http://host/a", "https://host:8443/a", "https://host.example/a", "https://other/a", "x"] {
-        assert!(!own.is_same_origin(other), "{other}");
+    for other in
+        ["http://host/a", "https://host:8443/a", "https://host.example/a", "ssh://host:443/a", "host/a"]
+    {
+        assert!(!own.is_same_server(&url(other)), "{other}");
     }
 }
 

@@ -83,17 +83,17 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
         objects.filter_map(|object| object.addon.as_deref()).collect::<Vec<_>>()
     };
     let sentences = [
-        ("Helm installs ", of(Effect::Installs)),
-        ("Helm upgrades to another chart with other values ", of(Effect::UpgradesChartAndValues)),
-        ("Helm upgrades to another chart ", of(Effect::UpgradesChart)),
-        ("Helm upgrades with other values ", of(Effect::UpgradesValues)),
-        ("Helm uninstalls ", of(Effect::Uninstalls)),
-        ("Flux applies the manifests of ", of(Effect::Applies)),
-        ("Flux deletes what came from the manifests of ", of(Effect::Prunes)),
-        ("Not touched: ", cluster.unchanged.iter().map(String::as_str).collect()),
+        ("Helm installs ", of(Effect::Installs), ""),
+        ("Helm upgrades ", of(Effect::UpgradesChartAndValues), " to another chart with other values"),
+        ("Helm upgrades ", of(Effect::UpgradesChart), " to another chart"),
+        ("Helm upgrades ", of(Effect::UpgradesValues), " with other values"),
+        ("Helm uninstalls ", of(Effect::Uninstalls), ""),
+        ("Flux applies the manifests of ", of(Effect::Applies), ""),
+        ("Flux deletes what came from the manifests of ", of(Effect::Prunes), ""),
+        ("Not touched: ", cluster.unchanged.iter().map(String::as_str).collect(), ""),
     ];
-    let told = sentences.into_iter().filter(|(_, addons)| !addons.is_empty());
-    let told = told.map(|(sentence, addons)| Line::new(sentence).codes(addons, MOST_NAMES));
+    let told = sentences.into_iter().filter(|(_, addons, _)| !addons.is_empty());
+    let told = told.map(|(begin, addons, end)| Line::new(begin).codes(addons, MOST_NAMES).words(end));
     let restarts =
         [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];
     let restarts =
@@ -123,14 +123,23 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
 }
 
 fn values(object: &ObjectChange) -> Block {
-    let count = object.values.len();
-    let counted = if count == 1 { "1 value".to_owned() } else { format!("{count} values") };
-    let summary = Line::new(&format!("{counted} of ")).code(object.addon.as_deref().unwrap_or(&object.name));
-    let mut lines: Vec<Line> = object.values.iter().take(MOST_VALUES).map(of_value).collect();
-    if count > MOST_VALUES {
-        lines.push(Line::new(&format!("and {} more", count - MOST_VALUES)));
+    let addon = object.addon.as_deref().unwrap_or(&object.name);
+    let summary = counted_values(&object.values).words(" in the HelmRelease of ").code(addon);
+    Block::Folded(summary, value_lines(&object.values))
+}
+
+pub(super) fn counted_values(values: &[ValueChange]) -> Line {
+    let count = values.len();
+    Line::new(&if count == 1 { "1 value".to_owned() } else { format!("{count} values") })
+}
+
+/// The values that differ, the first fifty.
+pub(super) fn value_lines(values: &[ValueChange]) -> Vec<Line> {
+    let mut lines: Vec<Line> = values.iter().take(MOST_VALUES).map(of_value).collect();
+    if values.len() > MOST_VALUES {
+        lines.push(Line::new(&format!("and {} more", values.len() - MOST_VALUES)));
     }
-    Block::Folded(summary, lines)
+    lines
 }
 
 fn of_value(value: &ValueChange) -> Line {

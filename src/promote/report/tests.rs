@@ -43,11 +43,13 @@ fn promotion() -> Promotion {
             name: "cilium".into(),
             from: Some("1.16.5".into()),
             to: Some("1.17.1".into()),
+            was: None,
         }],
         kinds: vec![
             KindChange { name: "a.cilium.io".into(), change: Change::Added, deleted: false },
             KindChange { name: "b.cilium.io".into(), change: Change::Removed, deleted: true },
         ],
+        values: crate::compare::values::differences(None, Some(&json!({"hubble": {"enabled": true}}))),
         unseen: Vec::new(),
     };
     let upgrade = Upgrade {
@@ -101,8 +103,9 @@ fn a_report_says_what_a_person_has_to_know() {
         "cilium 1.16.5 → 1.17.1",
         "a.cilium.io added, b.cilium.io removed",
         "Helm deletes these CRDs, and with them all objects of their kinds: b.cilium.io\n",
+        "  1 value in values.yaml of addon cni:\n    hubble.enabled: true, new\n",
         "2 Clusters: tenant/one, tenant/two\n",
-        "Helm upgrades to another chart with other values cni\n",
+        "Helm upgrades cni to another chart with other values\n",
         "cilium.tag: 1 → 2\n",
         "Cluster tenant/three\n",
         "changed HelmRelease tenant/three.cni\n",

@@ -21,7 +21,11 @@ pub(crate) struct Fleet<'a> {
 impl<'a> Fleet<'a> {
     /// An empty repository, and a Flux `Kustomization` that waits for its directory.
     pub(crate) fn followed(scenario: &'a Scenario<'a>) -> Self {
-        let url = scenario.testbed.git().url(&format!("{}-fleet", scenario.namespace));
+        Self::of(scenario, &scenario.testbed.git().url(&format!("{}-fleet", scenario.namespace)))
+    }
+
+    /// The same with the repository of this URL.
+    pub(crate) fn of(scenario: &'a Scenario<'a>, url: &str) -> Self {
         let metadata = json!({"name": "fleet", "namespace": scenario.namespace});
         let objects = [
             json!({
@@ -39,7 +43,7 @@ impl<'a> Fleet<'a> {
         for object in objects {
             scenario.management().apply(&object.to_string()).unwrap();
         }
-        Self { scenario, url }
+        Self { scenario, url: url.to_owned() }
     }
 
     /// What a ClusterStack says to be delivered through it.

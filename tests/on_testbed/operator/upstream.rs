@@ -13,7 +13,7 @@ use crate::support::scratch;
 const BROKEN: &str = "docker-demo-1-34-v3";
 
 /// Pushes a release of the example into a registry, as the builders do.
-fn push(registry: &Registry, repository: &str, release: &str, layout: Layout) -> Digest {
+pub(crate) fn push(registry: &Registry, repository: &str, release: &str, layout: Layout) -> Digest {
     let example =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack/releases").join(release);
     push_files(registry, repository, release, layout, &packed(&example))
@@ -32,7 +32,7 @@ fn push_files(
 }
 
 /// A source whose releases come from a registry that wants a password.
-fn source(scenario: &Scenario<'_>, registry: &Registry, repository: &str) -> Value {
+pub(crate) fn source(scenario: &Scenario<'_>, registry: &Registry, repository: &str) -> Value {
     let (user, password) = registry.user().unwrap();
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret",

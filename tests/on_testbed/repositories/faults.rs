@@ -1,7 +1,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -11,7 +11,11 @@ use super::*;
 
 /// Takes connections on loopback for as long as the tests run; returns where.
 fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listen_on("127.0.0.1:0", serve)
+}
+
+fn listen_on(address: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind(address).unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let serve = Arc::new(serve);
     thread::spawn(move || {
@@ -24,14 +28,16 @@ fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
 }
 
 /// Answers each request with what `answer` makes of its head.
-fn answer(mut stream: TcpStream, answer: impl Fn(&str) -> String) {
+fn answer(mut stream: TcpStream, mut answer: impl FnMut(&str) -> String) {
     let mut head = Vec::new();
     let mut byte = [0];
     while stream.read(&mut byte).is_ok_and(|read| read == 1) {
         head.push(byte[0]);
         if head.ends_with(b"\r\n\r\n") {
             let text = answer(&String::from_utf8_lossy(&head));
-            stream.write_all(text.as_bytes()).unwrap();
+            if stream.write_all(text.as_bytes()).is_err() {
+                return;
+            }
             head.clear();
         }
     }
@@ -55,46 +61,46 @@ fn breaking(at: Break, times: u32) -> String {
     let left = AtomicU32::new(times);
     listen(move |client| {
         let upstream = TcpStream::connect(server().address()).unwrap();
-        upstream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let is_broken = Arc::new(AtomicBool::new(false));
         let (mut from, mut to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
-        let answers = Arc::new(Mutex::new(Some(client)));
-        let back = {
-            let (answers, mut upstream) = (Arc::clone(&answers), upstream.try_clone().unwrap());
-            thread::spawn(move || {
-                let mut buffer = vec![0; 1 << 16];
-                while let Ok(read @ 1..) = upstream.read(&mut buffer) {
-                    match answers.lock().unwrap().as_mut() {
-                        Some(client) => drop(client.write_all(&buffer[..read])),
-                        // The push has been answered, and nobody hears it.
-                        None if buffer[..read].ends_with(b"0\r\n\r\n") => break,
-                        None => {}
-                    }
-                }
-                drop(upstream.shutdown(Shutdown::Both));
-            })
-        };
+        thread::spawn({
+            let is_broken = Arc::clone(&is_broken);
+            move || pass_answers(upstream, client, &is_broken)
+        });
         let mut buffer = vec![0; 1 << 16];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
-            let is_push = buffer.starts_with(b"POST")
-                && String::from_utf8_lossy(&buffer[..read]).contains("receive-pack");
-            let breaks = is_push
-                && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok();
-            if breaks {
-                *answers.lock().unwrap() = None;
+            let text = String::from_utf8_lossy(&buffer[..read]);
+            if text.starts_with("POST") && text.contains("git-receive-pack") && take_one(&left) {
+                is_broken.store(true, Ordering::Relaxed);
                 if matches!(at, Break::Before) {
                     break;
                 }
             }
-            to.write_all(&buffer[..read]).unwrap();
-            if breaks {
-                back.join().unwrap();
-                drop(from.shutdown(Shutdown::Both));
-                return;
+            if to.write_all(&buffer[..read]).is_err() {
+                break;
             }
         }
         drop(to.shutdown(Shutdown::Both));
         drop(from.shutdown(Shutdown::Both));
     })
+}
+
+fn take_one(left: &AtomicU32) -> bool {
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+}
+
+/// Passes on what the server answers, but the whole answer to a push that breaks.
+fn pass_answers(mut from: TcpStream, mut to: TcpStream, is_broken: &AtomicBool) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if !is_broken.load(Ordering::Relaxed) {
+            drop(to.write_all(&buffer[..read]));
+        } else if buffer[..read].ends_with(b"0\r\n\r\n") {
+            break;
+        }
+    }
+    drop(from.shutdown(Shutdown::Both));
+    drop(to.shutdown(Shutdown::Both));
 }
 
 fn log(repository: &str) -> Vec<String> {
@@ -135,6 +141,21 @@ fn a_network_that_stays_away_is_told_and_the_next_run_loses_and_repeats_nothing(
 }
 
 #[test]
+fn a_certificate_for_another_name_is_refused() {
+    // It is for localhost and 127.0.0.1.
+    let url = server().https_url("name");
+    let upstream = url.split('/').nth(2).unwrap().to_owned();
+    let elsewhere = listen_on("127.0.0.2:0", move |client| {
+        let upstream = TcpStream::connect(&upstream).unwrap();
+        let (from, to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+        thread::spawn(move || pass_answers(from, to, &AtomicBool::new(false)));
+        pass_answers(upstream, client, &AtomicBool::new(false));
+    });
+    let error = refused(write(&clone(&format!("https://{elsewhere}/name.git"), password()), "file", "x"));
+    assert!(matches!(error, GitError::Certificate { .. }), "{error}");
+}
+
+#[test]
 fn a_server_that_says_nothing_is_given_up() {
     server();
     let silent =
@@ -150,16 +171,43 @@ fn a_server_that_says_nothing_is_given_up() {
 }
 
 #[test]
-fn a_server_that_says_something_now_and_then_is_given_up() {
-    let slow = listen(|mut stream| {
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\r\n";
-        stream.write_all(head.as_bytes()).unwrap();
-        while stream.write_all(b"001e# service=git-upload-pack\n0000").is_ok() {
-            thread::sleep(Duration::from_millis(200));
-        }
+fn a_server_that_is_never_done_is_given_up() {
+    let line = |text: &str| format!("{:04x}{text}", text.len() + 4);
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let references = [
+        line("# service=git-upload-pack\n"),
+        "0000".to_owned(),
+        line(&format!("{commit} HEAD\0side-band-64k ofs-delta\n")),
+        line(&format!("{commit} refs/heads/main\n")),
+        "0000".to_owned(),
+    ];
+    let references = references.concat();
+    let slow = listen(move |stream| {
+        let mut progress = stream.try_clone().unwrap();
+        answer(stream, |head| {
+            if head.starts_with("GET") {
+                let kind = "application/x-git-upload-pack-advertisement";
+                return format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{references}",
+                    references.len()
+                );
+            }
+            let begun = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-result\r\n\r\n{}",
+                line("NAK\n")
+            );
+            progress.write_all(begun.as_bytes()).unwrap();
+            while progress.write_all(line("\x02counting\r").as_bytes()).is_ok() {
+                thread::sleep(Duration::from_millis(100));
+            }
+            String::new()
+        });
     });
-    let error = refused(write(&clone(&format!("http://{slow}/r.git"), Credentials::default()), "file", "x"));
-    assert!(!matches!(error, GitError::Git(_)), "{error:?}");
+    let overall = Duration::from_secs(1);
+    let clone = clone(&format!("http://{slow}/r.git"), Credentials::default());
+    let error =
+        refused(write(&clone.with_limits(CloneLimits { overall, ..CloneLimits::default() }), "file", "x"));
+    assert!(matches!(error, GitError::Timeout { after, .. } if after == overall), "{error}");
 }
 
 #[test]

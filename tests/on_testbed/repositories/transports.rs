@@ -48,14 +48,6 @@ fn a_server_of_another_authority_is_refused() {
 }
 
 #[test]
-fn a_certificate_for_another_name_is_refused() {
-    // It is for localhost and 127.0.0.1.
-    let url = server().https_url("name").replace("127.0.0.1", "127.0.0.2");
-    let error = refused(write(&clone(&url, password()), "file", "x"));
-    assert!(matches!(error, GitError::Certificate { .. } | GitError::Unreachable { .. }), "{error}");
-}
-
-#[test]
 fn a_host_key_of_another_kind_than_the_first_is_asked_for() {
     let known = text("known_hosts");
     let kinds: Vec<&str> = known.lines().collect();
