@@ -307,6 +307,33 @@ fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
     assert!(files.contains_key("clusters/stacks/one/kustomization-one.policies.yaml"));
 }
 
+/// The operator knows what goes, and says so by name.
+#[test]
+fn of_what_is_not_planned_only_that_goes_which_is_named() {
+    let mut fixture = Fixture::new();
+    let before = fixture.plan("v1", &["one"]);
+    let mut files = delivered(&before);
+    let chart = before.objects().find(|object| object.id.name.starts_with("ccm-")).unwrap();
+    fixture.addons = &["cni"];
+    let plan = fixture.plan("v1", &["one"]);
+    let removes = |names: &[String]| Scope {
+        only: Some(clusters(&["one"])),
+        removes: Some(names.iter().cloned().collect()),
+        ..Scope::default()
+    };
+    let nothing = deliver(&mut files, &Delivery { scope: removes(&[]), ..delivery(&plan) });
+    assert_eq!(nothing.count(Verb::Removed), 0);
+    let named = ["HelmRelease stacks/one.ccm".to_owned(), chart.id.to_string()];
+    let changes = deliver(&mut files, &Delivery { scope: removes(&named), ..delivery(&plan) });
+    let removed: BTreeSet<&String> = changes.objects.iter().map(|object| &object.object).collect();
+    assert_eq!(removed, named.iter().collect());
+    assert!(files.contains_key("clusters/stacks/one/kustomization-one.policies.yaml"));
+    let gone = Scope { gone: clusters(&["one"]), ..removes(&[]) };
+    let nothing = Plan::default();
+    deliver(&mut files, &Delivery { scope: gone, ..delivery(&nothing) });
+    assert!(below(&files, "clusters").is_empty());
+}
+
 #[test]
 fn per_namespace_sources_of_one_cluster_are_added_and_nothing_shared_goes() {
     let mut fixture = Fixture::new();
