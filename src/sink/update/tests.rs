@@ -325,8 +325,8 @@ fn of_what_is_not_planned_only_that_goes_which_is_named() {
     assert_eq!(nothing.count(Verb::Removed), 0);
     let named = ["HelmRelease stacks/one.ccm".to_owned(), chart.id.to_string()];
     let changes = deliver(&mut files, &Delivery { scope: removes(&named), ..delivery(&plan) });
-    let removed: BTreeSet<&String> = changes.objects.iter().map(|object| &object.object).collect();
-    assert_eq!(removed, named.iter().collect());
+    let found: BTreeSet<&String> = changes.objects.iter().map(|object| &object.object).collect();
+    assert_eq!(found, named.iter().collect());
     assert!(files.contains_key("clusters/stacks/one/kustomization-one.policies.yaml"));
     let gone = Scope { gone: clusters(&["one"]), ..removes(&[]) };
     let nothing = Plan::default();

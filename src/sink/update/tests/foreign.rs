@@ -116,15 +116,15 @@ fn a_lost_index_takes_nothing_of_another_stack_out_of_a_list() {
     let mut written = delivered(&mine);
     let other = Delivery { stack: "stacks/other".to_owned(), ..delivery(&theirs) };
     deliver(&mut written, &other);
-    let changed = fixture.plan("v2", &["one", "three"]);
+    let plan = fixture.plan("v2", &["one", "three"]);
     for lost in [INDEX, "sources/stackflux.index", "cluster-class/stackflux.index"] {
         for index in [None, Some(b"<<<<<<<".to_vec())] {
             let mut files = written.clone();
             files.remove(lost);
             files.extend(index.map(|bytes| (lost.to_owned(), bytes)));
-            let refused = update(&files, &delivery(&changed)).unwrap();
+            let refused = update(&files, &delivery(&plan)).unwrap();
             let overwrite = || Overwrite(BTreeSet::from([".".to_owned()]));
-            let changes = deliver(&mut files, &Delivery { overwrite: overwrite(), ..delivery(&changed) });
+            let changes = deliver(&mut files, &Delivery { overwrite: overwrite(), ..delivery(&plan) });
             assert!(!refused.refused.is_empty() || lost == INDEX);
             assert!(refusals(&changes).is_empty());
             assert!(list(&files, "").contains(&"clusters/stacks/two".to_owned()), "{lost}");
