@@ -22,7 +22,7 @@ pub mod vendor;
 
 pub use error::PublishError;
 pub use existing::{Existing, IgnoreFiles};
-pub use prepared::{Prepared, Vendored};
+pub use prepared::{Prepared, Vendored, prepare};
 
 /// What publishing a release did.
 #[derive(Clone, Debug, PartialEq, Eq)]

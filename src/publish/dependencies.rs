@@ -80,7 +80,8 @@ pub fn missing(release: &Release, files: &Files) -> Result<Vec<Missing>, Finding
                     let message = format!("dependency {}: {why}", dependency.name);
                     let file = format!("{}/Chart.yaml", chart.path);
                     let finding = Finding::error(Reason::DependencyUnresolved, &file, message);
-                    findings.push(finding.hint("run `helm dependency update`, or put its archive into charts/"));
+                    findings
+                        .push(finding.hint("run `helm dependency update`, or put its archive into charts/"));
                 }
             }
         }

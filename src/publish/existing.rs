@@ -22,20 +22,31 @@ pub struct Existing {
 }
 
 impl Existing {
-    /// Whether the release has to be written: `false` where it is there already. Refused where something else is there,
-    /// or where Flux would not see all of it.
+    /// Whether the release is there already.
     ///
     /// Where charts are fetched (`vendoring`), a release that differs in nothing but which version of a range was
     /// fetched is the same release: what a range stands for changes with time, and what was published does not.
+    #[must_use]
+    pub fn has(&self, prepared: &Prepared, vendoring: bool) -> bool {
+        let Some(release) = &self.release else { return false };
+        if vendoring && !prepared.missing.is_empty() {
+            is_the_same_but_for_versions(release, prepared)
+        } else {
+            release.differences(&prepared.files).is_empty()
+        }
+    }
+
+    /// Whether the release has to be written: `false` where it is there already. Refused where something else is there,
+    /// or where Flux would not see all of it.
     pub fn needs(&self, prepared: &Prepared, vendoring: bool) -> Result<bool, PublishError> {
         let Some(release) = &self.release else {
             return self.check_left_out(prepared).map(|()| true);
         };
-        let paths = release.differences(&prepared.files);
-        if paths.is_empty() || (vendoring && is_the_same_but_for_versions(release, prepared)) {
+        if self.has(prepared, vendoring) {
             return Ok(false);
         }
         let (name, place) = (prepared.name().clone(), self.place.clone());
+        let paths = release.differences(&prepared.files);
         Err(PublishError::ReleaseExists { name, place, paths })
     }
 

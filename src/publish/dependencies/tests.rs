@@ -84,7 +84,10 @@ fn a_lock_says_which_version() {
     assert_eq!(locked(&format!("{{{place}, version: 1.2.7}}")), Ok(Some("1.2.7".to_owned())));
     for (lock, why) in [
         (format!("{{{place}, version: 1.3.0}}"), "Chart.lock has 1.3.0, which is not in the range ~1.2"),
-        ("{name: cilium, repository: 'https://else/', version: 1.2.7}".to_owned(), "Chart.lock does not have it"),
+        (
+            "{name: cilium, repository: 'https://else/', version: 1.2.7}".to_owned(),
+            "Chart.lock does not have it",
+        ),
         ("{name: other, version: 1.2.7}".to_owned(), "Chart.lock does not have it"),
         ("{".to_owned(), "Chart.lock cannot be read"),
         (format!("&a {{{place}, version: 1.2.7}}, *a"), "Chart.lock cannot be read"),

@@ -35,16 +35,20 @@ impl Vendor {
             chart: format!("{} {version}", missing.name),
             why: why.to_owned(),
         };
-        let Some(Entry { digest, urls, .. }) = entry else { return Err(refused("the index does not have it")) };
+        let Some(Entry { digest, urls, .. }) = entry else {
+            return Err(refused("the index does not have it"));
+        };
         let digest = digest.as_deref().unwrap_or_default();
-        let digest = format!("sha256:{}", digest.strip_prefix("sha256:").unwrap_or(digest).to_ascii_lowercase());
+        let digest =
+            format!("sha256:{}", digest.strip_prefix("sha256:").unwrap_or(digest).to_ascii_lowercase());
         let digest: Digest =
             digest.parse().map_err(|_| refused("the index has no SHA-256 for it to be checked with"))?;
         let url = urls.iter().flatten().next().ok_or_else(|| refused("the index has no URL for it"))?;
         if let Some(reference) = url.strip_prefix("oci://") {
             return self.from_reference(missing, version, reference, Some(digest), most).await;
         }
-        let url = repository.join(url).map_err(|_| refused("the index has no URL for it that can be used"))?;
+        let url =
+            repository.join(url).map_err(|_| refused("the index has no URL for it that can be used"))?;
         let content = self.get(&url, &missing.name, Some(digest), most).await?;
         Ok(Vendored {
             missing: missing.clone(),
@@ -74,10 +78,8 @@ impl Vendor {
         }
         let expected = Expected { digest, size: None, most };
         let fetched = self.access.client.download(&Request::get(url.clone()), expected, Vec::new()).await;
-        let failed = |error: HttpError| VendorError::Origin {
-            chart: chart.to_owned(),
-            error: Box::new(error.into()),
-        };
+        let failed =
+            |error: HttpError| VendorError::Origin { chart: chart.to_owned(), error: Box::new(error.into()) };
         fetched.map(|(content, _)| content).map_err(failed)
     }
 }

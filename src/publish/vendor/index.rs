@@ -63,7 +63,8 @@ pub fn choose<'a>(
     }
     let range: Range = if wanted.is_empty() { "*" } else { wanted }.parse()?;
     let parsed = there.rev().filter_map(|text| Some((range::version(text)?, text)));
-    let highest = parsed.filter(|(version, _)| range.has(version)).max_by(|(a, _), (b, _)| a.cmp_precedence(b));
+    let highest =
+        parsed.filter(|(version, _)| range.has(version)).max_by(|(a, _), (b, _)| a.cmp_precedence(b));
     Ok(highest.map(|(_, text)| text))
 }
 

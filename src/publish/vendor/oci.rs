@@ -11,8 +11,7 @@ use crate::source::oci::{Access, Pulled, Reference, Registry};
 use crate::source::origin::OriginError;
 
 /// The media types of the layer that is a chart: today's, and that of Helm before 3.7.
-const CHART: [&str; 2] =
-    ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
+const CHART: [&str; 2] = ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 
 impl Vendor {
     /// The chart of a dependency, out of the registry that its charts are in.
@@ -65,7 +64,10 @@ impl Vendor {
             return Err(refused("it has not one layer that is a Helm chart".to_owned()));
         };
         if let Some(expected) = expected.filter(|expected| *expected != layer.digest) {
-            return Err(refused(format!("it has the digest {}, and the index says {expected}", layer.digest)));
+            return Err(refused(format!(
+                "it has the digest {}, and the index says {expected}",
+                layer.digest
+            )));
         }
         let content = registry.blob(layer, most).await.map_err(|error| failed(missing, error))?;
         Ok(Vendored {
@@ -77,7 +79,11 @@ impl Vendor {
         })
     }
 
-    async fn registry(&self, missing: &Missing, repository: &str) -> Result<(OciAddress, Registry), VendorError> {
+    async fn registry(
+        &self,
+        missing: &Missing,
+        repository: &str,
+    ) -> Result<(OciAddress, Registry), VendorError> {
         let refused = |why: String| VendorError::Refused {
             place: format!("oci://{repository}"),
             chart: missing.name.clone(),
