@@ -293,6 +293,21 @@ fn removals_stay_within_the_budget_unless_they_are_allowed_by_name() {
 }
 
 #[test]
+fn a_class_waits_for_the_clusters_that_may_have_it() {
+    let fixture = Fixture::new();
+    let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
+    let plan = fixture.plan("v2", &["one"]);
+    let within = |allowed| Delivery { budget: Budget { limit: Limit::Tenth, allowed }, ..delivery(&plan) };
+    let changes = deliver(&mut files, &within(None));
+    let withheld = changes.withheld.unwrap();
+    assert_eq!(withheld.names, ["Cluster stacks/two", "release docker-demo-1-34-v1"]);
+    assert!(files.contains_key("cluster-class/stacks/helmrelease-docker-demo-1-34-v1.yaml"));
+    deliver(&mut files, &within(Some(withheld.digest)));
+    deliver(&mut files, &within(None));
+    assert_eq!(files, delivered(&plan));
+}
+
+#[test]
 fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
     let mut fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one"]));
