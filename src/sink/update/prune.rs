@@ -43,7 +43,7 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
     };
     let all = named(&due);
     // A cluster that stays may have the class: classes come after all clusters, and wait for them.
-    let mut waits = false;
+    let mut waits = run.is_outlived;
     let (within, waiting): (Vec<Group>, Vec<Group>) = due.into_iter().partition(|group| {
         let goes = group.count <= left && !(group.is_class && waits);
         left -= if goes { group.count } else { 0 };
@@ -57,7 +57,7 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
     let going = free.into_iter().chain(within).chain(waiting.into_iter().filter(|_| is_allowed));
     let mut goes: BTreeSet<Place> = going.flat_map(|group| group.files).collect();
     goes.extend(unused(run, &goes));
-    Removal { goes, withheld: (waits && !is_allowed).then_some(Withheld { names, digest: told }) }
+    Removal { goes, withheld: (!names.is_empty() && !is_allowed).then_some(Withheld { names, digest: told }) }
 }
 
 /// The name of a set of removals.

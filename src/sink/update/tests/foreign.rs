@@ -24,6 +24,17 @@ fn what_somebody_edited_is_refused_and_other_clusters_go_on() {
 }
 
 #[test]
+fn an_edited_cluster_that_is_not_planned_any_more_keeps_its_class() {
+    let fixture = Fixture::new();
+    let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
+    edit(&mut files, CNI);
+    let plan = fixture.plan("v2", &["two"]);
+    let changes = deliver(&mut files, &delivery(&plan));
+    assert_eq!(changes.withheld.unwrap().names, ["release docker-demo-1-34-v1"]);
+    assert!(files.contains_key("cluster-class/stacks/helmrelease-docker-demo-1-34-v1.yaml"));
+}
+
+#[test]
 fn an_edit_that_makes_a_file_what_is_planned_is_none() {
     let fixture = Fixture::new();
     let (before, after) = (fixture.plan("v1", &["one"]), fixture.plan("v2", &["one"]));
