@@ -42,8 +42,9 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
         Limit::Tenth => (total(run) / 10).max(1),
     };
     let all = named(&due);
-    // A cluster that stays may have the class: classes come after all clusters, and wait for them.
-    let mut waits = run.is_outlived;
+    // A cluster that stays may have the class: classes come after all clusters, and wait for them. Who names what goes knows
+    // who has it.
+    let mut waits = run.is_outlived && run.delivery.scope.removes.is_none();
     let (within, waiting): (Vec<Group>, Vec<Group>) = due.into_iter().partition(|group| {
         let goes = group.count <= left && !(group.is_class && waits);
         left -= if goes { group.count } else { 0 };
