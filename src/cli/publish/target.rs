@@ -21,8 +21,16 @@ use crate::release::files::check_path;
 pub(super) enum Target {
     /// A directory of this machine.
     Directory(DirectoryTarget),
-    /// A branch, who commits to it, and where its pull requests are opened: without it the branch is pushed to.
-    Git(Box<GitTarget>, Authorship, Option<Forge>),
+    /// A branch of a Git repository.
+    Git(Box<Branch>),
+}
+
+/// A branch of a Git repository.
+pub(super) struct Branch {
+    target: GitTarget,
+    authorship: Authorship,
+    /// Where its pull requests are opened; without it the branch itself is pushed to.
+    forge: Option<Forge>,
 }
 
 /// Where a release was written.
@@ -63,14 +71,15 @@ impl Target {
         let forge = is_proposed.then(|| arguments.forge.to(&access.url, access.credentials.ca.clone()));
         let clone = Clone::temporary(access).map_err(|error| git_access::explain(&error))?;
         let target = GitTarget { clone, branch: arguments.branch.clone(), directory };
-        Ok(Self::Git(Box::new(target), arguments.authorship.clone(), forge.transpose()?))
+        let (authorship, forge) = (arguments.authorship.clone(), forge.transpose()?);
+        Ok(Self::Git(Box::new(Branch { target, authorship, forge })))
     }
 
     /// The repository, where it is one that commits are pushed to.
     pub(super) fn url(&self) -> Option<&GitUrl> {
         match self {
             Self::Directory(_) => None,
-            Self::Git(target, ..) => Some(&target.clone.access().url),
+            Self::Git(branch) => Some(&branch.target.clone.access().url),
         }
     }
 
@@ -78,7 +87,7 @@ impl Target {
     pub(super) fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
         match self {
             Self::Directory(target) => target.names(),
-            Self::Git(target, ..) => target.names(),
+            Self::Git(branch) => branch.target.names(),
         }
     }
 
@@ -86,7 +95,7 @@ impl Target {
     pub(super) fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
         match self {
             Self::Directory(target) => target.existing(name),
-            Self::Git(target, ..) => target.existing(name),
+            Self::Git(branch) => branch.target.existing(name),
         }
     }
 
@@ -97,7 +106,8 @@ impl Target {
                 let published = target.publish(prepared, vendoring).map_err(|error| explain(&error))?;
                 published.map(|directory| Place::Directory { directory })
             }
-            Self::Git(target, authorship, forge) => {
+            Self::Git(branch) => {
+                let Branch { target, authorship, forge } = &**branch;
                 let (identity, signer) = (authorship.identity()?, authorship.signer());
                 let how = Committing { identity, signer, pull_request: forge.is_some() };
                 let published = target.publish(prepared, vendoring, &how).map_err(|error| explain(&error))?;
@@ -113,9 +123,8 @@ impl Target {
         prepared: &Prepared,
         place: Place,
     ) -> Result<Place, CliError> {
-        let (Self::Git(target, _, Some(forge)), Place::Commit { commit, branch }) = (self, &place) else {
-            return Ok(place);
-        };
+        let (Self::Git(of), Place::Commit { commit, branch }) = (self, &place) else { return Ok(place) };
+        let Branch { target, forge: Some(forge), .. } = &**of else { return Ok(place) };
         let message = message::message(prepared);
         let trailers = message.trailers.iter().map(|(key, value)| format!("{key}: {value}\n"));
         let body = format!("{}\n\n```text\n{}```\n", message.body, trailers.collect::<String>());
@@ -130,7 +139,9 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory(target) => target.top.display().fmt(f),
-            Self::Git(target, ..) => write!(f, "{} (branch {})", target.clone.access().url, target.branch),
+            Self::Git(branch) => {
+                write!(f, "{} (branch {})", branch.target.clone.access().url, branch.target.branch)
+            }
         }
     }
 }
