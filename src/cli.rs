@@ -16,6 +16,7 @@ mod crds;
 mod diff;
 mod error;
 mod events;
+mod forge_access;
 mod generate;
 mod git_access;
 mod inspect;

@@ -11,7 +11,6 @@ pub mod local;
 pub mod oci;
 pub mod origin;
 pub mod repository;
-pub mod signatures;
 
 use std::fs;
 use std::io::{self, Read as _};

@@ -7,11 +7,18 @@ use crate::source::address::Address;
 use crate::source::github::GitHubOrigin;
 use crate::source::local::LocalOrigin;
 use crate::source::oci::OciOrigin;
+use crate::source::oci::signatures::Verification;
 use crate::source::origin::Origin;
 
 /// Opens the place of this address.
 pub(super) async fn open(address: &Address, access: &OriginAccess) -> Result<Box<dyn Origin>, CliError> {
     let limits = Limits::default();
+    if !matches!(address, Address::Oci(_)) && access.verification()? != Verification::Nothing {
+        return Err(CliError::usage(format!(
+            "{address}: only releases in a registry are signed with cosign"
+        ))
+        .hint("leave out --key and --certificate-identity, or take the release from an oci:// address"));
+    }
     Ok(match address {
         Address::Path(path) => Box::new(LocalOrigin::open(path)?),
         Address::Oci(address) => Box::new(OciOrigin::open(address, &access.oci()?, limits).await?),

@@ -17,6 +17,8 @@ mod delivery;
 #[cfg(test)]
 mod digests;
 #[cfg(test)]
+mod forge;
+#[cfg(test)]
 #[path = "../support/git.rs"]
 mod git;
 #[cfg(test)]
@@ -32,6 +34,8 @@ mod operator;
 mod push;
 #[cfg(test)]
 mod registry;
+#[cfg(test)]
+mod signatures;
 #[cfg(test)]
 #[path = "../support.rs"]
 mod support;
