@@ -19,6 +19,8 @@ mod events;
 mod forge_access;
 mod generate;
 mod git_access;
+mod history;
+mod inputs;
 mod inspect;
 mod lint;
 mod list_releases;
@@ -28,9 +30,13 @@ mod operator;
 mod origin_access;
 mod origins;
 mod output;
+mod promote;
+mod publish;
 mod reconcile;
 mod releases;
+mod rollback;
 mod stack_settings;
+mod stages;
 mod status;
 mod suspend;
 mod template;
@@ -55,12 +61,18 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Generate(generate::Arguments),
+    Generate(Box<generate::Arguments>),
+    #[command(subcommand)]
+    Inputs(inputs::Command),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
-    Releases(list_releases::Arguments),
+    Releases(Box<list_releases::Arguments>),
+    Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
+    Promote(Box<promote::Arguments>),
+    Rollback(Box<rollback::Arguments>),
+    History(Box<history::Arguments>),
     Tree(tree::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
@@ -92,11 +104,16 @@ type CommandResult = Result<Outcome, CliError>;
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Inputs(command) => inputs::run(&command),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Releases(arguments) => list_releases::run(&arguments),
+        Command::Publish(arguments) => publish::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
+        Command::Promote(arguments) => promote::run(&arguments),
+        Command::Rollback(arguments) => rollback::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),

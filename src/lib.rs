@@ -11,7 +11,7 @@
 //!                                          plan: ordered Flux objects, the same inputs give the same bytes
 //!                                            │
 //!                                            ▼
-//!                                          sink: the cluster, or files
+//!                                          sink: the cluster, files, or a commit
 //!                                            │ applied by Flux, which reports in the objects' status
 //!                                            ▼
 //!                                          rollup: verdict per object, conditions
@@ -31,6 +31,10 @@
 //! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class until nobody uses it.
 //! Both get contents from `operator::library`, which fetches with `source::artifact` and parses with [`release`].
 //!
+//! With delivery through Git the same reconciles *want* objects instead of writing them, and `operator::git_delivery`
+//! commits what is wanted; `operator::publisher` brings releases into the stack repository, as `cli::publish` does by hand,
+//! from any `source::origin`. Both go through [`sink`]'s layout and `git`.
+//!
 //! The command line is shorter: `cli::generate` goes the same way over files, without an operator.
 
 pub mod error;
@@ -47,9 +51,16 @@ pub mod inputs;
 
 pub mod gate;
 pub mod plan;
+
+pub mod compare;
+
 pub mod subscription;
 
 pub mod rollup;
+
+pub mod promote;
+
+pub mod sink;
 
 #[cfg(feature = "shell")]
 pub mod cli;
@@ -63,7 +74,5 @@ pub mod http;
 pub mod operator;
 #[cfg(feature = "shell")]
 pub mod publish;
-#[cfg(feature = "shell")]
-pub mod sink;
 #[cfg(feature = "shell")]
 pub mod source;

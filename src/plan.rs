@@ -80,10 +80,23 @@ impl Plan {
         Digest::of_bytes(digests.join("\n").as_bytes())
     }
 
+    /// The part of the plan that is in these steps, with all that is held back.
+    #[must_use]
+    pub fn only(&self, steps: &[Step]) -> Self {
+        let objects = self.objects.iter().filter(|((step, ..), _)| steps.contains(step));
+        let objects = objects.map(|(order, object)| (order.clone(), object.clone())).collect();
+        Self { objects, held: self.held.clone() }
+    }
+
     /// Takes in what another plan holds. An object that both hold must be the same.
     pub fn merge(&mut self, other: Self) -> Result<(), PlanError> {
         self.held.extend(other.held);
         other.objects.into_values().try_for_each(|object| self.insert(object))
+    }
+
+    /// Notes that something is left out.
+    pub fn hold(&mut self, held: Held) {
+        self.held.push(held);
     }
 
     fn insert(&mut self, object: PlannedObject) -> Result<(), PlanError> {
@@ -99,6 +112,17 @@ impl Plan {
 
     fn extend(&mut self, objects: impl IntoIterator<Item = PlannedObject>) -> Result<(), PlanError> {
         objects.into_iter().try_for_each(|object| self.insert(object))
+    }
+}
+
+#[cfg(test)]
+impl Plan {
+    /// A plan of nothing but a Namespace.
+    pub(crate) fn of_namespace(name: &str) -> Self {
+        let mut plan = Self::default();
+        let name = name.parse().unwrap();
+        plan.insert(PlannedObject::namespace(Step::ClusterClass, &name)).unwrap();
+        plan
     }
 }
 
@@ -143,4 +167,4 @@ pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -14,12 +14,15 @@ pub mod dependencies;
 pub mod directory;
 mod error;
 mod existing;
+pub mod git;
+pub mod message;
 mod prepared;
 pub mod range;
+pub mod vendor;
 
 pub use error::PublishError;
 pub use existing::{Existing, IgnoreFiles};
-pub use prepared::{Prepared, Vendored};
+pub use prepared::{Prepared, Vendored, prepare};
 
 /// What publishing a release did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,3 +32,16 @@ pub enum Published<T> {
     /// It was written.
     Written(T),
 }
+
+impl<T> Published<T> {
+    /// The same, with something else of what was written.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Published<U> {
+        match self {
+            Self::Unchanged => Published::Unchanged,
+            Self::Written(written) => Published::Written(of(written)),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -10,6 +10,7 @@ pub mod github;
 pub mod local;
 pub mod oci;
 pub mod origin;
+pub mod remote;
 pub mod repository;
 
 use std::fs;

@@ -105,6 +105,9 @@ pub struct ClusterStackStatus {
     /// What is known of the stack repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<FollowedSource>,
+    /// How far delivery through Git is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<CommittedDelivery>,
     /// The releases that were deleted in the present hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<Pruned>,
@@ -114,7 +117,8 @@ pub struct ClusterStackStatus {
     /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was acted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// `SourceReady`, `ReleasesSynced`, `ClusterClassesReady`, `AddonsReady`, and in sum `Ready`.
+    /// `SourceReady`, `ReleasesSynced`, `ClusterClassesReady`, `AddonsReady`, with delivery through Git `Delivered`, and in
+    /// sum `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -138,6 +142,21 @@ pub struct FollowedSource {
     /// When it was last written, or began or ended to be as it should.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+}
+
+/// Commits of Flux objects, and what Flux has applied of them.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommittedDelivery {
+    /// The commit that has all that is planned, as far as it is committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The Flux `Kustomization` that applies it, as `<namespace>/<name>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kustomization: Option<String>,
+    /// Its `status.lastAppliedRevision`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<String>,
 }
 
 /// What was deleted because nothing wanted it: releases, or objects of addons that a release does not have any more.

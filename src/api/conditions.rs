@@ -51,6 +51,8 @@ words! {
         ClusterClassesReady,
         /// `ClusterStack`: the addons of all clusters are ready. `ClusterAddon`: those of the one cluster are.
         AddonsReady,
+        /// `ClusterStack`, with an upstream source: the releases that it offers are in the stack repository.
+        ReleasesPublished,
         /// `ClusterStackRelease`: the release was read and nothing is wrong with it.
         ReleaseValid,
         /// `ClusterStackRelease`: the provider's object says that it is ready.
@@ -67,7 +69,8 @@ words! {
         ReleaseReady,
         /// `ClusterAddon`: all fields that the values templates read are there.
         ValuesRendered,
-        /// `ClusterAddon`: the Flux objects are as they were planned.
+        /// `ClusterAddon`: the Flux objects are as they were planned. `ClusterStack`, with delivery through Git: they are
+        /// committed, and Flux has applied the commit.
         Delivered,
         /// `ClusterAddon`: the addons are ready for the cluster's upgrade.
         UpgradeGate,
@@ -131,6 +134,33 @@ reasons! {
     DeliveryFailed:
         "The API server refused or did not answer the write of a Flux object; it is tried again.",
         "Read the message, which is the API server's.";
+    Committing:
+        "What is planned waits for the next commit to the Git repository.",
+        "Wait a few seconds.";
+    CommitNotApplied:
+        "What is planned is in the Git repository, and Flux has not applied that commit yet.",
+        "Wait; if it takes long, look at the Flux Kustomization that applies the path, or create it.";
+    PushFailed:
+        "The Git repository could not be read or pushed to; it is tried again.",
+        "Read the message, which is the Git server's or says which Secret is missing what.";
+    FileEdited:
+        "Somebody else changed, added or removed a file in the Git repository that stackflux writes, so it is left as it is.",
+        "Undo that change in the repository, or write over it with `stackflux generate --to-git --overwrite` and the file's path.";
+    PullRequestOpen:
+        "What is planned waits in a pull request.",
+        "Review and merge it.";
+    SecretInvalid:
+        "A Secret that the ClusterStack names is not there, may not be read, or lacks a key.",
+        "Create it as the message says, and give the operator the Role of docs/operator-and-git.md for it.";
+    Published:
+        "All releases that are wanted of the upstream source are in the stack repository.",
+        "Nothing.";
+    PublishFailed:
+        "A release could not be brought from the upstream source into the stack repository; it is tried again.",
+        "Read the message, which names the release, the registry or the Git server, and what was wrong.";
+    UpstreamUnavailable:
+        "The upstream source cannot be read; it is tried again.",
+        "Read the message, which names the host and what it answered.";
     WaitingForField:
         "A values template reads a field that the cluster's objects do not have yet.",
         "Wait; if it takes long, look at the object that the message names, or at the template for a misspelt field.";

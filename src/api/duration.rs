@@ -38,6 +38,25 @@ impl Duration {
         &self.0
     }
 
+    /// The time that it is.
+    #[must_use]
+    pub fn to_std(&self) -> std::time::Duration {
+        let (mut rest, mut seconds) = (self.0.as_str(), 0.0);
+        while let Some(after) = after_one_part(rest) {
+            let part = rest.strip_suffix(after).unwrap_or_default();
+            let number = part.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+            let unit = match part.strip_prefix(number) {
+                Some("h") => 3600.0,
+                Some("m") => 60.0,
+                Some("ms") => 0.001,
+                _ => 1.0,
+            };
+            seconds += number.parse().unwrap_or(0.0) * unit;
+            rest = after;
+        }
+        std::time::Duration::from_secs_f64(seconds)
+    }
+
     /// Whole minutes.
     pub(super) fn minutes(minutes: u8) -> Self {
         Self(format!("{minutes}m"))

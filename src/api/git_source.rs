@@ -25,8 +25,8 @@ pub struct StackSource {
     #[schemars(length(max = 256))]
     #[x_kube(validation = rules::PATH)]
     pub path: Option<String>,
-    /// Where new releases are published, for the operator to bring those of the channel into `git` by itself. It does so
-    /// while `autoSubscribe` is true.
+    /// Where releases are published, for the operator to bring those into `git` that the ClusterStack offers: the latest of
+    /// the channel with `autoSubscribe`, and those that `versions` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Upstream>,
 }

@@ -12,6 +12,12 @@ pub const ADDON: &str = "clusterstack.x-k8s.io/addon";
 /// Label: the release that an object was made from.
 pub const RELEASE: &str = "clusterstack.x-k8s.io/release";
 
+/// Label: the name of the Flux `Kustomization` that applies the object. Flux's label.
+pub const APPLIED_BY_NAME: &str = "kustomize.toolkit.fluxcd.io/name";
+
+/// Label: the namespace of that `Kustomization`. Flux's label.
+pub const APPLIED_BY_NAMESPACE: &str = "kustomize.toolkit.fluxcd.io/namespace";
+
 /// Annotation: the digest of the object as it was planned.
 pub const PLAN_DIGEST: &str = "clusterstack.x-k8s.io/digest";
 

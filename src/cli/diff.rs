@@ -1,11 +1,7 @@
 //! `stackflux diff`.
 
-mod files;
 mod live;
-mod parts;
-mod plans;
 mod text;
-mod unified;
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +9,16 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::error::CliError;
-use super::objects;
+use super::objects::Sourced;
 use super::releases::Releases;
 use super::stack_settings::StackArguments;
-use super::{CommandResult, Outcome, terminal};
-use crate::release::{Digest, Files, Loaded, Release};
+use super::{CommandResult, Outcome, clusters, objects, terminal};
+use crate::compare::{Side, parts, plans};
+use crate::foreign::capi::ClassReference;
+use crate::inputs::ClusterInputs;
+use crate::inputs::stack::Stack;
+use crate::names::ReleaseName;
+use crate::release::{Digest, Release};
 
 /// Show what a release changes over another
 ///
@@ -76,20 +77,6 @@ enum Format {
     Json,
 }
 
-/// One of the two releases, with its files unpacked.
-struct Side {
-    release: Release,
-    files: Files,
-}
-
-impl Side {
-    fn open(path: &Path) -> Result<Self, CliError> {
-        let releases = Releases::open(path)?;
-        let Loaded { release, files, .. } = releases.load(&releases.single()?)?;
-        Ok(Self { release, files })
-    }
-}
-
 /// All differences between two releases.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -127,13 +114,13 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         let shown = live::Shown { output: arguments.output, summary: arguments.summary };
         return live::run(&arguments.live, &arguments.from, arguments.stack.namespace.clone(), shown);
     };
-    let (from, to) = (Side::open(&arguments.from)?, Side::open(to)?);
+    let (from, to) = (open(&arguments.from)?, open(to)?);
     let parts = parts::compare(&from, &to);
     let plans = if arguments.filename.is_empty() {
         None
     } else {
         let objects = objects::read(&arguments.filename)?;
-        Some(plans::compare(&from.release, &to.release, &objects, &arguments.stack)?)
+        Some(plans(&from.release, &to.release, &objects, &arguments.stack)?)
     };
     let differs = parts.differ() || plans.as_ref().is_some_and(plans::Plans::differ);
     let (from, to) = (Identity::of(&from.release), Identity::of(&to.release));
@@ -143,4 +130,48 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         Format::Json => terminal::data(&(serde_json::to_string_pretty(&differences)? + "\n"))?,
     }
     Ok(if differs { Outcome::Differs } else { Outcome::Done })
+}
+
+/// The one release at this path.
+fn open(path: &Path) -> Result<Side, CliError> {
+    let releases = Releases::open(path)?;
+    Ok(releases.load(&releases.single()?)?.into())
+}
+
+/// Plans each Cluster among the objects for one release and then for the other.
+fn plans(
+    from: &Release,
+    to: &Release,
+    objects: &[Sourced],
+    stack: &StackArguments,
+) -> Result<plans::Plans, CliError> {
+    let mut clusters = clusters::among(objects)?;
+    let stack = stack.stack(&to.name, objects.iter().map(|sourced| &sourced.object))?;
+    clusters.retain(|cluster| is_of_stack(&stack, &from.name, cluster));
+    let plans = plans::compare(&stack, from, to, &clusters)?;
+    terminal::note(format!(
+        "each Cluster is planned as if spec.topology had class {} and version {}, and then {} and {}",
+        from.name.class_name(),
+        from.kubernetes,
+        to.name.class_name(),
+        to.kubernetes
+    ));
+    Ok(plans)
+}
+
+/// Whether the Cluster has a class of the releases' stack; says so where it has not.
+fn is_of_stack(stack: &Stack, from: &ReleaseName, cluster: &ClusterInputs) -> bool {
+    if plans::is_of_stack(stack, from, cluster) {
+        return true;
+    }
+    let has = |class: ClassReference| format!("class {}/{}", class.namespace, class.name);
+    terminal::warning(format!(
+        "Cluster {}/{} has {}, which is none of stack {} in namespace {}: left out",
+        cluster.cluster.namespace(),
+        cluster.cluster.name(),
+        cluster.cluster.class().map_or("no class".to_owned(), has),
+        from.prefix(),
+        stack.namespace
+    ));
+    false
 }

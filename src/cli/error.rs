@@ -1,6 +1,6 @@
 //! What a command can fail with, and what to do about it.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::Path;
 
 /// A failed command: what is wrong, and a hint where there is something to do.
@@ -25,6 +25,12 @@ impl CliError {
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+impl Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }
 

@@ -1,20 +1,19 @@
 //! `stackflux generate`.
 
-use std::collections::BTreeSet;
+mod planned;
+mod report;
+mod target;
+mod to_git;
+
 use std::path::PathBuf;
 
-use super::error::CliError;
-use super::releases::{Found, Pins, Releases};
 use super::stack_settings::StackArguments;
 use super::{CommandResult, Outcome, terminal};
-use super::{clusters, objects};
-use crate::inputs::content::{self, Existing};
-use crate::inputs::stack::Stack;
-use crate::inputs::{ClusterInputs, ReleaseInputs};
-use crate::names::{AddonName, ReleaseName, Revision};
-use crate::plan::{self, Plan, canonical};
-use crate::release::{Action, Release};
-use crate::sink::directory;
+use crate::names::{ReleaseName, Revision};
+use crate::plan::canonical;
+use planned::Inputs;
+use target::Rules;
+use to_git::GitTarget;
 
 /// Turn a release and Clusters into Flux objects
 ///
@@ -34,7 +33,12 @@ use crate::sink::directory;
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --output-dir generated/
   # Keep the sources of what is applied already
   kubectl get gitrepositories,helmcharts -A -o yaml > existing.yaml
-  stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --existing existing.yaml")]
+  stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --existing existing.yaml
+  # The same files as one commit of the repository that Flux applies
+  stackflux generate stacks --settings clusterstack.yaml --filename clusters/ \\
+    --to-git ssh://git@git.example.org/fleet.git --path stacks/demo
+  # What the operator would write, from what it reads
+  stackflux inputs export openstack-scs-1-32 -n stacks | stackflux generate stacks --inputs -")]
 pub(super) struct Arguments {
     /// A release (its directory or archive) or a stack repository
     source: PathBuf,
@@ -52,144 +56,30 @@ pub(super) struct Arguments {
     /// Objects of an earlier plan, whose sources and pins are kept: files or directories
     #[arg(long, value_name = "FILE")]
     existing: Vec<PathBuf>,
+    /// Everything that a plan is made of but for the stack repository, as `stackflux inputs export` prints it: a file, or -
+    /// for standard input
+    #[arg(long, value_name = "FILE",
+        conflicts_with_all = ["filename", "settings", "url", "namespace", "release", "revision", "existing"])]
+    inputs: Option<PathBuf>,
     /// Write one file per object to this directory, and keep the sources and pins of what it has
-    #[arg(short, long, value_name = "DIRECTORY")]
+    #[arg(short, long, value_name = "DIRECTORY", conflicts_with = "to_git")]
     output_dir: Option<PathBuf>,
+    #[command(flatten)]
+    rules: Rules,
+    #[command(flatten)]
+    git: GitTarget,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
-    let objects = objects::read(&arguments.filename)?;
-    let clusters = clusters::among(&objects)?;
-    let releases = Releases::open(&arguments.source)?;
-    let wanted = wanted(arguments, &releases, &clusters)?;
-    let Some(first) = wanted.first() else { return Err(nothing_wanted()) };
-    let stack = arguments.stack.stack(first, objects.iter().map(|sourced| &sourced.object))?;
-    let pins = Pins { revision: arguments.revision.clone(), path: stack.source.path.clone() };
-    let found = releases.catalog(&wanted, &pins)?;
-    let plan = plan(&stack, &found, &existing(arguments)?, &clusters)?;
-    deliver(arguments, &plan)?;
-    report(&plan, &stack, &found, &clusters);
-    Ok(if plan.held().is_empty() { Outcome::Done } else { Outcome::Differs })
-}
-
-/// The releases to plan: the one that was named by its directory, or of a stack repository those that Clusters use
-/// and those named by `--release`.
-fn wanted(
-    arguments: &Arguments,
-    releases: &Releases,
-    clusters: &[ClusterInputs],
-) -> Result<Vec<ReleaseName>, CliError> {
-    let names = releases.names();
-    if let Some(unknown) = arguments.release.iter().find(|name| !names.contains(name)) {
-        let message = format!("{}: there is no release {unknown}", arguments.source.display());
-        return Err(CliError::usage(message));
+    let inputs = Inputs::read(arguments)?;
+    if let Some(directory) = &arguments.output_dir {
+        return target::directory(&inputs, directory, &arguments.rules);
     }
-    if releases.is_single() {
-        return Ok(names);
+    if let Some(url) = &arguments.git.to_git {
+        return to_git::deliver(&inputs, url, &arguments.git, &arguments.rules);
     }
-    let is_used = |name: &ReleaseName| {
-        let class = name.class_name();
-        clusters.iter().any(|cluster| cluster.cluster.class().is_some_and(|found| found.name == class))
-    };
-    Ok(names.into_iter().filter(|name| arguments.release.contains(name) || is_used(name)).collect())
-}
-
-fn nothing_wanted() -> CliError {
-    CliError::usage("no release of this stack repository is used by a Cluster in the files given")
-        .hint("name one with --release, or give Clusters with --filename")
-}
-
-fn existing(arguments: &Arguments) -> Result<Existing, CliError> {
-    let given = objects::read(&arguments.existing)?.into_iter().map(|sourced| sourced.object);
-    let written = arguments.output_dir.as_deref().map(directory::objects).transpose()?;
-    let mut existing = Existing::default();
-    given.chain(written.into_iter().flatten()).for_each(|object| existing.insert(&object));
-    Ok(existing)
-}
-
-fn plan(
-    stack: &Stack,
-    found: &Found,
-    existing: &Existing,
-    clusters: &[ClusterInputs],
-) -> Result<Plan, CliError> {
-    let mut plan = plan::stack(stack)?;
-    for release in found.releases.values() {
-        let contents = content::resolve(stack, release, &found.catalog, existing)?;
-        let inputs = ReleaseInputs { stack, release, contents: &contents };
-        plan.merge(plan::release(&inputs)?)?;
-        let class = release.name.class_name();
-        for cluster in clusters.iter().filter(|cluster| stack.is_class(&class, &cluster.cluster)) {
-            plan.merge(plan::cluster(&inputs, cluster)?)?;
-        }
-    }
-    Ok(plan)
-}
-
-fn deliver(arguments: &Arguments, plan: &Plan) -> Result<(), CliError> {
-    let Some(directory) = &arguments.output_dir else {
-        return Ok(terminal::data(&canonical::documents(plan.objects().map(|object| &object.value)))?);
-    };
-    let written = directory::write(plan, directory)?;
-    terminal::success(format!(
-        "{}: {} written, {} unchanged, {} held back and kept, {} removed",
-        directory.display(),
-        written.changed,
-        written.unchanged,
-        written.kept,
-        written.removed
-    ));
-    Ok(())
-}
-
-/// The addons with stages that a plan does not act on, each once: the moments of a cluster's life are the operator's.
-fn without_effect(release: &Release) -> Vec<String> {
-    let stages = release.stages.values().flatten().filter(|stage| {
-        stage.action == Action::Delete || stage.wait_before.is_some() || stage.wait_after.is_some()
-    });
-    let addons: BTreeSet<&AddonName> = stages.map(|stage| &stage.addon).collect();
-    addons.into_iter().map(ToString::to_string).collect()
-}
-
-/// Tells what is not in the output, and why.
-fn report(plan: &Plan, stack: &Stack, found: &Found, clusters: &[ClusterInputs]) {
-    let classes: Vec<String> = found.releases.keys().map(ReleaseName::class_name).collect();
-    for ClusterInputs { cluster, .. } in clusters {
-        if classes.iter().any(|class| stack.is_class(class, cluster)) {
-            continue;
-        }
-        let class = cluster.class().map_or_else(
-            || "has no class".to_owned(),
-            |class| format!("has class {}/{}", class.namespace, class.name),
-        );
-        terminal::warning(format!(
-            "Cluster {}/{} {class}, which is none of the releases planned for namespace {}: left out",
-            cluster.namespace(),
-            cluster.name(),
-            stack.namespace
-        ));
-    }
-    for release in found.releases.values().filter(|release| release.packed) {
-        terminal::warning(format!(
-            "{} is packed: Flux finds its charts only where the stack repository has it unpacked",
-            release.name
-        ));
-    }
-    for release in found.releases.values() {
-        let addons = without_effect(release);
-        if !addons.is_empty() {
-            terminal::warning(format!(
-                "{}: conditions to wait for and the action delete have no effect yet; clusteraddon.yaml has them for {}",
-                release.name,
-                addons.join(", ")
-            ));
-        }
-    }
-    for held in plan.held() {
-        let addon = held.addon.as_ref().map(|addon| format!(" addon {addon}")).unwrap_or_default();
-        terminal::waiting(format!(
-            "Cluster {}/{}{addon} is held: {}: {}",
-            held.namespace, held.cluster, held.hold.reason, held.hold.message
-        ));
-    }
+    let planned = inputs.plan(Vec::new())?;
+    terminal::data(&canonical::documents(planned.plan.objects().map(|object| &object.value)))?;
+    report::report(&planned);
+    Ok(if planned.plan.held().is_empty() { Outcome::Done } else { Outcome::Differs })
 }

@@ -81,6 +81,15 @@ impl GitAccess {
         Ok(Access { url, credentials })
     }
 
+    /// Another repository, where the flags are for `own`: its password goes nowhere else.
+    pub(super) fn to_other(&self, url: GitUrl, own: Option<&GitUrl>) -> Result<Access, CliError> {
+        let mut access = self.to(url)?;
+        if own.is_some_and(|own| !own.is_same_server(&access.url)) {
+            access.credentials.https = None;
+        }
+        Ok(access)
+    }
+
     fn password(&self) -> Result<Option<SecretString>, CliError> {
         match &self.git_password_file {
             Some(path) => secret(path).map(Some),

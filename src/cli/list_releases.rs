@@ -5,6 +5,7 @@ mod table;
 use futures::{StreamExt as _, stream};
 
 use super::error::CliError;
+use super::git_access::GitAccess;
 use super::origin_access::OriginAccess;
 use super::output::{Format, print};
 use super::{CommandResult, Outcome, live, origins, terminal};
@@ -47,13 +48,15 @@ pub(super) struct Arguments {
     output: Format,
     #[command(flatten)]
     access: OriginAccess,
+    #[command(flatten)]
+    git: GitAccess,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     // Not by clap, which would repeat what it cannot read, passwords included.
     let source: Address = arguments.source.parse()?;
     let (listing, lines) = live::block_on(async {
-        let origin = origins::open(&source, &arguments.access).await?;
+        let origin = origins::open(&source, &arguments.access, |url| arguments.git.to(url)).await?;
         let mut listing = origin.list().await?;
         keep_named(&mut listing, source.release())?;
         let lines = describe(origin.as_ref(), &listing).await;

@@ -10,6 +10,7 @@ pub(super) mod events;
 mod flux;
 mod lists;
 pub(super) mod overview;
+pub(super) mod prepared;
 pub(super) mod present;
 pub(super) mod read;
 pub(super) mod request;

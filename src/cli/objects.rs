@@ -87,12 +87,27 @@ fn options() -> serde_yaml::Options {
     }
 }
 
+/// Adds the objects of a file of a repository. Documents that are no objects, such as Kustomize's, are passed over.
+pub(super) fn take_in(file: &Path, content: &[u8], objects: &mut Vec<Sourced>) -> Result<(), CliError> {
+    let content = std::str::from_utf8(content);
+    let content =
+        content.map_err(|_| CliError::usage(format!("{}: the file is not UTF-8", file.display())))?;
+    let is_object = |document: &Value| {
+        !text(document, &["kind"]).is_empty() && !text(document, &["apiVersion"]).is_empty()
+    };
+    let documents = documents(file, content)?.into_iter();
+    documents.filter(is_object).try_for_each(|document| take(file, document, objects))
+}
+
+fn documents(file: &Path, content: &str) -> Result<Vec<Value>, CliError> {
+    serde_yaml::from_multiple_with_options(content, options())
+        .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))
+}
+
 /// Adds the objects of a file, and returns how many documents it has.
 fn parse(file: &Path, content: &str, objects: &mut Vec<Sourced>) -> Result<usize, CliError> {
-    let documents: Vec<Value> = serde_yaml::from_multiple_with_options(content, options())
-        .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))?;
     let mut count = 0;
-    for document in documents {
+    for document in documents(file, content)? {
         count += usize::from(!document.is_null());
         match document {
             Value::Null => {}

@@ -1,7 +1,9 @@
 //! How a command gets at the releases of an address.
 
 use super::error::CliError;
+use super::git_access::explain;
 use super::origin_access::OriginAccess;
+use crate::git::{Access, GitUrl};
 use crate::release::Limits;
 use crate::source::address::Address;
 use crate::source::github::GitHubOrigin;
@@ -9,9 +11,14 @@ use crate::source::local::LocalOrigin;
 use crate::source::oci::OciOrigin;
 use crate::source::oci::signatures::Verification;
 use crate::source::origin::Origin;
+use crate::source::remote::RemoteOrigin;
 
-/// Opens the place of this address.
-pub(super) async fn open(address: &Address, access: &OriginAccess) -> Result<Box<dyn Origin>, CliError> {
+/// Opens the place of this address. `git` says how a Git repository is reached.
+pub(super) async fn open(
+    address: &Address,
+    access: &OriginAccess,
+    git: impl FnOnce(GitUrl) -> Result<Access, CliError>,
+) -> Result<Box<dyn Origin>, CliError> {
     let limits = Limits::default();
     if !matches!(address, Address::Oci(_)) && access.verification()? != Verification::Nothing {
         return Err(CliError::usage(format!(
@@ -20,11 +27,12 @@ pub(super) async fn open(address: &Address, access: &OriginAccess) -> Result<Box
         .hint("leave out --key and --certificate-identity, or take the release from an oci:// address"));
     }
     Ok(match address {
-        Address::Path(path) => Box::new(LocalOrigin::open(path)?),
         Address::Oci(address) => Box::new(OciOrigin::open(address, &access.oci()?, limits).await?),
         Address::GitHub(address) => Box::new(GitHubOrigin::open(address, &access.github()?, limits)?),
-        Address::Git(_) => {
-            return Err(CliError::usage(format!("{address}: Git repositories cannot be read yet")));
+        Address::Git(address) => {
+            let git = git(address.url.parse()?)?;
+            Box::new(RemoteOrigin::open(address.clone(), git, limits).map_err(|error| explain(&error))?)
         }
+        Address::Path(path) => Box::new(LocalOrigin::open(path)?),
     })
 }

@@ -40,6 +40,9 @@ impl<'a> Connection<'a> {
         if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
             return Err(GitError::PlainHttp { url: access.url.to_string() });
         }
+        if access.url.directory().is_some_and(|directory| !directory.exists()) {
+            return Err(GitError::NotFound { url: access.url.to_string() });
+        }
         Ok(Self {
             access,
             limits,
@@ -87,7 +90,7 @@ impl<'a> Connection<'a> {
     fn credentials(&self, url: &str, user: Option<&str>, allowed: CredentialType) -> Result<Cred, GitError> {
         let own = &self.access.url;
         // A server on another port is another server.
-        if own.transport() != Transport::Ssh && !own.is_same_origin(url) {
+        if own.transport() != Transport::Ssh && !url.parse().is_ok_and(|url| own.is_same_server(&url)) {
             return Err(GitError::Redirect { url: self.url(), to: self.presentable(url) });
         }
         let user = user.or(own.user()).unwrap_or_default();

@@ -18,6 +18,8 @@ pub struct LogEntry {
     pub time: Timestamp,
     /// Its message.
     pub message: Message,
+    /// Of a merge, the message of what it merged: a forge writes its own into the merge of a pull request.
+    pub merged: Option<Message>,
 }
 
 impl Clone {
@@ -68,6 +70,7 @@ fn entry(commit: &Commit<'_>) -> LogEntry {
         author: format!("{} <{}>", text(author.name_bytes()), text(author.email_bytes())),
         time: Timestamp::from_second(commit.time().seconds()).unwrap_or_default(),
         message: Message::parse(&text(commit.message_bytes())),
+        merged: commit.parent(1).ok().map(|merged| Message::parse(&text(merged.message_bytes()))),
     }
 }
 

@@ -150,6 +150,3 @@ impl Clone {
         Err(GitError::Refused { url: self.access.url.to_string(), branch, said })
     }
 }
-
-#[cfg(test)]
-mod tests;

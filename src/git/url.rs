@@ -104,14 +104,12 @@ impl GitUrl {
         self.host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
     }
 
-    /// Whether the other URL, in libgit2's words, leads to this scheme, host and port.
-    pub(super) fn is_same_origin(&self, other: &str) -> bool {
-        let port = |url: &Self| url.port.or(url.transport.default_port());
-        other.parse::<Self>().is_ok_and(|other| {
-            other.transport == self.transport
-                && other.host.eq_ignore_ascii_case(&self.host)
-                && port(&other) == port(self)
-        })
+    /// Whether the other repository is on the same server: transport, host and port are the same.
+    #[must_use]
+    pub fn is_same_server(&self, other: &Self) -> bool {
+        other.transport == self.transport
+            && other.host.eq_ignore_ascii_case(&self.host)
+            && other.port_or_default() == self.port_or_default()
     }
 
     /// The port that is asked; 0 for a directory.

@@ -1,1 +1,330 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use super::*;
+use crate::release::Digest;
+
+pub(crate) mod host;
+mod tls;
+
+use host::{Host, broken, endless, nobody, redirect, said, with};
+
+const SECRET: &str = "Bearer very-secret";
+
+pub(crate) fn options() -> Options {
+    Options { pause: Duration::from_millis(1), overall: Duration::from_secs(20), ..Options::default() }
+}
+
+fn client() -> Client {
+    Client::new(options()).unwrap()
+}
+
+fn secret(url: Url) -> Request {
+    Request::get(url).authorization(&SECRET.into()).unwrap()
+}
+
+fn whole(bytes: &[u8]) -> Expected {
+    Expected { digest: Some(Digest::of_bytes(bytes)), size: Some(bytes.len() as u64), most: 1 << 20 }
+}
+
+/// Answers of a host one after the other, the last one for ever.
+fn in_turn<const COUNT: usize>(
+    answers: [fn() -> host::Said; COUNT],
+) -> impl Fn(&host::Seen) -> host::Said + Send + Sync {
+    let turn = AtomicUsize::new(0);
+    move |_| answers[turn.fetch_add(1, Ordering::SeqCst).min(COUNT - 1)]()
+}
+
+#[test]
+fn places_have_no_secrets() {
+    for (url, expected) in [
+        ("https://user:password@example.com/a?token=secret#secret", "https://example.com/a"),
+        ("http://token@[::1]:8080", "http://[::1]:8080/"),
+        ("https://example.com/\u{1b}[31m", "https://example.com/%1B[31m"),
+    ] {
+        assert_eq!(place(&url.parse().unwrap()), expected);
+    }
+    let long: Url = format!("https://example.com/{}", "x".repeat(10_000)).parse().unwrap();
+    assert!(place(&long).len() < 400);
+}
+
+#[test]
+fn what_is_on_this_machine() {
+    for (host, expected) in [
+        ("127.0.0.1", true),
+        ("127.8.8.8", true),
+        ("[::1]", true),
+        ("[::ffff:127.0.0.1]", true),
+        ("localhost", true),
+        ("LOCALHOST.", true),
+        ("registry.localhost", true),
+        ("2130706433", true),
+        ("10.0.0.1", false),
+        ("example.com", false),
+        ("localhost.example.com", false),
+        ("notlocalhost", false),
+    ] {
+        let url = format!("https://{host}/").parse().unwrap();
+        assert_eq!(is_loopback(&url), expected, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_request() {
+    for url in [
+        "ftp://127.0.0.1/",
+        "file:///etc/passwd",
+        "https://user:hidden@127.0.0.1/",
+        "https://hidden@127.0.0.1/",
+    ] {
+        let error = client().send(&Request::get(url.parse().unwrap())).await.unwrap_err();
+        assert!(matches!(error, HttpError::Url { .. }), "{error}");
+        assert!(!format!("{error}{error:?}").contains("hidden"), "{error}");
+    }
+    let error = Request::get("https://x/".parse().unwrap()).authorization(&"hidden\n".into()).unwrap_err();
+    assert!(!format!("{error}{error:?}").contains("hidden"), "{error}");
+    let request = secret("https://x/?hidden".parse().unwrap());
+    assert!(!format!("{request:?}").contains("hidden") && !format!("{request:?}").contains("very-secret"));
+}
+
+#[tokio::test]
+async fn a_redirect_to_the_same_host_keeps_the_secret() {
+    let host = Host::start(|seen| match seen.path() {
+        "/a" => redirect("/b?c"),
+        _ => said(200, "there"),
+    })
+    .await;
+    let answer = client().follow(&secret(host.at("a"))).await.unwrap();
+    assert_eq!(answer.url(), &host.at("b?c"));
+    assert_eq!(answer.bytes(10).await.unwrap(), b"there");
+    assert!(host.seen().iter().all(|seen| seen.header("authorization") == Some(SECRET)));
+}
+
+#[tokio::test]
+async fn another_host_never_sees_the_secret_not_even_on_the_way_back() {
+    let last =
+        Host::start(|_| with(said(401, ""), "www-authenticate", "Bearer realm=\"https://evil/\"")).await;
+    let back = last.by_name();
+    let other = Host::start(move |_| redirect(back.as_str())).await;
+    let to = other.by_name();
+    let host = Host::start(move |_| redirect(to.as_str())).await;
+    let error = client().follow(&secret(host.url.clone())).await.unwrap().refusal();
+    assert!(matches!(&error, HttpError::Status { status: 401, challenges, .. } if challenges.is_empty()));
+    assert_eq!(host.seen()[0].header("authorization"), Some(SECRET));
+    for seen in other.seen().iter().chain(&last.seen()) {
+        assert_eq!(seen.header("authorization"), None);
+        assert!(!format!("{:?}", seen.headers).contains("very-secret"));
+    }
+    assert_eq!((other.seen().len(), last.seen().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn the_same_host_on_another_port_is_another_one() {
+    let other = Host::start(|_| said(200, "")).await;
+    let to = other.url.clone();
+    let host = Host::start(move |_| redirect(to.as_str())).await;
+    client().follow(&secret(host.url.clone())).await.unwrap();
+    assert_eq!(other.seen()[0].header("authorization"), None);
+}
+
+#[tokio::test]
+async fn redirects_that_are_not_followed() {
+    for (location, expected) in [
+        (Some("ftp://127.0.0.1/x?hidden"), "neither http nor https"),
+        (Some("file:///etc/passwd"), "neither http nor https"),
+        (Some("http://[hidden/"), "is no URL"),
+        (Some("/again?hidden"), "more than five redirects"),
+        (None, "no header Location"),
+    ] {
+        let host = Host::start(move |_| location.map_or_else(|| said(302, ""), redirect)).await;
+        let error = client().follow(&Request::get(host.at("a?hidden"))).await.unwrap_err();
+        assert!(matches!(error, HttpError::Redirect { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.to_string().contains(&host.address()), "{error}");
+        assert!(!format!("{error}{error:?}").contains("hidden"), "{error}");
+        assert!(host.seen().len() <= 6);
+    }
+}
+
+#[tokio::test]
+async fn only_get_is_redirected() {
+    let host = Host::start(|_| redirect("/b")).await;
+    let answer = client().follow(&Request::new(Method::POST, host.url.clone())).await.unwrap();
+    assert_eq!((answer.status(), host.seen().len()), (307, 1));
+}
+
+#[tokio::test]
+async fn bodies_have_an_end() {
+    let host = Host::start(|_| endless()).await;
+    let answer = client().follow(&Request::get(host.url.clone())).await.unwrap();
+    let error = answer.bytes(100_000).await.unwrap_err();
+    assert!(matches!(error, HttpError::TooLarge { most: 100_000, .. }), "{error}");
+    let host = Host::start(|_| broken(200, b"x", Some(100_001))).await;
+    let answer = client().follow(&Request::get(host.url.clone())).await.unwrap();
+    let error = answer.bytes(100_000).await.unwrap_err();
+    assert!(matches!(error, HttpError::TooLarge { .. }), "announced: {error}");
+}
+
+#[tokio::test]
+async fn what_serde_says_cites_nothing() {
+    let host = Host::start(|_| said(200, "{\"token\": \"hidden\"}")).await;
+    let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
+    let error = answer.json::<Vec<String>>().await.unwrap_err();
+    assert!(matches!(error, HttpError::Malformed { .. }), "{error}");
+    assert!(!format!("{error}{error:?}").contains("hidden"), "{error}");
+}
+
+#[tokio::test]
+async fn what_passes_is_tried_again() {
+    let busy = || with(said(503, ""), "retry-after", "0");
+    let host = Host::start(in_turn([busy, || said(429, ""), || said(200, "x")])).await;
+    let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
+    assert_eq!((answer.status(), host.seen().len()), (200, 3));
+    let host = Host::start(|_| said(500, "")).await;
+    let error = client().ask(&Request::get(host.url.clone())).await.unwrap_err();
+    assert_eq!((error.status(), host.seen().len()), (Some(500), 4));
+}
+
+#[tokio::test]
+async fn what_does_not_pass_is_not() {
+    for status in [400, 401, 403, 404, 501] {
+        let host = Host::start(move |_| said(status, "")).await;
+        let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
+        assert_eq!((answer.status(), host.seen().len()), (status, 1));
+    }
+    let error = client().ask(&Request::get(nobody().await)).await.unwrap_err();
+    assert!(matches!(error, HttpError::Unreachable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_an_hour() {
+    let host = Host::start(|_| with(said(429, ""), "retry-after", "3600")).await;
+    let error = client().ask(&Request::get(host.url.clone())).await.unwrap_err();
+    assert_eq!(host.seen().len(), 1);
+    assert!(error.to_string().contains("429 and wants to be asked again after 3600 s"), "{error}");
+    let used_up = || with(said(403, ""), "x-ratelimit-remaining", "0");
+    let host = Host::start(move |_| with(used_up(), "x-ratelimit-reset", "4102444800")).await;
+    let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
+    assert!(answer.refusal().to_string().contains("wants to be asked again after"));
+}
+
+#[test]
+fn dates_of_retry_after() {
+    assert_eq!(retry::pause_of(" 7 "), Some(Duration::from_secs(7)));
+    assert_eq!(retry::pause_of("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+    assert!(retry::pause_of("Fri, 01 Jan 2100 00:00:00 GMT").unwrap() > Duration::from_secs(1 << 30));
+    for nonsense in ["", "-1", "soon", "99999999999999999999", "Sun, 06 Nov 1994"] {
+        assert_eq!(retry::pause_of(nonsense), None, "{nonsense}");
+    }
+    for nonsense in ["", "x", "9223372036854775807", "-9223372036854775808"] {
+        assert_eq!(retry::until_second(nonsense), None, "{nonsense}");
+    }
+}
+
+#[tokio::test]
+async fn what_breaks_off_is_taken_up_again() {
+    const BODY: &[u8] = b"0123456789";
+    let host = Host::start(|seen| match seen.header("range") {
+        None => broken(200, &BODY[..4], Some(10)),
+        Some("bytes=4-") => with(broken(206, &BODY[4..7], Some(6)), "content-range", "bytes 4-9/10"),
+        Some(_) => with(said(206, &BODY[7..]), "content-range", "bytes 7-9/10"),
+    })
+    .await;
+    let (bytes, digest) =
+        client().download(&Request::get(host.url.clone()), whole(BODY), Vec::new()).await.unwrap();
+    assert_eq!((bytes.as_slice(), digest), (BODY, Digest::of_bytes(BODY)));
+    let ranges: Vec<_> = host.seen().iter().map(|seen| seen.header("range").map(str::to_owned)).collect();
+    assert_eq!(ranges, [None, Some("bytes=4-".to_owned()), Some("bytes=7-".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_file_is_taken_up_again_too_and_begun_anew_where_ranges_are_unknown() {
+    let host = Host::start(in_turn([|| broken(200, b"01234", Some(10)), || said(200, "0123456789")])).await;
+    let file = tokio::fs::File::from_std(tempfile::tempfile().unwrap());
+    let (file, _) =
+        client().download(&Request::get(host.url.clone()), whole(b"0123456789"), file).await.unwrap();
+    let mut file = file.into_std().await;
+    let mut text = String::new();
+    std::io::Seek::rewind(&mut file).unwrap();
+    std::io::Read::read_to_string(&mut file, &mut text).unwrap();
+    assert_eq!(text, "0123456789");
+}
+
+#[tokio::test]
+async fn what_is_taken_up_again_with_other_content_is_not_used() {
+    let rest = || with(said(206, "XXXXX"), "content-range", "bytes 5-9/10");
+    let host = Host::start(in_turn([|| broken(200, b"01234", Some(10)), rest])).await;
+    let download =
+        client().download(&Request::get(host.at("a?hidden")), whole(b"0123456789"), Vec::new()).await;
+    let error = download.unwrap_err();
+    assert!(matches!(error, HttpError::Digest { .. }), "{error}");
+    assert!(error.to_string().contains(&host.address()) && !error.to_string().contains("hidden"), "{error}");
+}
+
+#[tokio::test]
+async fn downloads_that_lie_about_their_size() {
+    let longer = || with(said(206, "56789"), "content-range", "bytes 6-10/11");
+    for (answers, expected) in [
+        ([|| said(200, "0123456789+"), || said(500, "")], "sends 11 bytes, and 10 are expected"),
+        ([|| said(200, "012345678"), || said(500, "")], "sends 9 bytes, and 10 are expected"),
+        ([endless, || said(500, "")], "sends more than the 10 bytes"),
+        ([|| broken(200, b"01234", None), longer], "asked for the bytes from 5 on, and sends others"),
+        ([|| broken(200, b"01234", None), || said(416, "")], "answered 416"),
+        ([|| broken(200, b"01234", None), || broken(200, b"01234", None)], "broke off"),
+    ] as [([fn() -> host::Said; 2], &str); 6]
+    {
+        let host = Host::start(in_turn(answers)).await;
+        let download =
+            client().download(&Request::get(host.url.clone()), whole(b"0123456789"), Vec::new()).await;
+        let error = download.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(host.seen().len() <= 4);
+    }
+}
+
+#[tokio::test]
+async fn what_says_that_it_is_too_large_is_not_asked_for() {
+    let host = Host::start(|_| endless()).await;
+    let expected = Expected { digest: None, size: Some(11), most: 10 };
+    let error = client().download(&Request::get(host.url.clone()), expected, Vec::new()).await.unwrap_err();
+    assert!(matches!(error, HttpError::TooLarge { most: 10, .. }), "{error}");
+    assert!(host.seen().is_empty());
+}
+
+#[test]
+fn the_next_page() {
+    let page: Url = "https://example.com/v2/x/tags/list?n=2".parse().unwrap();
+    let next = |headers: &[&str]| next_page(&page, headers.iter().copied()).map(|url| url.map(String::from));
+    for (headers, expected) in [
+        (
+            vec!["</v2/x/tags/list?n=2&last=b>; rel=\"next\""],
+            Some("https://example.com/v2/x/tags/list?n=2&last=b"),
+        ),
+        (vec!["<?last=b>;rel=next"], Some("https://example.com/v2/x/tags/list?last=b")),
+        (
+            vec!["<a>; rel=prev", "<b>; title=\"x, <c>; rel=next\"; REL=\"last NEXT\""],
+            Some("https://example.com/v2/x/tags/b"),
+        ),
+        (
+            vec!["<https://example.com/2>; rel=\"next\", <https://evil/9>; rel=\"last\""],
+            Some("https://example.com/2"),
+        ),
+        (vec!["<https://example.com:443/2>; rel=next"], Some("https://example.com/2")),
+        (vec!["<a>; rel=prev"], None),
+        (vec![], None),
+        (vec!["", "<", "<a", "a>; rel=next", ";;;,,,=\"", "<a>; rel", "<a>; title=next"], None),
+    ] {
+        assert_eq!(next(&headers).unwrap().as_deref(), expected, "{headers:?}");
+    }
+    for elsewhere in [
+        "<https://evil.example.com/?hidden>",
+        "<http://example.com/>",
+        "<https://example.com:444/>",
+        "<//evil/>",
+    ] {
+        let error = next(&[&format!("{elsewhere}; rel=next")]).unwrap_err();
+        assert!(matches!(error, HttpError::Redirect { .. }), "{error}");
+        assert!(!error.to_string().contains("hidden"));
+    }
+    assert!(matches!(next(&["<http://[>; rel=next"]).unwrap_err(), HttpError::Malformed { .. }));
+}

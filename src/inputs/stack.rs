@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::api::{
-    ClusterStack, FluxSettings, GitReference, GitSource, Reason, SourcePlacement, StackSource as Wanted,
+    ClusterStack, Delivery, FluxSettings, GitReference, GitSource, Reason, SourcePlacement,
+    StackSource as Wanted,
 };
 use crate::foreign::capi::{Cluster, field, text};
 use crate::foreign::flux::source::Access;
@@ -75,6 +76,8 @@ pub struct Stack {
     pub source: StackSource,
     /// What the user says about the Flux objects.
     pub flux: FluxSettings,
+    /// How they get to the API server. Plans are the same either way.
+    pub delivery: Delivery,
 }
 
 /// The followed `GitRepository` and what pinned ones copy from it.
@@ -124,7 +127,13 @@ impl Stack {
             }
             (None, None) => return Err(StackError::NoSource(name.to_string())),
         };
-        Ok(Self { name, namespace, source, flux: stack.spec.flux.clone() })
+        Ok(Self {
+            name,
+            namespace,
+            source,
+            flux: stack.spec.flux.clone(),
+            delivery: stack.spec.delivery.clone(),
+        })
     }
 
     /// Namespace and name of the `GitRepository` that a `ClusterStack` follows; `None` where it names no source and there is

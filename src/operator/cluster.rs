@@ -2,6 +2,8 @@
 
 mod addons;
 mod came_back;
+mod committed;
+mod delivered;
 mod gather;
 mod identity;
 mod let_go;
@@ -26,6 +28,7 @@ use crate::inputs::ClusterInputs;
 use crate::plan::{self, Plan};
 use crate::rollup::{AddonFacts, ClusterFacts, ConditionStatus, Report, cluster_addon};
 use crate::sink::cluster::RequestError;
+use delivered::Delivered;
 use gather::{Gathered, Related};
 
 pub(super) use identity::addon_key;
@@ -107,9 +110,11 @@ async fn usable<'w>(
     let plan = plan::cluster(&prepared.inputs(), inputs)?;
     let hold = plan.held().iter().find(|held| held.addon.is_none()).map(|held| held.hold.clone());
     let delivered = if hold.is_some() {
-        addons::Delivered::nothing(addon)
+        Delivered::nothing(addon)
     } else if prepared.suspended || addon.spec.suspend {
-        addons::Delivered::while_suspended(world, addon, &plan)
+        Delivered::while_suspended(world, addon, prepared, &plan)
+    } else if prepared.stack.delivery.git().is_some() {
+        committed::deliver(world, addon, prepared, &plan).await
     } else {
         addons::deliver(world, addon, prepared, &plan).await
     };
@@ -130,7 +135,7 @@ fn facts(
     prepared: &Prepared,
     inputs: &ClusterInputs,
     plan: &Plan,
-    delivered: &addons::Delivered,
+    delivered: &Delivered,
 ) -> ClusterFacts {
     let held = plan.held().iter().find(|held| held.addon.is_none()).map(|held| held.hold.clone());
     let unreachable = inputs.cluster.unreachable().map(gate::unreachable);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::channel::mpsc::UnboundedReceiver;
-use futures::future::join3;
+use futures::future::join5;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PartialObjectMeta;
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
@@ -25,7 +25,7 @@ use super::reconcile::{ReconcileError, ended};
 use super::related::{Changed, Related};
 use super::watches::{self, Feed};
 use super::world::{Triggers, World};
-use super::{cluster, release, stack};
+use super::{cluster, git_delivery, publisher, release, stack};
 use crate::api::{ClusterStack, labels};
 use crate::foreign::capi;
 use crate::sink::cluster::ApiServer;
@@ -39,13 +39,22 @@ struct Inbox {
     stacks: Requests<Key>,
     releases: Requests<Key>,
     clusters: Requests<Key>,
+    commits: Requests<Key>,
+    publishes: Requests<Key>,
 }
 
 impl Inbox {
     /// Takes out whatever comes, until the process ends.
     async fn forget(&mut self) {
         let forget = async |requests: &mut Requests<Key>| while requests.next().await.is_some() {};
-        join3(forget(&mut self.stacks), forget(&mut self.releases), forget(&mut self.clusters)).await;
+        join5(
+            forget(&mut self.stacks),
+            forget(&mut self.releases),
+            forget(&mut self.clusters),
+            forget(&mut self.commits),
+            forget(&mut self.publishes),
+        )
+        .await;
     }
 }
 
@@ -84,6 +93,8 @@ fn assemble(process: &Process, library: Library) -> (World, Inbox, UnboundedRece
     let (stacks, stack_requests) = queue();
     let (releases, release_requests) = queue();
     let (clusters, cluster_requests) = queue();
+    let (commits, commit_requests) = queue();
+    let (publishes, publish_requests) = queue();
     let (related, changes) = Related::new(process.client.clone(), only_namespace(process));
     let reporter = Reporter { controller: labels::FIELD_MANAGER.into(), instance: None };
     let world = World::new(
@@ -93,9 +104,15 @@ fn assemble(process: &Process, library: Library) -> (World, Inbox, UnboundedRece
         library,
         related,
         process.metrics.clone(),
-        Triggers { stacks, releases, clusters },
+        Triggers { stacks, releases, clusters, commits, publishes },
     );
-    let inbox = Inbox { stacks: stack_requests, releases: release_requests, clusters: cluster_requests };
+    let inbox = Inbox {
+        stacks: stack_requests,
+        releases: release_requests,
+        clusters: cluster_requests,
+        commits: commit_requests,
+        publishes: publish_requests,
+    };
     (world, inbox, changes)
 }
 
@@ -229,12 +246,14 @@ async fn synced(world: &World) {
 
 /// Works on the queues until the shutdown has begun.
 async fn work(process: &Process, world: &World, inbox: Inbox) {
-    let Inbox { stacks, releases, clusters } = inbox;
+    let Inbox { stacks, releases, clusters, commits, publishes } = inbox;
     world.everything_changed();
-    join3(
+    join5(
         work_on(process, world, Queue::ClusterStack, stacks, stack::reconcile),
         work_on(process, world, Queue::ClusterStackRelease, releases, release::reconcile),
         work_on(process, world, Queue::Cluster, clusters, cluster::reconcile),
+        work_on(process, world, Queue::Commit, commits, git_delivery::pass::reconcile),
+        work_on(process, world, Queue::Publish, publishes, publisher::reconcile),
     )
     .await;
 }
@@ -265,6 +284,8 @@ async fn timed(
         Queue::ClusterStack => info_span!("reconcile", stack = %key),
         Queue::ClusterStackRelease => info_span!("reconcile", release = %key),
         Queue::Cluster => info_span!("reconcile", cluster = %key),
+        Queue::Commit => info_span!("commit", stack = %key),
+        Queue::Publish => info_span!("publish", stack = %key),
     };
     let begun = Instant::now();
     async {

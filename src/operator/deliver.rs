@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::cache::{Cache, Key};
 use super::world::World;
+use crate::api::labels::PLAN_DIGEST;
 use crate::foreign::flux::observed::{Observed, ObservedKind, SpecDigest};
 use crate::plan::PlannedObject;
 use crate::plan::delivery::{Action, action, foreign_fields};
@@ -34,6 +35,18 @@ pub struct Wanted<'a> {
     pub expected: Option<&'a SpecDigest>,
     /// Its owners. The first is the one for whom it is delivered.
     pub owners: &'a [OwnerReference],
+}
+
+/// The digest of the spec of an object that Flux has applied as it is planned; `None` while it is not there, or is as an
+/// earlier plan had it. What it is now counts as what was planned: putting right what others change is Flux's.
+pub fn applied<Status: ObservedKind>(
+    cache: &Cache<Observed<Status>>,
+    planned: &PlannedObject,
+) -> Option<SpecDigest> {
+    let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name))?;
+    let digest = found.annotations().get(PLAN_DIGEST).map(String::as_str);
+    let is_as_planned = digest == Some(planned.digest()) && !found.metadata.terminating;
+    is_as_planned.then(|| found.spec_digest.clone())
 }
 
 impl World {

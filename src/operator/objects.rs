@@ -12,8 +12,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::cache::{Cached, Key};
+use super::cluster::addon_key;
 use super::release::provider_reference;
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, labels};
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 
@@ -168,8 +169,32 @@ impl Cached for ClusterAddon {
 
 impl<Status: ObservedKind> Cached for Observed<Status> {
     fn terms(&self) -> Vec<String> {
-        owners(self)
+        owners(self).into_iter().chain(owner_by_label(&self.object)).collect()
     }
+}
+
+/// Whether Flux applies an object from a repository: kustomize-controller puts its labels on all that it applies.
+#[must_use]
+pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
+    object.labels.as_ref().is_some_and(|labels| labels.contains_key(labels::APPLIED_BY_NAME))
+}
+
+/// The object of ours that a Flux object belongs to though it has no owner: what comes out of a repository has none. Its
+/// labels say it.
+#[must_use]
+pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
+    let labels = object.labels.as_ref().filter(|_| is_applied_by_flux(object))?;
+    let namespace = object.namespace.as_deref().unwrap_or_default();
+    let label = |name| labels.get(name).map(String::as_str);
+    match (label(labels::CLUSTER_NAME), label(labels::RELEASE)) {
+        (Some(cluster), _) => Some(("ClusterAddon", addon_key(&Key::new(namespace, cluster)))),
+        (None, Some(release)) => Some(("ClusterStackRelease", Key::new(namespace, release))),
+        (None, None) => None,
+    }
+}
+
+fn owner_by_label(object: &ObjectMeta) -> Option<String> {
+    owner_of_applied(object).map(|(kind, key)| term::owned_by(kind, &key))
 }
 
 /// The owners of an object, which are in its own namespace.

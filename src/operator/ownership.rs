@@ -58,14 +58,15 @@ pub async fn drop_owner<Status: ObservedKind>(
     Ok(())
 }
 
-/// Deletes an object, and no other one of its name. Whether it is gone.
+/// Deletes an object, and no other one of its name; one that Flux applies from a repository of ours is taken out of that, and
+/// Flux deletes it. Whether it is gone.
 pub async fn delete<K: Kind + Cached>(
     world: &World,
     cache: &Cache<K>,
     object: &K,
 ) -> Result<bool, RequestError> {
     let key = Key::of(object);
-    if object.meta().deletion_timestamp.is_some() {
+    if object.meta().deletion_timestamp.is_some() || world.take_out(object) {
         return Ok(false);
     }
     match world.api.delete(&key, object.uid().as_deref().unwrap_or_default()).await? {

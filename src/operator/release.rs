@@ -16,6 +16,7 @@ use tracing::{debug, info};
 
 use super::cache::{Change, Key};
 use super::events;
+use super::git_delivery::outbox::{Change as Wish, Unit};
 use super::metrics::Queue;
 use super::queue::Next;
 use super::reconcile::ReconcileError;
@@ -27,7 +28,7 @@ use crate::gate::Hold;
 use crate::inputs::stack::Stack;
 use crate::inputs::{ReleaseInputs, content::Contents};
 use crate::names::ReleaseName;
-use crate::plan::{self, Step};
+use crate::plan::{self, Plan, Step};
 use crate::release::Release;
 use crate::rollup::{
     ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report, Usage, cluster_stack_release, ready_of,
@@ -147,7 +148,8 @@ impl Subject<'_> {
         if writes {
             self.forward().await?;
         }
-        let delivery = objects::Delivery { world, object, inputs: &inputs, writes };
+        let way = objects::Way::of(self.owner);
+        let delivery = objects::Delivery { world, object, inputs: &inputs, way };
         let mut facts = {
             let _alone = world.sources.lock().await;
             delivery.step(&plan, Step::Sources).await?
@@ -161,6 +163,9 @@ impl Subject<'_> {
             Some(_) => class,
             None => delivery.step(&plan, Step::ClusterClass).await?,
         });
+        if way == objects::Way::Git {
+            self.commit(&plan, class_hold.is_none());
+        }
         let versions = objects::versions(world, &inputs);
         let content = ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() };
         let facts = ReleaseFacts { provider, class_hold, ..self.facts(content, facts) };
@@ -178,6 +183,15 @@ impl Subject<'_> {
         let prepared = Preparation::Usable(Arc::new(prepared));
         world.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
         Ok(next)
+    }
+
+    /// Wants what the gates let through in the repository that Flux applies.
+    fn commit(&self, plan: &Plan, with_class: bool) {
+        let steps = [Step::Sources, Step::NodeImages, Step::ClusterClass];
+        let plan = plan.only(&steps[..if with_class { 3 } else { 2 }]);
+        let (unit, change) = (Unit::Release(self.name.to_string()), Wish::Planned(Arc::new(plan)));
+        let asker = (Queue::ClusterStackRelease, Key::of(self.object));
+        self.world.commit(&Key::of(self.owner), unit, change, asker);
     }
 
     /// Tells that a release cannot be used. What was made of it stays as it is.

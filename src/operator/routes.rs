@@ -10,13 +10,14 @@ use kube::ResourceExt as _;
 use kube::api::PartialObjectMeta;
 
 use super::cache::{Change, Key};
-use super::objects::{ClusterObject, term};
+use super::objects::{ClusterObject, owner_of_applied, term};
 use super::world::World;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::observed::{GitRepository, Observed, ObservedKind};
 use crate::inputs::stack::Stack;
+use crate::names::ReleaseName;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// How long a `ClusterStack` waits for more news of its clusters before it adds them up.
@@ -27,11 +28,26 @@ const FLUX_GATHERING: Duration = Duration::from_millis(100);
 impl World {
     /// Nothing is known of what was done before: everything is looked at.
     pub fn everything_changed(&self) {
-        self.caches.stacks.all().iter().for_each(|stack| self.triggers.stacks.now(Key::of(&**stack)));
+        self.caches.stacks.all().iter().for_each(|stack| {
+            self.triggers.stacks.now(Key::of(&**stack));
+            self.look_upstream(stack);
+        });
         self.caches.releases.all().iter().for_each(|release| self.triggers.releases.now(Key::of(&**release)));
         self.caches.clusters.all().iter().for_each(|cluster| self.triggers.clusters.now(Key::of(&**cluster)));
         // The Cluster of a ClusterAddon may be gone.
         self.caches.addons.all().iter().for_each(|addon| self.triggers.clusters.now(cluster_of(addon)));
+    }
+
+    /// Nothing is known of what was done for a `ClusterStack`: all of it is looked at.
+    pub fn everything_of(&self, stack: &Key) {
+        self.triggers.stacks.now(stack.clone());
+        for release in self.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
+            let key = Key::of(&*release);
+            let class = key.name.parse::<ReleaseName>().map(|name| name.class_name());
+            let clusters = class.map(|class| self.caches.clusters.find(&term::class(&key.namespace, &class)));
+            clusters.iter().flatten().for_each(|cluster| self.triggers.clusters.now(Key::of(&**cluster)));
+            self.triggers.releases.now(key);
+        }
     }
 
     /// A `ClusterStack` changed: its releases are planned anew.
@@ -42,6 +58,7 @@ impl World {
             self.triggers.releases.now(Key::of(&*release));
         }
         self.triggers.stacks.now(key);
+        self.look_upstream(stack);
         // Others of the namespace may want the same releases.
         for other in self.caches.stacks.all() {
             if other.namespace() == stack.namespace() {
@@ -157,16 +174,23 @@ impl World {
         let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
         let namespace = object.namespace().unwrap_or_default();
         for owner in object.owner_references() {
-            let owner_key = Key::new(&namespace, &owner.name);
-            match owner.kind.as_str() {
-                "ClusterAddon" => {
-                    if let Some(addon) = self.caches.addons.get(&owner_key) {
-                        self.triggers.clusters.after(cluster_of(&addon), FLUX_GATHERING);
-                    }
+            self.flux_changed_of(&owner.kind, Key::new(&namespace, &owner.name));
+        }
+        if let Some((kind, owner)) = owner_of_applied(&object.object) {
+            self.flux_changed_of(kind, owner);
+        }
+    }
+
+    /// A Flux object changed that belongs to this object of ours.
+    fn flux_changed_of(&self, kind: &str, owner: Key) {
+        match kind {
+            "ClusterAddon" => {
+                if let Some(addon) = self.caches.addons.get(&owner) {
+                    self.triggers.clusters.after(cluster_of(&addon), FLUX_GATHERING);
                 }
-                "ClusterStackRelease" => self.triggers.releases.now(owner_key),
-                _ => {}
             }
+            "ClusterStackRelease" => self.triggers.releases.now(owner),
+            _ => {}
         }
     }
 

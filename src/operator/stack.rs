@@ -19,8 +19,8 @@ use super::metrics::Queue;
 use super::queue::{Next, at};
 use super::reconcile::ReconcileError;
 use super::world::World;
-use super::{cluster, events, finalizer, request};
-use crate::api::cluster_stack::Pruned;
+use super::{cluster, events, finalizer, publisher, request};
+use crate::api::cluster_stack::{CommittedDelivery, Pruned};
 use crate::api::{ClusterStack, ConditionType, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
@@ -29,6 +29,8 @@ use crate::rollup::{Moment, Report, mirror};
 use crate::subscription::{self, Role};
 use releases::Releases;
 use source::Source;
+
+pub(super) use source::source_key;
 
 /// Reconciles the `ClusterStack` of that key.
 pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
@@ -123,8 +125,28 @@ fn facts<'a>(world: &World, stack: &ClusterStack, found: &'a Found) -> StackFact
         troubles: found.troubles.clone(),
         clusters: clusters(world, releases),
         pruned: found.pruned.clone(),
+        delivered: delivered(world, stack),
+        published: published(world, stack),
         stays: found.stays.clone(),
     }
+}
+
+/// Whether what is wanted upstream is published, where the `ClusterStack` has an upstream source.
+fn published(world: &World, stack: &ClusterStack) -> Option<Report> {
+    publisher::upstream(stack)?;
+    Some(world.publisher.report(&Key::of(stack)).unwrap_or_else(Report::not_yet_reported))
+}
+
+/// How far commits are, where the `ClusterStack` is delivered through Git.
+fn delivered(world: &World, stack: &ClusterStack) -> Option<(Report, Option<CommittedDelivery>)> {
+    stack.spec.delivery.git()?;
+    let key = Key::of(stack);
+    let Some(progress) = world.git.progress(&key) else {
+        let told = stack.status.as_ref().and_then(|status| status.delivery.clone());
+        return Some((Report::not_yet_reported(), told));
+    };
+    let waiting = world.git.outbox.outstanding(&key);
+    Some((progress.report(waiting), Some(progress.told())))
 }
 
 /// What the `ClusterAddon` of each Cluster says of its addons.

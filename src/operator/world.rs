@@ -9,9 +9,11 @@ use kube::core::ApiResource;
 use kube::runtime::events::Recorder;
 
 use super::cache::{Cache, Key};
+use super::git_delivery::GitDelivery;
 use super::library::Library;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
+use super::publisher::Publisher;
 use super::queue::Trigger;
 use super::related::Related;
 use super::settings::Settings;
@@ -57,6 +59,10 @@ pub struct Triggers {
     pub releases: Trigger<Key>,
     /// Clusters, by their own key.
     pub clusters: Trigger<Key>,
+    /// `ClusterStack`s that are delivered through Git, to commit what is wanted.
+    pub commits: Trigger<Key>,
+    /// `ClusterStack`s with an upstream source, to publish what is missing.
+    pub publishes: Trigger<Key>,
 }
 
 impl Triggers {
@@ -67,6 +73,8 @@ impl Triggers {
             Queue::ClusterStack => &self.stacks,
             Queue::ClusterStackRelease => &self.releases,
             Queue::Cluster => &self.clusters,
+            Queue::Commit => &self.commits,
+            Queue::Publish => &self.publishes,
         }
     }
 }
@@ -89,6 +97,10 @@ pub struct World {
     pub metrics: Metrics,
     /// The queues.
     pub triggers: Triggers,
+    /// What is delivered through Git.
+    pub git: GitDelivery,
+    /// What is brought from upstream sources.
+    pub publisher: Publisher,
     /// Held by whoever writes sources, which several releases own: each adds itself to the owners that it finds.
     pub sources: tokio::sync::Mutex<()>,
     /// Held by whoever spends a `ClusterStack`'s budget of addons that may be removed, until its status says so.
@@ -177,6 +189,7 @@ impl World {
         triggers: Triggers,
     ) -> Self {
         let (caches, prepared, cluster_kind) = (Caches::default(), RwLock::default(), OnceLock::new());
+        let (git, publisher) = (GitDelivery::default(), Publisher::default());
         let (sources, removals) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
         Self {
             settings,
@@ -187,6 +200,8 @@ impl World {
             library,
             metrics,
             triggers,
+            git,
+            publisher,
             sources,
             removals,
             prepared,

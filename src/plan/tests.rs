@@ -1,6 +1,6 @@
 //! Plans of a small stack: what is in them, what holds, what a new release changes, and what never matters.
 
-mod fixture;
+pub(crate) mod fixture;
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -3,15 +3,18 @@
 //! A release is written beside its place and put there by one rename, so that whoever is stopped at any moment leaves
 //! all of it or nothing. One publisher writes at a time; the lock is on the directory itself and goes with its process.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Existing, IgnoreFiles, Prepared, PublishError, Published};
+use crate::names::ReleaseName;
 use crate::release::ignore::IGNORE_FILE;
 use crate::release::{Files, Limits};
 use crate::source;
+use crate::source::origin::Listing;
 
 /// What the directory of a release is called until it is whole.
 const UNFINISHED: &str = ".stackflux-unfinished-";
@@ -36,10 +39,10 @@ impl DirectoryTarget {
         let lock =
             File::open(&releases).and_then(|lock| lock.lock().map(|()| lock)).map_err(io_error(&releases))?;
         remove_unfinished(&releases)?;
-        if !self.existing(prepared)?.needs(prepared, vendoring)? {
+        if !self.existing(prepared.name())?.needs(prepared, vendoring)? {
             return Ok(Published::Unchanged);
         }
-        let path = self.path_of(prepared);
+        let path = self.path_of(prepared.name());
         let unfinished = releases.join(format!("{UNFINISHED}{}", prepared.name()));
         write_all(&unfinished, &prepared.files)?;
         fs::rename(&unfinished, &path).map_err(io_error(&path))?;
@@ -48,8 +51,8 @@ impl DirectoryTarget {
     }
 
     /// What is there already.
-    pub fn existing(&self, prepared: &Prepared) -> Result<Existing, PublishError> {
-        let path = self.path_of(prepared);
+    pub fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
+        let path = self.path_of(name);
         let release = match fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_dir() => Some(source::directory::read(&path, &Limits::default())?),
             Ok(_) => return Err(refused(&path, "it is there, and is no directory")),
@@ -60,12 +63,29 @@ impl DirectoryTarget {
         Ok(Existing { place, directory, release, ignore_files: self.ignore_files()? })
     }
 
+    /// The releases that are there already.
+    pub fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
+        let releases = self.releases();
+        let entries = match fs::read_dir(&releases) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            entries => entries.map_err(io_error(&releases))?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(io_error(&releases))?;
+            if entry.file_type().map_err(io_error(&releases))?.is_dir() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(Listing::of(names).releases)
+    }
+
     fn releases(&self) -> PathBuf {
         self.top.join(&self.directory)
     }
 
-    fn path_of(&self, prepared: &Prepared) -> PathBuf {
-        self.releases().join(prepared.name().to_string())
+    fn path_of(&self, name: &ReleaseName) -> PathBuf {
+        self.releases().join(name.to_string())
     }
 
     /// The `.sourceignore` files of the top and of each directory down to that of the releases.
@@ -87,7 +107,6 @@ impl DirectoryTarget {
 }
 
 fn read_ignore_file(path: &Path) -> Result<Option<String>, PublishError> {
-    use std::io::Read as _;
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

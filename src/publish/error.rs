@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::vendor::VendorError;
 use crate::error::{Class, Classify};
+use crate::git::{GitError, UpdateError};
 use crate::names::ReleaseName;
 use crate::release::Findings;
 use crate::source::SourceError;
@@ -25,6 +27,26 @@ pub enum PublishError {
         name: ReleaseName,
         /// All that was found, warnings included.
         findings: Findings,
+    },
+    /// A chart that it needs cannot be had.
+    #[error("{name}: {error}")]
+    Chart {
+        /// The release.
+        name: ReleaseName,
+        /// Why.
+        error: VendorError,
+    },
+    /// A chart that was fetched is another one.
+    #[error("{name}: {url} is not {chart} {version}: its Chart.yaml has another name or version")]
+    ChartMismatch {
+        /// The release.
+        name: ReleaseName,
+        /// Where the archive came from.
+        url: String,
+        /// The chart that it should be.
+        chart: String,
+        /// Its version.
+        version: String,
     },
     /// The stack repository has a release of that name with other content.
     #[error("{name} exists in {place} with other content: {}", shortened(.paths))]
@@ -60,6 +82,12 @@ pub enum PublishError {
         /// What is wrong with it.
         why: String,
     },
+    /// The repository cannot be read.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The commit is not in the repository.
+    #[error(transparent)]
+    NotPushed(Box<UpdateError<Self>>),
     /// The file system refused.
     #[error("{}: {error}", path.display())]
     Io {
@@ -82,8 +110,19 @@ impl PublishError {
             Self::LeftOut { .. } => {
                 Some("add a line `!…` for them to that file, or make its patterns narrower".to_owned())
             }
-            Self::Unusable { .. } => Some("`stackflux lint` shows all that was found, with its place".to_owned()),
-            Self::Origin(_) | Self::Existing(_) | Self::Place { .. } | Self::Io { .. } => None,
+            Self::Git(error) => error.hint(),
+            Self::NotPushed(error) => match &**error {
+                UpdateError::Git(error) => error.hint(),
+                UpdateError::Change(error) => error.hint(),
+                UpdateError::Busy { .. } | UpdateError::Occupied { .. } => None,
+            },
+            Self::Origin(_)
+            | Self::Unusable { .. }
+            | Self::Chart { .. }
+            | Self::ChartMismatch { .. }
+            | Self::Existing(_)
+            | Self::Place { .. }
+            | Self::Io { .. } => None,
         }
     }
 }
@@ -92,8 +131,12 @@ impl Classify for PublishError {
     fn class(&self) -> Class {
         match self {
             Self::Origin(error) => error.class(),
+            Self::Chart { error, .. } => error.class(),
             Self::Existing(error) => error.class(),
+            Self::Git(error) => error.class(),
+            Self::NotPushed(error) => error.class(),
             Self::Unusable { .. }
+            | Self::ChartMismatch { .. }
             | Self::ReleaseExists { .. }
             | Self::LeftOut { .. }
             | Self::Place { .. } => Class::Terminal,
@@ -104,8 +147,12 @@ impl Classify for PublishError {
     fn reason(&self) -> &'static str {
         match self {
             Self::Origin(error) => error.reason(),
+            Self::Chart { error, .. } => error.reason(),
             Self::Existing(error) => error.reason(),
+            Self::Git(error) => error.reason(),
+            Self::NotPushed(error) => error.reason(),
             Self::Unusable { findings, .. } => findings.reason(),
+            Self::ChartMismatch { .. } => "ChartMismatch",
             Self::ReleaseExists { .. } => "ReleaseExists",
             Self::LeftOut { .. } => "FileIgnored",
             Self::Place { .. } => "InvalidStackRepository",

@@ -1,10 +1,12 @@
 //! A release that may be published: unpacked, without errors, with charts that can be built.
 
-use super::PublishError;
 use super::dependencies::{self, Missing};
+use super::range;
+use super::vendor::Vendor;
+use super::{Existing, PublishError};
 use crate::names::ReleaseName;
-use crate::release::{Digest, File, Files, Findings, Limits, Release};
-use crate::source::origin::{Fetched, Provenance};
+use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release};
+use crate::source::origin::{Fetched, Origin, Provenance};
 
 /// A release that may be published.
 #[derive(Clone, Debug)]
@@ -22,6 +24,24 @@ pub struct Prepared {
     pub missing: Vec<Missing>,
     /// Those of them that were fetched and lie in `files`.
     pub vendored: Vec<Vendored>,
+}
+
+/// Fetches and checks a release, with the charts that it lacks where there is something to fetch them with. What the
+/// stack repository has already needs none.
+pub async fn prepare(
+    origin: &dyn Origin,
+    name: &ReleaseName,
+    vendor: Option<&Vendor>,
+    existing: &Existing,
+    limits: &Limits,
+) -> Result<Prepared, PublishError> {
+    let prepared = Prepared::of(origin.fetch(name).await?, limits)?;
+    let Some(vendor) = vendor.filter(|_| !prepared.missing.is_empty() && !existing.has(&prepared, true))
+    else {
+        return Ok(prepared);
+    };
+    let vendored = vendor.fetch(&prepared.missing, limits.unpacked).await;
+    prepared.with(vendored.map_err(|error| PublishError::Chart { name: name.clone(), error })?, limits)
 }
 
 /// A chart that was fetched for a release.
@@ -62,6 +82,17 @@ impl Prepared {
             })?;
         }
         let (release, files, warnings) = load(&name, files, limits)?;
+        for chart in &vendored {
+            if !has(&release, chart) {
+                let (url, version) = (chart.url.clone(), chart.version.clone());
+                return Err(PublishError::ChartMismatch {
+                    name,
+                    url,
+                    chart: chart.missing.name.clone(),
+                    version,
+                });
+            }
+        }
         Ok(Self { release, files, warnings, vendored, ..self })
     }
 
@@ -70,6 +101,18 @@ impl Prepared {
     pub fn name(&self) -> &ReleaseName {
         &self.release.name
     }
+}
+
+/// Whether the chart that needed it has it now, by its own name and version.
+fn has(release: &Release, vendored: &Vendored) -> bool {
+    let addons = release.addons.iter().filter_map(Addon::chart);
+    let charts = std::iter::once(&release.cluster_class).chain(addons);
+    let mut dependencies =
+        charts.filter(|chart| chart.path == vendored.missing.chart).flat_map(|chart| &chart.dependencies);
+    let version = range::version(&vendored.version);
+    dependencies.any(|found| {
+        found.name == vendored.missing.name && found.vendored.as_deref().and_then(range::version) == version
+    })
 }
 
 fn load(

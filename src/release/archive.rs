@@ -22,7 +22,7 @@ pub fn unpack(bytes: &[u8], name: &str, limits: &Limits) -> Result<Files, Findin
 }
 
 /// The same, where what was read is taken off the limits: for several archives that share them.
-pub(super) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Result<Files, Findings> {
+pub(crate) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Result<Files, Findings> {
     let mut collecting = Collecting::new(name, left.clone());
     let walked = walk(bytes, left.unpacked, left.entries, |path, entry| collecting.take(path, entry));
     if let Err(stop) = walked {

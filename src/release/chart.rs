@@ -48,7 +48,7 @@ pub struct Dependency {
 impl Chart {
     /// Reads the chart in this directory; `None`, with findings, where it has no usable `Chart.yaml`. What is read of
     /// vendored archives is taken off the limits.
-    pub(super) fn read(
+    pub(crate) fn read(
         files: &Files,
         path: &str,
         limits: &mut Limits,

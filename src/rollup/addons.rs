@@ -23,6 +23,9 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::ValuesInvalid
         | Reason::DependencyInvalid
         | Reason::ChartNameCollision
+        | Reason::FileEdited
+        | Reason::PublishFailed
+        | Reason::SecretInvalid
         | Reason::PruneBudgetExceeded => ConditionStatus::False,
         _ => ConditionStatus::Unknown,
     }

@@ -173,6 +173,12 @@ fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<R
 fn told_by(reason: Reason) -> ConditionType {
     match reason {
         Reason::DeliveryFailed
+        | Reason::Committing
+        | Reason::CommitNotApplied
+        | Reason::PushFailed
+        | Reason::FileEdited
+        | Reason::PullRequestOpen
+        | Reason::SecretInvalid
         | Reason::Suspended
         | Reason::Terminating
         | Reason::AddonRemoved

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::report::{ConditionStatus, Report, aggregate, mirror, summary};
-use crate::api::cluster_stack::{FollowedSource, Pruned, ReleaseCounts, ReleaseSummary};
+use crate::api::cluster_stack::{CommittedDelivery, FollowedSource, Pruned, ReleaseCounts, ReleaseSummary};
 use crate::api::conditions::{ConditionType, Reason};
 use crate::api::{ClusterStackRelease, ClusterStackStatus};
 use crate::gate::Hold;
@@ -54,6 +54,10 @@ pub struct StackFacts<'a> {
     pub clusters: Vec<(String, Option<Report>)>,
     /// The releases that were deleted in the present hour.
     pub pruned: Option<Pruned>,
+    /// How far commits are, where delivery is through Git: the condition, and what the status keeps.
+    pub delivered: Option<(Report, Option<CommittedDelivery>)>,
+    /// Whether what is wanted of the upstream source is published, where there is one.
+    pub published: Option<Report>,
     /// Why the `ClusterStack` does not go although it was deleted.
     pub stays: Option<Hold>,
 }
@@ -63,12 +67,15 @@ pub struct StackFacts<'a> {
 pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp) -> ClusterStackStatus {
     let addons: Vec<_> =
         facts.clusters.iter().map(|(name, report)| (name.as_str(), report.clone())).collect();
+    let delivered = facts.delivered.as_ref().map(|(report, _)| (ConditionType::Delivered, report.clone()));
     let reports = [
         (ConditionType::SourceReady, facts.source_ready.clone()),
         (ConditionType::ReleasesSynced, synced(&facts)),
         (ConditionType::ClusterClassesReady, classes(&facts)),
         (ConditionType::AddonsReady, aggregate("clusters", &addons, Reason::Applied)),
     ];
+    let published = facts.published.clone().map(|report| (ConditionType::ReleasesPublished, report));
+    let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).collect();
     let stays = facts.stays.as_ref().map(|hold| {
         ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
     });
@@ -97,6 +104,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
             .collect(),
         releases: Some(counts(&facts, old)),
         source: facts.source,
+        delivery: facts.delivered.and_then(|(_, told)| told),
         pruned: facts.pruned,
         observed_generation: Some(facts.generation),
         last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),

@@ -1,5 +1,8 @@
 //! `generate` over the example: its golden output, and a directory that is written again and again.
 
+mod inputs;
+mod to_git;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,16 +38,34 @@ impl Example {
     }
 
     fn generate(&self) -> Run {
+        self.generate_with(&[])
+    }
+
+    fn generate_with(&self, more: &[&str]) -> Run {
+        let output = self.output.to_str().unwrap();
+        self.run(&[&["--output-dir", output], more].concat())
+    }
+
+    fn run(&self, more: &[&str]) -> Run {
         let (stack, settings) = (examples("stack"), examples("clusterstack.yaml"));
-        let (clusters, output) = (self.clusters.to_str().unwrap(), self.output.to_str().unwrap());
-        let files = ["--filename", clusters, "--output-dir", output];
-        let pinned = ["generate", &stack, "--settings", &settings, "--revision", REVISION];
-        stackflux(&[&pinned[..], &files].concat())
+        let clusters = self.clusters.to_str().unwrap();
+        let pinned =
+            ["generate", &stack, "--settings", &settings, "--revision", REVISION, "--filename", clusters];
+        stackflux(&[&pinned[..], more].concat())
     }
 
     fn files(&self) -> BTreeMap<String, String> {
         files(&self.output)
     }
+}
+
+/// The files that have objects.
+fn objects(files: &BTreeMap<String, String>) -> BTreeMap<&String, &String> {
+    let is_object = |path: &String| {
+        let name = path.rsplit('/').next().unwrap();
+        !["kustomization.yaml", "stackflux.index"].contains(&name)
+    };
+    files.iter().filter(|(path, _)| is_object(path)).collect()
 }
 
 /// All files below a directory with their texts.
@@ -97,9 +118,7 @@ fn standard_output_has_the_same_documents_as_the_directory() {
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let mut documents: Vec<&str> = run.stdout.split("---\n").collect();
     documents.sort_unstable();
-    let mut written = example.files();
-    written.remove("kustomization.yaml");
-    let mut written: Vec<String> = written.into_values().collect();
+    let mut written: Vec<String> = objects(&example.files()).into_values().cloned().collect();
     written.sort_unstable();
     assert_eq!(documents, written);
 }
@@ -110,7 +129,7 @@ fn written_again_nothing_changes() {
     example.generate();
     let before = example.files();
     let run = example.generate();
-    let objects = before.len() - 1;
+    let objects = objects(&before).len();
     assert!(
         run.stderr.contains(&format!("0 written, {objects} unchanged, 0 held back and kept, 0 removed")),
         "{}",
@@ -133,8 +152,9 @@ fn a_paused_cluster_keeps_what_it_has_with_its_charts() {
     let after = example.files();
     for (path, text) in before.iter().filter(|(path, _)| path.starts_with("clusters/demo/two/")) {
         assert_eq!(after.get(path), Some(text), "{path}");
-        let resource = format!("- {path}\n");
-        assert!(after["kustomization.yaml"].contains(&resource), "{resource}");
+        let name = path.strip_prefix("clusters/demo/two/").unwrap();
+        let is_listed = after["clusters/demo/two/kustomization.yaml"].contains(&format!("- {name}\n"));
+        assert!(is_listed || !name.ends_with(".yaml") || name == "kustomization.yaml", "{name}");
     }
     let charts = |files: &BTreeMap<String, String>| {
         files.keys().filter(|path| path.contains("helmchart-monitoring-")).count()
@@ -167,8 +187,44 @@ fn somebody_elses_kustomize_root_is_refused() {
     fs::write(example.output.join("kustomization.yaml"), "resources: []\n").unwrap();
     let run = example.generate();
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("was not written by stackflux"), "{}", run.stderr);
+    let expected = "kustomization.yaml is there already, and stackflux did not write it: nothing is written";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
     assert_eq!(example.files().len(), 1);
+}
+
+#[test]
+fn what_somebody_edited_stays_and_is_told_of() {
+    let example = Example::new("edited");
+    example.generate();
+    let before = example.files();
+    let path = "clusters/demo/one/helmrelease-one.ccm.yaml";
+    fs::write(example.output.join(path), "# mine\n").unwrap();
+    for cluster in ["one", "two"] {
+        example.edit(cluster, "docker-demo-1-34-v1", "docker-demo-1-34-v2");
+    }
+    let run = example.generate();
+    assert_eq!(run.code, 1);
+    let told = format!("✗ {path} was edited since stackflux wrote it: clusters/demo/one is left as it is\n");
+    assert!(run.stderr.contains(&told), "{}", run.stderr);
+    let after = example.files();
+    let changed = |cluster: &str| {
+        let path = format!("clusters/demo/{cluster}/helmrelease-{cluster}.monitoring.yaml");
+        before[&path] != after[&path]
+    };
+    assert_eq!((changed("one"), changed("two"), after[path].as_str()), (false, true, "# mine\n"));
+    let run = example.generate_with(&["--overwrite", path]);
+    assert_eq!((run.code, example.files()[path] == before[path]), (0, true), "{}", run.stderr);
+}
+
+#[test]
+fn a_cluster_that_has_another_class_now_keeps_its_files() {
+    let example = Example::new("moved");
+    example.generate();
+    let before = example.files();
+    example.edit("two", "docker-demo-1-34-v1", "docker-demo-1-35-v1");
+    let run = example.generate();
+    assert!(run.stderr.contains("Cluster demo/two has class demo/docker-demo-1-35-v1"), "{}", run.stderr);
+    assert_eq!((run.code, example.files()), (0, before));
 }
 
 /// A copy of the example's first release in which `old` is `new` in a file.

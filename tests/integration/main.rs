@@ -23,6 +23,8 @@ mod operator;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod promote;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 #[path = "../support.rs"]

@@ -35,10 +35,10 @@ const OF_KUBERNETES: [(&str, &str, &str); 2] = [
 ];
 
 /// A kind's fields, as rows of a table.
-struct Rows(String);
+pub(crate) struct Rows(pub(crate) String);
 
 impl Rows {
-    fn fields(&mut self, schema: &Value, path: &str) {
+    pub(crate) fn fields(&mut self, schema: &Value, path: &str) {
         let required: BTreeSet<_> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {

@@ -30,10 +30,14 @@ mod live;
 #[cfg(test)]
 mod operator;
 #[cfg(test)]
+mod promote;
+#[cfg(test)]
 #[path = "../support/push.rs"]
 mod push;
 #[cfg(test)]
 mod registry;
+#[cfg(test)]
+mod repositories;
 #[cfg(test)]
 mod signatures;
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `stackflux diff --live`: what the operator would change in a live cluster now.
 
 mod changes;
-mod prepared;
 #[cfg(test)]
 mod tests;
 
@@ -9,21 +8,21 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::plans::{ClusterChange, HeldAddon, Plans};
 use super::{Format, text};
 use crate::api::{ClusterAddon, Reason};
 use crate::cli::error::CliError;
+use crate::cli::live::prepared::{Defaults, Prepared, Stacks};
 use crate::cli::live::present::{Present, read};
 use crate::cli::live::{Access, Scope, block_on};
 use crate::cli::output::count;
 use crate::cli::releases::Releases;
 use crate::cli::{CommandResult, Outcome, terminal};
+use crate::compare::plans::{ClusterChange, HeldAddon, Plans};
 use crate::inputs::ClusterInputs;
 use crate::names::ObjectName;
 use crate::operator::settings::SourceFlags;
 use crate::plan;
 use changes::Found;
-use prepared::{Defaults, Prepared, Stacks};
 
 /// Which live cluster, and what its operator was told.
 #[derive(Debug, clap::Args)]

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 
 use super::Differences;
-use super::files::{FileChange, Lines, VendoredChange};
-use super::parts::{Change, ChartChange, ChartName, Part};
-use super::plans::{ClusterChange, Effect, ObjectChange, Plans, Verb};
+use crate::compare::files::{FileChange, Lines, VendoredChange};
+use crate::compare::parts::{Change, ChartChange, ChartName, Part};
+use crate::compare::plans::{ClusterChange, Effect, ObjectChange, Plans, Verb};
 use crate::release::finding::Printable;
 
 const BOLD: Style = Style::new().bold();

@@ -76,3 +76,16 @@ fn an_author_needs_a_name_and_a_mail_address() {
     let error = parse(&["--author", "ann@example.org"]).authorship.identity().unwrap_err();
     assert!(error.message.contains("expected Name <"), "{}", error.message);
 }
+
+#[test]
+fn the_password_for_one_server_is_not_shown_to_another() {
+    let directory = TempDir::new().unwrap();
+    let password = file(&directory, "password", "s3cret\n");
+    let access = parse(&["--git-password-file", &password]).access;
+    let own = url("https://host/stacks.git");
+    let shown = |to: &str, own| access.to_other(url(to), own).unwrap().credentials.https.is_some();
+    assert!(shown("https://host/releases.git", Some(&own)));
+    assert!(!shown("https://other/releases.git", Some(&own)));
+    assert!(!shown("http://host/releases.git", Some(&own)));
+    assert!(shown("https://other/releases.git", None), "it is for nothing else");
+}

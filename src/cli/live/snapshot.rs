@@ -96,7 +96,22 @@ impl Snapshot {
         self.namespace.as_ref().is_none_or(|only| only == namespace)
     }
 
-    pub(super) fn release(&self, namespace: &str, name: &ReleaseName) -> Option<&ClusterStackRelease> {
+    /// All ClusterStacks.
+    pub(in crate::cli) fn stacks(&self) -> impl Iterator<Item = &ClusterStack> {
+        self.stacks.values()
+    }
+
+    /// All Clusters, each with its addons.
+    pub(in crate::cli) fn members(&self) -> impl Iterator<Item = (&Cluster, Option<&ClusterAddon>)> {
+        self.members.values().filter_map(|member| Some((member.cluster.as_ref()?, member.addon.as_ref())))
+    }
+
+    /// The release of this name that a ClusterStack in this namespace has.
+    pub(in crate::cli) fn release(
+        &self,
+        namespace: &str,
+        name: &ReleaseName,
+    ) -> Option<&ClusterStackRelease> {
         self.releases.get(&(namespace.to_owned(), name.to_string()))
     }
 

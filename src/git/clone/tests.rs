@@ -1,1 +1,131 @@
+use super::*;
+use crate::error::Classify as _;
+use crate::git::Credentials;
+use crate::git::tests::{access, bare, edit, identity};
 
+/// A bare repository with one commit on `main`, which the tag `v1` names too, and the commit.
+fn remote() -> (TempDir, PathBuf, CommitId) {
+    let (directory, path) = bare();
+    let clone = Clone::temporary(access(&path)).unwrap();
+    let commit = commit(&clone, None, "1");
+    clone.push(commit, "main", None).unwrap();
+    let repository = Repository::open(&path).unwrap();
+    let object = repository.find_object(commit.0, None).unwrap();
+    repository.tag("v1", &object, &identity(0).signature().unwrap(), "a tag of its own", false).unwrap();
+    (directory, path, commit)
+}
+
+fn commit(clone: &Clone, parent: Option<CommitId>, text: &str) -> CommitId {
+    clone.commit(parent, &edit(&[("file", text)]), "test\n", &identity(0), None).unwrap().unwrap()
+}
+
+#[test]
+fn a_branch_a_tag_a_commit_and_the_first_branch_lead_to_a_commit() {
+    let (_directory, url, commit) = remote();
+    let references = [
+        Reference::Head,
+        Reference::Branch("main".into()),
+        Reference::Tag("v1".into()),
+        Reference::Commit(commit),
+    ];
+    for reference in references {
+        let clone = Clone::temporary(access(&url)).unwrap();
+        assert_eq!(clone.fetch(&reference).unwrap(), Some(commit), "{reference:?}");
+        assert!(clone.snapshot(Some(commit)).unwrap().file("file").unwrap().is_some());
+    }
+}
+
+#[test]
+fn what_is_not_there_is_none_also_after_it_was_there() {
+    let (_directory, url, first) = remote();
+    let clone = Clone::temporary(access(&url)).unwrap();
+    let no_commit = "0123456789abcdef0123456789abcdef01234567".parse().unwrap();
+    for missing in [Reference::Branch("x".into()), Reference::Tag("x".into()), Reference::Commit(no_commit)] {
+        assert_eq!(clone.fetch(&missing).unwrap(), None, "{missing:?}");
+    }
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
+    Repository::open(&url).unwrap().find_reference("refs/heads/main").unwrap().delete().unwrap();
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), None);
+}
+
+#[test]
+fn an_empty_repository_has_no_branch_and_a_missing_one_is_told() {
+    let (directory, path) = bare();
+    let clone = Clone::temporary(access(&path)).unwrap();
+    for reference in [Reference::Head, Reference::Branch("main".into())] {
+        assert_eq!(clone.fetch(&reference).unwrap(), None);
+    }
+    let clone = Clone::temporary(access(&directory.path().join("missing.git"))).unwrap();
+    let error = clone.fetch(&Reference::Head).unwrap_err();
+    assert_eq!(error.reason(), "GitRepositoryNotFound", "{error}");
+}
+
+#[test]
+fn names_that_are_no_names_are_refused() {
+    let (_directory, url, commit) = remote();
+    let clone = Clone::temporary(access(&url)).unwrap();
+    for name in ["", "*", "a..b", "a b", "a:b", "a\nb", "/a", "a.lock", "a^"] {
+        for reference in [Reference::Branch(name.into()), Reference::Tag(name.into())] {
+            assert!(matches!(clone.fetch(&reference), Err(GitError::Name(_))), "{reference:?}");
+        }
+        assert!(matches!(clone.push(commit, name, None), Err(GitError::Name(_))), "{name:?}");
+    }
+}
+
+#[test]
+fn a_clone_belongs_to_one_at_a_time_and_keeps_what_it_has() {
+    let (directory, url, first) = remote();
+    let kept = directory.path().join("kept");
+    let clone = Clone::open(&kept, access(&url)).unwrap();
+    clone.fetch(&Reference::Branch("main".into())).unwrap();
+    assert!(matches!(Clone::open(&kept, access(&url)), Err(GitError::InUse(_))));
+    drop(clone);
+    let clone = Clone::open(&kept, access(&url)).unwrap();
+    assert!(clone.snapshot(Some(first)).unwrap().file("file").unwrap().is_some(), "without another fetch");
+}
+
+#[test]
+fn what_a_killed_process_has_left_is_no_obstacle() {
+    let (directory, url, first) = remote();
+    let kept = directory.path().join("kept");
+    let fetched = || Clone::open(&kept, access(&url)).unwrap().fetch(&Reference::Branch("main".into()));
+    assert_eq!(fetched().unwrap(), Some(first));
+    fs::write(kept.join("repository.git/refs/remotes/origin/main.lock"), "").unwrap();
+    fs::write(kept.join("repository.git/packed-refs.lock"), "").unwrap();
+    let second = commit(&Clone::open(&kept, access(&url)).unwrap(), Some(first), "2");
+    Clone::open(&kept, access(&url)).unwrap().push(second, "main", Some(first)).unwrap();
+    assert_eq!(fetched().unwrap(), Some(second));
+    fs::write(kept.join("repository.git/HEAD"), "").unwrap();
+    assert_eq!(fetched().unwrap(), Some(second), "made anew");
+}
+
+#[test]
+fn a_clone_in_which_many_commits_were_made_is_made_anew() {
+    let (directory, url, first) = remote();
+    let kept = directory.path().join("kept");
+    let clone = Clone::open(&kept, access(&url)).unwrap();
+    clone.fetch(&Reference::Branch("main".into())).unwrap();
+    drop(clone);
+    let loose = kept.join("repository.git/objects/17");
+    fs::create_dir_all(&loose).unwrap();
+    for number in 0..=MOST_LOOSE {
+        fs::write(loose.join(format!("{number:038x}")), "").unwrap();
+    }
+    let clone = Clone::open(&kept, access(&url)).unwrap();
+    assert!(!loose.exists());
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
+}
+
+#[test]
+fn credentials_do_not_go_over_plain_http_to_another_machine() {
+    let https = Some(("ann".to_owned(), secrecy::SecretString::from("s3cret")));
+    let with = |plain_http| Credentials { https: https.clone(), plain_http, ..Credentials::default() };
+    let fetch = |url: &str, credentials| {
+        let clone = Clone::temporary(Access { url: url.parse().unwrap(), credentials }).unwrap();
+        clone.fetch(&Reference::Head).unwrap_err()
+    };
+    // Nobody listens there.
+    assert!(matches!(fetch("http://host.invalid/r.git", with(false)), GitError::PlainHttp { .. }));
+    assert!(matches!(fetch("http://host.invalid/r.git", with(true)), GitError::Unreachable { .. }));
+    assert!(matches!(fetch("http://127.0.0.1:9/r.git", with(false)), GitError::Unreachable { .. }));
+}

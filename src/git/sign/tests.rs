@@ -1,1 +1,84 @@
+use super::*;
+use crate::git::tests::{access, edit, identity};
+use crate::git::{Clone, CommitId, GitError};
 
+fn program(program: &str, arguments: &[&str], directory: &Path) -> Vec<u8> {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("GNUPGHOME", directory)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn clone(directory: &TempDir) -> Clone {
+    Clone::open(&directory.path().join("clone"), access(&directory.path().join("remote.git"))).unwrap()
+}
+
+fn commit(clone: &Clone, signer: &Signer) -> Result<CommitId, GitError> {
+    let message = "subject\n\nSource: x\n";
+    clone.commit(None, &edit(&[("a", "1")]), message, &identity(0), Some(signer)).map(Option::unwrap)
+}
+
+/// A key for SSH, and the file that says whose it is.
+fn ssh_key(directory: &TempDir) -> PathBuf {
+    let key = directory.path().join("key");
+    program("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", key.to_str().unwrap()], directory.path());
+    let public = fs::read_to_string(key.with_extension("pub")).unwrap();
+    fs::write(directory.path().join("allowed"), format!("ann@example.org {public}")).unwrap();
+    key
+}
+
+fn verify(directory: &TempDir, commit: CommitId) {
+    let repository = directory.path().join("clone/repository.git");
+    let allowed = format!("gpg.ssh.allowedSignersFile={}", directory.path().join("allowed").display());
+    let arguments =
+        ["-c", &allowed, "-C", repository.to_str().unwrap(), "verify-commit", &commit.to_string()];
+    program("git", &arguments, &directory.path().join("gpg"));
+}
+
+#[test]
+fn git_accepts_a_commit_that_is_signed_with_an_ssh_key() {
+    let directory = TempDir::new().unwrap();
+    let key = ssh_key(&directory);
+    let clone = clone(&directory);
+    verify(&directory, commit(&clone, &Signer::SshFile(key.clone())).unwrap());
+    let text = fs::read_to_string(key).unwrap();
+    verify(&directory, commit(&clone, &Signer::SshKey(SecretString::from(text.trim_end()))).unwrap());
+}
+
+#[test]
+fn git_accepts_a_commit_that_is_signed_with_a_gpg_key() {
+    let directory = TempDir::new().unwrap();
+    let home = directory.path().join("gpg");
+    fs::create_dir(&home).unwrap();
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
+    let batch = ["--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "s3cret phrase"];
+    let make = ["--quick-generate-key", "ann@example.org", "ed25519", "sign", "never"];
+    program("gpg", &[batch.as_slice(), &make].concat(), &home);
+    let export = ["--armor", "--export-secret-keys", "ann@example.org"];
+    let key = String::from_utf8(program("gpg", &[batch.as_slice(), &export].concat(), &home)).unwrap();
+    let clone = clone(&directory);
+    let signer = |passphrase: &str| Signer::GpgKey {
+        key: SecretString::from(key.as_str()),
+        passphrase: Some(SecretString::from(passphrase)),
+    };
+    verify(&directory, commit(&clone, &signer("s3cret phrase")).unwrap());
+    let error = commit(&clone, &signer("another")).unwrap_err().to_string();
+    assert!(error.contains("gpg") && !error.contains("another"), "{error}");
+    program("gpgconf", &["--kill", "gpg-agent"], &home);
+}
+
+#[test]
+fn no_commit_is_made_without_the_signature_that_was_asked_for() {
+    let directory = TempDir::new().unwrap();
+    let clone = clone(&directory);
+    let error = commit(&clone, &Signer::SshFile(directory.path().join("missing"))).unwrap_err();
+    assert!(error.to_string().contains("ssh-keygen does not sign the commit"), "{error}");
+    let error = commit(&clone, &Signer::SshKey(SecretString::from("no key"))).unwrap_err();
+    assert!(!error.to_string().contains("no key"), "{error}");
+    let missing = run("no-such-program", Command::new("no-such-program"), b"").unwrap_err();
+    assert!(matches!(missing, SignError::Missing("no-such-program")), "{missing}");
+}

@@ -1,100 +1,30 @@
 //! The addons of one Cluster: their objects delivered, and what became of them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use futures::future::join_all;
 use jiff::Timestamp;
 
 use super::super::cache::{Cache, Key};
 use super::super::deliver::Wanted;
-use super::super::objects::ClusterObject;
+use super::super::objects::{ClusterObject, owner_of_applied};
 use super::super::queue::{Next, at};
 use super::super::world::{Prepared, World};
 use super::super::{events, ownership, request};
+use super::delivered::{Delivered, addon_of};
 use super::identity;
+use crate::api::ClusterAddon;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
-use crate::api::{ClusterAddon, Reason, labels};
-use crate::foreign::capi::{field, text};
+use crate::foreign::capi::field;
 use crate::foreign::flux::observed::{
     GitRepositoryStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
 };
-use crate::gate::{self, Hold};
+use crate::gate;
 use crate::names::AddonName;
-use crate::plan::delivery::{Action, action};
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::release::{Addon, Digest};
 use crate::rollup::{
     AddonFacts, ClusterFacts, Expected, Moment, Report, Verdict, expected_since, helm_release, kustomization,
 };
 use crate::sink::cluster::RequestError;
-
-/// What became of a plan.
-#[derive(Default)]
-pub(super) struct Delivered {
-    /// The digest of each addon's spec as our last write returned it.
-    expected: BTreeMap<String, SpecDigest>,
-    /// The addons whose objects could not be written.
-    failures: BTreeMap<String, RequestError>,
-    /// The addons whose objects wait until an old one is gone.
-    waiting: BTreeSet<String>,
-    /// Why none was: a source of theirs could not be written.
-    without_source: Option<RequestError>,
-    /// The addons whose objects are not as planned, and stay so: nothing is written while it is suspended.
-    suspended: BTreeSet<String>,
-}
-
-impl Delivered {
-    /// Nothing was written: what the status keeps from before.
-    pub(super) fn nothing(addon: &ClusterAddon) -> Self {
-        let kept = addon.status.iter().flat_map(|status| &status.addons).filter_map(|addon| {
-            let digest = addon.expected.as_ref()?.spec_digest.as_ref()?;
-            Some((addon.name.clone(), SpecDigest::kept(digest)))
-        });
-        Self { expected: kept.collect(), ..Self::default() }
-    }
-
-    /// Nothing is to be written: what is as planned already.
-    pub(super) fn while_suspended(world: &World, addon: &ClusterAddon, plan: &Plan) -> Self {
-        let mut delivered = Self::nothing(addon);
-        for planned in plan.objects().filter(|object| object.step == Step::Addons) {
-            let name = addon_of(planned);
-            let expected = delivered.expected.get(name);
-            let is_as_planned = if planned.id.kind == HelmReleaseStatus::KIND {
-                is_as_planned(&world.caches.helm_releases, addon, planned, expected)
-            } else {
-                is_as_planned(&world.caches.kustomizations, addon, planned, expected)
-            };
-            if !is_as_planned {
-                delivered.suspended.insert(name.to_owned());
-            }
-        }
-        delivered
-    }
-
-    /// Whether every addon of the plan is written.
-    pub(super) fn is_complete(&self, plan: &Plan) -> bool {
-        let mut addons = plan.objects().filter(|object| object.step == Step::Addons);
-        self.failures.is_empty()
-            && self.suspended.is_empty()
-            && self.without_source.is_none()
-            && addons.all(|object| self.expected.contains_key(addon_of(object)))
-    }
-
-    /// Whether nothing but an old object keeps that of an addon from being written.
-    pub(super) fn waits_for_old(&self, addon: &AddonName) -> bool {
-        self.waiting.contains(addon.as_str())
-    }
-
-    /// The first failure, for the reconcile to be tried again.
-    pub(super) fn into_failure(self) -> Option<RequestError> {
-        self.without_source.or_else(|| self.failures.into_values().next())
-    }
-}
-
-/// The addon that an object delivers.
-fn addon_of(object: &PlannedObject) -> &str {
-    text(&object.value, &["metadata", "labels", labels::ADDON])
-}
 
 /// Delivers all objects of a plan: sources first, then the addons at once. One that fails keeps no other one back.
 pub(super) async fn deliver(
@@ -113,8 +43,7 @@ pub(super) async fn deliver(
     let addons = plan.objects().filter(|object| object.step == Step::Addons).map(|planned| {
         let expected = delivered.expected.get(addon_of(planned));
         let wanted = Wanted { planned, expected, owners: &owners };
-        let suspend =
-            prepared.stack.flux.addons.get(addon_of(planned)).is_some_and(|settings| settings.suspend);
+        let suspend = is_suspended(prepared, planned);
         async move { (addon_of(planned), deliver_addon(world, addon, wanted, suspend).await) }
     });
     for (name, result) in join_all(addons).await {
@@ -130,15 +59,9 @@ pub(super) async fn deliver(
     delivered
 }
 
-/// Whether nothing would have to be done for an addon's object.
-fn is_as_planned<Status: ObservedKind>(
-    cache: &Cache<Observed<Status>>,
-    addon: &ClusterAddon,
-    planned: &PlannedObject,
-    expected: Option<&SpecDigest>,
-) -> bool {
-    let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name));
-    action(planned, found.as_deref(), expected, addon.metadata.uid.as_deref()) == Action::Nothing
+/// Whether the settings suspend the addon that an object delivers.
+pub(super) fn is_suspended(prepared: &Prepared, planned: &PlannedObject) -> bool {
+    prepared.stack.flux.addons.get(addon_of(planned)).is_some_and(|settings| settings.suspend)
 }
 
 /// A source beside its users. It has many users, so it has no owner, and what it is now counts as what we wrote.
@@ -183,6 +106,7 @@ fn has<Status: ObservedKind>(cache: &Cache<Observed<Status>>, key: &Key, addon: 
 pub(super) fn is_owned<Status>(object: &Observed<Status>, addon: &ClusterAddon) -> bool {
     let mut owners = object.object.owner_references.iter().flatten();
     owners.any(|owner| Some(&owner.uid) == addon.metadata.uid.as_ref())
+        || owner_of_applied(&object.object) == Some(("ClusterAddon", Key::of(addon)))
 }
 
 /// The kind of object that delivers an addon.
@@ -202,15 +126,27 @@ async fn deliver_to<Status: ObservedKind>(
         events::repaired(world, addon, &wanted.planned.id, manager).await;
     }
     if let Some(object) = delivery.object {
-        let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-        request::forward(world, cache, &Key::of(&*object), addon, handled).await?;
-        let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
-        if (suspend && !object.suspended) || lift {
-            let key = Key::of(&*object);
-            cache.written(world.api.suspend(&key, suspend).await?);
-        }
+        look_after(world, cache, addon, &object, suspend).await?;
     }
     Ok(delivery.expected)
+}
+
+/// What is no part of a plan: a request to reconcile is handed on, and the object is suspended as the settings say.
+pub(super) async fn look_after<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    object: &Observed<Status>,
+    suspend: bool,
+) -> Result<(), RequestError> {
+    let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+    request::forward(world, cache, &Key::of(object), addon, handled).await?;
+    let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
+    if (suspend && !object.suspended) || lift {
+        let key = Key::of(object);
+        cache.written(world.api.suspend(&key, suspend).await?);
+    }
+    Ok(())
 }
 
 /// The addons of a release as they are now.
@@ -233,7 +169,7 @@ pub(super) fn facts(
             .map(|object| AddonObject { kind: object.id.kind.clone(), name: object.id.name.clone() })
             .or_else(|| before?.object.clone());
         if let Some(object) = object.as_ref().filter(|_| delivered.suspended.contains(of.name.as_str())) {
-            let hold = hold(of, plan, delivered);
+            let hold = delivered.hold(of, plan);
             return AddonFacts { hold, ..as_it_is(world, addon, &of.name, object) };
         }
         let spec_digest = delivered.expected.get(of.name.as_str()).map(ToString::to_string);
@@ -246,7 +182,7 @@ pub(super) fn facts(
         AddonFacts {
             name: of.name.clone(),
             chart: chart_of(of),
-            hold: hold(of, plan, delivered),
+            hold: delivered.hold(of, plan),
             object,
             expected,
             observed: judged.as_ref().map(|(_, observed)| observed.clone()),
@@ -259,23 +195,6 @@ pub(super) fn facts(
 
 fn chart_of(addon: &Addon) -> Option<(String, String)> {
     addon.chart().map(|chart| (chart.name.clone(), chart.version.clone()))
-}
-
-fn hold(addon: &Addon, plan: &Plan, delivered: &Delivered) -> Option<Hold> {
-    let held = plan.held().iter().find(|held| held.addon.as_ref() == Some(&addon.name));
-    held.map(|held| held.hold.clone()).or_else(|| {
-        if delivered.suspended.contains(addon.name.as_str()) {
-            let message = "is not as planned, and stays as it is while the ClusterStack or the ClusterAddon \
-                           is suspended";
-            return Some(Hold { reason: Reason::Suspended, message: message.to_owned() });
-        }
-        if delivered.waits_for_old(&addon.name) {
-            let message = "its object is written when the old one is gone".to_owned();
-            return Some(Hold { reason: Reason::Terminating, message });
-        }
-        let failure = delivered.failures.get(addon.name.as_str()).or(delivered.without_source.as_ref())?;
-        Some(Hold { reason: Reason::DeliveryFailed, message: failure.to_string() })
-    })
 }
 
 /// What an addon's object says, and what Flux has done; `None` where nothing is expected of it yet.

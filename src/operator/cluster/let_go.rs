@@ -9,6 +9,7 @@
 //! `namespaceDeletionGracePeriod`), so an operator that runs is there first. One that does not run for those seconds is
 //! too late: what Flux has not uninstalled by then is suspended all the same.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::cache::{Cache, Key};
+use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, term};
 use super::super::queue::Next;
@@ -27,6 +29,7 @@ use super::gather::Gathered;
 use super::identity;
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
+use crate::names::ReleaseName;
 use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether the cause is there, or the objects are gone.
@@ -42,6 +45,9 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
         return Ok(Next::After(AGAIN));
     }
     let owned = term::owned_by("ClusterAddon", &Key::of(&**addon));
+    if !taken_out(world, key, addon, &owned).await? {
+        return Ok(Next::After(AGAIN));
+    }
     let mut count = let_go_all(world, &world.caches.helm_releases, &owned).await?;
     count += let_go_all(world, &world.caches.kustomizations, &owned).await?;
     if count > 0 {
@@ -59,6 +65,37 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
     world.metrics.forgot(Queue::Cluster, &key.to_string());
     let recreated = gathered.cluster.as_ref().is_some_and(|cluster| !cluster.cluster.deleting());
     Ok(if recreated { Next::After(AGAIN) } else { Next::Await })
+}
+
+/// Takes what a Cluster has out of the repository that Flux applies it from, where it is delivered so. Whether that is done:
+/// nobody remembers it once the `ClusterAddon` is gone. Flux deletes then what it has applied, all of which is suspended
+/// before.
+async fn taken_out(
+    world: &World,
+    key: &Key,
+    addon: &ClusterAddon,
+    owned: &str,
+) -> Result<bool, RequestError> {
+    let progress = addon.status.as_ref().and_then(|status| status.release.as_ref());
+    let releases = progress.into_iter().flat_map(|release| [&release.desired, &release.applied]).flatten();
+    let releases: BTreeSet<ReleaseName> = releases.filter_map(|release| release.parse().ok()).collect();
+    let stacks: BTreeSet<Key> =
+        releases.iter().flat_map(|release| world.committing_stacks(release)).collect();
+    if stacks.is_empty() {
+        return Ok(true);
+    }
+    for object in world.caches.helm_releases.find(owned) {
+        suspended(world, &world.caches.helm_releases, &object).await?;
+    }
+    for object in world.caches.kustomizations.find(owned) {
+        suspended(world, &world.caches.kustomizations, &object).await?;
+    }
+    let want = |stack| {
+        let asker = (Queue::Cluster, key.clone());
+        world.commit(stack, Unit::Cluster(key.clone()), Change::Gone, asker)
+    };
+    let standings: Vec<Standing> = stacks.iter().map(want).collect();
+    Ok(standings.iter().all(|standing| *standing == Standing::Committed))
 }
 
 /// Whether the Cluster is gone, another one, or going, or the `ClusterAddon` or the namespace is going: as the API server

@@ -26,6 +26,10 @@ label! {
         ClusterStackRelease => "ClusterStackRelease",
         /// `Cluster`, with its `ClusterAddon`.
         Cluster => "Cluster",
+        /// Commits of a `ClusterStack` that is delivered through Git.
+        Commit => "Commit",
+        /// Releases that a `ClusterStack` brings from its upstream source.
+        Publish => "Publish",
     }
 }
 

@@ -9,14 +9,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 
 use super::super::cache::{Cache, Key};
-use super::super::deliver::Wanted;
+use super::super::deliver::{Wanted, applied};
 use super::super::queue::{Next, at};
 use super::super::reconcile::ReconcileError;
 use super::super::world::World;
 use super::super::{events, ownership};
 use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
-use crate::api::{ClusterStackRelease, ClusterStackReleaseStatus};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{
     GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
@@ -39,8 +39,29 @@ pub(super) struct Delivery<'a> {
     pub(super) world: &'a World,
     pub(super) object: &'a ClusterStackRelease,
     pub(super) inputs: &'a ReleaseInputs<'a>,
-    /// Whether anything may be written now.
-    pub(super) writes: bool,
+    /// How objects get to the API server.
+    pub(super) way: Way,
+}
+
+/// How objects get to the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Not at all now: the `ClusterStack` is suspended.
+    Suspended,
+    /// We apply them.
+    Api,
+    /// We commit them, and Flux applies them.
+    Git,
+}
+
+impl Way {
+    pub(super) fn of(stack: &ClusterStack) -> Self {
+        match stack.spec.delivery.git() {
+            _ if stack.spec.suspend => Self::Suspended,
+            Some(_) => Self::Git,
+            None => Self::Api,
+        }
+    }
 }
 
 impl Delivery<'_> {
@@ -49,7 +70,11 @@ impl Delivery<'_> {
         let mut facts = Vec::new();
         for planned in plan.objects().filter(|object| object.step == step) {
             let expected = self.expected(&planned.id);
-            let expected = if self.writes { self.deliver(planned, expected).await? } else { expected };
+            let expected = match self.way {
+                Way::Suspended => expected,
+                Way::Api => self.deliver(planned, expected).await?,
+                Way::Git => self.applied(planned),
+            };
             facts.push(self.facts(planned, expected));
         }
         Ok(facts)
@@ -79,6 +104,22 @@ impl Delivery<'_> {
             HelmReleaseStatus::KIND => self.deliver_to(&caches.helm_releases, planned, expected).await,
             KustomizationStatus::KIND => self.deliver_to(&caches.kustomizations, planned, expected).await,
             _ => self.deliver_namespace(planned, expected).await,
+        }
+    }
+
+    /// The digest of the spec of an object that Flux has applied as it is planned.
+    fn applied(&self, planned: &PlannedObject) -> Option<SpecDigest> {
+        let caches = &self.world.caches;
+        match planned.id.kind.as_str() {
+            GitRepositoryStatus::KIND => applied(&caches.git_repositories, planned),
+            HelmChartStatus::KIND => applied(&caches.helm_charts, planned),
+            HelmReleaseStatus::KIND => applied(&caches.helm_releases, planned),
+            KustomizationStatus::KIND => applied(&caches.kustomizations, planned),
+            _ => {
+                let found = caches.namespaces.get(&Key::new("", &planned.id.name))?;
+                let digest = found.annotations().get(labels::PLAN_DIGEST).map(String::as_str);
+                (digest == Some(planned.digest())).then(|| SpecDigest::kept(planned.digest()))
+            }
         }
     }
 

@@ -59,7 +59,7 @@ pub(super) async fn tear_down(
     if let Some(hold) = hold(world, release, name, owner).await? {
         return Ok(Course::Stays(Some(hold)));
     }
-    if take_down(world, release, &made).await? {
+    if take_down(world, release, name, &made).await? {
         done(world, release, "taken down").await
     } else {
         Ok(Course::Goes(Next::After(AGAIN)))
@@ -111,6 +111,7 @@ pub(super) async fn shared(
 async fn take_down(
     world: &World,
     release: &ClusterStackRelease,
+    name: &ReleaseName,
     made: &Inventory,
 ) -> Result<bool, RequestError> {
     let caches = &world.caches;
@@ -121,7 +122,7 @@ async fn take_down(
     }
     let charts = removed(world, release, &caches.helm_charts, &made.helm_charts).await?;
     let sources = removed(world, release, &caches.git_repositories, &made.git_repositories).await?;
-    remove_namespaces(world, &made.namespaces).await?;
+    remove_namespaces(world, name, &made.namespaces).await?;
     Ok(charts && sources)
 }
 
@@ -163,7 +164,11 @@ async fn removed<Status: ObservedKind>(
 }
 
 /// Deletes the Namespaces that we made for Helm's records. They go by themselves then.
-async fn remove_namespaces(world: &World, keys: &BTreeSet<Key>) -> Result<(), RequestError> {
+async fn remove_namespaces(
+    world: &World,
+    name: &ReleaseName,
+    keys: &BTreeSet<Key>,
+) -> Result<(), RequestError> {
     for key in keys {
         let found: Option<Namespace> = world.api.get(key).await?;
         let is_ours = |found: &Namespace| {
@@ -171,7 +176,7 @@ async fn remove_namespaces(world: &World, keys: &BTreeSet<Key>) -> Result<(), Re
             manager.is_some_and(|manager| manager == labels::FIELD_MANAGER)
                 && found.metadata.deletion_timestamp.is_none()
         };
-        if let Some(found) = found.filter(is_ours) {
+        if let Some(found) = found.filter(is_ours).filter(|found| !world.take_out_of(found, name)) {
             let _: Deleted<Namespace> =
                 world.api.delete(key, found.uid().as_deref().unwrap_or_default()).await?;
         }

@@ -7,8 +7,10 @@ use jiff::Timestamp;
 use tracing::info;
 
 use super::super::cache::Key;
-use super::super::deliver::Wanted;
+use super::super::deliver::{Wanted, applied};
+use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::library::{CatalogKey, LibraryError};
+use super::super::metrics::Queue;
 use super::super::objects::term;
 use super::super::ownership;
 use super::super::reconcile::ReconcileError;
@@ -20,7 +22,7 @@ use crate::error::{Class, Classify};
 use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, ObservedKind as _, SpecDigest};
 use crate::inputs::content::Line;
 use crate::inputs::stack::Stack;
-use crate::plan::{self, ObjectId, PlannedObject, Step};
+use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject, Step};
 use crate::rollup::{
     ConditionStatus, Expected, Moment, ObjectFacts, Report, Verdict, git_repository, object_since,
 };
@@ -53,7 +55,7 @@ pub(super) struct Source {
 }
 
 /// The key of the `GitRepository` that a `ClusterStack` follows.
-pub(super) fn source_key(world: &World, stack: &ClusterStack) -> Option<Key> {
+pub(in super::super) fn source_key(world: &World, stack: &ClusterStack) -> Option<Key> {
     let (namespace, name) = Stack::source_key(stack, world.settings.default_source.as_ref())?;
     Some(Key { namespace, name })
 }
@@ -100,7 +102,10 @@ impl Source {
         };
         let plan = plan::stack(&planned)?;
         let wanted = plan.objects().next();
-        let expected = follow(world, stack, &planned, wanted.filter(|_| writes)).await?;
+        let expected = match planned.delivery.git() {
+            Some(_) => commit(world, stack, &plan, writes),
+            None => follow(world, stack, &planned, wanted.filter(|_| writes)).await?,
+        };
         if writes {
             remove_left_over(world, stack).await?;
         }
@@ -127,6 +132,30 @@ async fn follow(
     let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners };
     let delivery = world.deliver(&world.caches.git_repositories, wanted).await?;
     Ok(delivery.expected)
+}
+
+/// Wants the `GitRepository` in the repository that Flux applies; the digest of its spec where Flux has applied it.
+fn commit(world: &World, stack: &ClusterStack, plan: &Plan, writes: bool) -> Option<SpecDigest> {
+    if writes {
+        let (key, change) = (Key::of(stack), Change::Planned(Arc::new(plan.clone())));
+        world.commit(&key, Unit::Source, change, (Queue::ClusterStack, key.clone()));
+    }
+    plan.objects().next().and_then(|wanted| applied(&world.caches.git_repositories, wanted))
+}
+
+/// Takes the `GitRepository` of a `ClusterStack` that goes out of the repository that Flux applies it from. Whether that is
+/// done, or was never needed: nobody remembers it once the `ClusterStack` is gone.
+pub(super) fn is_taken_out(world: &World, stack: &ClusterStack) -> Result<bool, PlanError> {
+    let Some(planned) = world.stack(stack).ok().filter(|planned| planned.delivery.git().is_some()) else {
+        return Ok(true);
+    };
+    let (key, plan) = (Key::of(stack), plan::stack(&planned)?);
+    let standings = plan.objects().map(|object| {
+        let (unit, asker) = (Unit::Object(object.id.clone(), None), (Queue::ClusterStack, key.clone()));
+        world.commit(&key, unit, Change::Gone, asker)
+    });
+    let standings: Vec<Standing> = standings.collect();
+    Ok(standings.iter().all(|standing| *standing == Standing::Committed))
 }
 
 /// The `GitRepository`s that were made for a `ClusterStack`: one, and that of an earlier source.

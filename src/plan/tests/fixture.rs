@@ -9,15 +9,15 @@ use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::plan::{self, Plan};
 use crate::release::{File, Files, Limits, Release};
 
-pub(super) struct Fixture {
-    pub(super) stack: Stack,
-    pub(super) edit_cluster: fn(&mut Value),
-    pub(super) ccm_template: &'static str,
-    pub(super) addons: &'static [&'static str],
+pub(crate) struct Fixture {
+    pub(crate) stack: Stack,
+    pub(crate) edit_cluster: fn(&mut Value),
+    pub(crate) ccm_template: &'static str,
+    pub(crate) addons: &'static [&'static str],
 }
 
 impl Fixture {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let source = StackSource {
             name: "demo-catalog".parse().unwrap(),
             namespace: "stacks".parse().unwrap(),
@@ -31,6 +31,7 @@ impl Fixture {
             namespace: "stacks".parse().unwrap(),
             source,
             flux: serde_json::from_value(json!({})).unwrap(),
+            delivery: crate::api::Delivery::default(),
         };
         Self {
             stack,
@@ -40,12 +41,12 @@ impl Fixture {
         }
     }
 
-    pub(super) fn release(&self, version: &str) -> Release {
+    pub(crate) fn release(&self, version: &str) -> Release {
         load(version, self.ccm_template, self.addons)
     }
 
     /// The plan of the stack, of one release and of clusters that use it.
-    pub(super) fn plan(&self, version: &str, clusters: &[&str]) -> Plan {
+    pub(crate) fn plan(&self, version: &str, clusters: &[&str]) -> Plan {
         let release = self.release(version);
         let entry = |release: &Release| {
             let commit = format!("{:0>40}", release.name.version().to_string().trim_start_matches('v'));

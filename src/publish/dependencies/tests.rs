@@ -1,1 +1,98 @@
+use super::*;
+use crate::publish::tests::{NAME, files, prepare, prepared, with};
+use crate::publish::{Prepared, PublishError};
+use crate::release::Limits;
 
+/// What is missing of a release whose addon `cni` has this dependency, or what is told of it.
+fn of(dependency: &str) -> Result<Vec<Missing>, String> {
+    let mut all = Files::default();
+    for (path, file) in files(NAME).iter().filter(|(path, _)| *path != "cluster-addon/cni/Chart.yaml") {
+        all.insert(path, file.clone()).unwrap();
+    }
+    let chart = format!("name: cni\nversion: v1\ndependencies: [{dependency}]\n");
+    let all = with(all, "cluster-addon/cni/Chart.yaml", &chart);
+    let all = with(all, "cluster-addon/policies/common/Chart.yaml", "name: common\nversion: 1.0.0\n");
+    match Prepared::of(crate::publish::tests::fetched(NAME, all), &Limits::default()) {
+        Ok(prepared) => Ok(prepared.missing),
+        Err(PublishError::Unusable { findings, .. }) => Err(findings.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn what_source_controller_can_fetch() {
+    let expected = Missing {
+        chart: "cluster-addon/cni".to_owned(),
+        name: "cilium".to_owned(),
+        version: "~1.2".to_owned(),
+        locked: None,
+        repository: Repository::Helm("https://charts.example.com/".parse().unwrap()),
+    };
+    assert_eq!(prepared(NAME).missing, [expected]);
+    for (repository, read) in [
+        ("https://charts.example.com/stable", "https://charts.example.com/stable/"),
+        ("http://charts:8080//", "http://charts:8080/"),
+        ("oci://registry.example.com/charts/", "oci://registry.example.com/charts"),
+        ("oci://registry:5000", "oci://registry:5000"),
+    ] {
+        let found = of(&format!("{{name: x, version: 1.2.3, repository: '{repository}'}}")).unwrap();
+        assert_eq!(found[0].repository.to_string(), read);
+    }
+    assert_eq!(of("{name: common, version: 1.0.0, repository: 'file://../policies/common'}"), Ok(vec![]));
+}
+
+#[test]
+fn what_nobody_can_fetch() {
+    for (dependency, why) in [
+        ("{name: x, version: 1}", "neither in charts/ nor has it a repository"),
+        ("{name: x, version: 1, repository: '@stable'}", "@stable cannot be resolved"),
+        ("{name: x, version: 1, repository: 'alias:stable'}", "cannot be resolved"),
+        ("{name: x, version: 1, repository: 'ftp://host/'}", "cannot be resolved"),
+        ("{name: x, version: 1, repository: 'oci://'}", "cannot be resolved"),
+        ("{name: x, version: 1, repository: 'oci://user:geheim@host/x'}", "cannot be resolved"),
+        ("{name: x, version: 1, repository: 'https://user:geheim@host/x'}", "has a user or a password"),
+        ("{name: x, version: 1, repository: 'file://../nothing'}", "no chart of this release"),
+        ("{name: x, version: 1, repository: 'file://../../../etc'}", "leads out of the release"),
+        ("{name: x, version: 1, repository: 'file:///etc'}", "no chart of this release"),
+        ("{name: ../x, version: 1, repository: 'https://host/'}", "is no name of a chart"),
+    ] {
+        let told = of(dependency).unwrap_err();
+        let error = told.lines().find(|line| line.starts_with("error: DependencyUnresolved")).unwrap();
+        assert!(error.contains(why), "{dependency}: {told}");
+        assert!(!error.contains("geheim"), "{told}");
+    }
+}
+
+#[test]
+fn what_is_vendored_is_not_missing() {
+    let path = "cluster-addon/cni/charts/cilium/Chart.yaml";
+    let vendored = with(files(NAME), path, "name: cilium\nversion: 1.2.9\n");
+    assert_eq!(prepare(NAME, vendored).missing, []);
+}
+
+/// What is missing of a release whose addon `cni` has this `Chart.lock`, or what is told of it.
+fn locked(dependencies: &str) -> Result<Option<String>, String> {
+    let lock = format!("dependencies: [{dependencies}]\ndigest: sha256:x\ngenerated: now\n");
+    let all = with(files(NAME), "cluster-addon/cni/Chart.lock", &lock);
+    let prepared = Prepared::of(crate::publish::tests::fetched(NAME, all), &Limits::default());
+    prepared.map(|prepared| prepared.missing[0].locked.clone()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_lock_says_which_version() {
+    let place = "name: cilium, repository: 'https://charts.example.com/'";
+    assert_eq!(locked(&format!("{{{place}, version: 1.2.7}}")), Ok(Some("1.2.7".to_owned())));
+    for (lock, why) in [
+        (format!("{{{place}, version: 1.3.0}}"), "Chart.lock has 1.3.0, which is not in the range ~1.2"),
+        (
+            "{name: cilium, repository: 'https://else/', version: 1.2.7}".to_owned(),
+            "Chart.lock does not have it",
+        ),
+        ("{name: other, version: 1.2.7}".to_owned(), "Chart.lock does not have it"),
+        ("{".to_owned(), "Chart.lock cannot be read"),
+        (format!("&a {{{place}, version: 1.2.7}}, *a"), "Chart.lock cannot be read"),
+    ] {
+        let told = locked(&lock).unwrap_err();
+        assert!(told.contains("DependencyUnresolved") && told.contains(why), "{lock}: {told}");
+    }
+}

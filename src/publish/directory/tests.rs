@@ -1,1 +1,90 @@
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::thread;
 
+use super::*;
+use crate::error::Classify as _;
+use crate::publish::tests::{NAME, files, prepare, prepared, with};
+
+fn target() -> (tempfile::TempDir, DirectoryTarget) {
+    let scratch = tempfile::tempdir().unwrap();
+    let top = scratch.path().join("stacks");
+    (scratch, DirectoryTarget { top, directory: "a/releases".to_owned() })
+}
+
+fn names(target: &DirectoryTarget) -> Vec<String> {
+    let entries = fs::read_dir(target.releases()).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_release_is_written_once() {
+    let (_scratch, target) = target();
+    assert_eq!(target.names().unwrap(), [].into());
+    let mut release = prepared(NAME);
+    release
+        .files
+        .insert("run.sh", crate::release::File { content: b"x".to_vec(), executable: true })
+        .unwrap();
+    let path = target.releases().join(NAME);
+    assert_eq!(target.publish(&release, false).unwrap(), Published::Written(path.clone()));
+    assert_eq!(source::directory::read(&path, &Limits::default()).unwrap(), release.files);
+    assert_eq!(fs::metadata(path.join("run.sh")).unwrap().permissions().mode() & 0o100, 0o100);
+    assert_eq!(target.publish(&release, false).unwrap(), Published::Unchanged);
+    assert_eq!(names(&target), [NAME]);
+}
+
+#[test]
+fn other_content_is_refused_and_nothing_is_written() {
+    let (_scratch, target) = target();
+    target.publish(&prepared(NAME), false).unwrap();
+    let other = prepare(NAME, with(files(NAME), "README.md", "x"));
+    assert_eq!(target.publish(&other, false).unwrap_err().reason(), "ReleaseExists");
+    let there = source::directory::read(&target.releases().join(NAME), &Limits::default()).unwrap();
+    assert_eq!(there, prepared(NAME).files);
+    assert_eq!(names(&target), [NAME]);
+}
+
+#[test]
+fn what_a_stopped_publisher_left_is_removed() {
+    let (_scratch, target) = target();
+    for name in [NAME, "openstack-demo-1-34-v3"] {
+        let left = target.releases().join(format!("{UNFINISHED}{name}/cluster-class"));
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("Chart.yaml"), "half").unwrap();
+    }
+    target.publish(&prepared(NAME), false).unwrap();
+    assert_eq!(names(&target), [NAME]);
+}
+
+#[test]
+fn several_publishers_at_once() {
+    let (_scratch, target) = target();
+    let releases: Vec<Prepared> =
+        (2..6).map(|number| prepared(&format!("openstack-demo-1-34-v{number}"))).collect();
+    let written = thread::scope(|scope| {
+        let all = releases.iter().chain(&releases);
+        let running: Vec<_> =
+            all.map(|release| scope.spawn(|| target.publish(release, false).unwrap())).collect();
+        running.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+    });
+    let written = written.iter().filter(|published| **published != Published::Unchanged);
+    assert_eq!(written.count(), 4, "each is written by one of its two publishers");
+    assert_eq!(target.names().unwrap().len(), 4);
+}
+
+#[test]
+fn what_is_in_the_way() {
+    let (_scratch, target) = target();
+    fs::create_dir_all(target.releases()).unwrap();
+    let path = target.releases().join(NAME);
+    symlink("/tmp", &path).unwrap();
+    let error = target.publish(&prepared(NAME), false).unwrap_err();
+    assert!(error.to_string().ends_with("it is there, and is no directory"), "{error}");
+    fs::remove_file(&path).unwrap();
+    fs::write(target.top.join("a").join(IGNORE_FILE), "*.yaml\n").unwrap();
+    assert_eq!(target.publish(&prepared(NAME), false).unwrap_err().reason(), "FileIgnored");
+    assert_eq!(names(&target), Vec::<String>::new());
+}

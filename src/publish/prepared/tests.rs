@@ -1,1 +1,72 @@
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
+use super::*;
+use crate::error::Classify as _;
+use crate::publish::tests::{NAME, fetched, files, prepared, vendored, with};
+use crate::release::Reason;
+
+/// A packed chart with a file of this path and content in it.
+pub(crate) fn packed(path: &str, content: &str) -> Vec<u8> {
+    let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut header = tar::Header::new_ustar();
+    header.set_size(content.len() as u64);
+    header.set_mode(0o644);
+    // Not by `set_path`, which refuses what an attacker does not.
+    header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+    header.set_cksum();
+    archive.append(&header, content.as_bytes()).unwrap();
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+#[test]
+fn a_release_with_errors_is_refused() {
+    let broken = with(files(NAME), "cluster-addon/policies/x.yaml", "version: << .ClusterAddonVersion >>\n");
+    let error = Prepared::of(fetched(NAME, broken), &Limits::default()).unwrap_err();
+    assert_eq!(error.reason(), "PlaceholderLeft");
+    let other = Prepared::of(fetched("openstack-demo-1-33-v2", files(NAME)), &Limits::default()).unwrap_err();
+    assert_eq!(other.reason(), "MetadataMismatch");
+}
+
+#[test]
+fn links_are_refused() {
+    let mut linked = files(NAME);
+    linked.insert_link("cluster-addon/policies/passwd", "/etc/passwd").unwrap();
+    let error = Prepared::of(fetched(NAME, linked), &Limits::default()).unwrap_err();
+    assert_eq!(error.reason(), "LinkNotAllowed");
+}
+
+#[test]
+fn a_fetched_chart_lies_in_the_chart_that_needs_it() {
+    let prepared = prepared(NAME);
+    assert!(prepared.warnings.iter().any(|finding| finding.reason == Reason::DependencyNotVendored));
+    let before = prepared.release.digest;
+    let archive = packed("cilium/Chart.yaml", "name: cilium\nversion: 1.2.3\n");
+    let chart = vendored(&prepared, "1.2.3", &archive);
+    let complete = prepared.with(vec![chart], &Limits::default()).unwrap();
+    assert_eq!(complete.files.get("cluster-addon/cni/charts/cilium-1.2.3.tgz").unwrap().content, archive);
+    assert_eq!(
+        complete.release.addons[0].chart().unwrap().dependencies[0].vendored.as_deref(),
+        Some("1.2.3")
+    );
+    assert!(
+        complete.release.digest != before
+            && complete.missing.len() == 1
+            && complete.warnings.iter().next().is_none()
+    );
+}
+
+#[test]
+fn a_fetched_chart_may_be_anything() {
+    for (content, reason) in [
+        (b"no archive".to_vec(), "InvalidArchive"),
+        (packed("cilium/../../x", "x"), "InvalidPath"),
+        (packed("other/Chart.yaml", "name: other\nversion: 1.2.3\n"), "ChartMismatch"),
+        (packed("cilium/Chart.yaml", "name: cilium\nversion: 1.2.4\n"), "ChartMismatch"),
+    ] {
+        let prepared = prepared(NAME);
+        let chart = vendored(&prepared, "1.2.3", &content);
+        let error = prepared.with(vec![chart], &Limits::default()).unwrap_err();
+        assert_eq!(error.reason(), reason, "{error}");
+    }
+}

@@ -171,6 +171,8 @@ fn what_keeps_an_object_from_being_written_is_told_of_the_delivery_and_not_of_th
         (Reason::DeliveryFailed, "Unknown", "apply HelmRelease: no"),
         (Reason::Terminating, "False", "its old object goes"),
         (Reason::Suspended, "Unknown", "stays as it is"),
+        (Reason::CommitNotApplied, "Unknown", "it is committed"),
+        (Reason::FileEdited, "False", "the file was edited"),
     ] {
         let mut held = addon("ccm", Some(APPLIED));
         held.hold = Some(Hold { reason, message: message.into() });

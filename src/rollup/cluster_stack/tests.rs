@@ -53,6 +53,8 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         troubles: BTreeMap::new(),
         clusters: vec![("a/1".to_owned(), Some(good("Applied")))],
         pruned: None,
+        delivered: None,
+        published: None,
         stays: None,
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::{Operator, Write};
 
+use super::random::Random;
 use super::scenario::{Alone, PATIENCE, Scenario, V1, V2};
 use super::state;
 
@@ -16,18 +17,6 @@ const KILLS: usize = 20;
 const SEED: u64 = 0x5eed;
 /// Where the endpoint of the first cluster ends.
 const LAST_ENDPOINT: &str = "moved-13.example.org";
-
-/// Marsaglia's xorshift: the same pauses in every run.
-struct Random(u64);
-
-impl Random {
-    fn pause(&mut self, most: u64) -> Duration {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        Duration::from_millis(self.0 % most)
-    }
-}
 
 #[test]
 fn killed_twenty_times_it_ends_where_one_that_lives_does() {

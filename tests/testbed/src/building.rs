@@ -78,7 +78,10 @@ fn key() -> Result<String> {
         "cluster-api/go.mod",
         "cluster-api/go.sum",
         "git-server/go.mod",
+        "git-server/go.sum",
         "git-server/main.go",
+        "git-server/ssh.go",
+        "git-server/tls.go",
     ] {
         let path = module_directory(file);
         fs::read(&path).context(|| format!("cannot read {}", path.display()))?.hash(&mut hasher);

@@ -1,5 +1,7 @@
 //! The Git server of the testbed, and pushing to it.
 
+mod guarded;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::control_plane::Site;
 use crate::error::{Context as _, Error, Result};
+use crate::ports::Ports;
 use crate::probe;
+use crate::process::Supervisor;
+use crate::tools::Toolbox;
+
+pub use guarded::GuardedGitServer;
 
 /// A Git server on loopback: every repository exists as soon as somebody asks for it, anybody may push.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -23,16 +30,26 @@ static PUSHES: AtomicU32 = AtomicU32::new(0);
 
 impl GitServer {
     pub(crate) fn start(site: &Site<'_>) -> Result<Self> {
-        let data = site.supervisor.data();
+        Self::start_with(site.toolbox, site.supervisor, site.ports, &[])
+    }
+
+    fn start_with(
+        toolbox: &Toolbox,
+        supervisor: &Supervisor,
+        ports: &Ports,
+        arguments: &[String],
+    ) -> Result<Self> {
+        let data = supervisor.data();
         let (root, scratch) = (data.join("git"), data.join("git-scratch"));
         for directory in [&root, &scratch] {
             fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))?;
         }
-        let port = site.ports.free()?;
-        let mut command = Command::new(site.toolbox.program("git-server")?);
+        let port = ports.free()?;
+        let mut command = Command::new(toolbox.program("git-server")?);
         command.arg(format!("--root={}", root.display())).arg(format!("--listen=127.0.0.1:{port}"));
-        let process = site.supervisor.start("git-server", command)?;
-        site.supervisor.wait(&process, move || probe::answers(port, "/healthz"))?;
+        command.args(arguments);
+        let process = supervisor.start("git-server", command)?;
+        supervisor.wait(&process, move || probe::answers(port, "/healthz"))?;
         Ok(Self { url: format!("http://127.0.0.1:{port}"), scratch })
     }
 

@@ -44,7 +44,7 @@ pub use building::build;
 pub use cluster::{Cluster, HelmRevision, Object};
 pub use cluster_api::{ClusterApi, Infrastructure, NewCluster};
 pub use error::{Error, Result};
-pub use git::GitServer;
+pub use git::{GitServer, GuardedGitServer};
 pub use gitea::Gitea;
 pub use lying_proxy::{Lie, LyingProxy};
 pub use operator::Operator;

@@ -1,7 +1,8 @@
 // Command git-server serves bare Git repositories over smart HTTP on a loopback address, for tests.
 //
 // Flux reads Git over HTTP or SSH only. This is `git http-backend` behind net/http/cgi, with pushes allowed
-// and every repository below the root created at its first request.
+// and every repository below the root created at its first request. With --guarded it serves the same repositories
+// a second time, as forges do: over HTTPS to whoever has the password, and over SSH to whoever has the key.
 package main
 
 import (
@@ -36,41 +37,71 @@ var repositorySettings = [][2]string{
 }
 
 type server struct {
-	root     string
-	git      string
-	creating sync.Mutex
+	root string
+	git  string
+	// What Basic authentication must have as password; empty where anybody is let in.
+	password string
+	creating *sync.Mutex
 }
 
 func main() {
 	root := flag.String("root", "", "directory of the bare repositories")
 	address := flag.String("listen", "127.0.0.1:0", "loopback address and port to listen on")
+	guarded := flag.String("guarded", "", "directory with password and authorized_key; certificates and host keys are written there")
+	https := flag.String("https", "127.0.0.1:0", "loopback address and port for HTTPS with the password")
+	ssh := flag.String("ssh", "127.0.0.1:0", "loopback address and port for SSH with the key")
 	flag.Parse()
-	if err := run(*root, *address); err != nil {
+	if err := run(*root, *address, *guarded, *https, *ssh); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(root, address string) error {
+func run(root, address, guarded, https, ssh string) error {
 	if root == "" {
 		return errors.New("--root is missing")
 	}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("%s is not a loopback address: anybody may push here", host)
+	for _, address := range []string{address, https, ssh} {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return err
+		}
+		if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+			return fmt.Errorf("%s is not a loopback address: anybody may push here", host)
+		}
 	}
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return err
 	}
+	open := &server{root: root, git: git, creating: &sync.Mutex{}}
+	ended := make(chan error)
+	if guarded != "" {
+		password, err := os.ReadFile(filepath.Join(guarded, "password"))
+		if err != nil {
+			return err
+		}
+		tls, err := certificates(guarded)
+		if err != nil {
+			return err
+		}
+		closed := *open
+		closed.password = strings.TrimSpace(string(password))
+		web := &http.Server{Addr: https, Handler: &closed, TLSConfig: tls}
+		go func() { ended <- web.ListenAndServeTLS("", "") }()
+		go func() { ended <- open.serveSSH(guarded, ssh) }()
+	}
 	log.Printf("serving %s on %s", root, address)
-	return http.ListenAndServe(address, &server{root: root, git: git})
+	go func() { ended <- http.ListenAndServe(address, open) }()
+	return <-ended
 }
 
 func (s *server) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	if request.URL.Path == "/healthz" {
+		return
+	}
+	if _, password, _ := request.BasicAuth(); s.password != "" && password != s.password {
+		response.Header().Set("WWW-Authenticate", `Basic realm="git-server"`)
+		http.Error(response, "who are you?", http.StatusUnauthorized)
 		return
 	}
 	name := strings.SplitN(strings.TrimPrefix(request.URL.Path, "/"), "/", 2)[0]

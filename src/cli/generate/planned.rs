@@ -1,0 +1,179 @@
+//! What `stackflux generate` plans, and of what.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Arguments, report};
+use crate::api::Reason;
+use crate::cli::error::CliError;
+use crate::cli::inputs::stream;
+use crate::cli::live::prepared::{Defaults, Stacks};
+use crate::cli::live::present::Present;
+use crate::cli::releases::{Found, Pins, Releases};
+use crate::cli::{clusters, objects};
+use crate::gate::Hold;
+use crate::inputs::content::{self, Existing};
+use crate::inputs::stack::Stack;
+use crate::inputs::{ClusterInputs, ReleaseInputs};
+use crate::names::ReleaseName;
+use crate::plan::{self, Held, Plan};
+use crate::sink::layout::ClusterName;
+
+/// Everything that a plan is made of, but for what was written before.
+pub(super) enum Inputs {
+    /// Files that were named one by one.
+    Files(Box<Files>),
+    /// What `stackflux inputs export` printed.
+    Exported(Box<Present>, Releases),
+}
+
+/// Files that were named one by one.
+pub(super) struct Files {
+    stack: Stack,
+    found: Found,
+    existing: Vec<Value>,
+    clusters: Vec<ClusterInputs>,
+}
+
+/// A plan, and what there is to say about it.
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    /// Namespace and name of the `ClusterStack`.
+    pub(super) stack: String,
+    /// The Clusters that were given and that the plan is not for.
+    pub(super) elsewhere: BTreeSet<ClusterName>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Inputs {
+    pub(super) fn read(arguments: &Arguments) -> Result<Self, CliError> {
+        let releases = Releases::open(&arguments.source)?;
+        if let Some(file) = &arguments.inputs {
+            return Ok(Self::Exported(Box::new(stream::read(file)?), releases));
+        }
+        let objects = objects::read(&arguments.filename)?;
+        let clusters = clusters::among(&objects)?;
+        let wanted = wanted(arguments, &releases, &clusters)?;
+        let Some(first) = wanted.first() else { return Err(nothing_wanted()) };
+        let stack = arguments.stack.stack(first, objects.iter().map(|sourced| &sourced.object))?;
+        let pins = Pins { revision: arguments.revision.clone(), path: stack.source.path.clone() };
+        let found = releases.catalog(&wanted, &pins)?;
+        let existing = objects::read(&arguments.existing)?.into_iter().map(|sourced| sourced.object);
+        Ok(Self::Files(Box::new(Files { stack, found, existing: existing.collect(), clusters })))
+    }
+
+    /// The plan, over the sources that were written where it goes.
+    pub(super) fn plan(&self, written: Vec<Value>) -> Result<Planned, CliError> {
+        match self {
+            Self::Files(files) => files.plan(&written),
+            Self::Exported(present, releases) => exported(present, releases, written),
+        }
+    }
+}
+
+impl Files {
+    fn plan(&self, written: &[Value]) -> Result<Planned, CliError> {
+        let Self { stack, found, clusters, .. } = self;
+        let mut existing = Existing::default();
+        self.existing.iter().chain(written).for_each(|object| existing.insert(object));
+        let mut plan = plan::stack(stack)?;
+        for release in found.releases.values() {
+            let contents = content::resolve(stack, release, &found.catalog, &existing)?;
+            let inputs = ReleaseInputs { stack, release, contents: &contents };
+            plan.merge(plan::release(&inputs)?)?;
+            let class = release.name.class_name();
+            for cluster in clusters.iter().filter(|cluster| stack.is_class(&class, &cluster.cluster)) {
+                plan.merge(plan::cluster(&inputs, cluster)?)?;
+            }
+        }
+        let classes: Vec<String> = found.releases.keys().map(ReleaseName::class_name).collect();
+        let is_planned =
+            |cluster: &&ClusterInputs| !classes.iter().any(|class| stack.is_class(class, &cluster.cluster));
+        let others: Vec<&ClusterInputs> = clusters.iter().filter(is_planned).collect();
+        let mut warnings: Vec<String> =
+            others.iter().map(|cluster| report::left_out(stack, cluster)).collect();
+        warnings.extend(report::about_releases(found.releases.values()));
+        let elsewhere = others.into_iter().map(name).collect::<Result<_, _>>()?;
+        Ok(Planned { plan, stack: format!("{}/{}", stack.namespace, stack.name), elsewhere, warnings })
+    }
+}
+
+fn name(cluster: &ClusterInputs) -> Result<ClusterName, CliError> {
+    Ok(ClusterName::new(cluster.cluster.namespace(), cluster.cluster.name())?)
+}
+
+/// The plan that the operator makes. What it would leave out makes it incomplete, and what is not in a plan is removed where
+/// it was written: that is refused.
+fn exported(present: &Present, releases: &Releases, written: Vec<Value>) -> Result<Planned, CliError> {
+    let Some((key, object)) = present.stacks.first_key_value().filter(|_| present.stacks.len() == 1) else {
+        return Err(CliError::usage(
+            "the inputs are those of one ClusterStack, and these have another number of them",
+        ));
+    };
+    let stack = format!("{}/{}", key.0, key.1);
+    if object.spec.suspend {
+        return Err(CliError::usage(format!("ClusterStack {stack} is suspended: nothing is written")));
+    }
+    let none = Defaults { source: None, account: None };
+    let (stacks, left_out) = Stacks::over(present, &written, releases, &none, None);
+    if let Some(first) = left_out.first() {
+        return Err(CliError::usage(first).hint("the plan would be incomplete: nothing is written"));
+    }
+    let mut planned =
+        Planned { plan: Plan::default(), stack, elsewhere: BTreeSet::new(), warnings: Vec::new() };
+    for shared in stacks.shared() {
+        planned.plan.merge(shared.plan.clone())?;
+    }
+    for cluster in &present.clusters {
+        let Some(prepared) = stacks.of_cluster(cluster) else {
+            planned.elsewhere.insert(name(cluster)?);
+            continue;
+        };
+        let place = (cluster.cluster.namespace().to_string(), cluster.cluster.name().to_string());
+        if present.addons.get(&place).is_some_and(|addon| addon.spec.suspend) {
+            planned.plan.hold(suspended(cluster));
+            continue;
+        }
+        planned.plan.merge(plan::cluster(&prepared.inputs(), cluster)?)?;
+    }
+    planned.warnings = report::about_releases(stacks.in_use());
+    Ok(planned)
+}
+
+fn suspended(ClusterInputs { cluster, .. }: &ClusterInputs) -> Held {
+    let message = "its ClusterAddon has spec.suspend: nothing is written".to_owned();
+    Held {
+        namespace: cluster.namespace().clone(),
+        cluster: cluster.name().clone(),
+        addon: None,
+        hold: Hold { reason: Reason::Suspended, message },
+    }
+}
+
+/// The releases to plan: the one that was named by its directory, or of a stack repository those that Clusters use
+/// and those named by `--release`.
+fn wanted(
+    arguments: &Arguments,
+    releases: &Releases,
+    clusters: &[ClusterInputs],
+) -> Result<Vec<ReleaseName>, CliError> {
+    let names = releases.names();
+    if let Some(unknown) = arguments.release.iter().find(|name| !names.contains(name)) {
+        let message = format!("{}: there is no release {unknown}", arguments.source.display());
+        return Err(CliError::usage(message));
+    }
+    if releases.is_single() {
+        return Ok(names);
+    }
+    let is_used = |name: &ReleaseName| {
+        let class = name.class_name();
+        clusters.iter().any(|cluster| cluster.cluster.class().is_some_and(|found| found.name == class))
+    };
+    Ok(names.into_iter().filter(|name| arguments.release.contains(name) || is_used(name)).collect())
+}
+
+fn nothing_wanted() -> CliError {
+    CliError::usage("no release of this stack repository is used by a Cluster in the files given")
+        .hint("name one with --release, or give Clusters with --filename")
+}

@@ -1,0 +1,63 @@
+//! What is not in the output of `stackflux generate`, and why.
+
+use std::collections::BTreeSet;
+
+use super::planned::Planned;
+use crate::cli::terminal;
+use crate::inputs::ClusterInputs;
+use crate::inputs::stack::Stack;
+use crate::names::AddonName;
+use crate::release::{Action, Release};
+
+/// Tells what a plan leaves out.
+pub(super) fn report(planned: &Planned) {
+    planned.warnings.iter().for_each(terminal::warning);
+    for held in planned.plan.held() {
+        let addon = held.addon.as_ref().map(|addon| format!(" addon {addon}")).unwrap_or_default();
+        terminal::waiting(format!(
+            "Cluster {}/{}{addon} is held: {}: {}",
+            held.namespace, held.cluster, held.hold.reason, held.hold.message
+        ));
+    }
+}
+
+/// What is said of a Cluster that has none of the classes.
+pub(super) fn left_out(stack: &Stack, ClusterInputs { cluster, .. }: &ClusterInputs) -> String {
+    let class = cluster.class().map_or_else(
+        || "has no class".to_owned(),
+        |class| format!("has class {}/{}", class.namespace, class.name),
+    );
+    format!(
+        "Cluster {}/{} {class}, which is none of the releases planned for namespace {}: left out",
+        cluster.namespace(),
+        cluster.name(),
+        stack.namespace
+    )
+}
+
+/// What is said of releases that are planned.
+pub(super) fn about_releases<'a>(releases: impl Iterator<Item = &'a Release> + Clone) -> Vec<String> {
+    let packed = releases.clone().filter(|release| release.packed).map(|release| {
+        let name = &release.name;
+        format!("{name} is packed: Flux finds its charts only where the stack repository has it unpacked")
+    });
+    let staged = releases.filter_map(|release| {
+        let addons = without_effect(release);
+        let (name, listed) = (&release.name, addons.join(", "));
+        (!addons.is_empty()).then(|| {
+            format!(
+                "{name}: conditions to wait for and the action delete have no effect yet; clusteraddon.yaml has them for {listed}"
+            )
+        })
+    });
+    packed.chain(staged).collect()
+}
+
+/// The addons with stages that a plan does not act on, each once: the moments of a cluster's life are the operator's.
+fn without_effect(release: &Release) -> Vec<String> {
+    let stages = release.stages.values().flatten().filter(|stage| {
+        stage.action == Action::Delete || stage.wait_before.is_some() || stage.wait_after.is_some()
+    });
+    let addons: BTreeSet<&AddonName> = stages.map(|stage| &stage.addon).collect();
+    addons.into_iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,89 @@
+//! Where `stackflux generate` writes files.
+
+use std::path::Path;
+
+use super::planned::{Inputs, Planned};
+use super::report;
+use crate::cli::error::CliError;
+use crate::cli::{CommandResult, Outcome, terminal};
+use crate::sink::changes::{Changes, Refused, Verb};
+use crate::sink::directory::Directory;
+use crate::sink::layout::Part;
+use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, sources, update};
+
+/// What is written over, and what may go.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Rules {
+    /// Write over this file of the target, or all files below this directory, although somebody else has edited them; `.` is
+    /// all of them
+    #[arg(long, value_name = "PATH")]
+    overwrite: Vec<String>,
+    /// Remove more at once than the budget allows: the digest that told which removals these are
+    #[arg(long, value_name = "DIGEST")]
+    allow_prune: Option<String>,
+}
+
+impl Rules {
+    /// What is delivered of a plan.
+    pub(super) fn delivery<'a>(&self, planned: &'a Planned, limit: Limit) -> Delivery<'a> {
+        Delivery {
+            stack: planned.stack.clone(),
+            plan: &planned.plan,
+            scope: Scope { present: planned.elsewhere.clone(), ..Scope::default() },
+            overwrite: Overwrite(self.overwrite.iter().cloned().collect()),
+            budget: Budget { limit, allowed: self.allow_prune.clone() },
+        }
+    }
+}
+
+/// Writes files to a directory. It is looked at before anything applies it, so that there is no budget of removals.
+pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules) -> CommandResult {
+    let directory = Directory::new(path);
+    let planned = inputs.plan(sources(&directory)?)?;
+    let changes = update(&directory, &rules.delivery(&planned, Limit::All))?;
+    refuse_all(&changes, &path.display().to_string())?;
+    directory.apply(&changes)?;
+    terminal::success(format!("{}: {}", path.display(), counted(&changes)));
+    report::report(&planned);
+    Ok(tell(&planned, &changes))
+}
+
+/// What became of objects, in numbers.
+pub(super) fn counted(changes: &Changes) -> String {
+    format!(
+        "{} written, {} unchanged, {} held back and kept, {} removed",
+        changes.count(Verb::Added) + changes.count(Verb::Changed),
+        changes.unchanged,
+        changes.kept,
+        changes.count(Verb::Removed)
+    )
+}
+
+/// An error where nothing is written at all.
+pub(super) fn refuse_all(changes: &Changes, target: &str) -> Result<(), CliError> {
+    let is_needed = |refused: &&Refused| refused.part.as_ref().is_none_or(|part| *part == Part::Sources);
+    let Some(refused) = changes.refused.iter().find(is_needed).filter(|_| changes.is_empty()) else {
+        return Ok(());
+    };
+    let message = format!("{target}: {} {}: nothing is written", refused.file, refused.why);
+    Err(CliError::usage(message).hint(refused.why.resolution()))
+}
+
+/// Tells what is not written, and how the command ends.
+pub(super) fn tell(planned: &Planned, changes: &Changes) -> Outcome {
+    for refused in &changes.refused {
+        let part =
+            refused.part.as_ref().map_or_else(|| "the list of directories".to_owned(), ToString::to_string);
+        terminal::problem(format!("{} {}: {part} is left as it is", refused.file, refused.why));
+        terminal::detail(refused.why.resolution());
+    }
+    if let Some(withheld) = &changes.withheld {
+        terminal::waiting(format!(
+            "more would be removed at once than may, and stays: {}",
+            withheld.names.join(", ")
+        ));
+        terminal::detail(format!("--allow-prune {} removes it", withheld.digest));
+    }
+    let is_whole = planned.plan.held().is_empty() && changes.refused.is_empty() && changes.withheld.is_none();
+    if is_whole { Outcome::Done } else { Outcome::Differs }
+}

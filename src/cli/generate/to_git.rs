@@ -1,0 +1,127 @@
+//! `stackflux generate --to-git`: the files of a plan as one commit.
+
+use super::planned::{Inputs, Planned};
+use super::report;
+use super::target::{Rules, counted, refuse_all, tell};
+use crate::cli::error::CliError;
+use crate::cli::git_access::{Authorship, GitAccess, explain};
+use crate::cli::{CommandResult, Outcome, terminal};
+use crate::git::{
+    Clone, GitError, GitUrl, Message, Proposal, Reference, Signer, Snapshot, Target, UpdateError, Updated,
+    update as push,
+};
+use crate::sink::changes::Changes;
+use crate::sink::git::{Below, edit};
+use crate::sink::message::{Origin, message};
+use crate::sink::update::{Limit, sources, update};
+
+/// Which repository, and how.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct GitTarget {
+    /// Commit one file per object to this repository, and keep the sources and pins of what it has. Nothing is forced: when
+    /// somebody was faster, all is done again on what they pushed
+    #[arg(long, value_name = "URL", help_heading = "Delivery through Git")]
+    pub(super) to_git: Option<GitUrl>,
+    /// The branch; it is made where there is none
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "main",
+        requires = "to_git",
+        help_heading = "Delivery through Git"
+    )]
+    branch: String,
+    /// The directory of the repository that is written
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = ".",
+        requires = "to_git",
+        help_heading = "Delivery through Git"
+    )]
+    path: String,
+    /// Print the commit's message and the files that change, and commit nothing
+    #[arg(long, requires = "to_git", help_heading = "Delivery through Git")]
+    dry_run: bool,
+    #[command(flatten)]
+    access: GitAccess,
+    #[command(flatten)]
+    authorship: Authorship,
+}
+
+/// One attempt: what was planned over a commit, and what that changes.
+struct Attempt {
+    planned: Planned,
+    changes: Changes,
+    message: Message,
+}
+
+/// Commits the files of a plan.
+pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: &Rules) -> CommandResult {
+    let clone = Clone::temporary(target.access.to(url.clone())?).map_err(|error| explain(&error))?;
+    let attempt = |snapshot: &Snapshot<'_>| attempt(inputs, snapshot, target, rules);
+    if target.dry_run {
+        let tip = clone.fetch(&Reference::Branch(target.branch.clone())).map_err(|error| explain(&error))?;
+        let snapshot = clone.snapshot(tip).map_err(|error| explain(&error))?;
+        return shown(&attempt(&snapshot)?);
+    }
+    let (identity, signer): (_, Option<Signer>) = (target.authorship.identity()?, target.authorship.signer());
+    let mut last = None;
+    let branch = Target { branch: target.branch.clone(), push_to: None };
+    let updated = push(&clone, &branch, signer.as_ref(), |snapshot| {
+        let attempt = attempt(snapshot)?;
+        let edit = edit(&attempt.changes, &target.path).map_err(|error| explain(&error))?;
+        let message = attempt.message.to_string();
+        last = Some(attempt);
+        let identity = identity.clone();
+        Ok((!edit.is_empty()).then_some(Proposal { edit, message, identity }))
+    });
+    let updated = updated.map_err(|error| match error {
+        UpdateError::Change(error) => error,
+        UpdateError::Git(error) => explain(&error),
+        busy @ (UpdateError::Busy { .. } | UpdateError::Occupied { .. }) => {
+            CliError::usage(busy.to_string()).hint("try again when the branch is quieter")
+        }
+    })?;
+    let Some(Attempt { planned, changes, .. }) = last else { return Ok(Outcome::Done) };
+    match updated {
+        Updated::Pushed { commit, .. } | Updated::Present(commit) => {
+            terminal::success(format!("{url}: {}: commit {commit} on {}", counted(&changes), target.branch));
+        }
+        Updated::Nothing => terminal::success(format!("{url}: {}: no commit", counted(&changes))),
+    }
+    report::report(&planned);
+    Ok(tell(&planned, &changes))
+}
+
+fn attempt(
+    inputs: &Inputs,
+    snapshot: &Snapshot<'_>,
+    target: &GitTarget,
+    rules: &Rules,
+) -> Result<Attempt, CliError> {
+    let below = Below::new(snapshot, &target.path);
+    let failed = |error: GitError| explain(&error);
+    let planned = inputs.plan(sources(&below).map_err(failed)?)?;
+    let changes = update(&below, &rules.delivery(&planned, Limit::Tenth))?;
+    refuse_all(&changes, &target.path)?;
+    let origin =
+        Origin { stack: &planned.stack, plan: planned.plan.digest(), version: env!("CARGO_PKG_VERSION") };
+    let message = message(&changes, &origin);
+    Ok(Attempt { planned, changes, message })
+}
+
+/// Prints what would be committed.
+fn shown(Attempt { planned, changes, message }: &Attempt) -> CommandResult {
+    if changes.is_empty() {
+        terminal::success("there is nothing to commit");
+    } else {
+        let written = changes.writes.keys().map(|path| format!("W {path}\n"));
+        let removed = changes.removes.iter().map(|path| format!("D {path}\n"));
+        let files: String = written.chain(removed).collect();
+        terminal::data(&format!("{message}\n{files}"))?;
+    }
+    report::report(planned);
+    let outcome = tell(planned, changes);
+    Ok(if changes.is_empty() { outcome } else { Outcome::Differs })
+}

@@ -1,0 +1,114 @@
+//! `stackflux history`.
+
+use std::collections::BTreeMap;
+
+use super::output::{self, Format, table};
+use super::stages::{Repository, RepositoryArguments, StageFailure};
+use super::{CommandResult, Outcome, terminal};
+use crate::git::{CommitId, EntryKind, GitError, LogEntry};
+use crate::names::ReleaseName;
+use crate::promote::history::{Change, Entry, entry};
+use crate::promote::stages::Stage;
+
+/// Show which releases came to a stage and went, when, and by whom
+///
+/// Reads the commits on the branch of the stage that changed its directory: what each of them added and removed, and how
+/// it came about, which stackflux publish, promote and rollback write into their commits.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # What ran in prod, and since when?
+  stackflux history prod
+  # When was a release rolled back, for a program
+  stackflux history prod -o json | jq -r '.[] | select(.cause == \"rolledBack\") | .date + \" \" + .removed[0]'")]
+pub(super) struct Arguments {
+    /// The stage
+    stage: String,
+    #[command(flatten)]
+    repository: RepositoryArguments,
+    /// At most so many commits, the newest first
+    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    most: usize,
+    /// The form of the output
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let repository = arguments.repository.open()?;
+    let stage = repository.stages.stage(&arguments.stage)?;
+    let entries = entries(&repository, stage, arguments.most).map_err(|failure| failure.explained())?;
+    if entries.is_empty() {
+        terminal::note(format!("no release ever came to stage {}", stage.name));
+    }
+    output::print(&entries, arguments.output, |entries| rows(entries))?;
+    Ok(Outcome::Done)
+}
+
+/// A line for each release that came, went or was altered.
+fn rows(entries: &[Entry]) -> String {
+    let rows = entries.iter().flat_map(|entry| {
+        let of = |names: &'_ [String], verb: &'static str| {
+            names.iter().map(move |name| (verb, name.clone())).collect::<Vec<_>>()
+        };
+        let changes =
+            [of(&entry.added, "added"), of(&entry.removed, "removed"), of(&entry.altered, "ALTERED")]
+                .concat();
+        changes.into_iter().map(|(verb, name)| {
+            [
+                entry.date.strftime("%Y-%m-%d %H:%MZ").to_string(),
+                name,
+                verb.to_owned(),
+                entry.cause.words(),
+                entry.commit.get(..12).unwrap_or(&entry.commit).to_owned(),
+                entry.author.clone(),
+            ]
+        })
+    });
+    table(["DATE", "RELEASE", "CHANGE", "HOW", "COMMIT", "AUTHOR"], rows)
+}
+
+/// What the commits to a stage did to its releases, the newest first.
+pub(super) fn entries(
+    repository: &Repository,
+    stage: &Stage,
+    most: usize,
+) -> Result<Vec<Entry>, StageFailure> {
+    let (tip, _) = repository.tip(stage)?;
+    // What one commit found is what the one before it left.
+    let log = repository.clone.log(tip, &stage.path, most.saturating_add(1))?;
+    let mut found = Vec::new();
+    for (at, commit) in log.iter().enumerate().take(most) {
+        let after = directory(repository, stage, Some(commit.commit))?;
+        let before = directory(repository, stage, log.get(at + 1).map(|before| before.commit))?;
+        found.extend(entry(&change(commit, before, after), |name| name.parse::<ReleaseName>().is_ok()));
+    }
+    Ok(found)
+}
+
+fn change(commit: &LogEntry, before: BTreeMap<String, String>, after: BTreeMap<String, String>) -> Change {
+    let message = &commit.message;
+    let trailers = match &commit.merged {
+        Some(merged) if message.trailers.is_empty() => merged.trailers.clone(),
+        _ => message.trailers.clone(),
+    };
+    Change {
+        commit: commit.commit.to_string(),
+        date: commit.time,
+        author: commit.author.clone(),
+        subject: message.subject.clone(),
+        trailers,
+        before,
+        after,
+    }
+}
+
+/// The directories of a stage with their trees.
+fn directory(
+    repository: &Repository,
+    stage: &Stage,
+    commit: Option<CommitId>,
+) -> Result<BTreeMap<String, String>, GitError> {
+    let entries = repository.clone.snapshot(commit)?.entries(&stage.path)?;
+    let directories = entries.into_iter().filter(|entry| entry.kind == EntryKind::Directory);
+    Ok(directories.map(|entry| (entry.name, entry.id)).collect())
+}

@@ -1,0 +1,164 @@
+//! What plans are made of, as a stream of YAML documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease, SourcePlacement};
+use crate::cli::clusters;
+use crate::cli::error::CliError;
+use crate::cli::live::prepared::Defaults;
+use crate::cli::live::present::Present;
+use crate::cli::objects::{self, Sourced};
+use crate::foreign::capi::{field, text};
+use crate::inputs::ClusterInputs;
+use crate::inputs::stack::Stack;
+use crate::plan::canonical;
+
+/// Namespace and name.
+type Key = (String, String);
+
+/// The kinds of Flux's that a plan depends on, and the group that they are of.
+const SOURCES: [&str; 2] = ["GitRepository", "HelmChart"];
+const SOURCE_GROUP: &str = "source.toolkit.fluxcd.io/";
+
+/// The annotation in which kubectl keeps a second copy of an object.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Leaves what one `ClusterStack` is planned from, with what the operator was told where it says nothing. Of Clusters of
+/// other classes it only leaves that they are there.
+pub(super) fn only(present: &mut Present, key: &Key, defaults: &Defaults) {
+    let Some(mut stack) = present.stacks.remove(key) else { return };
+    stack.spec.source = stack.spec.source.take().or_else(|| defaults.source.clone());
+    let account = &mut stack.spec.flux.service_account_name;
+    *account = account.take().or_else(|| defaults.account.clone());
+    let is_owned = |release: &ClusterStackRelease| {
+        let mut owners = release.metadata.owner_references.iter().flatten();
+        owners.any(|owner| Some(&owner.uid) == stack.metadata.uid.as_ref())
+    };
+    present.releases.retain(|_, release| is_owned(release) && release.metadata.deletion_timestamp.is_none());
+    let beside = Stack::source_key(&stack, None).map(|(namespace, _)| namespace);
+    let is_everywhere = stack.spec.flux.sources == SourcePlacement::PerNamespace;
+    present.flux.retain(|object| {
+        let namespace = text(object, &["metadata", "namespace"]);
+        let is_near = namespace == key.0 || beside.as_deref() == Some(namespace);
+        SOURCES.contains(&text(object, &["kind"])) && (is_everywhere || is_near)
+    });
+    let mut planned = BTreeSet::new();
+    for cluster in &mut present.clusters {
+        let class = cluster.cluster.class();
+        let release = class.and_then(|class| Some((class.release()?.to_string(), class.namespace)));
+        if release.is_some_and(|(name, namespace)| present.releases.contains_key(&(namespace, name))) {
+            planned.insert((cluster.cluster.namespace().to_string(), cluster.cluster.name().to_string()));
+        } else {
+            *cluster = ClusterInputs::new(cluster.cluster.clone(), |_| None);
+        }
+    }
+    present.addons.retain(|cluster, _| planned.contains(cluster));
+    present.stacks = BTreeMap::from([(key.clone(), stack)]);
+}
+
+/// The stream. What no plan depends on is left out: managed fields, statuses of our own kinds and of charts.
+pub(super) fn write(present: &Present) -> Result<String, CliError> {
+    let mut objects = Vec::new();
+    for stack in present.stacks.values() {
+        objects.push(ours(stack, "ClusterStack")?);
+    }
+    for release in present.releases.values() {
+        objects.push(ours(release, "ClusterStackRelease")?);
+    }
+    for addon in present.addons.values() {
+        objects.push(ours(addon, "ClusterAddon")?);
+    }
+    objects.extend(present.flux.iter().cloned().map(source));
+    objects.extend(present.clusters.iter().map(|cluster| stripped(cluster.cluster.object().clone())));
+    for cluster in &present.clusters {
+        let related =
+            ["ControlPlane", "InfraCluster"].into_iter().filter_map(|root| cluster.data().get(root));
+        objects.extend(related.cloned().map(stripped));
+    }
+    Ok(canonical::documents(objects.iter()))
+}
+
+/// An object of our own kinds without its status.
+fn ours(object: &impl Serialize, kind: &str) -> Result<Value, CliError> {
+    let mut value = serde_json::to_value(object)?;
+    if let Some(object) = value.as_object_mut() {
+        object.shift_remove("status");
+        object.insert("apiVersion".to_owned(), json!(version()));
+        object.insert("kind".to_owned(), json!(kind));
+    }
+    Ok(stripped(value))
+}
+
+fn version() -> String {
+    format!("{}/{}", api::GROUP, api::VERSION)
+}
+
+/// A source or chart with the artifact that Flux serves, and nothing else of its status.
+fn source(object: Value) -> Value {
+    let artifact = field(&object, &["status", "artifact"]).cloned();
+    let mut source = stripped(object);
+    if let Some(source) = source.as_object_mut() {
+        source.shift_remove("status");
+        source.extend(artifact.map(|artifact| ("status".to_owned(), json!({"artifact": artifact}))));
+    }
+    source
+}
+
+fn stripped(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.shift_remove("managedFields");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.shift_remove(LAST_APPLIED);
+        }
+    }
+    object
+}
+
+/// Reads a stream.
+pub(in crate::cli) fn read(file: &Path) -> Result<Present, CliError> {
+    let objects = objects::read(&[PathBuf::from(file)])?;
+    let addons = typed::<ClusterAddon>(&objects, "ClusterAddon", |addon| &addon.metadata)?;
+    let addons = addons.into_iter().map(|((namespace, _), addon)| {
+        let name = addon.spec.cluster_ref.name.clone().unwrap_or_default();
+        ((namespace, name), addon)
+    });
+    let is_source = |object: &Value| {
+        SOURCES.contains(&text(object, &["kind"])) && text(object, &["apiVersion"]).starts_with(SOURCE_GROUP)
+    };
+    Ok(Present {
+        stacks: typed::<ClusterStack>(&objects, "ClusterStack", |stack| &stack.metadata)?,
+        releases: typed::<ClusterStackRelease>(&objects, "ClusterStackRelease", |release| &release.metadata)?,
+        addons: addons.collect(),
+        clusters: clusters::among(&objects)?,
+        flux: objects.into_iter().map(|sourced| sourced.object).filter(is_source).collect(),
+    })
+}
+
+/// The objects of one of our kinds, by namespace and name.
+fn typed<T: DeserializeOwned>(
+    objects: &[Sourced],
+    kind: &str,
+    metadata: impl Fn(&T) -> &ObjectMeta,
+) -> Result<BTreeMap<Key, T>, CliError> {
+    let version = version();
+    let is_it =
+        |object: &Value| (text(object, &["apiVersion"]), text(object, &["kind"])) == (&*version, kind);
+    let mut found = BTreeMap::new();
+    for Sourced { file, object } in objects.iter().filter(|sourced| is_it(&sourced.object)) {
+        let typed: T = serde_json::from_value(object.clone())
+            .map_err(|error| CliError::usage(format!("{}: {kind}: {error}", file.display())))?;
+        let of = metadata(&typed);
+        let namespace = of.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        found.insert((namespace, of.name.clone().unwrap_or_default()), typed);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! What is exported of a cluster with more than one ClusterStack in it.
+
+use super::*;
+
+fn stack(name: &str) -> (Key, ClusterStack) {
+    let object = json!({
+        "apiVersion": version(), "kind": "ClusterStack",
+        "metadata": {"name": name, "namespace": "demo", "uid": name, "managedFields": [{"manager": "kubectl"}]},
+        "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true},
+    });
+    (("demo".to_owned(), name.to_owned()), serde_json::from_value(object).unwrap())
+}
+
+fn release(name: &str, owner: &str) -> (Key, ClusterStackRelease) {
+    let owner = json!({"apiVersion": "x", "kind": "ClusterStack", "name": owner, "uid": owner});
+    let object = json!({
+        "apiVersion": version(), "kind": "ClusterStackRelease",
+        "metadata": {"name": name, "namespace": "demo", "ownerReferences": [owner]},
+        "spec": {"source": {"revision": "0".repeat(40), "digest": "sha256:0", "path": "releases"}},
+    });
+    (("demo".to_owned(), name.to_owned()), serde_json::from_value(object).unwrap())
+}
+
+fn cluster(name: &str, class: &str) -> ClusterInputs {
+    let infrastructure = json!({"kind": "DockerCluster", "apiVersion": "x/v1", "metadata": {"name": name, "namespace": "demo"}});
+    let object = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+        "metadata": {"name": name, "namespace": "demo", "annotations": {LAST_APPLIED: "{}", "mine": "stays"}},
+        "spec": {
+            "topology": {"classRef": {"name": class}, "version": "v1.34.2"},
+            "infrastructureRef": {"apiGroup": "x", "kind": "DockerCluster", "name": name},
+        },
+    });
+    ClusterInputs::new(crate::foreign::capi::Cluster::new(object).unwrap(), |_| Some(&infrastructure))
+}
+
+fn addon(name: &str) -> (Key, ClusterAddon) {
+    let object = json!({
+        "apiVersion": version(), "kind": "ClusterAddon",
+        "metadata": {"name": format!("cluster-addon-{name}"), "namespace": "demo"},
+        "spec": {"clusterRef": {"kind": "Cluster", "name": name}, "suspend": true},
+    });
+    (("demo".to_owned(), name.to_owned()), serde_json::from_value(object).unwrap())
+}
+
+fn source(kind: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": kind,
+        "metadata": {"name": "one", "namespace": namespace},
+        "status": {"artifact": {"revision": "main@sha1:0"}, "conditions": []},
+    })
+}
+
+fn present() -> Present {
+    Present {
+        stacks: [stack("mine"), stack("other")].into(),
+        releases: [release("docker-demo-1-34-v1", "mine"), release("docker-demo-1-34-v2", "other")].into(),
+        addons: [addon("one"), addon("two")].into(),
+        clusters: vec![cluster("one", "docker-demo-1-34-v1"), cluster("two", "docker-demo-1-34-v2")],
+        flux: vec![
+            source("GitRepository", "demo"),
+            source("HelmChart", "demo"),
+            source("HelmRelease", "demo"),
+            source("HelmChart", "elsewhere"),
+        ],
+    }
+}
+
+#[test]
+fn only_what_the_plans_of_one_stack_are_made_of_is_exported() {
+    let mut present = present();
+    let default = json!({"git": {"url": "https://git.example.org/stacks.git"}});
+    let defaults = Defaults {
+        source: Some(serde_json::from_value(default).unwrap()),
+        account: Some("deployer".to_owned()),
+    };
+    only(&mut present, &("demo".to_owned(), "mine".to_owned()), &defaults);
+    let text = write(&present).unwrap();
+    let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("kind: ")).collect();
+    let expected = [
+        "ClusterStack",
+        "ClusterStackRelease",
+        "ClusterAddon",
+        "GitRepository",
+        "HelmChart",
+        "Cluster",
+        "Cluster",
+        "DockerCluster",
+    ];
+    assert_eq!(kinds, expected, "{text}");
+    for expected in
+        ["serviceAccountName: deployer", "git.example.org", "revision: main@sha1:0", "mine: stays"]
+    {
+        assert!(text.contains(expected), "no {expected:?} in\n{text}");
+    }
+    for unexpected in ["managedFields", "last-applied", "conditions", "elsewhere"] {
+        assert!(!text.contains(unexpected), "{unexpected:?} in\n{text}");
+    }
+}
+
+#[test]
+fn a_stream_is_read_as_it_was_written() {
+    let mut present = present();
+    let defaults = Defaults { source: None, account: None };
+    only(&mut present, &("demo".to_owned(), "mine".to_owned()), &defaults);
+    let text = write(&present).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &text).unwrap();
+    let again = read(file.path()).unwrap();
+    assert_eq!(write(&again).unwrap(), text);
+    assert!(again.addons[&("demo".to_owned(), "one".to_owned())].spec.suspend);
+    assert!(again.clusters[0].data().get("InfraCluster").is_some());
+    assert!(again.clusters[1].data().get("InfraCluster").is_none());
+}

@@ -1,0 +1,308 @@
+//! The releases that are in use, with all that their plans are made of: as the operator has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::present::Present;
+use crate::api::{ClusterStack, ClusterStackRelease, StackSource};
+use crate::cli::releases::Releases;
+use crate::foreign::capi::{field, text};
+use crate::foreign::flux::observed::{Artifact, SpecDigest};
+use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
+use crate::inputs::stack::{Stack, StackError};
+use crate::inputs::{ClusterInputs, ReleaseInputs};
+use crate::names::{ReleaseName, Revision};
+use crate::plan::{self, Plan};
+use crate::release::Release;
+use crate::source::artifact::ArtifactRef;
+
+/// Namespace and name.
+type Key = (String, String);
+
+/// What the operator was told about `ClusterStack`s that say nothing.
+pub(in crate::cli) struct Defaults {
+    pub(in crate::cli) source: Option<StackSource>,
+    pub(in crate::cli) account: Option<String>,
+}
+
+/// A release in use.
+pub(in crate::cli) struct Prepared {
+    /// Whether its `ClusterStack` is suspended.
+    pub(in crate::cli) suspended: bool,
+    stack: Stack,
+    release: Release,
+    contents: Contents,
+}
+
+impl Prepared {
+    pub(in crate::cli) fn inputs(&self) -> ReleaseInputs<'_> {
+        ReleaseInputs { stack: &self.stack, release: &self.release, contents: &self.contents }
+    }
+}
+
+/// What all Clusters of a `ClusterStack` share.
+pub(in crate::cli) struct Shared {
+    pub(in crate::cli) namespace: String,
+    pub(in crate::cli) plan: Plan,
+    /// The digests of specs as the operator wrote them, by kind, namespace and name.
+    pub(in crate::cli) kept: BTreeMap<(String, String, String), SpecDigest>,
+}
+
+/// All that can be planned.
+#[derive(Default)]
+pub(in crate::cli) struct Stacks {
+    releases: BTreeMap<Key, Prepared>,
+    shared: Vec<Shared>,
+}
+
+/// What releases are resolved with.
+struct Sources<'a> {
+    present: &'a Present,
+    loaded: BTreeMap<ReleaseName, Release>,
+    existing: Existing,
+}
+
+impl Stacks {
+    /// Prepares the releases that a namespace, or all of them, needs; and why others are left out.
+    pub(in crate::cli) fn of(
+        present: &Present,
+        releases: &Releases,
+        defaults: &Defaults,
+        namespace: Option<&str>,
+    ) -> (Self, Vec<String>) {
+        Self::over(present, &[], releases, defaults, namespace)
+    }
+
+    /// The same with more sources and charts that are there.
+    pub(in crate::cli) fn over(
+        present: &Present,
+        written: &[Value],
+        releases: &Releases,
+        defaults: &Defaults,
+        namespace: Option<&str>,
+    ) -> (Self, Vec<String>) {
+        let mut left_out = Vec::new();
+        let needed = needed(present, namespace, &mut left_out);
+        let mut existing = Existing::default();
+        present.flux.iter().chain(written).for_each(|object| existing.insert(object));
+        let loaded = load(releases, &needed, &mut left_out);
+        let sources = Sources { present, loaded, existing };
+        let mut stacks = Self::default();
+        for (key, stack) in &present.stacks {
+            let of_stack: Vec<_> = needed.iter().filter(|release| is_owned(release.object, stack)).collect();
+            if of_stack.is_empty() {
+                continue;
+            }
+            if let Err(problem) = stacks.add(&sources, defaults, key, stack, &of_stack, &mut left_out) {
+                left_out.push(format!("ClusterStack {}/{} is left out: {problem}", key.0, key.1));
+            }
+        }
+        (stacks, left_out)
+    }
+
+    fn add(
+        &mut self,
+        sources: &Sources,
+        defaults: &Defaults,
+        key: &Key,
+        object: &ClusterStack,
+        releases: &[&Needed],
+        left_out: &mut Vec<String>,
+    ) -> Result<(), String> {
+        let in_words = |error: &dyn std::error::Error| error.to_string();
+        let stack = Stack::new(object, defaults.source.as_ref(), sources.present.flux.iter());
+        let mut stack = stack.map_err(|error| match error {
+            StackError::NoSource(_) => {
+                "it has no spec.source; give the operator's default source with --default-source-url"
+                    .to_owned()
+            }
+            error => in_words(&error),
+        })?;
+        stack.flux.service_account_name =
+            stack.flux.service_account_name.or_else(|| defaults.account.clone());
+        let mut shared = Shared {
+            namespace: key.0.clone(),
+            plan: plan::stack(&stack).map_err(|error| in_words(&error))?,
+            kept: BTreeMap::new(),
+        };
+        let suspended = object.spec.suspend;
+        for needed in releases {
+            match sources.contents(&stack, needed) {
+                Err(problem) => left_out.push(format!("{} is left out: {problem}", needed.name)),
+                Ok((release, contents)) => {
+                    let prepared = Prepared { suspended, stack: stack.clone(), release, contents };
+                    let plan = plan::release(&prepared.inputs()).map_err(|error| in_words(&error))?;
+                    shared.plan.merge(plan).map_err(|error| in_words(&error))?;
+                    shared.kept.extend(kept(needed.object));
+                    self.releases.insert((key.0.clone(), needed.name.to_string()), prepared);
+                }
+            }
+        }
+        if suspended {
+            left_out.push(format!("ClusterStack {}/{} is suspended: nothing is written", key.0, key.1));
+        } else {
+            self.shared.push(shared);
+        }
+        Ok(())
+    }
+
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.releases.is_empty()
+    }
+
+    /// How many releases there are.
+    pub(in crate::cli) fn releases(&self) -> usize {
+        self.releases.len()
+    }
+
+    /// The releases, as they were read.
+    pub(in crate::cli) fn in_use(&self) -> impl Iterator<Item = &Release> + Clone {
+        self.releases.values().map(|prepared| &prepared.release)
+    }
+
+    pub(in crate::cli) fn shared(&self) -> impl Iterator<Item = &Shared> {
+        self.shared.iter()
+    }
+
+    /// The release that a Cluster's class is of.
+    pub(in crate::cli) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
+        let class = cluster.cluster.class()?;
+        let release = class.release()?;
+        self.releases.get(&(class.namespace, release.to_string()))
+    }
+}
+
+/// A release that has to be planned.
+struct Needed<'a> {
+    name: ReleaseName,
+    object: &'a ClusterStackRelease,
+}
+
+/// The releases in the namespace, and those that the Clusters in scope use. What is going is not written any more.
+fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<String>) -> Vec<Needed<'a>> {
+    let classes = present.clusters.iter().filter_map(|cluster| cluster.cluster.class());
+    let used: BTreeSet<Key> = classes.map(|class| (class.namespace, class.name)).collect();
+    let mut needed = Vec::new();
+    for (key, object) in &present.releases {
+        let is_here = namespace.is_none_or(|only| key.0 == only);
+        match key.1.parse::<ReleaseName>() {
+            _ if object.metadata.deletion_timestamp.is_some() => {}
+            Ok(name) if is_here || used.contains(&(key.0.clone(), name.class_name())) => {
+                needed.push(Needed { name, object });
+            }
+            Err(error) if is_here => {
+                left_out.push(format!("ClusterStackRelease {}/{} is left out: {error}", key.0, key.1));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    needed
+}
+
+fn is_owned(release: &ClusterStackRelease, stack: &ClusterStack) -> bool {
+    let mut owners = release.metadata.owner_references.iter().flatten();
+    owners.any(|owner| Some(&owner.uid) == stack.metadata.uid.as_ref())
+}
+
+/// The releases of the directory that may hold contents of those that are needed.
+fn load(
+    releases: &Releases,
+    needed: &[Needed],
+    left_out: &mut Vec<String>,
+) -> BTreeMap<ReleaseName, Release> {
+    let mut loaded = BTreeMap::new();
+    for name in releases.names() {
+        if !needed.iter().any(|needed| needed.name.same_line(&name)) {
+            continue;
+        }
+        match releases.load(&name) {
+            Ok(found) => _ = loaded.insert(name, found.release),
+            Err(error) => left_out.push(format!("{name} cannot be read: {error}")),
+        }
+    }
+    loaded
+}
+
+fn kept(object: &ClusterStackRelease) -> impl Iterator<Item = ((String, String, String), SpecDigest)> {
+    let objects = object.status.iter().flat_map(|status| &status.objects);
+    objects.filter_map(|kept| {
+        let digest = SpecDigest::kept(kept.spec_digest.as_deref()?);
+        Some(((kept.kind.clone(), kept.namespace.clone(), kept.name.clone()), digest))
+    })
+}
+
+impl Sources<'_> {
+    /// The release as it is pinned, with the sources of its contents.
+    fn contents(&self, stack: &Stack, needed: &Needed) -> Result<(Release, Contents), String> {
+        let Some(pin) = &needed.object.spec.source else {
+            return Err("it is not pinned yet".to_owned());
+        };
+        let Some(release) = self.loaded.get(&needed.name) else {
+            return Err("the directory does not have it".to_owned());
+        };
+        if release.digest.to_string() != pin.digest {
+            return Err(format!(
+                "the directory has another content ({}) than the one pinned at {} ({})",
+                release.digest, pin.revision, pin.digest
+            ));
+        }
+        let catalog = self.catalog(stack, needed)?;
+        let contents = content::resolve(stack, release, &catalog, &self.existing);
+        Ok((release.clone(), contents.map_err(|error| error.to_string())?))
+    }
+
+    /// What the stack repository has: what is pinned as it was pinned, all else at the commit that Flux serves.
+    ///
+    /// A release without either is no part of it; an error tells of a pin or an artifact that cannot be read.
+    fn catalog(&self, stack: &Stack, needed: &Needed) -> Result<Catalog, String> {
+        let served = self.served(stack)?;
+        let entry = |(name, release): (&ReleaseName, &Release)| {
+            let revision = self.revision(stack, name, release, served.as_ref()).transpose()?;
+            Some(revision.map(|revision| (name.clone(), CatalogEntry::of(release, revision))))
+        };
+        let line = self.loaded.iter().filter(|(name, _)| needed.name.same_line(name));
+        line.filter_map(entry).collect()
+    }
+
+    /// The commit that has a release; `None` where the one pinned has another content, or Flux serves none yet.
+    fn revision(
+        &self,
+        stack: &Stack,
+        name: &ReleaseName,
+        release: &Release,
+        served: Option<&Revision>,
+    ) -> Result<Option<Revision>, String> {
+        let key = (stack.namespace.to_string(), name.to_string());
+        match self.present.releases.get(&key).and_then(|found| found.spec.source.as_ref()) {
+            None => Ok(served.cloned()),
+            Some(pin) if pin.digest != release.digest.to_string() => Ok(None),
+            Some(pin) => pin.revision.parse().map(Some).map_err(|error| {
+                format!("spec.source.revision of ClusterStackRelease {}/{name}: {error}", stack.namespace)
+            }),
+        }
+    }
+
+    /// The commit of the followed repository that Flux has; `None` where it has none yet.
+    fn served(&self, stack: &Stack) -> Result<Option<Revision>, String> {
+        let is_it = |object: &&Value| {
+            let at = |path: &[&str]| text(object, path);
+            (at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"]))
+                == ("GitRepository", stack.source.namespace.as_str(), stack.source.name.as_str())
+        };
+        let object = self.present.flux.iter().find(is_it);
+        let Some(artifact) = object.and_then(|object| field(object, &["status", "artifact"])) else {
+            return Ok(None);
+        };
+        let of = |error: String| {
+            format!(
+                "GitRepository {}/{}, status.artifact: {error}",
+                stack.source.namespace, stack.source.name
+            )
+        };
+        let artifact: Artifact =
+            serde_json::from_value(artifact.clone()).map_err(|error| of(error.to_string()))?;
+        let artifact = ArtifactRef::new(&artifact).map_err(|error| of(error.to_string()))?;
+        Ok(Some(artifact.revision))
+    }
+}

@@ -1,0 +1,248 @@
+//! `stackflux promote`.
+
+mod vouch;
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::error::CliError;
+use super::live::Look;
+use super::stages::inputs::Inputs;
+use super::stages::propose::{Change, Delivery};
+use super::stages::{Repository, RepositoryArguments, StageFailure, holds, releases, side};
+use super::{CommandResult, Outcome, terminal};
+use crate::compare::Side;
+use crate::git::{Edit, Message, Snapshot, TreeId};
+use crate::names::ReleaseName;
+use crate::promote::compare::{self, EffectError};
+use crate::promote::holds;
+use crate::promote::refusal::Refusal;
+use crate::promote::report::{self, MOST_MARKDOWN, Promotion, Soak};
+use crate::promote::stages::Stage;
+use crate::promote::trailers;
+use crate::release::File;
+
+/// Bring a release from one stage to the next, once it is clear what that changes
+///
+/// Shows what the stage gets with the release: which ClusterStacks offer it, and for each Cluster, as if its class were
+/// set to the release's, which objects are added, changed and removed, which values change, which charts and CRDs with
+/// their versions. Then, with --push or --pull-request, copies exactly what the stage before has, the same bytes, in one
+/// commit. The stages are in stackflux.yaml of the stack repository.
+///
+/// Refused where the clusters of the stage before are not Ready with this content for the time that stackflux.yaml
+/// requires (they are asked with --context and its like), and where the release was rolled back from the stage.
+///
+/// Exits with 0 when it was done or there was nothing to do, with 1 when it was shown only or is refused, and with 2 on
+/// errors.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # What would change in prod? The clusters of stage are asked in the context stage
+  stackflux promote openstack-scs-1-32-v2 --to prod --context stage -A
+  # The same, as it is now in the clusters of prod
+  kubectl --context prod get clusterstacks,clusters,openstackclusters,kubeadmcontrolplanes -A -o yaml |
+    stackflux promote openstack-scs-1-32-v2 --to prod --context stage -A --filename -
+  # Open the pull request, or find the one that is open
+  stackflux promote openstack-scs-1-32-v2 --from stage --to prod --context stage -A --pull-request
+  # Without asking anybody, by a commit to the branch of the stage
+  stackflux promote openstack-scs-1-32-v2 --to stage --offline --push")]
+pub(super) struct Arguments {
+    /// The release
+    release: ReleaseName,
+    /// The stage that has it; without it the one before --to
+    #[arg(long, value_name = "STAGE")]
+    from: Option<String>,
+    /// The stage that gets it
+    #[arg(long, value_name = "STAGE")]
+    to: String,
+    #[command(flatten)]
+    repository: RepositoryArguments,
+    /// More Clusters, ClusterStacks and objects of the stage --to than stackflux.yaml names: files, directories, or - for
+    /// standard input
+    #[arg(short, long, value_name = "FILE")]
+    filename: Vec<PathBuf>,
+    /// Do not ask the clusters of the stage before; the commit says so
+    #[arg(long)]
+    offline: bool,
+    /// Promote it although it was rolled back from the stage, and remove the hold
+    #[arg(long)]
+    lift_hold: bool,
+    /// How to show what changes
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    delivery: Delivery,
+    #[command(flatten, next_help_heading = "Clusters of the stage before")]
+    look: Look,
+}
+
+/// How the changes are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Text,
+    /// For a pull request
+    Markdown,
+    /// For programs
+    Json,
+}
+
+/// What is promoted, and from where to where.
+struct Step<'a> {
+    repository: &'a Repository,
+    release: &'a ReleaseName,
+    from: &'a Stage,
+    to: &'a Stage,
+    lift_hold: bool,
+    /// The content of the source stage.
+    tree: TreeId,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let repository = arguments.repository.open()?;
+    let step = repository.stages.step(arguments.from.as_deref(), &arguments.to)?;
+    let promote = || Step::new(&repository, &arguments.release, step, arguments.lift_hold);
+    let (step, commit, content) = promote().map_err(|failure| failure.explained())?;
+    let (_, target) = repository.tip(step.to).map_err(|failure| failure.explained())?;
+    let Some(_) = step.edit(&target).map_err(|failure| failure.explained())? else {
+        terminal::success(format!("stage {} has {} with this content", step.to.name, step.release));
+        return Ok(Outcome::Done);
+    };
+    let soak = vouch::soak(&step, arguments, &content.release.digest.to_string(), &repository)?;
+    let promotion = promotion(&step, arguments, &content, commit, (soak, &target))?;
+    show(&promotion, arguments.output)?;
+    if let Soak::Missing(_) = promotion.soak {
+        let from = &promotion.from;
+        terminal::problem(format!("refused: the clusters of {from} do not vouch for {}", promotion.release));
+        return Ok(Outcome::Differs);
+    }
+    if !arguments.delivery.is_wanted() {
+        terminal::note("nothing was written: --push commits it, --pull-request proposes it");
+        return Ok(Outcome::Differs);
+    }
+    let change = Change {
+        branch: repository.branch_of(step.to),
+        what: format!("promote-{}-to-{}", step.release, step.to.name),
+        message: message(&promotion),
+        text: report::document(&promotion).to_markdown(MOST_MARKDOWN),
+    };
+    arguments.delivery.deliver(&repository, &change, |snapshot| step.edit(snapshot))?;
+    Ok(Outcome::Done)
+}
+
+fn show(promotion: &Promotion, format: Format) -> Result<(), CliError> {
+    let document = report::document(promotion);
+    Ok(terminal::data(&match format {
+        Format::Text => document.to_plain(),
+        Format::Markdown => document.to_markdown(MOST_MARKDOWN),
+        Format::Json => serde_json::to_string_pretty(promotion)? + "\n",
+    })?)
+}
+
+impl<'a> Step<'a> {
+    /// The step, the commit that the source stage is at, and what the release is there.
+    fn new(
+        repository: &'a Repository,
+        release: &'a ReleaseName,
+        (from, to): (&'a Stage, &'a Stage),
+        lift_hold: bool,
+    ) -> Result<(Self, String, Side), StageFailure> {
+        let (commit, source) = repository.tip(from)?;
+        let tree = source.tree_id(&from.release_path(release))?;
+        let Some(tree) = tree else {
+            return Err(Refusal::not_there(from, release, &releases(&source, from)?).into());
+        };
+        let content = side(&source, from, release)?;
+        Ok((Self { repository, release, from, to, lift_hold, tree }, commit.to_string(), content))
+    }
+
+    /// What changes on the branch of the next stage; `None` where it has the content.
+    fn edit(&self, target: &Snapshot) -> Result<Option<Edit>, StageFailure> {
+        let (stage, release) = (self.to.name.clone(), self.release.to_string());
+        let path = self.to.release_path(self.release);
+        match target.tree_id(&path)? {
+            Some(tree) if tree == self.tree => return Ok(None),
+            Some(_) => return Err(Refusal::OtherContent { stage, release }.into()),
+            None => {}
+        }
+        let held = holds(target)?;
+        let mut edit = Edit::default();
+        edit.copy_directory(self.tree, &path)?;
+        match (held.on(self.release, &self.to.name), self.lift_hold) {
+            (Some(hold), false) => return Err(Refusal::held(hold).into()),
+            (None, true) => return Err(Refusal::NotHeld { stage, release }.into()),
+            (None, false) => {}
+            (Some(_), true) => match held.without(self.release, &self.to.name).to_yaml() {
+                Some(text) => {
+                    let file = File { content: text.into_bytes(), executable: false };
+                    edit.write(holds::FILE, file)?;
+                }
+                None => edit.remove(holds::FILE)?,
+            },
+        }
+        Ok(Some(edit))
+    }
+}
+
+fn promotion(
+    step: &Step,
+    arguments: &Arguments,
+    content: &Side,
+    commit: String,
+    (soak, target): (Soak, &Snapshot),
+) -> Result<Promotion, CliError> {
+    let explained = |failure: StageFailure| failure.explained();
+    let present = releases(target, step.to).map_err(explained)?;
+    let inputs = Inputs::read(target, step.to, &arguments.filename)?;
+    let known = inputs.target(step.to, step.repository.branch_of(step.to), &present);
+    let effect = compare::effect(&known, content, |name| side(target, step.to, name).map_err(Failure::from));
+    let effect = effect.map_err(|failure| match failure {
+        Failure::Stage(failure) => failure.explained(),
+        Failure::Effect(error) => CliError::usage(error.to_string()),
+    })?;
+    let held = holds(target).map_err(explained)?;
+    Ok(Promotion {
+        release: step.release.to_string(),
+        kubernetes: content.release.kubernetes.to_string(),
+        digest: content.release.digest.to_string(),
+        from: step.from.name.clone(),
+        commit,
+        to: step.to.name.clone(),
+        soak,
+        lifts_hold: held.on(step.release, &step.to.name).map(|hold| hold.reason.clone()),
+        effect,
+    })
+}
+
+/// Why it cannot be said what a promotion changes.
+enum Failure {
+    Stage(StageFailure),
+    Effect(EffectError),
+}
+
+impl From<StageFailure> for Failure {
+    fn from(failure: StageFailure) -> Self {
+        Self::Stage(failure)
+    }
+}
+
+impl From<EffectError> for Failure {
+    fn from(error: EffectError) -> Self {
+        Self::Effect(error)
+    }
+}
+
+fn message(promotion: &Promotion) -> Message {
+    let Promotion { release, digest, from, commit, to, soak, lifts_hold, .. } = promotion;
+    let message = Message::new(format!("Promote {release} from {from} to {to}"))
+        .trailer(trailers::PROMOTE, release)
+        .trailer(trailers::FROM, &format!("{from}@{commit}"))
+        .trailer(trailers::STAGE, to)
+        .trailer(trailers::CONTENT_DIGEST, digest)
+        .trailer(trailers::SOAK, &soak.sentence());
+    let message = match lifts_hold {
+        Some(reason) => message.trailer(trailers::LIFTED_HOLD, reason),
+        None => message,
+    };
+    message.trailer(trailers::TOOL, env!("CARGO_PKG_VERSION"))
+}

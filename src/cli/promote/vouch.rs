@@ -1,0 +1,70 @@
+//! The clusters of the source stage are asked how long they are ready with the content.
+
+use jiff::SignedDuration;
+
+use super::{Arguments, Step};
+use crate::api::{ClusterStack, ClusterStackRelease};
+use crate::cli::error::CliError;
+use crate::cli::live::block_on;
+use crate::cli::live::read::read;
+use crate::cli::live::snapshot::Snapshot;
+use crate::cli::stages::Repository;
+use crate::cli::terminal;
+use crate::promote::compare::follows;
+use crate::promote::report::Soak;
+use crate::promote::soak::{self, Member, Question};
+use crate::subscription;
+
+/// What they say; nobody is asked where the stage requires nothing, or `--offline` is given.
+pub(super) fn soak(
+    step: &Step,
+    arguments: &Arguments,
+    digest: &str,
+    repository: &Repository,
+) -> Result<Soak, CliError> {
+    let Some(required) = step.to.required_soak() else { return Ok(Soak::NotRequired) };
+    if arguments.offline {
+        return Ok(Soak::NotAsked);
+    }
+    let (snapshot, unread) = block_on(async {
+        let (session, scope) = arguments.look.open().await?;
+        read(&session, &scope).await
+    })
+    .map_err(|error| CliError {
+        hint: Some(error.hint.unwrap_or_else(|| {
+            format!(
+                "--context names the management cluster of {}; --offline promotes without asking it",
+                step.from.name
+            )
+        })),
+        ..error
+    })?;
+    for notice in unread {
+        terminal::warning(notice);
+    }
+    Ok(judge(step, &snapshot, repository.branch_of(step.from), (digest, required)))
+}
+
+fn judge(step: &Step, snapshot: &Snapshot, branch: &str, (digest, required): (&str, SignedDuration)) -> Soak {
+    let is_of_stage = |stack: &ClusterStack| {
+        let source = stack.spec.source.as_ref();
+        subscription::is_of(&stack.spec, step.release)
+            && source.is_some_and(|source| follows(source, step.from, branch))
+    };
+    let namespaces = snapshot.stacks().filter(|stack| is_of_stage(stack));
+    let namespaces: Vec<&str> = namespaces.filter_map(|stack| stack.metadata.namespace.as_deref()).collect();
+    let releases = namespaces.iter().filter_map(|namespace| snapshot.release(namespace, step.release));
+    let releases: Vec<&ClusterStackRelease> = releases.collect();
+    let members = snapshot.members().filter_map(|(cluster, addon)| {
+        let class = cluster.class()?;
+        let is_of_stack = class.release()?.prefix() == step.release.prefix();
+        let is_of_stack = is_of_stack && class.release()?.same_line(step.release);
+        (is_of_stack && namespaces.contains(&class.namespace.as_str())).then_some(Member { cluster, addon })
+    });
+    let question =
+        Question { stage: &step.from.name, release: step.release, digest, required, now: snapshot.now() };
+    match soak::judge(&question, &releases, &members.collect::<Vec<_>>()) {
+        Ok(soaked) => Soak::Vouched(soaked),
+        Err(refusal) => Soak::Missing(refusal.problems),
+    }
+}

@@ -1,0 +1,102 @@
+//! What was published, or would be.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::target::Place;
+use crate::cli::output::{count, table};
+use crate::publish::{Prepared, message};
+use crate::release::Digest;
+
+/// What was published, or would be.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Report {
+    releases: Vec<Entry>,
+}
+
+/// One release.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry {
+    name: String,
+    result: Done,
+    /// Where it was written.
+    #[serde(flatten)]
+    place: Option<Place>,
+    /// The address that it came from, with digest or commit.
+    source: String,
+    /// The digest of its directory.
+    digest: String,
+    /// The message of its commit.
+    message: String,
+    files: Vec<Line>,
+}
+
+/// What became of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum Done {
+    /// It was written.
+    Published,
+    /// It would be written.
+    WouldPublish,
+    /// It was there already.
+    Unchanged,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    path: String,
+    size: usize,
+    digest: String,
+}
+
+impl Report {
+    pub(super) fn add(&mut self, entry: Entry) {
+        self.releases.push(entry);
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        self.releases.iter().map(Entry::text).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Entry {
+    pub(super) fn new(prepared: &Prepared, result: Done, place: Option<Place>) -> Self {
+        let files = prepared.files.iter().map(|(path, file)| Line {
+            path: path.to_owned(),
+            size: file.content.len(),
+            digest: Digest::of_bytes(&file.content).to_string(),
+        });
+        Self {
+            name: prepared.name().to_string(),
+            result,
+            place,
+            source: prepared.provenance.source.clone(),
+            digest: prepared.release.digest.to_string(),
+            message: message::message(prepared).to_string(),
+            files: files.collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let files = count(self.files.len(), "file");
+        let bytes = count(self.files.iter().map(|file| file.size).sum(), "byte");
+        let mut text = match self.result {
+            Done::Unchanged => return format!("{} is there already\n", self.name),
+            Done::Published => format!("{} is published: {files}, {bytes}\n\n", self.name),
+            Done::WouldPublish => format!("{} would be published: {files}, {bytes}\n\n", self.name),
+        };
+        let short = |digest: &str| digest.get(7..19).unwrap_or_default().to_owned();
+        let rows =
+            self.files.iter().map(|file| [file.path.clone(), file.size.to_string(), short(&file.digest)]);
+        text.push_str(&table(["PATH", "SIZE", "SHA256"], rows));
+        text.push('\n');
+        for line in self.message.lines() {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{}", format!("    {line}").trim_end());
+        }
+        text
+    }
+}

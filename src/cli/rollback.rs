@@ -1,0 +1,162 @@
+//! `stackflux rollback`.
+
+use std::path::PathBuf;
+
+use super::error::CliError;
+use super::history::entries;
+use super::promote::Format;
+use super::stages::inputs::Inputs;
+use super::stages::propose::{Change, Delivery};
+use super::stages::{RepositoryArguments, StageFailure, holds, releases, side};
+use super::{CommandResult, Outcome, terminal};
+use crate::git::{Edit, Message, Snapshot};
+use crate::names::ReleaseName;
+use crate::promote::history::Entry;
+use crate::promote::holds;
+use crate::promote::refusal::Refusal;
+use crate::promote::report::MOST_MARKDOWN;
+use crate::promote::rollback::Rollback;
+use crate::promote::stages::Stage;
+use crate::promote::trailers;
+use crate::release::File;
+
+/// How far back the commit is looked for that brought a release.
+const MOST_COMMITS: usize = 1000;
+
+/// Take the last release of a stage back, and hold it
+///
+/// Removes the release that came to the stage last, or the one of --release, and adds it to stackflux.holds.yaml, so that
+/// it is not promoted to the stage again before the hold is lifted. Both are one commit, which takes back the one that
+/// brought the release.
+///
+/// No Cluster changes because of it: those that have the release keep it until their class is set to another release's.
+///
+/// Exits with 0 when it was done, with 1 when it was shown only, and with 2 on errors.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # What would be taken back?
+  stackflux rollback prod --reason \"CSI loses volumes, see incident 42\"
+  # Do it at once
+  stackflux rollback prod --reason \"CSI loses volumes, see incident 42\" --push
+  # Take another release back than the last one, by a pull request
+  stackflux rollback prod --release openstack-scs-1-32-v2 --reason \"CVE-2026-1\" --pull-request")]
+pub(super) struct Arguments {
+    /// The stage
+    stage: String,
+    /// The release; without it the one that came last and is still there
+    #[arg(long, value_name = "NAME")]
+    release: Option<ReleaseName>,
+    /// Why, for whoever wants to promote it again
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    repository: RepositoryArguments,
+    /// More Clusters and ClusterStacks of the stage than stackflux.yaml names: files, directories, or - for standard input
+    #[arg(short, long, value_name = "FILE")]
+    filename: Vec<PathBuf>,
+    /// How to show what changes
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    delivery: Delivery,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let repository = arguments.repository.open()?;
+    let stage = repository.stages.stage(&arguments.stage)?;
+    let explained = |failure: StageFailure| failure.explained();
+    let found = entries(&repository, stage, MOST_COMMITS).map_err(explained)?;
+    let (_, snapshot) = repository.tip(stage).map_err(explained)?;
+    let present = releases(&snapshot, stage).map_err(explained)?;
+    let (release, commit) = last(stage, &found, &present, arguments.release.as_ref())
+        .map_err(|refusal| explained(refusal.into()))?;
+    let inputs = Inputs::read(&snapshot, stage, &arguments.filename)?;
+    let branch = repository.branch_of(stage);
+    let target = inputs.target(stage, branch, &present);
+    // A release that cannot be read is a reason to roll it back.
+    let kubernetes = |name: &ReleaseName| match side(&snapshot, stage, name) {
+        Ok(side) => Some(side.release.kubernetes),
+        Err(_) => None,
+    };
+    let rollback = Rollback::new(&target, &release, (&commit, &arguments.reason), kubernetes);
+    show(&rollback, arguments.output)?;
+    if !arguments.delivery.is_wanted() {
+        terminal::note("nothing was written: --push commits it, --pull-request proposes it");
+        return Ok(Outcome::Differs);
+    }
+    let change = Change {
+        branch,
+        what: format!("rollback-{release}-from-{}", stage.name),
+        message: message(&rollback),
+        text: rollback.document().to_markdown(MOST_MARKDOWN),
+    };
+    arguments.delivery.deliver(&repository, &change, |snapshot| {
+        edit(snapshot, stage, &release, (&commit, &arguments.reason))
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn show(rollback: &Rollback, format: Format) -> Result<(), CliError> {
+    Ok(terminal::data(&match format {
+        Format::Text => rollback.document().to_plain(),
+        Format::Markdown => rollback.document().to_markdown(MOST_MARKDOWN),
+        Format::Json => serde_json::to_string_pretty(rollback)? + "\n",
+    })?)
+}
+
+/// The release to take back, and the commit that brought it.
+fn last(
+    stage: &Stage,
+    entries: &[Entry],
+    present: &std::collections::BTreeSet<ReleaseName>,
+    wanted: Option<&ReleaseName>,
+) -> Result<(ReleaseName, String), Refusal> {
+    if let Some(wanted) = wanted.filter(|wanted| !present.contains(*wanted)) {
+        return Err(Refusal::not_there(stage, wanted, present));
+    }
+    let parsed = |entry: &Entry| -> Vec<ReleaseName> {
+        let names = entry.added.iter().filter_map(|name| name.parse().ok());
+        names.filter(|name| present.contains(name) && wanted.is_none_or(|wanted| wanted == name)).collect()
+    };
+    let brought = entries.iter().map(|entry| (entry, parsed(entry)));
+    let mut brought = brought.filter(|(_, releases)| !releases.is_empty());
+    let (entry, releases) = brought.next().ok_or_else(|| Refusal::Nothing(stage.name.clone()))?;
+    match releases.as_slice() {
+        [release] => Ok((release.clone(), entry.commit.clone())),
+        several => {
+            let releases: Vec<String> = several.iter().map(ToString::to_string).collect();
+            Err(Refusal::Several { stage: stage.name.clone(), releases: releases.join(", ") })
+        }
+    }
+}
+
+/// What changes on the branch of the stage; `None` where the release is gone already.
+fn edit(
+    snapshot: &Snapshot,
+    stage: &Stage,
+    release: &ReleaseName,
+    (commit, reason): (&str, &str),
+) -> Result<Option<Edit>, StageFailure> {
+    let path = stage.release_path(release);
+    if snapshot.tree_id(&path)?.is_none() {
+        return Ok(None);
+    }
+    let mut edit = Edit::default();
+    edit.remove_directory(&path)?;
+    let held = holds(snapshot)?.with(release, &stage.name, reason, commit);
+    if let Some(text) = held.to_yaml() {
+        edit.write(holds::FILE, File { content: text.into_bytes(), executable: false })?;
+    }
+    Ok(Some(edit))
+}
+
+fn message(rollback: &Rollback) -> Message {
+    let Rollback { stage, release, commit, reason, .. } = rollback;
+    let subject = format!("Roll {release} back from {stage}");
+    let body = format!("{}\n\nThis reverts commit {commit}.", reason.trim());
+    Message { body, ..Message::new(subject) }
+        .trailer(trailers::ROLLBACK, release)
+        .trailer(trailers::STAGE, stage)
+        .trailer(trailers::REVERTS, commit)
+        .trailer(trailers::TOOL, env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,150 @@
+//! What `promote`, `rollback` and `history` share: the stack repository with its stages.
+
+pub(super) mod inputs;
+pub(super) mod propose;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::error::CliError;
+use super::git_access::{GitAccess, explain};
+use crate::compare::Side;
+use crate::git::{Clone, CommitId, EntryKind, GitError, GitUrl, Reference, Snapshot};
+use crate::names::ReleaseName;
+use crate::promote::holds::{self, Holds};
+use crate::promote::refusal::Refusal;
+use crate::promote::stages::{self, Stage, StageError, Stages};
+use crate::promote::yaml::Problems;
+use crate::release::{Finding, Findings, Limits, Release};
+
+/// Which stack repository.
+#[derive(Debug, clap::Args)]
+pub(super) struct RepositoryArguments {
+    /// The stack repository: its URL, or its directory on this machine; without it the remote `origin` of the work tree
+    /// here
+    #[arg(long, value_name = "URL")]
+    repository: Option<String>,
+    /// The branch that has stackflux.yaml, which is the branch of the stages that name none
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    branch: String,
+    #[command(flatten)]
+    access: GitAccess,
+}
+
+/// A stack repository with stages.
+pub(super) struct Repository {
+    pub(super) clone: Clone,
+    pub(super) stages: Stages,
+    branch: String,
+}
+
+/// Why something with a stage was not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StageFailure {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    #[error("{0}")]
+    Files(#[from] Problems),
+    #[error("the stack repository has no branch {0}")]
+    NoBranch(String),
+    #[error("the stack repository has no {file} on branch {branch}: there are no stages")]
+    NoStages { file: &'static str, branch: String },
+    #[error("{path} cannot be used:\n{findings}")]
+    Unusable { path: String, findings: Findings },
+    #[error("{path}: {finding}")]
+    Ignore { path: String, finding: Box<Finding> },
+}
+
+impl StageFailure {
+    /// The same for a person.
+    pub(super) fn explained(&self) -> CliError {
+        let failed = CliError::usage(self.to_string());
+        let hint = match self {
+            Self::Git(error) => return explain(error),
+            Self::Refused(refusal) => refusal.hint(),
+            Self::NoStages { .. } => {
+                Some("docs/promotion.md says what is in it; --branch names the branch that has it".to_owned())
+            }
+            _ => None,
+        };
+        if let Some(hint) = hint { failed.hint(hint) } else { failed }
+    }
+}
+
+impl RepositoryArguments {
+    /// Fetches the branch with the stages, and reads them.
+    pub(super) fn open(&self) -> Result<Repository, CliError> {
+        let url: GitUrl = match &self.repository {
+            Some(url) => url.parse()?,
+            None => origin()?.parse()?,
+        };
+        let clone = Clone::temporary(self.access.to(url)?).map_err(|error| explain(&error))?;
+        let stages = stages(&clone, &self.branch).map_err(|failure| failure.explained())?;
+        Ok(Repository { clone, stages, branch: self.branch.clone() })
+    }
+}
+
+/// The remote `origin` of the work tree that this process runs in.
+fn origin() -> Result<String, CliError> {
+    let remote = || {
+        let repository = git2::Repository::discover(Path::new(".")).ok()?;
+        let remote = repository.find_remote("origin").ok()?;
+        remote.url().ok().map(str::to_owned)
+    };
+    remote().ok_or_else(|| {
+        CliError::usage("which stack repository is not known: this is no work tree with a remote origin")
+            .hint("name its URL with --repository")
+    })
+}
+
+fn stages(clone: &Clone, branch: &str) -> Result<Stages, StageFailure> {
+    let tip = fetched(clone, branch)?;
+    let file = clone.snapshot(Some(tip))?.file(stages::FILE)?;
+    let file =
+        file.ok_or_else(|| StageFailure::NoStages { file: stages::FILE, branch: branch.to_owned() })?;
+    Ok(Stages::parse(stages::FILE, &file.content)?)
+}
+
+fn fetched(clone: &Clone, branch: &str) -> Result<CommitId, StageFailure> {
+    let tip = clone.fetch(&Reference::Branch(branch.to_owned()))?;
+    tip.ok_or_else(|| StageFailure::NoBranch(branch.to_owned()))
+}
+
+impl Repository {
+    /// The branch of a stage.
+    pub(super) fn branch_of<'a>(&'a self, stage: &'a Stage) -> &'a str {
+        stage.branch.as_deref().unwrap_or(&self.branch)
+    }
+
+    /// The last commit of a stage's branch, and its files.
+    pub(super) fn tip(&self, stage: &Stage) -> Result<(CommitId, Snapshot<'_>), StageFailure> {
+        let commit = fetched(&self.clone, self.branch_of(stage))?;
+        Ok((commit, self.clone.snapshot(Some(commit))?))
+    }
+}
+
+/// The releases of a stage. Directories that have no release's name are none.
+pub(super) fn releases(snapshot: &Snapshot, stage: &Stage) -> Result<BTreeSet<ReleaseName>, StageFailure> {
+    let entries = snapshot.entries(&stage.path)?;
+    let directories = entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
+    Ok(directories.filter_map(|entry| entry.name.parse().ok()).collect())
+}
+
+/// The content of a release that a stage has, checked whole.
+pub(super) fn side(snapshot: &Snapshot, stage: &Stage, name: &ReleaseName) -> Result<Side, StageFailure> {
+    let (limits, path) = (Limits::default(), stage.release_path(name));
+    let files = snapshot.files(&path, &limits)?.without_ignored();
+    let files = files.map_err(|finding| StageFailure::Ignore { path: path.clone(), finding })?;
+    let loaded = Release::load(name, files, &limits);
+    Ok(loaded.map_err(|findings| StageFailure::Unusable { path, findings })?.into())
+}
+
+/// The holds on the branch of a stage.
+pub(super) fn holds(snapshot: &Snapshot) -> Result<Holds, StageFailure> {
+    let file = snapshot.file(holds::FILE)?;
+    Ok(Holds::parse(file.as_ref().map(|file| file.content.as_slice()))?)
+}

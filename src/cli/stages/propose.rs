@@ -1,0 +1,91 @@
+//! A change of a stage: pushed, or proposed in a pull request.
+
+use clap::Args;
+
+use super::{Repository, StageFailure};
+use crate::cli::error::CliError;
+use crate::cli::git_access::{Authorship, explain};
+use crate::cli::terminal;
+use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, UpdateError, Updated};
+
+/// What becomes of the change. Nothing is written without one of the flags.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Delivery {
+    /// Commit it and push it to the branch of the stage
+    #[arg(long)]
+    push: bool,
+    /// Push it to a branch of its own, and open a pull request, where there is none for it yet
+    #[arg(long, conflicts_with = "push")]
+    pull_request: bool,
+    #[command(flatten)]
+    author: Authorship,
+}
+
+/// A change of a stage's branch.
+pub(in crate::cli) struct Change<'a> {
+    /// The branch.
+    pub(in crate::cli) branch: &'a str,
+    /// What the pull request's branch is called after.
+    pub(in crate::cli) what: String,
+    /// The commit's message; its first line is the pull request's title.
+    pub(in crate::cli) message: Message,
+    /// The text of the pull request, as Markdown.
+    pub(in crate::cli) text: String,
+}
+
+impl Delivery {
+    /// Whether anything is to be written.
+    pub(in crate::cli) fn is_wanted(&self) -> bool {
+        self.push || self.pull_request
+    }
+
+    /// Makes the commit that `edit` says for the files that the branch has then (none where it needs nothing), and pushes
+    /// it. Whatever others push meanwhile is looked at again.
+    pub(in crate::cli) fn deliver(
+        &self,
+        repository: &Repository,
+        change: &Change,
+        edit: impl Fn(&Snapshot) -> Result<Option<Edit>, StageFailure>,
+    ) -> Result<(), CliError> {
+        let identity = self.author.identity()?;
+        let signer = self.author.signer();
+        let push_to = if self.pull_request { Some(own_branch(repository, change, &edit)?) } else { None };
+        let target = Target { branch: change.branch.to_owned(), push_to };
+        let updated = git::update(&repository.clone, &target, signer.as_ref(), |snapshot| {
+            let edit = edit(snapshot)?;
+            let message = change.message.to_string();
+            Ok(edit.map(|edit| Proposal { edit, message, identity: identity.clone() }))
+        });
+        let updated = updated.map_err(|error: UpdateError<StageFailure>| match error {
+            UpdateError::Git(error) => explain(&error),
+            UpdateError::Change(failure) => failure.explained(),
+            error => CliError::usage(error.to_string()),
+        })?;
+        let branch = target.push_to.as_deref().unwrap_or(&target.branch);
+        match updated {
+            Updated::Nothing => terminal::success(format!("branch {} has it already", target.branch)),
+            Updated::Present(commit) => {
+                terminal::success(format!("branch {branch} has it already, at {commit}"))
+            }
+            Updated::Pushed { commit, .. } => {
+                terminal::success(format!("pushed {commit} to branch {branch}"))
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The branch of the pull request: the same change has the same one.
+fn own_branch(
+    repository: &Repository,
+    change: &Change,
+    edit: impl Fn(&Snapshot) -> Result<Option<Edit>, StageFailure>,
+) -> Result<String, CliError> {
+    let prepare = || {
+        let tip = super::fetched(&repository.clone, change.branch)?;
+        edit(&repository.clone.snapshot(Some(tip))?)
+    };
+    let edit = prepare().map_err(|failure| failure.explained())?.unwrap_or_default();
+    let digest = edit.digest().short();
+    Ok(format!("stackflux/{}-{}", change.what, digest.get(..8).unwrap_or(&digest)))
+}

@@ -1,0 +1,220 @@
+//! The charts that a part of a release installs, with their versions, and the definitions of kinds (CRDs) in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Side;
+use super::parts::Change;
+use super::values::{self, ValueChange};
+use crate::release::values::read_values;
+use crate::release::{Addon, CLUSTER_CLASS, Chart, Digest, Files, Limits, archive};
+
+/// How deep charts lie in charts.
+const DEPTH: usize = 4;
+
+/// The charts and kinds of a part that differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChartsAndKinds {
+    /// The charts that it wraps, where their versions differ, then the chart itself, where its version or name does.
+    pub charts: Vec<VersionChange>,
+    /// The values that differ in the chart's own `values.yaml`, where both sides have the chart and they can be read.
+    pub values: Vec<ValueChange>,
+    /// The definitions of kinds that differ.
+    pub kinds: Vec<KindChange>,
+    /// The charts that are not in the repository, as `<name> <version>`: what is in them is not known.
+    pub unseen: Vec<String>,
+}
+
+/// A chart with another version, or on one side only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VersionChange {
+    /// The chart's name.
+    pub name: String,
+    /// The version that it had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The version that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The name that it had, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
+}
+
+/// A CustomResourceDefinition that is not the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KindChange {
+    /// Its name, such as `ciliumnodes.cilium.io`; as the template has it where it is one.
+    pub name: String,
+    /// What became of it.
+    pub change: Change,
+    /// Whether Helm deletes it, and with it all objects of the kind: it is gone, and was a template. Those in `crds/` stay.
+    pub deleted: bool,
+}
+
+/// Compares an addon; `None` on the side that does not have it.
+#[must_use]
+pub fn of_addon(from: (&Side, Option<&Addon>), to: (&Side, Option<&Addon>)) -> ChartsAndKinds {
+    let one = |(side, addon): (&Side, Option<&Addon>)| {
+        addon.map(|addon| Contents::of(&side.files, &addon.path, addon.chart())).unwrap_or_default()
+    };
+    one(from).compare(&one(to))
+}
+
+/// Compares the cluster class.
+#[must_use]
+pub fn of_class(from: &Side, to: &Side) -> ChartsAndKinds {
+    let one = |side: &Side| Contents::of(&side.files, CLUSTER_CLASS, Some(&side.release.cluster_class));
+    one(from).compare(&one(to))
+}
+
+/// What one side has.
+#[derive(Default)]
+struct Contents {
+    /// Name and version of the chart itself.
+    chart: Option<(String, String)>,
+    /// Its default values.
+    values: Option<Value>,
+    versions: BTreeMap<String, String>,
+    kinds: BTreeMap<String, Definition>,
+    unseen: BTreeSet<String>,
+}
+
+#[derive(PartialEq, Eq)]
+struct Definition {
+    digest: Digest,
+    templated: bool,
+}
+
+impl Contents {
+    fn of(files: &Files, path: &str, chart: Option<&Chart>) -> Self {
+        let mut contents = Self::default();
+        if let Some(chart) = chart {
+            contents.chart = Some((chart.name.clone(), chart.version.clone()));
+            contents.values = defaults(files, path);
+        }
+        for dependency in chart.into_iter().flat_map(|chart| &chart.dependencies) {
+            let version = dependency.vendored.as_ref().unwrap_or(&dependency.version).clone();
+            if dependency.vendored.is_none() {
+                contents.unseen.insert(format!("{} {version}", dependency.name));
+            }
+            contents.versions.insert(dependency.name.clone(), version);
+        }
+        let mut limits = Limits::default();
+        contents.take(files, path, chart.is_some(), DEPTH, &mut limits);
+        contents
+    }
+
+    /// Takes in the definitions in a directory, which is a chart's or has plain manifests, and in the charts below.
+    fn take(&mut self, files: &Files, path: &str, is_chart: bool, depth: usize, limits: &mut Limits) {
+        for (name, file) in files.below(path) {
+            let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+            if let "yaml" | "yml" = ending {
+                let place = name.split('/').rev().find(|part| ["crds", "templates"].contains(part));
+                if is_chart && place.is_none() {
+                    continue;
+                }
+                let text = String::from_utf8_lossy(&file.content);
+                self.kinds.extend(definitions(&text, place != Some("crds")));
+            } else if ending == "tgz" && name.contains("charts/") && depth > 0 {
+                // One that cannot be read was refused when the release was loaded.
+                let Ok(inner) = archive::unpack_within(&file.content, name, limits) else { continue };
+                self.take(&inner, "", true, depth - 1, limits);
+            }
+        }
+    }
+
+    fn compare(&self, other: &Self) -> ChartsAndKinds {
+        let names: BTreeSet<&String> = self.versions.keys().chain(other.versions.keys()).collect();
+        let charts = names.into_iter().filter_map(|name| {
+            let (from, to) = (self.versions.get(name).cloned(), other.versions.get(name).cloned());
+            (from != to).then(|| VersionChange { name: name.clone(), from, to, was: None })
+        });
+        let kinds: BTreeSet<&String> = self.kinds.keys().chain(other.kinds.keys()).collect();
+        let kinds = kinds.into_iter().filter_map(|name| {
+            let (from, to) = (self.kinds.get(name), other.kinds.get(name));
+            let digest = |kind: Option<&Definition>| kind.map(|kind| kind.digest);
+            let change = Change::between(digest(from).as_ref(), digest(to).as_ref());
+            let deleted = to.is_none() && from.is_some_and(|kind| kind.templated);
+            (change != Change::Unchanged).then(|| KindChange { name: name.clone(), change, deleted })
+        });
+        ChartsAndKinds {
+            charts: charts.chain(itself(self.chart.as_ref(), other.chart.as_ref())).collect(),
+            values: match (&self.values, &other.values) {
+                (Some(old), Some(new)) => values::differences(Some(old), Some(new)),
+                _ => Vec::new(),
+            },
+            kinds: kinds.collect(),
+            unseen: self.unseen.symmetric_difference(&other.unseen).cloned().collect(),
+        }
+    }
+}
+
+/// The default values of a chart; none where they cannot be read, which Helm is going to tell.
+fn defaults(files: &Files, path: &str) -> Option<Value> {
+    let Some(file) = files.get(&format!("{path}/values.yaml")) else {
+        return Some(Value::Object(Map::new()));
+    };
+    match read_values(std::str::from_utf8(&file.content).ok()?) {
+        Ok(values) => Some(Value::Object(values)),
+        Err(_) => None,
+    }
+}
+
+/// The chart itself, where its version or its name is another.
+fn itself(from: Option<&(String, String)>, to: Option<&(String, String)>) -> Option<VersionChange> {
+    let (name, _) = to.or(from).filter(|_| from != to)?;
+    let version = |chart: Option<&(String, String)>| chart.map(|(_, version)| version.clone());
+    let was = from.map(|(was, _)| was).filter(|was| *was != name).cloned();
+    Some(VersionChange { name: name.clone(), from: version(from), to: version(to), was })
+}
+
+/// The definitions of kinds in a text, which may be a template of Helm's and so no YAML: a document with the kind at the
+/// beginning of a line, and the first name below its metadata.
+fn definitions(text: &str, templated: bool) -> Vec<(String, Definition)> {
+    let mut found = Vec::new();
+    for document in documents(text) {
+        let mut lines = document.iter();
+        let is_kind = |line: &str| {
+            let value = line.strip_prefix("kind:").map(|value| value.trim().trim_matches(['"', '\'']));
+            value == Some("CustomResourceDefinition")
+        };
+        if !document.iter().any(|line| is_kind(line)) {
+            continue;
+        }
+        let in_metadata = lines.by_ref().any(|line| line.trim_end() == "metadata:");
+        let below = lines.take_while(|line| in_metadata && (line.starts_with(' ') || line.starts_with("{{")));
+        let below: Vec<&str> = below.copied().collect();
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let least = below.iter().map(|line| indent(line)).filter(|indent| *indent > 0).min();
+        let name = below.iter().filter(|line| Some(indent(line)) == least);
+        let name = name.filter_map(|line| line.trim_start().strip_prefix("name:")).next();
+        let name = name.map(|name| name.trim().trim_matches(['"', '\'']).to_owned());
+        let digest = Digest::of_bytes(document.join("\n").as_bytes());
+        found.push((name.unwrap_or_else(|| "without a name".to_owned()), Definition { digest, templated }));
+    }
+    found
+}
+
+/// The documents of a text, in lines without white space at their ends, without comments and empty lines.
+fn documents(text: &str) -> Vec<Vec<&str>> {
+    let mut documents = vec![Vec::new()];
+    for line in text.lines() {
+        if line.starts_with("---") {
+            documents.push(Vec::new());
+        } else if let Some(last) = documents.last_mut()
+            && !line.trim().is_empty()
+            && !line.trim_start().starts_with('#')
+        {
+            last.push(line.trim_end());
+        }
+    }
+    documents
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! The parts of two releases, compared by content.
+
+use serde::Serialize;
+
+use super::Side;
+use super::files::{self, Contents, FileChange};
+use crate::release::{Addon, CLUSTER_CLASS, Chart, NODE_IMAGES};
+
+/// What became of a part or a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// It is the same, byte for byte.
+    Unchanged,
+    /// It differs.
+    Changed,
+    /// Only the second release has it.
+    Added,
+    /// Only the first release has it.
+    Removed,
+}
+
+impl Change {
+    /// What became of something with this content.
+    #[must_use]
+    pub fn between<T: PartialEq>(from: Option<&T>, to: Option<&T>) -> Self {
+        match (from, to) {
+            (None, Some(_)) => Self::Added,
+            (Some(_), None) => Self::Removed,
+            (from, to) if from == to => Self::Unchanged,
+            _ => Self::Changed,
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unchanged => "unchanged",
+            Self::Changed => "changed",
+            Self::Added => "added",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+/// All parts of two releases. A part that neither release has is absent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parts {
+    /// `metadata.yaml`, or `csctl.yaml` in its stead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Part>,
+    /// `clusteraddon.yaml`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Part>,
+    /// The chart of the cluster class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_class: Option<Part>,
+    /// The manifests of node images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_images: Option<Part>,
+    /// The values template that addons without one of their own share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values_template: Option<Part>,
+    /// The addons: those of the second release, then those that only the first has.
+    pub addons: Vec<AddonPart>,
+    /// What stackflux does not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other: Option<Part>,
+}
+
+impl Parts {
+    /// All parts with their titles, in the order in which they are shown.
+    pub fn iter(&self) -> impl Iterator<Item = (String, &Part)> {
+        let titled = [
+            ("metadata", &self.metadata),
+            ("stages", &self.stages),
+            ("cluster class", &self.cluster_class),
+            ("node images", &self.node_images),
+            ("values template", &self.values_template),
+        ];
+        let titled = titled.into_iter().filter_map(|(title, part)| Some((title.to_owned(), part.as_ref()?)));
+        let addons = self.addons.iter().map(|addon| (format!("addon {}", addon.name), &addon.part));
+        let other = self.other.iter().map(|part| ("other files".to_owned(), part));
+        titled.chain(addons).chain(other)
+    }
+
+    /// Whether one of them differs.
+    #[must_use]
+    pub fn differ(&self) -> bool {
+        self.iter().any(|(_, part)| part.change != Change::Unchanged)
+    }
+}
+
+/// A part of a release, compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// What became of it.
+    pub change: Change,
+    /// Its chart, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chart: Option<ChartChange>,
+    /// The files that differ.
+    pub files: Vec<FileChange>,
+}
+
+/// An addon, compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AddonPart {
+    /// Its name.
+    pub name: String,
+    /// What became of it.
+    #[serde(flatten)]
+    pub part: Part,
+}
+
+/// A chart in both releases.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChartChange {
+    /// What it was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<ChartName>,
+    /// What it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<ChartName>,
+}
+
+/// Name and version of a chart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChartName {
+    /// `name` of `Chart.yaml`.
+    pub name: String,
+    /// `version` of `Chart.yaml`.
+    pub version: String,
+}
+
+impl ChartChange {
+    fn between(from: Option<&Chart>, to: Option<&Chart>) -> Option<Self> {
+        let called = |chart: &Chart| ChartName { name: chart.name.clone(), version: chart.version.clone() };
+        (from.is_some() || to.is_some()).then(|| Self { from: from.map(called), to: to.map(called) })
+    }
+}
+
+/// The files of each part that is no addon.
+const METADATA: &[&str] = &["metadata.yaml", "csctl.yaml"];
+const STAGES: &[&str] = &["clusteraddon.yaml"];
+const VALUES_TEMPLATE: &[&str] = &["cluster-addon-values.yaml"];
+
+/// Compares all parts.
+#[must_use]
+pub fn compare(from: &Side, to: &Side) -> Parts {
+    let part =
+        |roots: &[&str]| Part::of_some(&Contents::of(&from.files, roots), &Contents::of(&to.files, roots));
+    let class = ChartChange::between(Some(&from.release.cluster_class), Some(&to.release.cluster_class));
+    let kept = to.release.addons.iter().map(|addon| &addon.name);
+    let removed = from.release.addons.iter().map(|addon| &addon.name);
+    let removed = removed.filter(|name| to.release.addon(name).is_none());
+    let addons = kept.chain(removed).map(|name| {
+        let part = addon((from, from.release.addon(name)), (to, to.release.addon(name)));
+        AddonPart { name: name.to_string(), part }
+    });
+    Parts {
+        metadata: part(METADATA),
+        stages: part(STAGES),
+        cluster_class: part(&[CLUSTER_CLASS]).map(|part| Part { chart: class, ..part }),
+        node_images: part(&[NODE_IMAGES]),
+        values_template: part(VALUES_TEMPLATE),
+        addons: addons.collect(),
+        other: Part::of_some(&other(from), &other(to)),
+    }
+}
+
+/// The files of no part.
+fn other(side: &Side) -> Contents<'_> {
+    let named = [METADATA, STAGES, VALUES_TEMPLATE, &[CLUSTER_CLASS, NODE_IMAGES]].concat();
+    let addons = side.release.addons.iter().map(|addon| addon.path.as_str());
+    Contents::except(&side.files, &named.into_iter().chain(addons).collect::<Vec<_>>())
+}
+
+fn addon(from: (&Side, Option<&Addon>), to: (&Side, Option<&Addon>)) -> Part {
+    let chart = ChartChange::between(from.1.and_then(Addon::chart), to.1.and_then(Addon::chart));
+    Part::between(addon_files(from).as_ref(), addon_files(to).as_ref(), chart)
+}
+
+fn addon_files<'a>((side, addon): (&'a Side, Option<&Addon>)) -> Option<Contents<'a>> {
+    addon.map(|addon| Contents::of(&side.files, &[&addon.path]))
+}
+
+impl Part {
+    /// Compares a part that a release may be without; `None` where neither release has it.
+    fn of_some(from: &Contents, to: &Contents) -> Option<Self> {
+        let some = |contents| Some(contents).filter(|contents: &&Contents| !contents.is_empty());
+        let (from, to) = (some(from), some(to));
+        (from.is_some() || to.is_some()).then(|| Self::between(from, to, None))
+    }
+
+    /// Compares what a part consists of. The files of a part that is new or gone are named, and not shown.
+    fn between(from: Option<&Contents>, to: Option<&Contents>, chart: Option<ChartChange>) -> Self {
+        let none = Contents::default();
+        let files = files::compare(from.unwrap_or(&none), to.unwrap_or(&none));
+        Self { change: Change::between(from, to), chart, files }
+    }
+}

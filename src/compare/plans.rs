@@ -1,0 +1,323 @@
+//! What an upgrade from one release to the other does to the Flux objects of Clusters.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::unified;
+use super::values::{self, ValueChange};
+use crate::api::labels;
+use crate::foreign::capi::{ClassReference, field, text};
+use crate::inputs::content::{self, Catalog, CatalogEntry, ContentError, Contents, Existing};
+use crate::inputs::stack::Stack;
+use crate::inputs::{ClusterInputs, ReleaseInputs};
+use crate::names::{NameError, ReleaseName, Revision};
+use crate::plan::diff::{self, Inventory};
+use crate::plan::{self, Held, ObjectId, Plan, PlanError, PlannedObject, canonical};
+use crate::release::Release;
+
+/// What the upgrade does, in plans.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plans {
+    /// The objects that all Clusters share: sources, charts, node images and the cluster class.
+    pub objects: Vec<ObjectChange>,
+    /// The Clusters.
+    pub clusters: Vec<ClusterChange>,
+}
+
+impl Plans {
+    /// Whether an object differs, or something is held back.
+    #[must_use]
+    pub fn differ(&self) -> bool {
+        let differs = |cluster: &ClusterChange| !cluster.objects.is_empty() || cluster.newly_held;
+        !self.objects.is_empty() || self.clusters.iter().any(differs)
+    }
+}
+
+/// What the upgrade does to one Cluster.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClusterChange {
+    /// The Cluster's namespace.
+    pub namespace: String,
+    /// The Cluster's name.
+    pub name: String,
+    /// What becomes of its objects.
+    pub objects: Vec<ObjectChange>,
+    /// The addons whose objects stay as they are, byte for byte.
+    pub unchanged: Vec<String>,
+    /// What is not delivered now.
+    pub held: Vec<HeldAddon>,
+    /// Whether one of them would not be held by the first release.
+    #[serde(skip)]
+    newly_held: bool,
+}
+
+impl ClusterChange {
+    /// What one plan does to a Cluster, with what it would change.
+    #[must_use]
+    pub fn new(cluster: &ClusterInputs, objects: Vec<ObjectChange>, plan: &Plan) -> Self {
+        let is_changed = |addon: &str| objects.iter().any(|object| object.addon.as_deref() == Some(addon));
+        let unchanged = plan.objects().filter_map(|object| addon_of(&object.value));
+        let unchanged = unchanged.filter(|addon| !is_changed(addon)).map(str::to_owned).collect();
+        Self {
+            namespace: cluster.cluster.namespace().to_string(),
+            name: cluster.cluster.name().to_string(),
+            unchanged,
+            newly_held: false,
+            held: plan.held().iter().map(HeldAddon::of).collect(),
+            objects,
+        }
+    }
+
+    /// A Cluster for which nothing is written now.
+    #[must_use]
+    pub fn held(cluster: &ClusterInputs, held: HeldAddon) -> Self {
+        Self { held: vec![held], ..Self::new(cluster, Vec::new(), &Plan::default()) }
+    }
+
+    /// Whether anything changes or is held.
+    #[must_use]
+    pub fn says_something(&self) -> bool {
+        !self.objects.is_empty() || !self.held.is_empty()
+    }
+}
+
+/// What the second release would not deliver now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HeldAddon {
+    /// The addon; absent where all of the Cluster is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub addon: Option<String>,
+    /// One word.
+    pub reason: &'static str,
+    /// A sentence.
+    pub message: String,
+}
+
+impl HeldAddon {
+    fn of(held: &Held) -> Self {
+        Self {
+            addon: held.addon.as_ref().map(ToString::to_string),
+            reason: held.hold.reason.as_str(),
+            message: held.hold.message.clone(),
+        }
+    }
+}
+
+/// What becomes of one object.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectChange {
+    /// What becomes of it.
+    pub change: Verb,
+    /// Group and version.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The namespace; empty for an object of the whole cluster.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The addon that it delivers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub addon: Option<String>,
+    /// What Flux does in the workload cluster because of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    /// The values of Helm that differ; of an object that stays only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueChange>,
+    /// The lines of its YAML that differ; of an object that stays and differs only.
+    #[serde(skip)]
+    pub lines: String,
+}
+
+/// What becomes of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verb {
+    /// It is new.
+    Created,
+    /// It stays and differs.
+    Changed,
+    /// The second release does not have it.
+    Removed,
+}
+
+/// What Flux does in the workload cluster because of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Effect {
+    /// Helm installs the addon.
+    Installs,
+    /// Helm upgrades it to another chart.
+    UpgradesChart,
+    /// Helm upgrades it with other values.
+    UpgradesValues,
+    /// Helm upgrades it to another chart with other values.
+    UpgradesChartAndValues,
+    /// Helm uninstalls it.
+    Uninstalls,
+    /// Flux applies its manifests.
+    Applies,
+    /// Flux deletes what its manifests made.
+    Prunes,
+}
+
+/// Why there are no plans to compare.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// The commit that stands for all is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The contents of a release have no source.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// A release or a Cluster has no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// Plans each Cluster for one release and then for the other. The second finds the sources of the first: what is the
+/// same stays where it is.
+pub fn compare(
+    stack: &Stack,
+    from: &Release,
+    to: &Release,
+    clusters: &[ClusterInputs],
+) -> Result<Plans, CompareError> {
+    let contents = |release, existing: &Existing| -> Result<Contents, CompareError> {
+        // The commit of a release plays no part in a difference: all have Git's null commit.
+        let commit: Revision = "0".repeat(40).parse()?;
+        let entry = |release: &Release| (release.name.clone(), CatalogEntry::of(release, commit.clone()));
+        let catalog: Catalog = [from, to].into_iter().map(entry).collect();
+        Ok(content::resolve(stack, release, &catalog, existing)?)
+    };
+    let old = contents(from, &Existing::default())?;
+    let old = Planned::new(&ReleaseInputs { stack, release: from, contents: &old }, clusters)?;
+    let mut existing = Existing::default();
+    old.objects().for_each(|object| existing.insert(&object.value));
+    let new = contents(to, &existing)?;
+    let new = Planned::new(&ReleaseInputs { stack, release: to, contents: &new }, clusters)?;
+
+    let pairs = old.clusters.iter().zip(&new.clusters).zip(clusters);
+    Ok(Plans {
+        objects: object_changes(&old.release, &new.release),
+        clusters: pairs.map(|((before, after), cluster)| cluster_change(cluster, before, after)).collect(),
+    })
+}
+
+/// Whether the Cluster has a class of the release's stack, in the namespace of the `ClusterStack`.
+#[must_use]
+pub fn is_of_stack(stack: &Stack, release: &ReleaseName, cluster: &ClusterInputs) -> bool {
+    let class = cluster.cluster.class();
+    let is_here = class.as_ref().is_some_and(|class| class.namespace == stack.namespace.as_str());
+    is_here && class.as_ref().and_then(ClassReference::release).is_some_and(|found| found.same_line(release))
+}
+
+/// The plans of one release.
+struct Planned {
+    release: Plan,
+    clusters: Vec<Plan>,
+}
+
+impl Planned {
+    fn new(inputs: &ReleaseInputs, clusters: &[ClusterInputs]) -> Result<Self, PlanError> {
+        let (class, kubernetes) = (inputs.release.name.class_name(), &inputs.release.kubernetes);
+        let plan = |cluster: &ClusterInputs| plan::cluster(inputs, &cluster.with_class(&class, kubernetes));
+        let clusters: Result<Vec<Plan>, PlanError> = clusters.iter().map(plan).collect();
+        Ok(Self { release: plan::release(inputs)?, clusters: clusters? })
+    }
+
+    fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
+        self.release.objects().chain(self.clusters.iter().flat_map(Plan::objects))
+    }
+}
+
+fn cluster_change(cluster: &ClusterInputs, before: &Plan, after: &Plan) -> ClusterChange {
+    let mut objects = object_changes(before, after);
+    // What is held is not written, and what is not written is not removed.
+    let is_held = |addon: &str| {
+        after.held().iter().any(|held| held.addon.as_ref().is_none_or(|name| name.as_str() == addon))
+    };
+    objects.retain(|object| object.change != Verb::Removed || !object.addon.as_deref().is_some_and(is_held));
+    let newly_held = after.held().iter().any(|held| !before.held().contains(held));
+    ClusterChange { newly_held, ..ClusterChange::new(cluster, objects, after) }
+}
+
+/// What the second plan changes over the first one.
+fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
+    let old: BTreeMap<&ObjectId, &Value> =
+        before.objects().map(|object| (&object.id, &object.value)).collect();
+    let change = |change: &diff::Change| {
+        let (verb, id) = match change {
+            diff::Change::Created(object) => (Verb::Created, &object.id),
+            diff::Change::Changed(object) => (Verb::Changed, &object.id),
+            diff::Change::Removed(id) => (Verb::Removed, *id),
+        };
+        let new = match change {
+            diff::Change::Created(object) | diff::Change::Changed(object) => Some(&object.value),
+            diff::Change::Removed(_) => None,
+        };
+        ObjectChange::between(verb, id, old.get(id).copied(), new)
+    };
+    let inventory = Inventory::of(before);
+    diff::diff(after, &inventory).iter().map(change).collect()
+}
+
+impl ObjectChange {
+    /// What becomes of the object that was `old` and is `new`.
+    #[must_use]
+    pub fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
+        let addon = new.or(old).and_then(addon_of).map(str::to_owned);
+        Self {
+            change,
+            api_version: id.api_version.clone(),
+            kind: id.kind.clone(),
+            namespace: id.namespace.clone(),
+            name: id.name.clone(),
+            effect: addon.is_some().then(|| effect(&id.kind, old, new)).flatten(),
+            addon,
+            values: old.zip(new).map(|(old, new)| values::changes(old, new)).unwrap_or_default(),
+            lines: old.zip(new).map(|(old, new)| lines(old, new)).unwrap_or_default(),
+        }
+    }
+}
+
+/// What Flux does when an addon's object of this kind becomes another.
+fn effect(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Effect> {
+    let differs = |path: &[&str]| {
+        old.and_then(|object| field(object, path)) != new.and_then(|object| field(object, path))
+    };
+    match (kind, old, new) {
+        ("HelmRelease", None, Some(_)) => Some(Effect::Installs),
+        ("HelmRelease", Some(_), None) => Some(Effect::Uninstalls),
+        ("HelmRelease", ..) => match (differs(&["spec", "chartRef"]), differs(&["spec", "values"])) {
+            (true, true) => Some(Effect::UpgradesChartAndValues),
+            (true, false) => Some(Effect::UpgradesChart),
+            (false, true) => Some(Effect::UpgradesValues),
+            (false, false) => None,
+        },
+        ("Kustomization", Some(_), None) => Some(Effect::Prunes),
+        ("Kustomization", ..) => Some(Effect::Applies),
+        _ => None,
+    }
+}
+
+/// The addon that an object delivers.
+fn addon_of(object: &Value) -> Option<&str> {
+    Some(text(object, &["metadata", "labels", labels::ADDON])).filter(|addon| !addon.is_empty())
+}
+
+/// The lines of two objects that differ. The digest of the object's own bytes always does, and is left out.
+fn lines(old: &Value, new: &Value) -> String {
+    let yaml = |object: &Value| {
+        let mut object = object.clone();
+        let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        annotations.map(|annotations| annotations.shift_remove(labels::PLAN_DIGEST));
+        canonical::to_yaml(&object)
+    };
+    unified::hunks(&yaml(old), &yaml(new))
+}

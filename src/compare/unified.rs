@@ -1,0 +1,18 @@
+//! Unified diffs of texts.
+
+use similar::TextDiff;
+
+/// The longest text that is compared line by line, in bytes. What is longer was not written by people.
+const LONGEST: usize = 4 << 20;
+
+/// The bytes as a text that can be compared line by line.
+#[must_use]
+pub fn as_text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|text| text.len() <= LONGEST && !text.contains('\0'))
+}
+
+/// The hunks of a unified diff, without its header; empty where the texts are the same.
+#[must_use]
+pub fn hunks(from: &str, to: &str) -> String {
+    TextDiff::from_lines(from, to).unified_diff().iter_hunks().map(|hunk| hunk.to_string()).collect()
+}

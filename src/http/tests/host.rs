@@ -1,0 +1,138 @@
+//! A host on loopback that answers as a test says and remembers what it was asked.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, Response, StatusCode};
+use futures::StreamExt as _;
+use tokio::net::TcpListener;
+
+use crate::http::Url;
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) target: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Seen {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.target.split('?').next().unwrap()
+    }
+}
+
+/// An answer.
+pub(crate) type Said = Response<Body>;
+
+/// A host.
+pub(crate) struct Host {
+    /// Its root, by address: `http://127.0.0.1:port/`.
+    pub(crate) url: Url,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Host {
+    /// One that answers what this says.
+    pub(crate) async fn start(answer: impl Fn(&Seen) -> Said + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let seen = Arc::<Mutex<Vec<Seen>>>::default();
+        let (remembered, answer) = (Arc::clone(&seen), Arc::new(answer));
+        let router = Router::new().fallback(async move |request: Request| {
+            let (parts, body) = request.into_parts();
+            let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+            let asked = Seen {
+                method: parts.method.to_string(),
+                target: parts.uri.to_string(),
+                headers: parts.headers,
+                body: String::from_utf8_lossy(&body).into_owned(),
+            };
+            remembered.lock().unwrap().push(asked.clone());
+            answer(&asked)
+        });
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { url, seen }
+    }
+
+    /// All that was asked.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// The paths and queries that were asked.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        self.seen().into_iter().map(|seen| seen.target).collect()
+    }
+
+    /// Host and port.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.url.port().unwrap())
+    }
+
+    /// The same host by its other name, which is another host to whoever has credentials.
+    pub(crate) fn by_name(&self) -> Url {
+        let mut url = self.url.clone();
+        url.set_host(Some("localhost")).unwrap();
+        url
+    }
+
+    pub(crate) fn at(&self, path: &str) -> Url {
+        self.url.join(path).unwrap()
+    }
+}
+
+/// A host where nobody listens.
+pub(crate) async fn nobody() -> Url {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()
+}
+
+pub(crate) fn said(status: u16, body: impl Into<Body>) -> Said {
+    let mut said = Response::new(body.into());
+    *said.status_mut() = StatusCode::from_u16(status).unwrap();
+    said
+}
+
+/// An answer with one more header.
+pub(crate) fn with(mut said: Said, name: &'static str, value: &str) -> Said {
+    said.headers_mut().append(name, value.parse().unwrap());
+    said
+}
+
+pub(crate) fn redirect(to: &str) -> Said {
+    with(said(307, ""), "location", to)
+}
+
+/// A body that has no end.
+pub(crate) fn endless() -> Said {
+    let zeros = || futures::stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[0; 8192])));
+    said(200, Body::from_stream(zeros()))
+}
+
+/// A body that breaks off after these bytes; it may say how many it would have had.
+pub(crate) fn broken(status: u16, bytes: &[u8], length: Option<usize>) -> Said {
+    let bytes = Bytes::copy_from_slice(bytes);
+    let pieces = futures::stream::once(async { Ok(bytes) }).chain(futures::stream::once(async {
+        // What is written in one go with the end of a connection is lost with it.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        Err(io::Error::other("broken"))
+    }));
+    let said = said(status, Body::from_stream(pieces));
+    match length {
+        Some(length) => with(said, "content-length", &length.to_string()),
+        None => said,
+    }
+}

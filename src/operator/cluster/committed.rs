@@ -1,0 +1,71 @@
+//! The addons of one Cluster through Git: committed as one, and looked at as Flux has applied them.
+
+use std::sync::Arc;
+
+use super::super::cache::{Cache, Key};
+use super::super::deliver::applied;
+use super::super::git_delivery::outbox::{Change, Standing, Unit};
+use super::super::metrics::Queue;
+use super::super::routes::cluster_of;
+use super::super::world::{Prepared, World};
+use super::addons;
+use super::delivered::{Delivered, addon_of};
+use crate::api::{ClusterAddon, Reason};
+use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
+use crate::gate::Hold;
+use crate::plan::{Plan, PlannedObject, Step};
+use crate::sink::cluster::RequestError;
+
+/// Wants all objects of a plan in the repository, and finds which of them Flux has applied.
+pub(super) async fn deliver(
+    world: &World,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+    plan: &Plan,
+) -> Delivered {
+    let cluster = cluster_of(addon);
+    let change = Change::Planned(Arc::new(plan.clone()));
+    let asker = (Queue::Cluster, cluster.clone());
+    let standing = world.commit(&prepared.stack_key, Unit::Cluster(cluster), change, asker);
+    let mut delivered = Delivered::default();
+    for planned in plan.objects().filter(|object| object.step == Step::Addons) {
+        let (name, caches) = (addon_of(planned).to_owned(), &world.caches);
+        let suspend = addons::is_suspended(prepared, planned);
+        let found = if planned.id.kind == HelmReleaseStatus::KIND {
+            find(world, &caches.helm_releases, addon, planned, suspend).await
+        } else {
+            find(world, &caches.kustomizations, addon, planned, suspend).await
+        };
+        match found {
+            Ok(Some(digest)) => _ = delivered.expected.insert(name, digest),
+            Ok(None) => _ = delivered.committed.insert(name, hold(&standing)),
+            Err(error) => _ = delivered.failures.insert(name, error),
+        }
+    }
+    delivered
+}
+
+/// The digest of the spec of an addon's object as Flux has applied it; `None` while it has not.
+async fn find<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    planned: &PlannedObject,
+    suspend: bool,
+) -> Result<Option<SpecDigest>, RequestError> {
+    let key = Key::new(&planned.id.namespace, &planned.id.name);
+    if let Some(object) = cache.get(&key) {
+        addons::look_after(world, cache, addon, &object, suspend).await?;
+    }
+    Ok(applied(cache, planned))
+}
+
+/// Why an object is not as planned yet.
+fn hold(standing: &Standing) -> Hold {
+    let (reason, message) = match standing {
+        Standing::Held(hold) => return hold.clone(),
+        Standing::Pending => (Reason::Committing, "it waits for the next commit"),
+        Standing::Committed => (Reason::CommitNotApplied, "it is committed, and Flux has not applied it yet"),
+    };
+    Hold { reason, message: message.to_owned() }
+}

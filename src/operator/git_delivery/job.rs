@@ -1,0 +1,249 @@
+//! What a pass does on a thread of its own: fetch, compare, commit, push.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::super::cache::Key;
+use super::outbox::{Batch, Change, Unit};
+use super::progress::Seen;
+use crate::api::Reason;
+use crate::gate::Hold;
+use crate::git::{
+    Access, Clone, CommitId, GitError, Identity, Message, Proposal, Reference, Signer, Snapshot, Target,
+    UpdateError, Updated, update,
+};
+use crate::names::NameError;
+use crate::plan::Plan;
+use crate::sink::changes::{Changes, Refused};
+use crate::sink::git::{Below, edit};
+use crate::sink::layout::{ClusterName, Part};
+use crate::sink::message::{Origin, message};
+use crate::sink::update::{self as files, Budget, Delivery, Limit, Overwrite, Scope};
+
+/// A pass that is to be made.
+pub(super) struct Job {
+    /// The `ClusterStack`, as `<namespace>/<name>`.
+    pub(super) stack: String,
+    /// Where the clone is kept.
+    pub(super) directory: PathBuf,
+    pub(super) access: Access,
+    pub(super) signer: Option<Signer>,
+    pub(super) branch: String,
+    /// The directory of the repository that is written.
+    pub(super) path: String,
+    pub(super) identity: Identity,
+    /// Whether the change goes to a branch of its own.
+    pub(super) by_pull_request: bool,
+    pub(super) batch: Batch,
+    /// What the last pass left.
+    pub(super) before: Option<Seen>,
+    /// The revision that Flux has applied last.
+    pub(super) applied: Option<String>,
+}
+
+/// What came of it.
+pub(super) struct Done {
+    /// The commit that was pushed, where there was anything to commit.
+    pub(super) pushed: Option<CommitId>,
+    /// What a pull request has to be open for.
+    pub(super) proposed: Option<Proposed>,
+    /// The branch as this pass left it.
+    pub(super) seen: Option<Seen>,
+    /// Whether somebody else changed our directory since the pass before.
+    pub(super) is_changed_by_others: bool,
+    /// Whether Flux has applied all that is committed.
+    pub(super) is_applied: bool,
+    /// The units that are not committed, and why.
+    pub(super) held: BTreeMap<Unit, Hold>,
+}
+
+/// A branch with a change, for people to merge.
+pub(super) struct Proposed {
+    pub(super) branch: String,
+    pub(super) message: Message,
+}
+
+/// Why nothing could be committed.
+pub(super) type JobError = UpdateError<ChangeError>;
+
+/// Why there is no change.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ChangeError {
+    /// The repository.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The files.
+    #[error(transparent)]
+    Files(#[from] files::UpdateError<GitError>),
+    /// A name that Kubernetes would refuse.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// What the last attempt found.
+#[derive(Default)]
+struct Attempt {
+    base: Option<Seen>,
+    held: BTreeMap<Unit, Hold>,
+    message: Option<Message>,
+}
+
+impl Job {
+    pub(super) fn run(self) -> Result<Done, JobError> {
+        let clone = Clone::open(&self.directory, self.access.clone())?;
+        let (plan, conflicts) = self.merged();
+        let scope = self.scope().map_err(|error| UpdateError::Change(error.into()))?;
+        let mut last = Attempt::default();
+        let mut propose = |snapshot: &Snapshot<'_>| {
+            last = Attempt { base: self.seen(snapshot)?, held: conflicts.clone(), message: None };
+            self.proposal(snapshot, &plan, &scope, &mut last)
+        };
+        let push_to = if self.by_pull_request { self.own_branch(&clone, &mut propose)? } else { None };
+        let target = Target { branch: self.branch.clone(), push_to };
+        let updated = update(&clone, &target, self.signer.as_ref(), propose)?;
+        let proposed = target.push_to.filter(|_| updated != Updated::Nothing);
+        let proposed = proposed.zip(last.message.take());
+        let proposed = proposed.map(|(branch, message)| Proposed { branch, message });
+        let pushed = match updated {
+            Updated::Pushed { commit, .. } if proposed.is_none() => Some(commit),
+            _ => None,
+        };
+        let seen = match pushed {
+            Some(commit) => self.seen(&clone.snapshot(Some(commit))?).map_err(UpdateError::Change)?,
+            None => last.base.clone(),
+        };
+        let tree = |seen: &Option<Seen>| seen.as_ref().and_then(|seen| seen.tree);
+        let is_changed_by_others = self.before.is_some() && tree(&self.before) != tree(&last.base);
+        // A later commit of somebody else's leaves ours applied.
+        let seen = match &self.before {
+            Some(before) if pushed.is_none() && !is_changed_by_others => Some(before.clone()),
+            _ => seen,
+        };
+        let is_applied = self.is_applied(&clone, seen.as_ref())?;
+        Ok(Done { pushed, proposed, seen, is_changed_by_others, is_applied, held: last.held })
+    }
+
+    /// The branch for a pull request, which is the same for the same change; `None` where nothing changes.
+    fn own_branch(
+        &self,
+        clone: &Clone,
+        propose: &mut impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, ChangeError>,
+    ) -> Result<Option<String>, JobError> {
+        let base = clone.fetch(&Reference::Branch(self.branch.clone()))?;
+        let proposal = propose(&clone.snapshot(base)?).map_err(UpdateError::Change)?;
+        Ok(proposal.map(|proposal| {
+            let (stack, digest) = (self.stack.replace('/', "-"), proposal.edit.digest().short());
+            format!("stackflux/{stack}-{}", digest.get(..8).unwrap_or_default())
+        }))
+    }
+
+    /// The plans of all units, and the units whose objects others have otherwise.
+    fn merged(&self) -> (Plan, BTreeMap<Unit, Hold>) {
+        let (mut merged, mut conflicts) = (Plan::default(), BTreeMap::new());
+        for (unit, change) in &self.batch {
+            let Change::Planned(plan) = change else { continue };
+            if let Err(error) = merged.merge(Plan::clone(plan)) {
+                let hold = Hold { reason: Reason::DeliveryFailed, message: error.to_string() };
+                conflicts.insert(unit.clone(), hold);
+            }
+        }
+        (merged, conflicts)
+    }
+
+    fn scope(&self) -> Result<Scope, NameError> {
+        let (mut only, mut gone, mut removes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (unit, change) in &self.batch {
+            match unit {
+                Unit::Source | Unit::Release(_) => {}
+                Unit::Cluster(key) => {
+                    only.insert(cluster_name(key)?);
+                    if *change == Change::Gone {
+                        gone.insert(cluster_name(key)?);
+                    }
+                }
+                Unit::Object(id, cluster) => {
+                    removes.insert(id.to_string());
+                    only.extend(cluster.as_ref().map(cluster_name).transpose()?);
+                }
+            }
+        }
+        Ok(Scope { only: Some(only), removes: Some(removes), present: BTreeSet::new(), gone })
+    }
+
+    fn proposal(
+        &self,
+        snapshot: &Snapshot<'_>,
+        plan: &Plan,
+        scope: &Scope,
+        last: &mut Attempt,
+    ) -> Result<Option<Proposal>, ChangeError> {
+        let delivery = Delivery {
+            stack: self.stack.clone(),
+            plan,
+            scope: scope.clone(),
+            overwrite: Overwrite::default(),
+            // What goes was decided, and counted, by those who want it.
+            budget: Budget { limit: Limit::All, allowed: None },
+        };
+        let changes = files::update(&Below::new(snapshot, &self.path), &delivery)?;
+        for refused in &changes.refused {
+            self.hold(refused, &mut last.held);
+        }
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let message = self.message(plan, &changes);
+        let proposal = Proposal {
+            edit: edit(&changes, &self.path)?,
+            message: message.to_string(),
+            identity: self.identity.clone(),
+        };
+        last.message = Some(message);
+        Ok(Some(proposal))
+    }
+
+    fn message(&self, plan: &Plan, changes: &Changes) -> Message {
+        let version = env!("CARGO_PKG_VERSION");
+        message(changes, &Origin { stack: &self.stack, plan: plan.digest(), version })
+    }
+
+    /// Notes which units are not written because of a file.
+    fn hold(&self, refused: &Refused, held: &mut BTreeMap<Unit, Hold>) {
+        let is_hit = |unit: &Unit| match (&refused.part, unit) {
+            (None | Some(Part::Sources), _) => true,
+            (Some(Part::NodeImages | Part::ClusterClass), Unit::Release(_) | Unit::Object(_, None)) => true,
+            (Some(Part::Cluster(name)), Unit::Cluster(key) | Unit::Object(_, Some(key))) => {
+                cluster_name(key).as_ref() == Ok(name)
+            }
+            _ => false,
+        };
+        let message = format!("{}/{} {}: {}", self.path, refused.file, refused.why, refused.why.resolution());
+        for unit in self.batch.keys().filter(|unit| is_hit(unit)) {
+            let hold = Hold { reason: Reason::FileEdited, message: message.clone() };
+            held.entry(unit.clone()).or_insert(hold);
+        }
+    }
+
+    /// The branch as it is.
+    fn seen(&self, snapshot: &Snapshot<'_>) -> Result<Option<Seen>, ChangeError> {
+        let Some(commit) = snapshot.commit() else { return Ok(None) };
+        Ok(Some(Seen { commit, tree: snapshot.tree_id(self.path.trim_matches('/'))? }))
+    }
+
+    /// Whether the revision that Flux has applied has all that is committed.
+    fn is_applied(&self, clone: &Clone, seen: Option<&Seen>) -> Result<bool, GitError> {
+        let applied = self.applied.as_deref().and_then(|revision| revision.rsplit(':').next());
+        let Some((applied, seen)) = applied.zip(seen) else { return Ok(false) };
+        let Ok(applied) = applied.parse::<CommitId>() else { return Ok(false) };
+        if applied == seen.commit {
+            return Ok(true);
+        }
+        // Flux may follow another branch that ours goes into.
+        let is_known = clone.fetch(&Reference::Commit(applied)).is_ok_and(|found| found.is_some());
+        if is_known { clone.is_ancestor(seen.commit, applied) } else { Ok(false) }
+    }
+}
+
+fn cluster_name(key: &Key) -> Result<ClusterName, NameError> {
+    ClusterName::new(&key.namespace.parse()?, &key.name.parse()?)
+}

@@ -1,0 +1,183 @@
+//! What is to be committed, and what became of it: the memory between reconciles, which want objects in a repository, and
+//! the passes that commit them.
+//!
+//! Nothing here has to outlive the process: what is wanted is wanted again by the first reconcile after a start, and a pass
+//! finds in the repository what it has already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::super::cache::Key;
+use super::super::metrics::Queue;
+use crate::gate::Hold;
+use crate::plan::{ObjectId, Plan};
+use crate::release::Digest;
+
+/// What is wanted or not as one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// The stack repository that is followed.
+    Source,
+    /// What all clusters of a release share.
+    Release(String),
+    /// The addons of a Cluster.
+    Cluster(Key),
+    /// An object that goes, and the Cluster that it belongs to.
+    Object(ObjectId, Option<Key>),
+}
+
+/// What is wanted of a unit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Its objects are as planned. What is there besides stays.
+    Planned(Arc<Plan>),
+    /// Nothing of it is there.
+    Gone,
+}
+
+impl Change {
+    /// What tells two changes of one unit apart.
+    fn digest(&self) -> Digest {
+        let Self::Planned(plan) = self else { return Digest::of_bytes(b"gone") };
+        let mut text = plan.digest().to_string();
+        for held in plan.held() {
+            // Writing to a String cannot fail.
+            _ = write!(text, "\n{}/{} {:?}", held.namespace, held.cluster, held.addon);
+        }
+        Digest::of_bytes(text.as_bytes())
+    }
+}
+
+/// How a change stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It waits for the next pass.
+    Pending,
+    /// The branch has it.
+    Committed,
+    /// The branch does not have it, and this is why; it is tried again.
+    Held(Hold),
+}
+
+/// Whose reconcile asked, and is to hear what became of it.
+pub type Asker = (Queue, Key);
+
+/// The changes of a pass.
+pub type Batch = BTreeMap<Unit, Change>;
+
+/// The units of one `ClusterStack`.
+#[derive(Debug, Default)]
+struct Units {
+    /// What is wanted and not known to be committed.
+    wanted: BTreeMap<Unit, Wish>,
+    /// The changes that the branch has.
+    committed: BTreeMap<Unit, Digest>,
+}
+
+/// A change that is wanted.
+#[derive(Debug)]
+struct Wish {
+    change: Change,
+    digest: Digest,
+    /// Why the last pass did not commit it.
+    hold: Option<Hold>,
+    askers: BTreeSet<Asker>,
+}
+
+/// What is to be committed for which `ClusterStack`.
+#[derive(Debug, Default)]
+pub struct Outbox(Mutex<BTreeMap<Key, Units>>);
+
+impl Outbox {
+    /// Wants a change for a `ClusterStack`, and tells how it stands.
+    pub fn want(&self, stack: &Key, unit: Unit, change: Change, asker: Asker) -> Standing {
+        let digest = change.digest();
+        let mut all = self.lock();
+        let units = all.entry(stack.clone()).or_default();
+        if units.committed.get(&unit) == Some(&digest) {
+            units.wanted.remove(&unit);
+            return Standing::Committed;
+        }
+        if let Some(wish) = units.wanted.get_mut(&unit).filter(|wish| wish.digest == digest) {
+            wish.askers.insert(asker);
+            return wish.hold.clone().map_or(Standing::Pending, Standing::Held);
+        }
+        units.committed.remove(&unit);
+        if let Change::Planned(plan) = &change {
+            // What went is there again.
+            units.forget_objects(plan);
+        }
+        units.wanted.insert(unit, Wish { change, digest, hold: None, askers: BTreeSet::from([asker]) });
+        Standing::Pending
+    }
+
+    /// All that is wanted for a `ClusterStack` and that its branch is not known to have.
+    #[must_use]
+    pub fn wanted(&self, stack: &Key) -> Batch {
+        let all = self.lock();
+        let wanted = all.get(stack).into_iter().flat_map(|units| &units.wanted);
+        wanted.map(|(unit, wish)| (unit.clone(), wish.change.clone())).collect()
+    }
+
+    /// Notes what became of a pass: `held` says which units the branch does not have. What was wanted anew meanwhile stays
+    /// wanted. Returns who has to hear of it.
+    pub fn settle(&self, stack: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) -> BTreeSet<Asker> {
+        let mut all = self.lock();
+        let mut told = BTreeSet::new();
+        let Some(units) = all.get_mut(stack) else { return told };
+        for (unit, change) in batch {
+            let Some(wish) = units.wanted.get_mut(unit).filter(|wish| wish.digest == change.digest()) else {
+                continue;
+            };
+            let hold = held.get(unit);
+            if hold.is_none() || wish.hold.as_ref() != hold {
+                told.extend(wish.askers.iter().cloned());
+            }
+            wish.hold = hold.cloned();
+            if hold.is_none() {
+                units.committed.insert(unit.clone(), wish.digest);
+                units.wanted.remove(unit);
+            }
+        }
+        told
+    }
+
+    /// Somebody else changed the branch: what it has of a `ClusterStack` is not known any more. What is still wanted is
+    /// wanted again by the next reconcile of each.
+    pub fn forget(&self, stack: &Key) {
+        if let Some(units) = self.lock().get_mut(stack) {
+            units.committed.clear();
+        }
+    }
+
+    /// A `ClusterStack` is gone, or commits nothing any more.
+    pub fn drop(&self, stack: &Key) {
+        self.lock().remove(stack);
+    }
+
+    /// How many units of a `ClusterStack` are not committed.
+    #[must_use]
+    pub fn outstanding(&self, stack: &Key) -> usize {
+        self.lock().get(stack).map_or(0, |units| units.wanted.len())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Units>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Units {
+    /// The objects of a plan do not go.
+    fn forget_objects(&mut self, plan: &Plan) {
+        let is_planned = |unit: &Unit| match unit {
+            Unit::Object(id, _) => plan.objects().any(|object| object.id == *id),
+            _ => false,
+        };
+        self.committed.retain(|unit, _| !is_planned(unit));
+        self.wanted.retain(|unit, _| !is_planned(unit));
+    }
+}
+
+#[cfg(test)]
+mod tests;

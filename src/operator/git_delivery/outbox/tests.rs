@@ -1,0 +1,101 @@
+//! What is wanted is committed once, and whoever wanted it hears of it.
+
+use super::*;
+use crate::api::Reason;
+
+fn key(name: &str) -> Key {
+    Key::new("stacks", name)
+}
+
+fn asker(name: &str) -> Asker {
+    (Queue::Cluster, key(name))
+}
+
+fn hold(message: &str) -> Hold {
+    Hold { reason: Reason::DeliveryFailed, message: message.to_owned() }
+}
+
+/// A plan that is like no other.
+fn plan(name: &str) -> Change {
+    Change::Planned(Arc::new(Plan::of_namespace(name)))
+}
+
+fn object(name: &str) -> Unit {
+    let id = ObjectId {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+    };
+    Unit::Object(id, None)
+}
+
+const NOTHING_HELD: BTreeMap<Unit, Hold> = BTreeMap::new();
+
+#[test]
+fn what_is_committed_is_not_wanted_again() {
+    let (outbox, stack) = (Outbox::default(), key("demo"));
+    assert_eq!(outbox.want(&stack, Unit::Source, plan("a"), asker("one")), Standing::Pending);
+    assert_eq!(outbox.want(&stack, Unit::Source, plan("a"), asker("two")), Standing::Pending);
+    let batch = outbox.wanted(&stack);
+    assert_eq!(batch.len(), 1);
+    let told = outbox.settle(&stack, &batch, &NOTHING_HELD);
+    assert_eq!(told, BTreeSet::from([asker("one"), asker("two")]));
+    assert_eq!(outbox.want(&stack, Unit::Source, plan("a"), asker("one")), Standing::Committed);
+    assert!(outbox.wanted(&stack).is_empty());
+    assert_eq!(outbox.want(&stack, Unit::Source, plan("b"), asker("one")), Standing::Pending);
+    assert_eq!(
+        outbox.want(&stack, Unit::Source, plan("a"), asker("one")),
+        Standing::Pending,
+        "b replaced it"
+    );
+}
+
+#[test]
+fn what_is_wanted_otherwise_during_a_pass_stays_wanted() {
+    let (outbox, stack) = (Outbox::default(), key("demo"));
+    outbox.want(&stack, Unit::Source, plan("a"), asker("one"));
+    let batch = outbox.wanted(&stack);
+    outbox.want(&stack, Unit::Source, plan("b"), asker("one"));
+    assert!(outbox.settle(&stack, &batch, &NOTHING_HELD).is_empty());
+    assert_eq!(outbox.wanted(&stack), Batch::from([(Unit::Source, plan("b"))]));
+}
+
+#[test]
+fn what_is_held_is_told_once_and_tried_again() {
+    let (outbox, stack) = (Outbox::default(), key("demo"));
+    let cluster = Unit::Cluster(key("one"));
+    outbox.want(&stack, cluster.clone(), plan("a"), asker("one"));
+    outbox.want(&stack, Unit::Source, plan("s"), asker("stack"));
+    let held = BTreeMap::from([(cluster.clone(), hold("edited"))]);
+    let batch = outbox.wanted(&stack);
+    assert_eq!(outbox.settle(&stack, &batch, &held), BTreeSet::from([asker("one"), asker("stack")]));
+    assert_eq!(outbox.outstanding(&stack), 1);
+    let standing = outbox.want(&stack, cluster.clone(), plan("a"), asker("one"));
+    assert_eq!(standing, Standing::Held(hold("edited")));
+    let batch = outbox.wanted(&stack);
+    assert_eq!(batch.keys().collect::<Vec<_>>(), [&cluster]);
+    assert!(outbox.settle(&stack, &batch, &held).is_empty(), "it is no news");
+    assert_eq!(outbox.settle(&stack, &batch, &NOTHING_HELD), BTreeSet::from([asker("one")]));
+}
+
+#[test]
+fn an_object_that_went_and_is_planned_again_can_go_again() {
+    let (outbox, stack, unit) = (Outbox::default(), key("demo"), object("helm"));
+    outbox.want(&stack, unit.clone(), Change::Gone, asker("one"));
+    outbox.settle(&stack, &outbox.wanted(&stack), &NOTHING_HELD);
+    assert_eq!(outbox.want(&stack, unit.clone(), Change::Gone, asker("one")), Standing::Committed);
+    outbox.want(&stack, Unit::Release("r".to_owned()), plan("helm"), asker("one"));
+    assert_eq!(outbox.want(&stack, unit, Change::Gone, asker("one")), Standing::Pending);
+}
+
+#[test]
+fn a_branch_that_somebody_else_changed_is_looked_at_again() {
+    let (outbox, stack) = (Outbox::default(), key("demo"));
+    outbox.want(&stack, Unit::Source, plan("a"), asker("one"));
+    outbox.settle(&stack, &outbox.wanted(&stack), &NOTHING_HELD);
+    outbox.forget(&stack);
+    assert_eq!(outbox.want(&stack, Unit::Source, plan("a"), asker("one")), Standing::Pending);
+    outbox.drop(&stack);
+    assert_eq!(outbox.outstanding(&stack), 0);
+}

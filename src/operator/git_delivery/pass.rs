@@ -1,0 +1,201 @@
+//! One pass: what is wanted of a `ClusterStack` goes into its branch, in one commit, and it is looked how far Flux is.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use super::super::cache::Key;
+use super::super::objects::term;
+use super::super::queue::Next;
+use super::super::reconcile::ReconcileError;
+use super::super::secrets;
+use super::super::world::World;
+use super::job::{Done, Job, JobError};
+use super::outbox::{Batch, Unit};
+use super::progress::Progress;
+use super::pull_request;
+use crate::api::{ClusterStack, GitDelivery, Reason, labels};
+use crate::foreign::flux::observed::Kustomization;
+use crate::gate::Hold;
+use crate::git::{GitError, Identity};
+use crate::sink::cluster::RequestError;
+
+/// How long until it is looked again whether Flux has applied a commit.
+const LOOK: Duration = Duration::from_secs(3);
+/// How long until a branch is looked at in which nothing is to be changed: somebody else may have changed it.
+const REFRESH: Duration = Duration::from_mins(5);
+/// How long until it is looked again whether a clone is free that another `ClusterStack` uses.
+const BUSY: Duration = Duration::from_secs(1);
+/// How long until it is tried again to write what somebody else has edited.
+const HELD: Duration = Duration::from_mins(1);
+
+/// Commits what is wanted of the `ClusterStack` of that key.
+pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
+    let stack = world.caches.stacks.get(key);
+    let Some((stack, git)) = stack.as_ref().and_then(|stack| Some((stack, stack.spec.delivery.git()?)))
+    else {
+        world.git.outbox.drop(key);
+        world.git.note(key, None);
+        return Ok(Next::Await);
+    };
+    if stack.spec.suspend || !world.api.may_write() {
+        return Ok(Next::Await);
+    }
+    let before = world.git.progress(key).unwrap_or_default();
+    let batch = world.git.outbox.wanted(key);
+    let (kustomization, applied) = applied(world, key).await?;
+    let now = Timestamp::now();
+    let is_fresh = before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH);
+    if batch.is_empty() && is_fresh && before.applied == applied && before.hold.is_none() {
+        return Ok(next(&before));
+    }
+    let job = match job(world, key, git, &batch, &before, applied.clone()).await {
+        Ok(job) => job,
+        Err(hold) => return Ok(failed(world, key, &batch, before, hold)),
+    };
+    // libgit2 blocks.
+    let done = match tokio::task::spawn_blocking(move || job.run()).await {
+        Ok(Ok(done)) => done,
+        Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(Next::After(BUSY)),
+        Ok(Err(error)) => return Ok(failed(world, key, &batch, before, push_failed(&error))),
+        Err(panicked) => return Ok(failed(world, key, &batch, before, push_failed(&panicked))),
+    };
+    let done = match proposed(world, key, git, &batch, done).await {
+        Ok(done) => done,
+        Err(hold) => return Ok(failed(world, key, &batch, before, hold)),
+    };
+    Ok(finish(world, stack, &batch, done, (kustomization, applied), now))
+}
+
+/// Opens the pull request where one is wanted: until somebody merges it nothing of it is committed.
+async fn proposed(
+    world: &World,
+    key: &Key,
+    git: &GitDelivery,
+    batch: &Batch,
+    mut done: Done,
+) -> Result<Done, Hold> {
+    let (Some(settings), Some(proposed)) = (&git.pull_request, done.proposed.take()) else { return Ok(done) };
+    let opened = pull_request::open(world, key, git, settings, proposed).await?;
+    if opened.created {
+        info!(stack = %key, url = opened.url, "pull request opened");
+    }
+    let hold = Hold { reason: Reason::PullRequestOpen, message: format!("it waits in {}", opened.url) };
+    for unit in batch.keys() {
+        done.held.entry(unit.clone()).or_insert_with(|| hold.clone());
+    }
+    Ok(done)
+}
+
+fn push_failed(error: &impl std::fmt::Display) -> Hold {
+    Hold { reason: Reason::PushFailed, message: error.to_string() }
+}
+
+/// What a blocking thread needs, or why it cannot be had.
+async fn job(
+    world: &World,
+    key: &Key,
+    git: &GitDelivery,
+    batch: &Batch,
+    before: &Progress,
+    applied: Option<String>,
+) -> Result<Job, Hold> {
+    let access = secrets::git_access(world, &key.namespace, &git.url, git.secret_ref.as_ref()).await?;
+    let signer = secrets::signer(world, &key.namespace, &git.commit).await?;
+    let directory = world.git.directory(&key.namespace, &git.url);
+    let directory = directory.map_err(|error| push_failed(&error))?;
+    let author = &git.commit.author;
+    Ok(Job {
+        stack: key.to_string(),
+        directory,
+        access,
+        signer,
+        branch: git.branch.clone(),
+        path: git.path.clone(),
+        identity: Identity { name: author.name.clone(), mail: author.email.clone(), time: Timestamp::now() },
+        by_pull_request: git.pull_request.is_some(),
+        batch: batch.clone(),
+        before: before.seen.clone(),
+        applied,
+    })
+}
+
+/// Tells that nothing could be committed, and why.
+fn failed(world: &World, key: &Key, batch: &Batch, before: Progress, hold: Hold) -> Next {
+    warn!(stack = %key, reason = %hold.reason, "{}", hold.message);
+    let held: BTreeMap<Unit, Hold> = batch.keys().map(|unit| (unit.clone(), hold.clone())).collect();
+    tell(world, key, batch, &held);
+    if world.git.note(key, Some(Progress { hold: Some(hold), ..before })) {
+        world.triggers.stacks.now(key.clone());
+    }
+    Next::Retry
+}
+
+/// Notes what became of a pass, and tells those who wait for it.
+fn finish(
+    world: &World,
+    stack: &ClusterStack,
+    batch: &Batch,
+    done: Done,
+    (kustomization, applied): (Option<Key>, Option<String>),
+    now: Timestamp,
+) -> Next {
+    let key = Key::of(stack);
+    if let Some(commit) = done.pushed {
+        info!(stack = %key, %commit, changes = batch.len(), "pushed");
+    }
+    if done.is_changed_by_others {
+        info!(stack = %key, "somebody else changed what is committed: all of it is compared again");
+        world.git.outbox.forget(&key);
+        world.everything_of(&key);
+    }
+    tell(world, &key, batch, &done.held);
+    let progress = Progress {
+        commit: done.seen.as_ref().map(|seen| seen.commit.to_string()),
+        kustomization,
+        applied,
+        is_applied: done.is_applied,
+        hold: done.held.into_values().next(),
+        looked: Some(now),
+        seen: done.seen,
+    };
+    let next = next(&progress);
+    if world.git.note(&key, Some(progress)) {
+        world.triggers.stacks.now(key);
+    }
+    next
+}
+
+fn tell(world: &World, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) {
+    for (queue, asker) in world.git.outbox.settle(key, batch, held) {
+        world.triggers.of(queue).now(asker);
+    }
+}
+
+/// When to look again though nothing is wanted.
+fn next(progress: &Progress) -> Next {
+    Next::After(match progress {
+        Progress { hold: Some(_), .. } => HELD,
+        Progress { is_applied: false, .. } => LOOK,
+        Progress { .. } => REFRESH,
+    })
+}
+
+/// The Flux `Kustomization` that applies what is committed for a `ClusterStack`, as the labels of what it applied say, and
+/// the revision that it has applied last.
+async fn applied(world: &World, stack: &Key) -> Result<(Option<Key>, Option<String>), RequestError> {
+    let caches = &world.caches;
+    let owners = caches.releases.find(&term::owned_by("ClusterStack", stack)).into_iter();
+    let owners = owners.map(|release| term::owned_by("ClusterStackRelease", &Key::of(&*release)));
+    let labels = owners.flat_map(|owner| caches.git_repositories.find(&owner));
+    let labels = labels.filter_map(|found| found.object.labels.clone());
+    let key = labels.filter_map(|labels| {
+        let of = |name| labels.get(name).cloned();
+        Some(Key { namespace: of(labels::APPLIED_BY_NAMESPACE)?, name: of(labels::APPLIED_BY_NAME)? })
+    });
+    let Some(key) = { key }.next() else { return Ok((None, None)) };
+    let found: Option<Kustomization> = world.api.get(&key).await?;
+    Ok((Some(key), found.and_then(|found| found.status.last_applied_revision)))
+}

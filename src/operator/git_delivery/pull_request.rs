@@ -1,0 +1,48 @@
+//! Pull requests for what is to be committed.
+
+use super::super::cache::Key;
+use super::super::secrets;
+use super::super::world::World;
+use super::job::Proposed;
+use crate::api::delivery::{ForgeKind as Kind, PullRequests};
+use crate::api::{GitDelivery, Reason};
+use crate::forge::{Forge, ForgeKind, Opened, PullRequest, Repository};
+use crate::gate::Hold;
+use crate::git::GitUrl;
+use crate::http::{Client, Options};
+
+/// Finds or opens the pull request of a branch that was pushed.
+pub(super) async fn open(
+    world: &World,
+    key: &Key,
+    git: &GitDelivery,
+    settings: &PullRequests,
+    proposed: Proposed,
+) -> Result<Opened, Hold> {
+    let data = secrets::read(world, &key.namespace, &settings.secret_ref).await?;
+    let token = secrets::text(&data, &key.namespace, &settings.secret_ref.name, "token")?;
+    let url: GitUrl = git.url.parse().map_err(|error| failed(&error))?;
+    let repository = Repository::of(&url, settings.forge.map(kind), settings.api.as_deref());
+    let repository = repository.map_err(|error| failed(&error))?;
+    let ca = match &git.secret_ref {
+        Some(reference) => secrets::read(world, &key.namespace, reference).await?.remove("ca.crt"),
+        None => None,
+    };
+    let client = Client::new(Options { ca, ..Options::default() }).map_err(|error| failed(&error))?;
+    let Proposed { branch, message } = proposed;
+    let wanted =
+        PullRequest { head: branch, base: git.branch.clone(), title: message.subject, body: message.body };
+    Forge::new(client, repository, token).pull_request(&wanted).await.map_err(|error| failed(&error))
+}
+
+fn kind(kind: Kind) -> ForgeKind {
+    match kind {
+        Kind::Github => ForgeKind::GitHub,
+        Kind::Gitlab => ForgeKind::GitLab,
+        Kind::Gitea => ForgeKind::Gitea,
+    }
+}
+
+fn failed(error: &impl std::fmt::Display) -> Hold {
+    Hold { reason: Reason::PushFailed, message: format!("no pull request could be opened: {error}") }
+}

@@ -1,0 +1,171 @@
+//! The publisher: brings the releases that a `ClusterStack` wants from where they are published into its stack repository.
+//!
+//! ```text
+//! source.upstream ─ list ─▶ wanted and not in the branch ─ fetch, verify, lint ─▶ one commit each ─▶ source.git ─▶ Flux
+//! ```
+//! It looks at its interval, and does nothing but to read where the branch has all that is wanted. The stack repository is
+//! the only memory: a process that dies in between has published a release wholly or not at all.
+
+mod origin;
+mod publish;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use super::cache::Key;
+use super::metrics::Queue;
+use super::queue::Next;
+use super::reconcile::ReconcileError;
+use super::request;
+use super::stack::source_key;
+use super::world::World;
+use crate::api::labels::REQUESTED_AT;
+use crate::api::{ClusterStack, Reason, Upstream};
+use crate::gate::Hold;
+use crate::names::ReleaseName;
+use crate::publish::Published;
+use crate::rollup::{ConditionStatus, Report};
+use crate::source::origin::Listing;
+use crate::subscription;
+
+/// What the publisher has done last for each `ClusterStack`, as the condition says it.
+#[derive(Debug, Default)]
+pub struct Publisher(Mutex<BTreeMap<Key, Report>>);
+
+impl Publisher {
+    /// What is told of a `ClusterStack`; nothing before it was looked at since the start of the process.
+    #[must_use]
+    pub fn report(&self, stack: &Key) -> Option<Report> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(stack).cloned()
+    }
+
+    /// Notes what to tell. Whether that is news.
+    fn note(&self, stack: &Key, report: Option<Report>) -> bool {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match report.clone() {
+            Some(report) => all.insert(stack.clone(), report),
+            None => all.remove(stack),
+        };
+        before != report
+    }
+}
+
+/// Publishes what is missing for the `ClusterStack` of that key.
+pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
+    let stack = world.caches.stacks.get(key).filter(|stack| stack.metadata.deletion_timestamp.is_none());
+    let Some((stack, upstream)) = stack.as_ref().and_then(|stack| Some((stack, upstream(stack)?))) else {
+        world.publisher.note(key, None);
+        return Ok(Next::Await);
+    };
+    if stack.spec.suspend || !world.api.may_write() {
+        return Ok(Next::Await);
+    }
+    let (report, next) = match publish_missing(world, key, stack, upstream).await {
+        Ok(report) => (report, Next::After(upstream.interval.to_std())),
+        Err(Stop::Busy) => return Ok(Next::After(Duration::from_secs(1))),
+        Err(Stop::Held(hold)) => {
+            warn!(stack = %key, reason = %hold.reason, "{}", hold.message);
+            (Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message), Next::Retry)
+        }
+    };
+    if world.publisher.note(key, Some(report)) {
+        world.triggers.stacks.now(key.clone());
+    }
+    Ok(next)
+}
+
+/// The upstream source of a `ClusterStack`.
+pub(super) fn upstream(stack: &ClusterStack) -> Option<&Upstream> {
+    stack.spec.source.as_ref()?.upstream.as_ref()
+}
+
+/// Why nothing was published.
+enum Stop {
+    /// Another of our own writes the same repository.
+    Busy,
+    /// Something is wrong, and this is what.
+    Held(Hold),
+}
+
+impl From<Hold> for Stop {
+    fn from(hold: Hold) -> Self {
+        Self::Held(hold)
+    }
+}
+
+async fn publish_missing(
+    world: &World,
+    key: &Key,
+    stack: &ClusterStack,
+    upstream: &Upstream,
+) -> Result<Report, Stop> {
+    let Some(git) = stack.spec.source.as_ref().and_then(|source| source.git.as_ref()) else {
+        // The CRD's rules let none through.
+        return Err(hold(Reason::Invalid, "source.upstream needs source.git".to_owned()).into());
+    };
+    let origin = origin::open(world, &key.namespace, upstream).await?;
+    let listing = origin.list().await;
+    let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
+    let wanted = wanted(stack, &listing);
+    let target = publish::Target::of(world, key, git, upstream).await?;
+    let there = target.clone().releases().await?;
+    let mut published = Vec::new();
+    for name in wanted.difference(&there) {
+        let fetched = origin.fetch(name).await;
+        let fetched = fetched.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
+        if let Published::Written(committed) = target.clone().publish(fetched).await? {
+            info!(stack = %key, release = %name, commit = %committed.commit, "published");
+            published.push(name.clone());
+        }
+    }
+    if !published.is_empty() {
+        look_now(world, stack).await;
+    }
+    Ok(report(&wanted, &listing))
+}
+
+/// The releases that the `ClusterStack` offers and that are published upstream.
+fn wanted(stack: &ClusterStack, listing: &Listing) -> BTreeSet<ReleaseName> {
+    let offered = subscription::offered(&stack.spec, Some(&listing.releases));
+    offered.intersection(&listing.releases).cloned().collect()
+}
+
+/// What is told where the branch has all that is wanted. What is told again is told in the same words.
+fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing) -> Report {
+    let message = match wanted.last() {
+        None => "nothing that is published upstream is wanted".to_owned(),
+        Some(latest) => format!(
+            "{latest} and what else is wanted of {} releases upstream is in the stack repository",
+            listing.releases.len()
+        ),
+    };
+    Report::new(ConditionStatus::True, Reason::Published.as_str(), &message)
+}
+
+/// Has Flux look at the stack repository without waiting for its interval. It would look anyway.
+async fn look_now(world: &World, stack: &ClusterStack) {
+    let cache = &world.caches.git_repositories;
+    let found = source_key(world, stack).and_then(|key| cache.get(&key));
+    let Some(found) = found else { return };
+    let wanted = Timestamp::now().to_string();
+    if let Err(error) = request::ask(world, cache, &found, &wanted, &[REQUESTED_AT]).await {
+        warn!("Flux is not asked to look at what was published: {error}");
+    }
+}
+
+fn hold(reason: Reason, message: String) -> Hold {
+    Hold { reason, message }
+}
+
+impl World {
+    /// Looks at the upstream source of a `ClusterStack`, where it has one.
+    pub fn look_upstream(&self, stack: &ClusterStack) {
+        if upstream(stack).is_some() || self.publisher.report(&Key::of(stack)).is_some() {
+            self.triggers.of(Queue::Publish).now(Key::of(stack));
+        }
+    }
+}

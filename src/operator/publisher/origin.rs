@@ -1,0 +1,112 @@
+//! The upstream source of a `ClusterStack`, reached with the Secrets that it names.
+
+use secrecy::ExposeSecret as _;
+
+use super::super::secrets::{self, SecretData};
+use super::super::world::World;
+use super::hold;
+use crate::api::{Reason, Upstream};
+use crate::gate::Hold;
+use crate::http::{Client, Options, Url};
+use crate::release::Limits;
+use crate::source::address::Address;
+use crate::source::github::{self, GitHubOrigin};
+use crate::source::oci::credentials::{Credentials, DockerConfig, Keychain};
+use crate::source::oci::{self, OciOrigin};
+use crate::source::origin::Origin;
+use crate::source::signatures::Verification;
+use crate::verify::PublicKey;
+
+/// The key of a Secret that `kubectl create secret docker-registry` makes.
+const DOCKER_CONFIG: &str = ".dockerconfigjson";
+/// The key of a Secret that `cosign generate-key-pair k8s://…` makes.
+const PUBLIC_KEY: &str = "cosign.pub";
+
+/// Opens an upstream source. Nothing is sent yet but reads of Secrets.
+pub(super) async fn open(
+    world: &World,
+    namespace: &str,
+    upstream: &Upstream,
+) -> Result<Box<dyn Origin>, Hold> {
+    let invalid = |error: String| hold(Reason::Invalid, format!("source.upstream.url: {error}"));
+    let address: Address = upstream.url.parse().map_err(|error| invalid(format!("{error}")))?;
+    let client = client(world, namespace, upstream).await?;
+    let data = match &upstream.secret_ref {
+        Some(reference) => Some((reference.name.as_str(), secrets::read(world, namespace, reference).await?)),
+        None => None,
+    };
+    let secret = data.as_ref().map(|(name, data)| Secret { namespace, name, data });
+    let failed = |error| hold(Reason::UpstreamUnavailable, format!("{error}"));
+    match address {
+        Address::Oci(address) => {
+            let keychain = secret.map(|secret| secret.keychain()).transpose()?.unwrap_or_default();
+            let access = oci::Access { plain_http: upstream.insecure, keychain, ..oci::Access::new(client) };
+            let verification = verification(world, namespace, upstream).await?;
+            let origin = OciOrigin::open(&address, &access, Limits::default()).await.map_err(failed)?;
+            if verification != Verification::Nothing {
+                return Err(invalid("source.upstream.verify is not wired yet".to_owned()));
+            }
+            Ok(Box::new(origin))
+        }
+        Address::GitHub(address) => {
+            if upstream.verify.is_some() {
+                return Err(invalid("source.upstream.verify is for OCI registries".to_owned()));
+            }
+            let token = secret.map(|secret| secret.text("token")).transpose()?;
+            let api = Url::parse(github::GITHUB).map_err(|error| invalid(error.to_string()))?;
+            let access = github::Access { client, api, plain_http: false, token };
+            Ok(Box::new(GitHubOrigin::open(&address, &access, Limits::default()).map_err(failed)?))
+        }
+        Address::Git(_) | Address::Path(_) => Err(invalid("neither oci:// nor github://".to_owned())),
+    }
+}
+
+async fn client(world: &World, namespace: &str, upstream: &Upstream) -> Result<Client, Hold> {
+    let ca = match &upstream.cert_secret_ref {
+        None => None,
+        Some(reference) => {
+            let data = secrets::read(world, namespace, reference).await?;
+            let ca = secrets::text(&data, namespace, &reference.name, "ca.crt")?;
+            Some(ca.expose_secret().as_bytes().to_vec())
+        }
+    };
+    let client = Client::new(Options { ca, ..Options::default() });
+    client.map_err(|error| hold(Reason::SecretInvalid, error.to_string()))
+}
+
+/// What a release has to be signed with.
+async fn verification(world: &World, namespace: &str, upstream: &Upstream) -> Result<Verification, Hold> {
+    let Some(verify) = &upstream.verify else { return Ok(Verification::Nothing) };
+    let name = &verify.secret_ref.name;
+    let data = secrets::read(world, namespace, &verify.secret_ref).await?;
+    let text = secrets::text(&data, namespace, name, PUBLIC_KEY)?;
+    let key: Result<PublicKey, _> = text.expose_secret().parse();
+    let message = |error| format!("Secret {namespace}/{name}: {PUBLIC_KEY}: {error}");
+    Ok(Verification::Key(key.map_err(|error| hold(Reason::SecretInvalid, message(error)))?))
+}
+
+/// A Secret that was read.
+struct Secret<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    data: &'a SecretData,
+}
+
+impl Secret<'_> {
+    fn text(&self, key: &str) -> Result<secrecy::SecretString, Hold> {
+        secrets::text(self.data, self.namespace, self.name, key)
+    }
+
+    fn keychain(&self) -> Result<Keychain, Hold> {
+        let Some(config) = self.data.get(DOCKER_CONFIG) else {
+            let user = self.text("username")?.expose_secret().to_owned();
+            let given = Credentials::Password { user, password: self.text("password")? };
+            return Ok(Keychain { given: Some(given), ..Keychain::default() });
+        };
+        let docker = DockerConfig::parse(config).map_err(|error| {
+            let message = format!("Secret {}/{}: {DOCKER_CONFIG}: {error}", self.namespace, self.name);
+            hold(Reason::SecretInvalid, message)
+        })?;
+        Ok(Keychain { docker, ..Keychain::default() })
+    }
+}

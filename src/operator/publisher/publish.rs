@@ -1,0 +1,97 @@
+//! The branch that releases are published to, on a thread of its own.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::super::cache::Key;
+use super::super::secrets;
+use super::super::world::World;
+use super::{Stop, hold};
+use crate::api::git_source::GitSource;
+use crate::api::{Reason, Upstream};
+use crate::git::{Access, Clone, GitError, Identity};
+use crate::names::ReleaseName;
+use crate::publish::git::{Committed, Committing, GitTarget};
+use crate::publish::{Prepared, PublishError, Published};
+use crate::release::Limits;
+use crate::source::origin::Fetched;
+
+/// The branch that Flux follows where a source names none.
+const DEFAULT_BRANCH: &str = "master";
+
+/// A branch, and what it takes to push to it.
+#[derive(Clone)]
+pub(super) struct Target {
+    directory: PathBuf,
+    access: Access,
+    branch: String,
+    path: String,
+    committing: Committing,
+}
+
+impl Target {
+    /// The stack repository of a `ClusterStack`.
+    pub(super) async fn of(
+        world: &World,
+        key: &Key,
+        git: &GitSource,
+        upstream: &Upstream,
+    ) -> Result<Self, Stop> {
+        let secret = upstream.push_secret_ref.as_ref().or(git.secret_ref.as_ref());
+        let access = secrets::git_access(world, &key.namespace, &git.url, secret).await?;
+        let signer = secrets::signer(world, &key.namespace, &upstream.commit).await?;
+        let directory = world.git.directory(&key.namespace, &git.url);
+        let directory = directory.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
+        let branch = git.reference.as_ref().and_then(|reference| reference.branch.clone());
+        let author = &upstream.commit.author;
+        Ok(Self {
+            directory,
+            access,
+            branch: branch.unwrap_or_else(|| DEFAULT_BRANCH.to_owned()),
+            path: git.path.trim_start_matches("./").trim_matches('/').to_owned(),
+            committing: Committing {
+                identity: Identity {
+                    name: author.name.clone(),
+                    mail: author.email.clone(),
+                    time: Timestamp::now(),
+                },
+                signer,
+                pull_request: false,
+            },
+        })
+    }
+
+    /// The releases that are in the branch.
+    pub(super) async fn releases(self) -> Result<BTreeSet<ReleaseName>, Stop> {
+        self.blocking(|repository, _| repository.names()).await
+    }
+
+    /// Checks a release and publishes it.
+    pub(super) async fn publish(self, fetched: Fetched) -> Result<Published<Committed>, Stop> {
+        self.blocking(move |repository, committing| {
+            let prepared = Prepared::of(fetched, &Limits::default())?;
+            repository.publish(&prepared, false, committing)
+        })
+        .await
+    }
+
+    /// libgit2 blocks. The clone's directory has a lock: there is one writer for each repository.
+    async fn blocking<T: Send + 'static>(
+        self,
+        work: impl FnOnce(&GitTarget, &Committing) -> Result<T, PublishError> + Send + 'static,
+    ) -> Result<T, Stop> {
+        let job = move || {
+            let clone = Clone::open(&self.directory, self.access)?;
+            let repository = GitTarget { clone, branch: self.branch, directory: self.path };
+            work(&repository, &self.committing)
+        };
+        match tokio::task::spawn_blocking(job).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
+            Ok(Err(error)) => Err(hold(Reason::PublishFailed, error.to_string()).into()),
+            Err(panicked) => Err(hold(Reason::PublishFailed, panicked.to_string()).into()),
+        }
+    }
+}

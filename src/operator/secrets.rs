@@ -1,0 +1,82 @@
+//! The only Secrets that the operator reads: those that a `ClusterStack` names for what it pushes and publishes.
+//!
+//! They are read when they are needed, one by one, and neither watched nor kept. The Role for them is not among those that
+//! are installed by default: `docs/operator-and-git.md`.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use secrecy::SecretString;
+
+use super::cache::Key;
+use super::world::World;
+use crate::api::Reason;
+use crate::api::delivery::GitCommit;
+use crate::api::git_source::LocalReference;
+use crate::gate::Hold;
+use crate::git::{Access, Credentials, GitUrl, Signer};
+
+/// What a Secret holds, by key.
+pub type SecretData = BTreeMap<String, Vec<u8>>;
+
+/// Reads a Secret of a namespace; why it cannot be used is told to whoever named it.
+pub async fn read(world: &World, namespace: &str, reference: &LocalReference) -> Result<SecretData, Hold> {
+    let key = Key::new(namespace, &reference.name);
+    let found: Option<Secret> = world
+        .api
+        .get(&key)
+        .await
+        .map_err(|error| invalid(format!("Secret {key} cannot be read: {error}")))?;
+    let found = found.ok_or_else(|| invalid(format!("Secret {key} is not there")))?;
+    Ok(found.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0)).collect())
+}
+
+/// The text at a key of a Secret.
+pub fn text(data: &SecretData, namespace: &str, name: &str, key: &str) -> Result<SecretString, Hold> {
+    let bytes =
+        data.get(key).ok_or_else(|| invalid(format!("Secret {namespace}/{name} has no key {key}")))?;
+    let text = std::str::from_utf8(bytes);
+    let text = text.map_err(|_| invalid(format!("Secret {namespace}/{name}: {key} is no text")))?;
+    Ok(SecretString::from(text.trim_end().to_owned()))
+}
+
+/// What it takes to reach a Git repository.
+pub async fn git_access(
+    world: &World,
+    namespace: &str,
+    url: &str,
+    reference: Option<&LocalReference>,
+) -> Result<Access, Hold> {
+    let url: GitUrl = url.parse().map_err(|error| invalid(format!("{error}")))?;
+    let credentials = match reference {
+        None => Credentials::default(),
+        Some(reference) => {
+            let data = read(world, namespace, reference).await?;
+            let name = format!("{namespace}/{}", reference.name);
+            Credentials::from_secret(&name, &data).map_err(|error| invalid(error.to_string()))?
+        }
+    };
+    Ok(Access { url, credentials })
+}
+
+/// The key that commits are signed with, where one is named.
+pub async fn signer(world: &World, namespace: &str, commit: &GitCommit) -> Result<Option<Signer>, Hold> {
+    let Some(key) = &commit.signing_key else { return Ok(None) };
+    let (data, name) = (read(world, namespace, &key.secret_ref).await?, &key.secret_ref.name);
+    let passphrase = match data.contains_key("passphrase") {
+        true => Some(text(&data, namespace, name, "passphrase")?),
+        false => None,
+    };
+    if data.contains_key("git.asc") {
+        let key = text(&data, namespace, name, "git.asc")?;
+        return Ok(Some(Signer::GpgKey { key, passphrase }));
+    }
+    if !data.contains_key("identity") {
+        return Err(invalid(format!("Secret {namespace}/{name} has neither git.asc nor identity")));
+    }
+    Ok(Some(Signer::SshKey(text(&data, namespace, name, "identity")?)))
+}
+
+fn invalid(message: String) -> Hold {
+    Hold { reason: Reason::SecretInvalid, message }
+}

@@ -1,0 +1,285 @@
+//! What a promotion changes: for the stage as a whole, and for each of its Clusters once it goes to the release.
+//!
+//! A promotion itself changes no Cluster: it makes the release known to the `ClusterStacks` that follow the stage, and
+//! those that offer it bring its class and its charts. What a Cluster has to expect is planned as if its class were set
+//! to the release's now, from the release that it has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::stages::Stage;
+use crate::api::{ClusterStack, StackSource};
+use crate::compare::Side;
+use crate::compare::charts::{self, ChartsAndKinds};
+use crate::compare::parts::{self, Change};
+use crate::compare::plans::{self, ClusterChange, CompareError, ObjectChange};
+use crate::inputs::ClusterInputs;
+use crate::inputs::stack::{Stack, StackError};
+use crate::names::ReleaseName;
+use crate::subscription;
+
+/// Why it cannot be said what a promotion changes.
+#[derive(Debug, thiserror::Error)]
+pub enum EffectError {
+    /// A `ClusterStack` of the stage that cannot be planned for.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    /// A release or a Cluster that cannot be planned.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+}
+
+/// What is known of the stage that a release comes to.
+pub struct Target<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// The branch of its directory.
+    pub branch: &'a str,
+    /// The releases that it has now.
+    pub releases: &'a BTreeSet<ReleaseName>,
+    /// Its `ClusterStacks`, and whatever others are among the stage's inputs.
+    pub stacks: &'a [ClusterStack],
+    /// The Clusters among the stage's inputs.
+    pub clusters: &'a [ClusterInputs],
+    /// All objects among the inputs: they may have the `GitRepository` that a `ClusterStack` refers to.
+    pub objects: &'a [Value],
+}
+
+/// What a promotion changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Effect {
+    /// What each `ClusterStack` of the stage does with the release.
+    pub stacks: Vec<Offer>,
+    /// What differs from a release that the stage has, and what becomes of the Clusters that have it.
+    pub upgrades: Vec<Upgrade>,
+    /// Clusters that are not planned for, and why.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What a `ClusterStack` does with the release.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Offer {
+    /// The namespace of the `ClusterStack`.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it offers the release.
+    pub offered: Offered,
+    /// The latest release that it knows now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latest: Option<String>,
+}
+
+/// Whether a `ClusterStack` offers a release, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Offered {
+    /// Its `versions` have it.
+    Listed,
+    /// It subscribes to the latest, which is this one.
+    Latest,
+    /// It subscribes to the latest, which is another one.
+    NotLatest,
+    /// It does not subscribe, and its `versions` do not have it.
+    NotListed,
+}
+
+/// What differs from one release to the promoted one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Upgrade {
+    /// The release that there is.
+    pub from: String,
+    /// Its full Kubernetes version.
+    pub kubernetes: String,
+    /// The namespace of the `ClusterStack` whose Clusters these are; absent where none is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The parts of the releases.
+    pub parts: Vec<PartChange>,
+    /// What becomes of the objects that all Clusters share.
+    pub objects: Vec<ObjectChange>,
+    /// The Clusters that have that release now.
+    pub clusters: Vec<ClusterChange>,
+}
+
+/// What became of a part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartChange {
+    /// What it is called: `cluster class`, `addon cni`.
+    pub part: String,
+    /// What became of it.
+    pub change: Change,
+    /// How many of its files differ.
+    pub files: usize,
+    /// Its charts and kinds that differ.
+    #[serde(flatten)]
+    pub charts: ChartsAndKinds,
+}
+
+/// A Cluster that is not planned for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOut {
+    /// Namespace and name.
+    pub cluster: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The `ClusterStacks` that follow a stage and are of the release's stack.
+pub fn followers<'a>(
+    stacks: &'a [ClusterStack],
+    stage: &'a Stage,
+    branch: &'a str,
+    release: &'a ReleaseName,
+) -> impl Iterator<Item = &'a ClusterStack> {
+    stacks.iter().filter(move |stack| {
+        let source = stack.spec.source.as_ref();
+        subscription::is_of(&stack.spec, release)
+            && source.is_some_and(|source| follows(source, stage, branch))
+    })
+}
+
+/// Whether a source is the directory of a stage. One with a `GitRepository` of somebody else's does not say which branch
+/// that follows: the directory decides.
+#[must_use]
+pub fn follows(source: &StackSource, stage: &Stage, branch: &str) -> bool {
+    let path = source.release_path().trim_start_matches("./").trim_end_matches('/');
+    let reference = source.git.as_ref().and_then(|git| git.reference.as_ref());
+    let named = reference.and_then(|reference| {
+        let full = reference.name.as_deref().and_then(|name| name.strip_prefix("refs/heads/"));
+        reference.branch.as_deref().or(full)
+    });
+    path == stage.path && named.is_none_or(|named| named == branch)
+}
+
+/// What the promotion of `to` changes. `present` gives the content of a release that the stage has.
+pub fn effect<E: From<EffectError>>(
+    target: &Target,
+    to: &Side,
+    mut present: impl FnMut(&ReleaseName) -> Result<Side, E>,
+) -> Result<Effect, E> {
+    let mut effect = Effect::default();
+    for stack in followers(target.stacks, target.stage, target.branch, &to.release.name) {
+        effect.stacks.push(offer(stack, target, &to.release.name));
+        let stack = Stack::new(stack, None, target.objects.iter()).map_err(EffectError::from)?;
+        for (from, clusters) in by_release(&stack, target, &to.release.name, &mut effect.left_out) {
+            let upgrade = upgrade(&present(&from)?, to, Some((&stack, &clusters)));
+            effect.upgrades.push(upgrade.map_err(EffectError::from)?);
+        }
+    }
+    // Without Clusters, what the stage had last is what people compare with.
+    let before = target.releases.iter().filter(|name| name.prefix() == to.release.name.prefix());
+    let before = before.filter(|name| **name < to.release.name && name.same_line(&to.release.name)).max();
+    if let Some(before) = before.filter(|_| effect.upgrades.is_empty()) {
+        effect.upgrades.push(upgrade(&present(before)?, to, None).map_err(EffectError::from)?);
+    }
+    Ok(effect)
+}
+
+fn offer(stack: &ClusterStack, target: &Target, release: &ReleaseName) -> Offer {
+    let latest = subscription::latest(&stack.spec, target.releases);
+    let listed = subscription::offered(&stack.spec, None).contains(release);
+    let is_latest = latest.is_none_or(|latest| latest < release);
+    let offered = match (listed, stack.spec.auto_subscribe, is_latest) {
+        (true, ..) => Offered::Listed,
+        (false, true, true) => Offered::Latest,
+        (false, true, false) => Offered::NotLatest,
+        (false, false, _) => Offered::NotListed,
+    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    Offer {
+        namespace: stack.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()),
+        name: text(&stack.metadata.name),
+        offered,
+        latest: latest.map(ToString::to_string),
+    }
+}
+
+/// The Clusters that may go to the release, by the one that they have.
+fn by_release(
+    stack: &Stack,
+    target: &Target,
+    to: &ReleaseName,
+    left_out: &mut Vec<LeftOut>,
+) -> BTreeMap<ReleaseName, Vec<ClusterInputs>> {
+    let mut found: BTreeMap<ReleaseName, Vec<ClusterInputs>> = BTreeMap::new();
+    for cluster in target.clusters.iter().filter(|cluster| plans::is_of_stack(stack, to, cluster)) {
+        let Some(from) = cluster.cluster.class().and_then(|class| class.release()) else { continue };
+        match unreachable(&from, to, target.releases) {
+            None => found.entry(from).or_default().push(cluster.clone()),
+            Some(why) => {
+                let cluster = format!("{}/{}", cluster.cluster.namespace(), cluster.cluster.name());
+                left_out.push(LeftOut { cluster, why });
+            }
+        }
+    }
+    found
+}
+
+/// Why a Cluster with one release does not go to another.
+fn unreachable(from: &ReleaseName, to: &ReleaseName, releases: &BTreeSet<ReleaseName>) -> Option<String> {
+    let ((major, minor), (old_major, old_minor)) = (to.kubernetes_minor(), from.kubernetes_minor());
+    let steps = i64::from(minor) - i64::from(old_minor);
+    if from == to {
+        Some(format!("it has {from} already"))
+    } else if major != old_major || !(0..=1).contains(&steps) {
+        Some(format!("it has {from}: Cluster API goes up one Kubernetes minor version at a time"))
+    } else if steps == 0 && from.version() > to.version() {
+        Some(format!("it has {from}, which is later"))
+    } else if !releases.contains(from) {
+        Some(format!("it has {from}, which the stage does not have"))
+    } else {
+        None
+    }
+}
+
+fn upgrade(
+    from: &Side,
+    to: &Side,
+    planned: Option<(&Stack, &Vec<ClusterInputs>)>,
+) -> Result<Upgrade, CompareError> {
+    let plans = match planned {
+        Some((stack, clusters)) => Some(plans::compare(stack, &from.release, &to.release, clusters)?),
+        None => None,
+    };
+    let (objects, clusters) = plans.map(|plans| (plans.objects, plans.clusters)).unwrap_or_default();
+    Ok(Upgrade {
+        from: from.release.name.to_string(),
+        kubernetes: from.release.kubernetes.to_string(),
+        namespace: planned.map(|(stack, _)| stack.namespace.to_string()),
+        parts: part_changes(from, to),
+        objects,
+        clusters,
+    })
+}
+
+fn part_changes(from: &Side, to: &Side) -> Vec<PartChange> {
+    let parts = parts::compare(from, to);
+    let named = |side: &'_ Side, name: &str| {
+        side.release.addons.iter().find(|addon| addon.name.as_str() == name).cloned()
+    };
+    let addon = |name: &str| {
+        let (old, new) = (named(from, name), named(to, name));
+        charts::of_addon((from, old.as_ref()), (to, new.as_ref()))
+    };
+    let changed = parts.iter().filter(|(_, part)| part.change != Change::Unchanged);
+    let change = changed.map(|(title, part)| {
+        let charts = match title.strip_prefix("addon ") {
+            Some(name) => addon(name),
+            None if title == "cluster class" => charts::of_class(from, to),
+            None => ChartsAndKinds::default(),
+        };
+        PartChange { change: part.change, files: part.files.len(), charts, part: title }
+    });
+    change.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! What a promotion does, as people read it before they agree to it.
+
+mod cluster;
+
+use serde::Serialize;
+
+use super::compare::{Effect, Offer, Offered, PartChange, Upgrade};
+use super::document::{Block, Document, Line};
+use super::soak::{Soaked, Spoken};
+use crate::compare::charts::{KindChange, VersionChange};
+use crate::compare::parts::Change;
+
+/// The longest text that a pull request takes on every forge, in characters (GitHub's limit is 65,536).
+pub const MOST_MARKDOWN: usize = 60_000;
+
+/// How many names a sentence spells out.
+const MOST_NAMES: usize = 20;
+
+/// A promotion and all that is known of what it does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Promotion {
+    /// The release.
+    pub release: String,
+    /// Its full Kubernetes version.
+    pub kubernetes: String,
+    /// The digest of its content.
+    pub digest: String,
+    /// The stage that it comes from.
+    pub from: String,
+    /// The commit that the source stage has it in.
+    pub commit: String,
+    /// The stage that it goes to.
+    pub to: String,
+    /// What the clusters of the source stage say of it.
+    pub soak: Soak,
+    /// The reason of the hold that is lifted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifts_hold: Option<String>,
+    /// What it changes.
+    #[serde(flatten)]
+    pub effect: Effect,
+}
+
+/// Whether the clusters of the source stage vouch for the release.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Soak {
+    /// They do.
+    Vouched(Soaked),
+    /// They were to be asked, and were not (`--offline`).
+    NotAsked,
+    /// The stage asks for nothing.
+    NotRequired,
+    /// They do not, and that was told: what is wrong.
+    Missing(Vec<String>),
+}
+
+impl Soak {
+    /// In a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Vouched(soaked) => {
+                let clusters = if soaked.clusters.len() == 1 { "cluster" } else { "clusters" };
+                format!(
+                    "{} {clusters} ready with this content for {}, since {}",
+                    soaked.clusters.len(),
+                    Spoken(jiff::SignedDuration::from_secs(soaked.seconds)),
+                    soaked.since
+                )
+            }
+            Self::NotAsked => "not asked (--offline)".to_owned(),
+            Self::NotRequired => "not required".to_owned(),
+            Self::Missing(problems) => format!("missing: {}", problems.join("; ")),
+        }
+    }
+}
+
+/// The text of a report.
+#[must_use]
+pub fn document(promotion: &Promotion) -> Document {
+    let mut blocks = head(promotion);
+    blocks.extend(stacks(promotion));
+    for upgrade in &promotion.effect.upgrades {
+        blocks.extend(of_upgrade(promotion, upgrade));
+    }
+    let left_out = promotion.effect.left_out.iter();
+    let left_out = left_out.map(|left| Line::new("Cluster ").code(&left.cluster).words(": ").code(&left.why));
+    let left_out: Vec<Line> = left_out.collect();
+    if !left_out.is_empty() {
+        blocks.push(Block::Heading(2, Line::new("Clusters that are not planned for")));
+        blocks.push(Block::List(left_out));
+    }
+    Document(blocks)
+}
+
+fn head(promotion: &Promotion) -> Vec<Block> {
+    let Promotion { release, kubernetes, digest, from, commit, to, soak, lifts_hold, .. } = promotion;
+    let title = Line::new("Promote ").code(release).words(" from ").code(from).words(" to ").code(to);
+    let mut facts = vec![
+        Line::new("Kubernetes: ").code(kubernetes),
+        Line::new("Content: ")
+            .code(digest)
+            .words(", as ")
+            .code(from)
+            .words(" has it at ")
+            .code(short(commit)),
+        match soak {
+            Soak::Vouched(_) => Line::new("Soak: ").words(&soak.sentence()),
+            Soak::Missing(problems) => Line::new("Soak: ")
+                .strong("missing")
+                .words(": ")
+                .codes(problems.iter().map(String::as_str), MOST_NAMES),
+            Soak::NotAsked | Soak::NotRequired => Line::new("Soak: ").strong(&soak.sentence()),
+        },
+    ];
+    if let Some(reason) = lifts_hold {
+        facts.push(Line::default().strong("A hold is lifted").words(": ").code(reason));
+    }
+    vec![Block::Heading(1, title), Block::List(facts)]
+}
+
+/// What happens as soon as the release is there.
+fn stacks(promotion: &Promotion) -> Vec<Block> {
+    let mut lines: Vec<Line> =
+        promotion.effect.stacks.iter().map(|offer| of_stack(offer, promotion)).collect();
+    if lines.is_empty() {
+        lines.push(Line::new("No ClusterStack of ").code(&promotion.to).words(
+            " is known for this release (see inputs in stackflux.yaml): only the releases are compared",
+        ));
+    } else {
+        lines.push(Line::new(
+            "No Cluster changes because of this: each goes to the release when its class is set to the release's",
+        ));
+    }
+    vec![Block::Heading(2, Line::new("What it does at once")), Block::List(lines)]
+}
+
+fn of_stack(offer: &Offer, promotion: &Promotion) -> Line {
+    let line = Line::new("ClusterStack ").code(&format!("{}/{}", offer.namespace, offer.name));
+    let latest = offer.latest.as_deref().unwrap_or("nothing");
+    match offer.offered {
+        Offered::Listed => line.words(" has it in its versions, and will offer it"),
+        Offered::Latest => {
+            line.words(" subscribes to the latest, and will offer it instead of ").code(latest)
+        }
+        Offered::NotLatest => line
+            .words(" subscribes to the latest, which is ")
+            .code(latest)
+            .words(": it will ")
+            .strong("not offer it"),
+        Offered::NotListed => {
+            let version = promotion.release.parse::<crate::names::ReleaseName>();
+            let version = version.map(|release| release.version().dotted()).unwrap_or_default();
+            line.words(" will ").strong("not offer it").words(": its versions do not have ").code(&version)
+        }
+    }
+}
+
+fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
+    let mut title = Line::new("From ").code(&upgrade.from).words(" to ").code(&promotion.release);
+    if let Some(namespace) = &upgrade.namespace {
+        title = title.words(" in namespace ").code(namespace);
+    }
+    let mut blocks = vec![Block::Heading(2, title), Block::List(nodes(promotion, upgrade))];
+    let rows: Vec<Vec<Line>> = upgrade.parts.iter().map(of_part).collect();
+    if rows.is_empty() {
+        blocks.push(Block::Paragraph(Line::new("The two releases have the same content.")));
+    } else {
+        blocks.push(Block::Table(vec!["part", "change", "charts", "CRDs"], rows));
+    }
+    for part in upgrade.parts.iter().filter(|part| !part.charts.values.is_empty()) {
+        let summary =
+            cluster::counted_values(&part.charts.values).words(" in values.yaml of ").code(&part.part);
+        blocks.push(Block::Folded(summary, cluster::value_lines(&part.charts.values)));
+    }
+    let deleted = upgrade.parts.iter().flat_map(|part| &part.charts.kinds).filter(|kind| kind.deleted);
+    let deleted: Vec<&str> = deleted.map(|kind| kind.name.as_str()).collect();
+    if !deleted.is_empty() {
+        let line =
+            Line::default().strong("Helm deletes these CRDs, and with them all objects of their kinds");
+        blocks.push(Block::Paragraph(line.words(": ").codes(deleted, MOST_NAMES)));
+    }
+    let unseen = upgrade.parts.iter().flat_map(|part| &part.charts.unseen);
+    let unseen: Vec<&str> = unseen.map(String::as_str).collect();
+    if !unseen.is_empty() {
+        let line =
+            Line::new("Not vendored, so that their CRDs are not known here: ").codes(unseen, MOST_NAMES);
+        blocks.push(Block::Paragraph(line));
+    }
+    blocks.extend(cluster::blocks(upgrade));
+    blocks
+}
+
+/// What becomes of the machines.
+fn nodes(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Line> {
+    let kubernetes = if upgrade.kubernetes == promotion.kubernetes {
+        Line::new("Kubernetes stays ").code(&promotion.kubernetes)
+    } else {
+        Line::new("Kubernetes ")
+            .code(&upgrade.kubernetes)
+            .words(" → ")
+            .code(&promotion.kubernetes)
+            .words(": ")
+            .strong("Cluster API replaces the machines")
+    };
+    let class = upgrade.parts.iter().any(|part| part.part == "cluster class");
+    let class = class.then(|| {
+        Line::new(
+            "The cluster class changes: where its machine templates differ Cluster API replaces the machines",
+        )
+    });
+    std::iter::once(kubernetes).chain(class).collect()
+}
+
+fn of_part(part: &PartChange) -> Vec<Line> {
+    let files = if part.files == 1 { "1 file".to_owned() } else { format!("{} files", part.files) };
+    let change = match part.change {
+        Change::Changed => format!("changed, {files}"),
+        change => change.as_str().to_owned(),
+    };
+    vec![
+        Line::default().code(&part.part),
+        Line::new(&change),
+        listed(part.charts.charts.iter().map(of_chart)),
+        listed(part.charts.kinds.iter().map(of_kind)),
+    ]
+}
+
+/// Several lines as one.
+fn listed(texts: impl Iterator<Item = String>) -> Line {
+    let texts: Vec<String> = texts.collect();
+    Line::default().codes(texts.iter().map(String::as_str), MOST_NAMES)
+}
+
+fn of_chart(chart: &VersionChange) -> String {
+    if let Some(was) = &chart.was {
+        let (from, to) = (chart.from.as_deref().unwrap_or_default(), chart.to.as_deref().unwrap_or_default());
+        return format!("{was} {from} → {} {to}", chart.name);
+    }
+    match (&chart.from, &chart.to) {
+        (Some(from), Some(to)) => format!("{} {from} → {to}", chart.name),
+        (None, Some(to)) => format!("{} {to} added", chart.name),
+        (Some(from), None) => format!("{} {from} removed", chart.name),
+        (None, None) => chart.name.clone(),
+    }
+}
+
+fn of_kind(kind: &KindChange) -> String {
+    format!("{} {}", kind.name, kind.change.as_str())
+}
+
+/// A commit as people read it.
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+use serde_json::json;
+
+use super::{MOST_MARKDOWN, Promotion, Soak, document};
+use crate::compare::charts::{ChartsAndKinds, KindChange, VersionChange};
+use crate::compare::parts::Change;
+use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
+use crate::inputs::ClusterInputs;
+use crate::plan::{ObjectId, Plan};
+use crate::promote::compare::{Effect, Offer, Offered, PartChange, Upgrade};
+use crate::promote::soak::Soaked;
+
+/// A HelmRelease of an addon whose chart is another, and whose values `from` become `to`.
+fn changed(cluster: &str, addon: &str, from: u8, to: u8) -> ObjectChange {
+    let object = |chart: &str, value: u8| {
+        json!({
+            "metadata": {"labels": {(crate::api::labels::ADDON): addon}},
+            "spec": {"chartRef": {"name": chart}, "values": {"cilium": {"tag": value}}},
+        })
+    };
+    let id = ObjectId {
+        api_version: "helm.toolkit.fluxcd.io/v2".to_owned(),
+        kind: "HelmRelease".to_owned(),
+        namespace: "tenant".to_owned(),
+        name: format!("{cluster}.{addon}"),
+    };
+    ObjectChange::between(Verb::Changed, &id, Some(&object("old", from)), Some(&object("new", to)))
+}
+
+fn cluster(name: &str, objects: Vec<ObjectChange>) -> ClusterChange {
+    let object = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+        "metadata": {"name": name, "namespace": "tenant"}});
+    let inputs = ClusterInputs::new(crate::foreign::capi::Cluster::new(object).unwrap(), |_| None);
+    ClusterChange::new(&inputs, objects, &Plan::default())
+}
+
+fn part(part: &str, charts: ChartsAndKinds) -> PartChange {
+    PartChange { part: part.to_owned(), change: Change::Changed, files: 2, charts }
+}
+
+fn promotion() -> Promotion {
+    let charts = ChartsAndKinds {
+        charts: vec![VersionChange {
+            name: "cilium".into(),
+            from: Some("1.16.5".into()),
+            to: Some("1.17.1".into()),
+            was: None,
+        }],
+        kinds: vec![
+            KindChange { name: "a.cilium.io".into(), change: Change::Added, deleted: false },
+            KindChange { name: "b.cilium.io".into(), change: Change::Removed, deleted: true },
+        ],
+        values: crate::compare::values::differences(None, Some(&json!({"hubble": {"enabled": true}}))),
+        unseen: Vec::new(),
+    };
+    let upgrade = Upgrade {
+        from: "openstack-scs-1-32-v1".into(),
+        kubernetes: "v1.32.1".into(),
+        namespace: Some("prod".into()),
+        parts: vec![part("cluster class", ChartsAndKinds::default()), part("addon cni", charts)],
+        objects: Vec::new(),
+        clusters: vec![
+            cluster("one", vec![changed("one", "cni", 1, 2)]),
+            cluster("two", vec![changed("two", "cni", 1, 2)]),
+            cluster("three", vec![changed("three", "cni", 1, 3)]),
+        ],
+    };
+    let offer = |name: &str, offered| Offer {
+        namespace: "prod".into(),
+        name: name.into(),
+        offered,
+        latest: Some("openstack-scs-1-32-v1".into()),
+    };
+    Promotion {
+        release: "openstack-scs-1-32-v2".into(),
+        kubernetes: "v1.32.5".into(),
+        digest: "sha256:abc".into(),
+        from: "stage".into(),
+        commit: "0123456789abcdef0123456789abcdef01234567".into(),
+        to: "prod".into(),
+        soak: Soak::Vouched(Soaked {
+            clusters: vec!["a/b".into(), "a/c".into()],
+            since: "2026-11-20T10:00:00Z".parse().unwrap(),
+            seconds: 93_780,
+        }),
+        lifts_hold: None,
+        effect: Effect {
+            stacks: vec![offer("auto", Offered::Latest), offer("listed", Offered::NotListed)],
+            upgrades: vec![upgrade],
+            left_out: Vec::new(),
+        },
+    }
+}
+
+#[test]
+fn a_report_says_what_a_person_has_to_know() {
+    let text = document(&promotion()).to_plain();
+    for told in [
+        "Promote openstack-scs-1-32-v2 from stage to prod\n",
+        "Soak: 2 clusters ready with this content for 26h 3m, since 2026-11-20T10:00:00Z",
+        "ClusterStack prod/auto subscribes to the latest, and will offer it instead of openstack-scs-1-32-v1",
+        "ClusterStack prod/listed will not offer it: its versions do not have v2",
+        "Kubernetes v1.32.1 → v1.32.5: Cluster API replaces the machines",
+        "cilium 1.16.5 → 1.17.1",
+        "a.cilium.io added, b.cilium.io removed",
+        "Helm deletes these CRDs, and with them all objects of their kinds: b.cilium.io\n",
+        "  1 value in values.yaml of addon cni:\n    hubble.enabled: true, new\n",
+        "2 Clusters: tenant/one, tenant/two\n",
+        "Helm upgrades cni to another chart with other values\n",
+        "cilium.tag: 1 → 2\n",
+        "Cluster tenant/three\n",
+        "changed HelmRelease tenant/three.cni\n",
+    ] {
+        assert!(text.contains(told), "{told:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn what_others_wrote_cannot_change_a_pull_request() {
+    let mut promotion = promotion();
+    let hostile = "`x` </details> @everyone\n# heading | [a](b)";
+    promotion.lifts_hold = Some(hostile.to_owned());
+    promotion.effect.upgrades[0].clusters[2].held =
+        vec![HeldAddon { addon: Some("cni".into()), reason: "Held", message: hostile.to_owned() }];
+    promotion.effect.upgrades[0].parts[1].charts.charts[0].name = hostile.to_owned();
+    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
+    assert!(!text.contains("\n# heading") && text.contains("`` `x` </details> @everyone"), "{text}");
+    assert_eq!(text.matches("\n</details>\n").count(), text.matches("<details>").count());
+}
+
+#[test]
+fn a_thousand_clusters_to_which_the_same_happens_take_one_paragraph() {
+    let mut promotion = promotion();
+    let names = (0..1000).map(|at| format!("cluster-{at}"));
+    let same = names.map(|name| cluster(&name, vec![changed(&name, "cni", 1, 2)]));
+    promotion.effect.upgrades[0].clusters = same.collect();
+    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
+    assert!(text.contains("1000 Clusters: ") && text.contains(" and 980 more"), "{text}");
+    assert!(text.chars().count() < 4000, "{}", text.chars().count());
+}
+
+#[test]
+fn a_thousand_clusters_that_all_differ_still_fit_into_a_pull_request() {
+    let mut promotion = promotion();
+    let one = |at: usize| {
+        let name = format!("cluster-{at}");
+        let mut change = changed(&name, "cni", 1, 2);
+        change.values[0].to = Some(at.to_string());
+        cluster(&name, vec![change])
+    };
+    promotion.effect.upgrades[0].clusters = (0..1000).map(one).collect();
+    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
+    assert!(text.chars().count() <= MOST_MARKDOWN && text.contains("parts are left out"));
+    let all = document(&promotion).to_plain();
+    assert!(all.contains("Cluster tenant/cluster-999\n"));
+}
+
+#[test]
+fn without_a_stack_it_is_said_what_is_not_known() {
+    let mut promotion = promotion();
+    promotion.effect.stacks.clear();
+    promotion.effect.upgrades[0].namespace = None;
+    promotion.soak = Soak::NotAsked;
+    let text = document(&promotion).to_plain();
+    assert!(text.contains("No ClusterStack of prod is known for this release"), "{text}");
+    assert!(text.contains("Soak: not asked (--offline)") && !text.contains("tenant/one"), "{text}");
+}
+
+#[test]
+fn json_has_each_cluster_and_value() {
+    let value = serde_json::to_value(promotion()).unwrap();
+    assert_eq!(value["upgrades"][0]["clusters"][2]["objects"][0]["values"][0]["to"], "3");
+    assert_eq!(value["upgrades"][0]["clusters"][2]["objects"][0]["effect"], "upgradesChartAndValues");
+    assert_eq!(value["soak"]["vouched"]["seconds"], 93_780);
+    assert_eq!(value["stacks"][1]["offered"], "notListed");
+    assert_eq!(value["upgrades"][0]["parts"][1]["kinds"][1]["deleted"], true);
+}

@@ -1,0 +1,183 @@
+//! What taking a release back from a stage does: nothing to the Clusters that have it, and that is told.
+
+use serde::Serialize;
+
+use super::compare::{Target, followers};
+use super::document::{Block, Document, Line};
+use crate::names::{KubernetesVersion, ReleaseName};
+use crate::subscription;
+
+/// How many names a sentence spells out.
+const MOST_NAMES: usize = 20;
+
+/// A release that is taken back from a stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rollback {
+    /// The stage.
+    pub stage: String,
+    /// The release.
+    pub release: String,
+    /// The commit that brought it.
+    pub commit: String,
+    /// Why.
+    pub reason: String,
+    /// What each `ClusterStack` of the stage offers then.
+    pub stacks: Vec<Left>,
+    /// The Clusters among the stage's inputs that have the release.
+    pub clusters: Vec<String>,
+    /// The Kubernetes version of the release; absent where its content cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubernetes: Option<String>,
+    /// The release before it, which Clusters go back to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Earlier>,
+}
+
+/// The release that Clusters go back to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Earlier {
+    /// Its name.
+    pub release: String,
+    /// Its Kubernetes version.
+    pub kubernetes: String,
+}
+
+/// What a `ClusterStack` has once the release is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Left {
+    /// The namespace of the `ClusterStack`.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Whether its `versions` have the release: then it goes on to offer it.
+    pub listed: bool,
+    /// Whether it subscribes to the latest.
+    pub subscribes: bool,
+    /// Whether the latest was this one before.
+    pub was_latest: bool,
+    /// The latest release that is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latest: Option<String>,
+}
+
+impl Rollback {
+    /// What the rollback of `release`, which `commit` brought, does to the stage. `kubernetes` gives the Kubernetes
+    /// version of a release that the stage has, where that can be read.
+    #[must_use]
+    pub fn new(
+        target: &Target,
+        release: &ReleaseName,
+        (commit, reason): (&str, &str),
+        kubernetes: impl Fn(&ReleaseName) -> Option<KubernetesVersion>,
+    ) -> Self {
+        let left: Vec<&ReleaseName> = target.releases.iter().filter(|name| *name != release).collect();
+        let before = left.iter().copied().filter(|name| *name < release && name.same_line(release));
+        let earlier = before.filter(|name| name.prefix() == release.prefix()).max();
+        let stacks = followers(target.stacks, target.stage, target.branch, release).map(|stack| Left {
+            namespace: stack.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()),
+            name: stack.metadata.name.clone().unwrap_or_default(),
+            listed: subscription::offered(&stack.spec, None).contains(release),
+            subscribes: stack.spec.auto_subscribe,
+            was_latest: subscription::latest(&stack.spec, target.releases) == Some(release),
+            latest: subscription::latest(&stack.spec, left.iter().copied()).map(ToString::to_string),
+        });
+        let has =
+            target.clusters.iter().map(|inputs| &inputs.cluster).filter(|cluster| {
+                cluster.class().and_then(|class| class.release()).as_ref() == Some(release)
+            });
+        Self {
+            stage: target.stage.name.clone(),
+            release: release.to_string(),
+            commit: commit.to_owned(),
+            reason: reason.to_owned(),
+            stacks: stacks.collect(),
+            earlier: earlier.and_then(|earlier| {
+                Some(Earlier { release: earlier.to_string(), kubernetes: kubernetes(earlier)?.to_string() })
+            }),
+            kubernetes: kubernetes(release).map(|version| version.to_string()),
+            clusters: has.map(|cluster| format!("{}/{}", cluster.namespace(), cluster.name())).collect(),
+        }
+    }
+
+    /// The text of it.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        let title = Line::new("Roll ").code(&self.release).words(" back from ").code(&self.stage);
+        let facts = vec![
+            Line::new("Reason: ").code(&self.reason),
+            Line::new("Takes back ").code(self.commit.get(..12).unwrap_or(&self.commit)),
+            Line::new("Holds the release: it is not promoted to ")
+                .code(&self.stage)
+                .words(" until the hold is lifted"),
+        ];
+        let mut stacks: Vec<Line> = self.stacks.iter().map(|left| self.of_stack(left)).collect();
+        if stacks.is_empty() {
+            let line = Line::new("No ClusterStack of ").code(&self.stage).words(" is known for this release");
+            stacks.push(line.words(" (see inputs in stackflux.yaml)"));
+        }
+        Document(vec![
+            Block::Heading(1, title),
+            Block::List(facts),
+            Block::Heading(2, Line::new("What it does at once")),
+            Block::List(stacks),
+            Block::Heading(2, Line::new("Clusters that have it")),
+            Block::List(self.clusters()),
+        ])
+    }
+
+    fn of_stack(&self, left: &Left) -> Line {
+        let line = Line::new("ClusterStack ").code(&format!("{}/{}", left.namespace, left.name));
+        if left.listed {
+            let line =
+                line.strong(" goes on to offer it").words(": its versions have it, and it is pinned. Take ");
+            return line.code(&self.version()).words(" out of them");
+        }
+        match (&left.latest, left.subscribes) {
+            (Some(latest), true) if left.was_latest => line.words(" offers ").code(latest).words(" again"),
+            (Some(latest), true) => line.words(" goes on to offer ").code(latest),
+            (None, true) => line.words(" has no release left to offer"),
+            (_, false) => line.words(" does not offer it: nothing changes"),
+        }
+    }
+
+    /// The release as the versions of a `ClusterStack` have it.
+    fn version(&self) -> String {
+        let release = self.release.parse::<ReleaseName>();
+        release.map_or_else(|_| self.release.clone(), |release| release.version().dotted())
+    }
+
+    /// Who has it, that nothing happens to them, and how they get rid of it.
+    fn clusters(&self) -> Vec<Line> {
+        let who = if self.clusters.is_empty() {
+            Line::new("None is among the stage's inputs. For those that have it nothing changes")
+        } else {
+            let names = self.clusters.iter().map(String::as_str);
+            Line::default().codes(names, MOST_NAMES).words(": nothing changes")
+        };
+        let who = who.words("; class, charts and pins stay while a Cluster uses them");
+        let back = Line::new("Each goes back when its class is set to ");
+        let back = match (&self.earlier, &self.kubernetes) {
+            (None, _) => back.words("another release's"),
+            (Some(earlier), kubernetes) => {
+                let back = back.code(&earlier.release).words("'s");
+                match kubernetes {
+                    Some(now) if *now != earlier.kubernetes => back
+                        .words(", and its version from ")
+                        .code(now)
+                        .words(" to ")
+                        .code(&earlier.kubernetes)
+                        .words(". ")
+                        .strong("Cluster API refuses to go back to an older Kubernetes version"),
+                    _ => back,
+                }
+            }
+        };
+        vec![who, back]
+    }
+}
+
+#[cfg(test)]
+mod tests;

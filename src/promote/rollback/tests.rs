@@ -1,0 +1,86 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::Rollback;
+use crate::api::ClusterStack;
+use crate::foreign::capi::Cluster;
+use crate::inputs::ClusterInputs;
+use crate::names::ReleaseName;
+use crate::promote::compare::Target;
+use crate::promote::stages::{FILE, Stages};
+
+fn release(version: u8) -> ReleaseName {
+    format!("openstack-scs-1-32-v{version}").parse().unwrap()
+}
+
+fn stack(name: &str, more: &Value) -> ClusterStack {
+    let mut spec = json!({"provider": "openstack", "name": "scs", "kubernetesVersion": "1.32", "noProvider": true,
+        "source": {"git": {"url": "https://h/r"}}});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(json!({"apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+        "metadata": {"name": name, "namespace": "prod"}, "spec": spec}))
+    .unwrap()
+}
+
+fn cluster(name: &str, class: &str) -> ClusterInputs {
+    let object = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+        "metadata": {"name": name, "namespace": "prod"}, "spec": {"topology": {"classRef": {"name": class}}}});
+    ClusterInputs::new(Cluster::new(object).unwrap(), |_| None)
+}
+
+/// Version 2 is taken back; the versions are of Kubernetes v1.32.<version>, or all of v1.32.0.
+fn rollback(present: &[u8], kubernetes_moves: bool) -> Rollback {
+    let stages = Stages::parse(FILE, b"stages: [{name: prod}]").unwrap();
+    let releases: BTreeSet<ReleaseName> = present.iter().map(|version| release(*version)).collect();
+    let stacks = [
+        stack("auto", &json!({"autoSubscribe": true})),
+        stack("listed", &json!({"versions": ["v2"], "autoSubscribe": true})),
+        stack("other", &json!({"versions": ["v1"]})),
+    ];
+    let clusters = [cluster("one", "openstack-scs-1-32-v2"), cluster("two", "openstack-scs-1-32-v1")];
+    let target = Target {
+        stage: stages.stage("prod").unwrap(),
+        branch: "main",
+        releases: &releases,
+        stacks: &stacks,
+        clusters: &clusters,
+        objects: &[],
+    };
+    Rollback::new(&target, &release(2), ("0123456789abcdef", "it leaks"), |name| {
+        let patch =
+            if kubernetes_moves { name.version().to_string().replace('v', "") } else { "0".to_owned() };
+        format!("v1.32.{patch}").parse().ok()
+    })
+}
+
+#[test]
+fn what_each_stack_offers_afterwards_is_told() {
+    let text = rollback(&[1, 2], false).document().to_plain();
+    for told in [
+        "ClusterStack prod/auto offers openstack-scs-1-32-v1 again\n",
+        "ClusterStack prod/listed goes on to offer it: its versions have it, and it is pinned. Take v2 out of them\n",
+        "ClusterStack prod/other does not offer it: nothing changes\n",
+        "prod/one: nothing changes; class, charts and pins stay",
+        "Each goes back when its class is set to openstack-scs-1-32-v1's\n",
+    ] {
+        assert!(text.contains(told), "{told:?} is not in\n{text}");
+    }
+    assert!(!text.contains("prod/two"), "{text}");
+}
+
+#[test]
+fn a_stack_may_have_nothing_left_or_something_later() {
+    let alone = rollback(&[2], false).document().to_plain();
+    assert!(alone.contains("prod/auto has no release left to offer"), "{alone}");
+    assert!(alone.contains("when its class is set to another release's"), "{alone}");
+    let later = rollback(&[1, 2, 3], false).document().to_plain();
+    assert!(later.contains("prod/auto goes on to offer openstack-scs-1-32-v3"), "{later}");
+}
+
+#[test]
+fn a_way_back_that_cluster_api_refuses_is_told() {
+    let text = rollback(&[1, 2], true).document().to_plain();
+    let told = "class is set to openstack-scs-1-32-v1's, and its version from v1.32.2 to v1.32.1. Cluster API refuses";
+    assert!(text.contains(told), "{text}");
+}

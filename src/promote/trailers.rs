@@ -1,0 +1,22 @@
+//! The trailers of commits to stages: what `promote` and `rollback` write, and `history` reads.
+
+/// The release that was promoted.
+pub const PROMOTE: &str = "Stackflux-Promote";
+/// The release that was rolled back.
+pub const ROLLBACK: &str = "Stackflux-Rollback";
+/// The stage that the content comes from and the commit that it has there: `stage@<commit>`.
+pub const FROM: &str = "Stackflux-From";
+/// The stage that a commit changes.
+pub const STAGE: &str = "Stackflux-Stage";
+/// The digest of the release's content.
+pub const CONTENT_DIGEST: &str = "Stackflux-Content-Digest";
+/// How long the clusters of the source stage were ready with this content.
+pub const SOAK: &str = "Stackflux-Soak";
+/// The reason of the hold that was lifted.
+pub const LIFTED_HOLD: &str = "Stackflux-Lifted-Hold";
+/// The commit that is taken back.
+pub const REVERTS: &str = "Stackflux-Reverts";
+/// Where `stackflux publish` got a release from.
+pub const SOURCE: &str = "Stackflux-Source";
+/// The version of stackflux.
+pub const TOOL: &str = "Stackflux-Version";

@@ -1,0 +1,106 @@
+//! How the files of this module are read, and what is told of one that is wrong: its name, the line, and that line's text.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde_yaml::{Error, MessageFormatter as _};
+
+use crate::release::finding::Printable;
+
+/// The most bytes of one of these files.
+pub const LONGEST: usize = 256 << 10;
+
+/// The longest part of a line that is shown, in characters.
+const LONGEST_LINE: usize = 200;
+
+/// Something in a file that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The file, as a person finds it.
+    pub file: String,
+    /// The line, from 1, and its text.
+    pub line: Option<(u64, String)>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem on this line of the file's source.
+    #[must_use]
+    pub fn at(file: &str, source: &str, line: u64, message: impl Into<String>) -> Self {
+        let text = usize::try_from(line).ok().and_then(|line| source.lines().nth(line.checked_sub(1)?));
+        let text = text.map(|text| text.trim_end().chars().take(LONGEST_LINE).collect());
+        Self { line: text.map(|text| (line, text)), ..Self::of(file, message) }
+    }
+
+    /// A problem of the whole file.
+    #[must_use]
+    pub fn of(file: &str, message: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line: None, message: message.into() }
+    }
+}
+
+/// Without a line break at the end:
+/// ```text
+/// stackflux.yaml:7: stage "prod" comes after "stag", and there is no such stage
+///   7 |     after: stag
+/// ```
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Printable(&self.file))?;
+        if let Some((line, _)) = &self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", Printable(&self.message))?;
+        match &self.line {
+            Some((line, text)) => write!(f, "\n  {line} | {}", Printable(text)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All that is wrong with a file; at least one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&texts.join("\n"))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+/// The text of a file.
+pub(super) fn text<'a>(file: &str, content: &'a [u8]) -> Result<&'a str, Problems> {
+    if content.len() > LONGEST {
+        let message = format!("the file has {} bytes, more than the limit of {LONGEST}", content.len());
+        return Err(Problem::of(file, message).into());
+    }
+    std::str::from_utf8(content).map_err(|_| Problem::of(file, "the file is not UTF-8").into())
+}
+
+/// Reads a YAML document within limits that no such file needs.
+pub(super) fn read<T: DeserializeOwned>(file: &str, source: &str) -> Result<T, Problems> {
+    let options = serde_yaml::options! {
+        budget: serde_yaml::budget! { max_depth: 16, max_nodes: 20_000, max_aliases: 100, max_documents: 1 },
+        strict_booleans: true,
+        with_snippet: false,
+    };
+    serde_yaml::from_str_with_options(source, options).map_err(|error| problem(file, source, &error).into())
+}
+
+fn problem(file: &str, source: &str, error: &Error) -> Problem {
+    let message = serde_yaml::UserMessageFormatter.format_message(error).into_owned();
+    match error.location() {
+        Some(location) => Problem::at(file, source, location.line(), message),
+        None => Problem::of(file, message),
+    }
+}

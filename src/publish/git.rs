@@ -1,0 +1,155 @@
+//! A stack repository that is a branch of a Git repository: one commit for each release.
+
+use std::collections::BTreeSet;
+
+use super::{Existing, Prepared, PublishError, Published, message};
+use crate::git::{
+    Clone, CommitId, Edit, EntryKind, GitError, Identity, Proposal, Reference, Signer, Snapshot, Target,
+    UpdateError, Updated, update,
+};
+use crate::names::ReleaseName;
+use crate::release::Limits;
+use crate::release::ignore::IGNORE_FILE;
+use crate::source::origin::Listing;
+
+/// A branch that has, or will have, the directory of the releases.
+pub struct GitTarget {
+    /// What is fetched from and pushed to.
+    pub clone: Clone,
+    /// The branch.
+    pub branch: String,
+    /// The directory of the releases, without `/` at its ends; empty for the top.
+    pub directory: String,
+}
+
+/// How a release is committed.
+#[derive(Clone, Debug)]
+pub struct Committing {
+    /// Who commits.
+    pub identity: Identity,
+    /// The key that commits are signed with.
+    pub signer: Option<Signer>,
+    /// Whether the commit goes to a branch of its own, which is the same for the same release.
+    pub pull_request: bool,
+}
+
+/// A commit that was pushed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// The commit.
+    pub commit: CommitId,
+    /// The branch that has it.
+    pub branch: String,
+}
+
+impl GitTarget {
+    /// Writes a release as a commit and pushes it.
+    pub fn publish(
+        &self,
+        prepared: &Prepared,
+        vendoring: bool,
+        how: &Committing,
+    ) -> Result<Published<Committed>, PublishError> {
+        let (edit, message) = (self.edit(prepared)?, message::message(prepared).to_string());
+        let push_to = how.pull_request.then(|| branch_of(prepared.name(), &edit));
+        let target = Target { branch: self.branch.clone(), push_to };
+        let updated = update(&self.clone, &target, how.signer.as_ref(), |snapshot| {
+            if !self.existing_in(snapshot, prepared.name())?.needs(prepared, vendoring)? {
+                return Ok(None);
+            }
+            let (edit, message, identity) = (edit.clone(), message.clone(), how.identity.clone());
+            Ok(Some(Proposal { edit, message, identity }))
+        })?;
+        let branch = target.push_to.unwrap_or(target.branch);
+        Ok(match updated {
+            Updated::Nothing => Published::Unchanged,
+            Updated::Present(commit) | Updated::Pushed { commit, .. } => {
+                Published::Written(Committed { commit, branch })
+            }
+        })
+    }
+
+    /// The releases that are there already.
+    pub fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
+        let entries = self.snapshot()?.entries(&self.directory)?;
+        let directories = entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
+        Ok(Listing::of(directories.map(|entry| &entry.name)).releases)
+    }
+
+    /// What is there already.
+    pub fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
+        self.existing_in(&self.snapshot()?, name)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot<'_>, GitError> {
+        let commit = self.clone.fetch(&Reference::Branch(self.branch.clone()))?;
+        self.clone.snapshot(commit)
+    }
+
+    fn existing_in(&self, snapshot: &Snapshot<'_>, name: &ReleaseName) -> Result<Existing, PublishError> {
+        let place = format!("{} (branch {})", self.clone.access().url, self.branch);
+        let name = name.to_string();
+        let there = snapshot.entries(&self.directory)?.into_iter().find(|entry| entry.name == name);
+        let release = match there.map(|entry| entry.kind) {
+            None => None,
+            Some(EntryKind::Directory) => {
+                let files = snapshot.files(&self.below(&name), &Limits::default())?;
+                let files = files.without_ignored();
+                Some(files.map_err(|finding| PublishError::Place {
+                    place: place.clone(),
+                    why: finding.to_string(),
+                })?)
+            }
+            Some(_) => {
+                let why = format!("{} is there, and is no directory", self.below(&name));
+                return Err(PublishError::Place { place, why });
+            }
+        };
+        let ignore_files = ignore_files(snapshot, &self.directory)?;
+        Ok(Existing { place, directory: self.directory.clone(), release, ignore_files })
+    }
+
+    fn edit(&self, prepared: &Prepared) -> Result<Edit, GitError> {
+        let mut edit = Edit::default();
+        let directory = self.below(&prepared.name().to_string());
+        for (path, file) in prepared.files.iter() {
+            edit.write(&format!("{directory}/{path}"), file.clone())?;
+        }
+        Ok(edit)
+    }
+
+    fn below(&self, name: &str) -> String {
+        if self.directory.is_empty() { name.to_owned() } else { format!("{}/{name}", self.directory) }
+    }
+}
+
+/// The branch of the pull request for a release.
+fn branch_of(name: &ReleaseName, edit: &Edit) -> String {
+    format!("stackflux/publish-{name}-{}", edit.digest().short().get(..8).unwrap_or_default())
+}
+
+/// The `.sourceignore` files of the top and of each directory down to this one.
+fn ignore_files(snapshot: &Snapshot<'_>, directory: &str) -> Result<Vec<(String, String)>, GitError> {
+    let below = directory.match_indices('/').filter_map(|(at, _)| directory.get(..at));
+    let all = std::iter::once("").chain(below).chain((!directory.is_empty()).then_some(directory));
+    let mut found = Vec::new();
+    for directory in all {
+        let path = format!("{directory}/{IGNORE_FILE}");
+        if let Some(file) = snapshot.file(path.trim_start_matches('/'))? {
+            found.push((directory.to_owned(), String::from_utf8_lossy(&file.content).into_owned()));
+        }
+    }
+    Ok(found)
+}
+
+impl From<UpdateError<PublishError>> for PublishError {
+    fn from(error: UpdateError<PublishError>) -> Self {
+        match error {
+            UpdateError::Change(error) => error,
+            error => Self::NotPushed(Box::new(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use git2::Repository;
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use super::*;
+use crate::error::Classify as _;
+use crate::git::{Access, Credentials, Message};
+use crate::publish::tests::{NAME, files, prepare, prepared, with};
+use crate::release::{File, Files};
+
+/// A bare repository in a directory.
+fn remote() -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("remote.git");
+    Repository::init_bare(&path).unwrap();
+    (directory, path)
+}
+
+fn clone(remote: &Path) -> Clone {
+    let url = remote.to_str().unwrap().parse().unwrap();
+    Clone::temporary(Access { url, credentials: Credentials::default() }).unwrap()
+}
+
+fn identity() -> Identity {
+    Identity::parse("Test <test@localhost>", Timestamp::UNIX_EPOCH).unwrap()
+}
+
+fn target(remote: &Path) -> GitTarget {
+    GitTarget { clone: clone(remote), branch: "main".to_owned(), directory: "releases".to_owned() }
+}
+
+fn publish(
+    target: &GitTarget,
+    prepared: &Prepared,
+    pull_request: bool,
+) -> Result<Published<Committed>, PublishError> {
+    target.publish(prepared, false, &Committing { identity: identity(), signer: None, pull_request })
+}
+
+fn written(published: Published<Committed>) -> Committed {
+    let Published::Written(committed) = published else { panic!("{published:?}") };
+    committed
+}
+
+/// The subjects of the branch's commits, the newest first.
+fn subjects(remote: &Path) -> Vec<String> {
+    let repository = Repository::open_bare(remote).unwrap();
+    let mut walk = repository.revwalk().unwrap();
+    walk.push_ref("refs/heads/main").unwrap();
+    let commit = |id: Result<_, _>| repository.find_commit(id.unwrap()).unwrap();
+    walk.map(|id| commit(id).summary().unwrap().unwrap_or_default().to_owned()).collect()
+}
+
+fn read(clone: &Clone, commit: CommitId, directory: &str) -> Files {
+    clone.snapshot(Some(commit)).unwrap().files(directory, &Limits::default()).unwrap()
+}
+
+/// Writes a file to the branch as somebody else would.
+fn write(clone: &Clone, path: &str, text: &str) {
+    let target = Target { branch: "main".to_owned(), push_to: None };
+    update(clone, &target, None, |_| {
+        let mut edit = Edit::default();
+        edit.write(path, File { content: text.into(), executable: false }).unwrap();
+        let proposal = Proposal { edit, message: Message::new("else").to_string(), identity: identity() };
+        Ok::<_, PublishError>(Some(proposal))
+    })
+    .unwrap();
+}
+
+#[test]
+fn one_release_is_one_commit() {
+    let (_directory, remote) = remote();
+    let target = target(&remote);
+    write(&target.clone, "README.md", "mine");
+    let release = prepared(NAME);
+    let first = written(publish(&target, &release, false).unwrap()).commit;
+    assert_eq!(read(&target.clone, first, &format!("releases/{NAME}")), release.files);
+    assert!(read(&target.clone, first, "").get("README.md").is_some(), "nothing else is touched");
+    assert_eq!(publish(&target, &release, false).unwrap(), Published::Unchanged);
+    assert_eq!(subjects(&remote), [format!("Publish {NAME}"), "else".to_owned()]);
+}
+
+#[test]
+fn other_content_is_refused() {
+    let (_directory, remote) = remote();
+    let target = target(&remote);
+    publish(&target, &prepared(NAME), false).unwrap();
+    let other = prepare(NAME, with(files(NAME), "cluster-addon/policies/more.yaml", "kind: List\n"));
+    let error = publish(&target, &other, false).unwrap_err();
+    assert_eq!(error.reason(), "ReleaseExists");
+    assert!(error.to_string().ends_with("with other content: cluster-addon/policies/more.yaml"), "{error}");
+    assert_eq!(subjects(&remote).len(), 1);
+    assert_eq!(target.names().unwrap(), [NAME.parse().unwrap()].into());
+}
+
+#[test]
+fn what_flux_ignores_is_no_difference() {
+    let (_directory, remote) = remote();
+    let target = target(&remote);
+    publish(&target, &prepared(NAME), false).unwrap();
+    write(&target.clone, &format!("releases/{NAME}/logo.png"), "x");
+    assert_eq!(publish(&target, &prepared(NAME), false).unwrap(), Published::Unchanged);
+}
+
+#[test]
+fn several_publishers_at_once() {
+    let (_directory, remote) = remote();
+    let releases: Vec<Prepared> =
+        (2..6).map(|number| prepared(&format!("openstack-demo-1-34-v{number}"))).collect();
+    let written = thread::scope(|scope| {
+        let all = releases.iter().chain(&releases);
+        let running: Vec<_> =
+            all.map(|release| scope.spawn(|| publish(&target(&remote), release, false).unwrap())).collect();
+        running.into_iter().map(|one| one.join().unwrap()).filter(|one| *one != Published::Unchanged).count()
+    });
+    assert_eq!(written, 4, "each is written by one of its two publishers");
+    let mut subjects = subjects(&remote);
+    subjects.sort();
+    let expected: Vec<String> =
+        releases.iter().map(|release| format!("Publish {}", release.name())).collect();
+    assert_eq!(subjects, expected);
+}
+
+#[test]
+fn a_pull_request_has_the_same_branch_each_time() {
+    let (_directory, remote) = remote();
+    let target = target(&remote);
+    write(&target.clone, "README.md", "mine");
+    let first = written(publish(&target, &prepared(NAME), true).unwrap());
+    assert!(first.branch.starts_with(&format!("stackflux/publish-{NAME}-")), "{}", first.branch);
+    write(&target.clone, "README.md", "later");
+    let second = written(publish(&target, &prepared(NAME), true).unwrap());
+    assert_eq!(first.branch, second.branch);
+    assert_eq!(subjects(&remote), ["else", "else"], "the branch itself is not touched");
+    let other = prepare(NAME, with(files(NAME), "README.md", "x"));
+    let other = written(publish(&target, &other, true).unwrap());
+    assert_ne!(first.branch, other.branch);
+}
+
+#[test]
+fn what_is_in_the_way() {
+    let (_directory, remote) = remote();
+    let target = target(&remote);
+    write(&target.clone, &format!("releases/{NAME}"), "a file");
+    let error = publish(&target, &prepared(NAME), false).unwrap_err();
+    assert!(error.to_string().ends_with("is there, and is no directory"), "{error}");
+    write(&target.clone, "releases/.sourceignore", "*.yaml\n");
+    let other = prepared("openstack-demo-1-34-v3");
+    assert_eq!(publish(&target, &other, false).unwrap_err().reason(), "FileIgnored");
+}

@@ -1,0 +1,66 @@
+//! What a commit that publishes a release says: what it is, and where every byte came from.
+
+use super::Prepared;
+use crate::git::Message;
+use crate::release::finding::Printable;
+use crate::release::{Addon, Chart};
+
+/// The release's content came from here, with digest or commit.
+pub const SOURCE: &str = "Stackflux-Source";
+/// What names the content there.
+pub const SOURCE_DIGEST: &str = "Stackflux-Source-Digest";
+/// The digest of the directory that was written, as `stackflux inspect` shows it.
+pub const CONTENT_DIGEST: &str = "Stackflux-Content-Digest";
+/// What was verified, and by which key.
+pub const VERIFIED: &str = "Stackflux-Verified";
+/// A chart that was fetched for it: name, version, digest of the archive, and from where.
+pub const VENDORED: &str = "Stackflux-Vendored";
+/// Which stackflux made the commit.
+pub const VERSION: &str = "Stackflux-Version";
+
+/// The message for a release. The same release from the same place has the same message.
+#[must_use]
+pub fn message(prepared: &Prepared) -> Message {
+    let (release, provenance) = (&prepared.release, &prepared.provenance);
+    let mut message = Message::new(format!("Publish {}", release.name));
+    message.body = body(prepared);
+    message = message.trailer(SOURCE, &provenance.source);
+    if let Some(digest) = &provenance.digest {
+        message = message.trailer(SOURCE_DIGEST, digest);
+    }
+    message = message.trailer(CONTENT_DIGEST, &release.digest.to_string());
+    if let Some(verified) = &provenance.verified {
+        message = message.trailer(VERIFIED, verified);
+    }
+    for chart in &prepared.vendored {
+        let told = format!("{} {} {} from {}", chart.missing.name, chart.version, chart.digest, chart.url);
+        message = message.trailer(VENDORED, &told);
+    }
+    message.trailer(VERSION, env!("CARGO_PKG_VERSION"))
+}
+
+fn body(prepared: &Prepared) -> String {
+    let release = &prepared.release;
+    let class = &release.cluster_class;
+    let mut lines =
+        vec![format!("Kubernetes {}, cluster class {} {}", release.kubernetes, class.name, class.version)];
+    lines.extend(release.addons.iter().map(|addon| format!("- {}: {}", addon.name, contents(addon))));
+    // Names and versions are what somebody wrote into a chart: each stays on its line.
+    let lines = lines.iter().map(|line| Printable(line).to_string());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The charts that an addon brings: those that it wraps, or its own.
+fn contents(addon: &Addon) -> String {
+    let Some(chart) = addon.chart() else { return "manifests".to_owned() };
+    let Chart { name, version, dependencies, .. } = chart;
+    let wrapped = dependencies.iter().map(|wrapped| {
+        let version = wrapped.vendored.as_ref().unwrap_or(&wrapped.version);
+        format!("{} {version}", wrapped.name)
+    });
+    let wrapped: Vec<String> = wrapped.collect();
+    if wrapped.is_empty() { format!("{name} {version}") } else { wrapped.join(", ") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! What of a directory is ours: the files that were written, with the SHA-256 of each and the object that it has.
+//!
+//! The index decides what is removed and what counts as somebody else's edit. It comes out of a repository that others
+//! write to, so that every path in it is checked and its size is limited.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::{KUSTOMIZATION, Part, is_plain};
+use crate::plan::canonical::to_yaml;
+use crate::release::Digest;
+
+/// The most bytes of an index: some 30,000 files.
+pub const MAX_INDEX: usize = 8 << 20;
+
+/// The one version of the format.
+const VERSION: u32 = 1;
+
+const HEADER: &str = "# What of this directory stackflux owns. Files that somebody has edited since they were written are refused.\n";
+
+/// Why an index cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// It is larger than any that we write.
+    #[error("it has more than {MAX_INDEX} bytes")]
+    TooLarge,
+    /// It is no text.
+    #[error("it is not UTF-8")]
+    NotText,
+    /// It is not the YAML that we write.
+    #[error("{0}")]
+    Malformed(Box<serde_yaml::Error>),
+    /// A later stackflux wrote it.
+    #[error(
+        "it has version {0}, and this stackflux knows version {VERSION}: use the stackflux that wrote it"
+    )]
+    Version(u32),
+    /// A path that leads out of the directory, or to what is no object's file.
+    #[error("{0:?} is no file of this directory")]
+    Path(String),
+}
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Entry {
+    /// Kind, namespace and name of the object in it.
+    pub object: String,
+    /// The SHA-256 of its bytes as they were written, in hex.
+    pub sha256: String,
+    /// The `ClusterStack`s that want the object, `<namespace>/<name>`, with the SHA-256 that each wants it to have.
+    pub cluster_stacks: BTreeMap<String, String>,
+}
+
+/// The index of one directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Index {
+    version: u32,
+    /// The SHA-256 of the directory's `kustomization.yaml` as it was written, in hex.
+    pub kustomization: String,
+    /// The files, from the directory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, Entry>,
+    /// In the index of the root: the parts, with the `ClusterStack`s that have files in them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub directories: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            kustomization: String::new(),
+            files: BTreeMap::new(),
+            directories: BTreeMap::new(),
+        }
+    }
+}
+
+impl Index {
+    /// Reads an index, and refuses one that leads out of its directory.
+    pub fn parse(bytes: &[u8]) -> Result<Self, IndexError> {
+        if bytes.len() > MAX_INDEX {
+            return Err(IndexError::TooLarge);
+        }
+        let text = str::from_utf8(bytes).map_err(|_| IndexError::NotText)?;
+        let index: Self = serde_yaml::from_str_with_options(text, options())
+            .map_err(|error| IndexError::Malformed(Box::new(error)))?;
+        if index.version != VERSION {
+            return Err(IndexError::Version(index.version));
+        }
+        let file = index.files.keys().find(|path| !is_file(path));
+        let directory = index.directories.keys().find(|path| path.parse::<Part>().is_err());
+        match file.or(directory) {
+            Some(path) => Err(IndexError::Path(path.clone())),
+            None => Ok(index),
+        }
+    }
+
+    /// The text of the index.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        // What has texts, numbers and mappings only has a JSON form.
+        let value = serde_json::to_value(self).unwrap_or_default();
+        format!("{HEADER}{}", to_yaml(&value))
+    }
+
+    /// The parts that the root has, whose path a part's name is.
+    pub fn parts(&self) -> impl Iterator<Item = (Part, &BTreeSet<String>)> {
+        self.directories.iter().filter_map(|(path, owners)| Some((path.parse().ok()?, owners)))
+    }
+}
+
+/// Whether a path may be that of an object's file: it is YAML and not the list of files itself.
+pub(super) fn is_file(path: &str) -> bool {
+    is_plain(path) && path.ends_with(".yaml") && path != KUSTOMIZATION
+}
+
+/// The form in which an index has a digest.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    let digest = Digest::of_bytes(bytes).to_string();
+    digest.trim_start_matches("sha256:").to_owned()
+}
+
+fn options() -> serde_yaml::Options {
+    serde_yaml::options! {
+        budget: serde_yaml::budget! {
+            max_depth: 8, max_nodes: 1_000_000, max_events: 2_000_000, max_total_scalar_bytes: MAX_INDEX, max_aliases: 0,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

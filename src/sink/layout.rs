@@ -1,0 +1,168 @@
+//! Where an object's file is: one layout below a root, whether that is a directory or a path of a Git repository.
+//!
+//! ```text
+//! kustomization.yaml, stackflux.index
+//! sources/                        kustomization.yaml, stackflux.index, <namespace>/<kind>-<name>.yaml
+//! node-images/                    the same
+//! cluster-class/                  the same, and namespace-<name>.yaml
+//! clusters/<namespace>/<cluster>/ kustomization.yaml, stackflux.index, <kind>-<name>.yaml
+//! ```
+//!
+//! Each part is a Kustomize root of its own with an index of its own, so that a change of one cluster touches the files of
+//! that cluster alone, and the root's list only when a cluster comes or goes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::json;
+
+use crate::api::labels;
+use crate::foreign::capi::text;
+use crate::names::{NameError, Namespace, ObjectName};
+use crate::plan::canonical::to_yaml;
+use crate::plan::{PlannedObject, Step};
+
+/// The file of a directory that lists what Flux applies.
+pub const KUSTOMIZATION: &str = "kustomization.yaml";
+
+/// The file of a directory that says what of it is ours. It is YAML, and its name does not say so: `kubectl apply
+/// --recursive`, `--existing` and Flux's own guess at a directory take every `.yaml` and `.yml` for objects.
+pub const INDEX: &str = "stackflux.index";
+
+/// The first line of every `kustomization.yaml` that is ours.
+const HEADER: &str =
+    "# Written by stackflux, which refuses to write over what somebody else has edited here.\n";
+
+/// The longest path of a file or a part, in bytes.
+const LONGEST: usize = 1024;
+
+/// Namespace and name of a Cluster, as the directory of its files has them: a name of more than 63 characters is cut and
+/// hashed, as in the label that its objects carry.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClusterName {
+    namespace: String,
+    name: String,
+}
+
+impl ClusterName {
+    /// The name of a Cluster.
+    pub fn new(namespace: &Namespace, name: &ObjectName) -> Result<Self, NameError> {
+        Ok(Self { namespace: namespace.to_string(), name: ObjectName::bounded(name.as_str())?.to_string() })
+    }
+}
+
+impl fmt::Display for ClusterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A directory below the root that is written as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Sources and charts.
+    Sources,
+    /// Node images.
+    NodeImages,
+    /// Cluster classes.
+    ClusterClass,
+    /// The addons of one cluster.
+    Cluster(ClusterName),
+}
+
+impl Part {
+    /// Whether all clusters share it, and several `ClusterStack`s may have files in it.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        !matches!(self, Self::Cluster(_))
+    }
+
+    /// The Cluster whose it is.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&ClusterName> {
+        if let Self::Cluster(name) = self { Some(name) } else { None }
+    }
+
+    /// A file of the part, from the root.
+    #[must_use]
+    pub fn file(&self, name: &str) -> String {
+        format!("{self}/{name}")
+    }
+}
+
+/// The path from the root, without a slash at its end.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sources => f.write_str("sources"),
+            Self::NodeImages => f.write_str("node-images"),
+            Self::ClusterClass => f.write_str("cluster-class"),
+            Self::Cluster(ClusterName { namespace, name }) => write!(f, "clusters/{namespace}/{name}"),
+        }
+    }
+}
+
+/// A path is none of a part.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no directory of this layout")]
+pub struct PartError(String);
+
+impl FromStr for Part {
+    type Err = PartError;
+
+    fn from_str(path: &str) -> Result<Self, PartError> {
+        let refuse = || PartError(path.to_owned());
+        let parts: Vec<&str> = path.split('/').collect();
+        match parts.as_slice() {
+            ["sources"] => Ok(Self::Sources),
+            ["node-images"] => Ok(Self::NodeImages),
+            ["cluster-class"] => Ok(Self::ClusterClass),
+            ["clusters", namespace, name] => {
+                let namespace: Namespace = namespace.parse().map_err(|_| refuse())?;
+                let name: ObjectName = name.parse().map_err(|_| refuse())?;
+                Ok(Self::Cluster(ClusterName { namespace: namespace.to_string(), name: name.to_string() }))
+            }
+            _ => Err(refuse()),
+        }
+    }
+}
+
+/// The part and the file in it of a planned object: by what it is for, then by namespace and cluster, so that a pull
+/// request reads in the order in which people think.
+#[must_use]
+pub fn place(object: &PlannedObject) -> (Part, String) {
+    let (kind, id) = (object.id.kind.to_lowercase(), &object.id);
+    let part = match object.step {
+        Step::Sources => Part::Sources,
+        Step::NodeImages => Part::NodeImages,
+        Step::ClusterClass => Part::ClusterClass,
+        Step::Addons => {
+            let name = text(&object.value, &["metadata", "labels", labels::CLUSTER_NAME]).to_owned();
+            Part::Cluster(ClusterName { namespace: id.namespace.clone(), name })
+        }
+    };
+    let namespace = match &part {
+        Part::Cluster(_) => String::new(),
+        _ if id.namespace.is_empty() => String::new(),
+        _ => format!("{}/", id.namespace),
+    };
+    (part, format!("{namespace}{kind}-{}.yaml", id.name))
+}
+
+/// Whether a path of an index stays in its directory and names a plain file: it decides what is read and removed.
+#[must_use]
+pub(crate) fn is_plain(path: &str) -> bool {
+    let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.eq_ignore_ascii_case(".git");
+    path.len() <= LONGEST
+        && path.split('/').all(is_name)
+        && !path.contains('\\')
+        && !path.chars().any(char::is_control)
+}
+
+/// The text of a `kustomization.yaml` over files or directories, which are in order.
+#[must_use]
+pub fn kustomization<'a>(resources: impl Iterator<Item = &'a str>) -> String {
+    let resources: Vec<&str> = resources.collect();
+    let root = json!({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources});
+    format!("{HEADER}{}", to_yaml(&root))
+}

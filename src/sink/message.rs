@@ -1,0 +1,132 @@
+//! The message of a commit: what changed in which cluster, and why, in few enough lines to be read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::changes::{Changes, ObjectChange, Verb};
+use super::layout::Part;
+use crate::git::Message;
+use crate::release::Digest;
+
+/// The most clusters whose changes are told one by one; of those that come or go as many names.
+const MOST_CLUSTERS: usize = 40;
+
+/// The most objects of one part that are told.
+const MOST_OBJECTS: usize = 12;
+
+/// The most characters of a line.
+const LONGEST_LINE: usize = 240;
+
+/// Trailer: the `ClusterStack`, as `<namespace>/<name>`.
+const CLUSTER_STACK: &str = "Stackflux-Cluster-Stack";
+/// Trailer: the digest of the plan.
+const PLAN_DIGEST: &str = "Stackflux-Plan-Digest";
+/// Trailer: the version of stackflux.
+const VERSION: &str = "Stackflux-Version";
+
+/// Where a commit comes from, as its trailers say.
+#[derive(Clone, Debug)]
+pub struct Origin<'a> {
+    /// The `ClusterStack`, as `<namespace>/<name>`.
+    pub stack: &'a str,
+    /// The digest of the plan.
+    pub plan: Digest,
+    /// The version of stackflux.
+    pub version: &'a str,
+}
+
+/// The message of a commit with these changes.
+#[must_use]
+pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
+    let mut parts: BTreeMap<&Part, Vec<&ObjectChange>> = BTreeMap::new();
+    for object in &of.objects {
+        parts.entry(&object.part).or_default().push(object);
+    }
+    parts.values_mut().for_each(|objects| objects.sort_by_key(|object| object.verb));
+    let (shared, clusters): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(part, _)| part.is_shared());
+    let (subject, mut text) = (subject(of, &clusters), String::new());
+    let is_all = |objects: &[&ObjectChange], verb| objects.iter().all(|object| object.verb == verb);
+    let (added, clusters): (Vec<_>, Vec<_>) =
+        clusters.into_iter().partition(|(_, objects)| is_all(objects, Verb::Added));
+    let (removed, changed): (Vec<_>, Vec<_>) =
+        clusters.into_iter().partition(|(_, objects)| is_all(objects, Verb::Removed));
+    names(&mut text, "added", &added);
+    names(&mut text, "removed", &removed);
+    for (part, objects) in changed.iter().take(MOST_CLUSTERS).chain(&shared) {
+        told(&mut text, part, objects);
+    }
+    if let Some(more) = changed.len().checked_sub(MOST_CLUSTERS).filter(|more| *more > 0) {
+        let _ = writeln!(text, "and {more} more clusters\n");
+    }
+    if let Some(withheld) = &of.withheld {
+        let _ = writeln!(text, "{} removals wait: more would go at once than may\n", withheld.names.len());
+    }
+    let message = Message { subject, body: text, trailers: Vec::new() };
+    let message = message.trailer(CLUSTER_STACK, origin.stack);
+    message.trailer(PLAN_DIGEST, &origin.plan.to_string()).trailer(VERSION, origin.version)
+}
+
+type Changed<'a> = (&'a Part, Vec<&'a ObjectChange>);
+
+/// How many clusters, and the release that their objects are made from now.
+fn subject(changes: &Changes, clusters: &[Changed<'_>]) -> String {
+    let what = match clusters {
+        [] => "what all clusters share".to_owned(),
+        [(part, _)] => part.cluster().map_or_else(String::new, |cluster| format!("cluster {cluster}")),
+        _ => format!("{} clusters", clusters.len()),
+    };
+    let there = changes.objects.iter().filter(|object| object.verb != Verb::Removed);
+    let named = there.filter(|object| clusters.is_empty() || !object.part.is_shared());
+    let releases: BTreeSet<&String> = named.filter_map(|object| object.release.as_ref()).collect();
+    let releases: Vec<&String> = releases.into_iter().collect();
+    match releases.as_slice() {
+        [] => format!("stackflux: {what}"),
+        [release] => format!("stackflux: {what}: {release}"),
+        releases => format!("stackflux: {what}: {} releases", releases.len()),
+    }
+}
+
+/// Clusters all of whose objects are new, or go.
+fn names(text: &mut String, verb: &str, clusters: &[Changed<'_>]) {
+    for (part, objects) in clusters.iter().take(MOST_CLUSTERS) {
+        let Some(cluster) = part.cluster() else { continue };
+        let objects: Vec<&str> =
+            objects.iter().take(MOST_OBJECTS).map(|change| change.object.as_str()).collect();
+        line(text, &format!("cluster {cluster}: {verb} {}", objects.join(", ")));
+    }
+    if let Some(more) = clusters.len().checked_sub(MOST_CLUSTERS).filter(|more| *more > 0) {
+        let _ = writeln!(text, "and {more} more clusters: {verb}");
+    }
+    if !clusters.is_empty() {
+        text.push('\n');
+    }
+}
+
+/// The objects of a part that change.
+fn told(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
+    line(text, &part.cluster().map_or_else(|| part.to_string(), |cluster| format!("cluster {cluster}")));
+    for object in objects.iter().take(MOST_OBJECTS) {
+        let why = if object.why.is_empty() { String::new() } else { format!(": {}", object.why.join("; ")) };
+        line(text, &format!("- {} {}{why}", object.verb.as_str(), object.object));
+    }
+    if let Some(more) = objects.len().checked_sub(MOST_OBJECTS).filter(|more| *more > 0) {
+        let _ = writeln!(text, "- and {more} more");
+    }
+    text.push('\n');
+}
+
+/// A line, cut where it is long. Keys of values are what charts and templates made them: no control characters.
+fn line(text: &mut String, line: &str) {
+    let plain = |character: char| if character.is_control() { ' ' } else { character };
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => {
+            text.extend(line.get(..end).unwrap_or_default().chars().map(plain));
+            text.push('…');
+        }
+        None => text.extend(line.chars().map(plain)),
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The files and indexes as they will be, and what differs from those that are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::draft::{Draft, Want, Was};
+use super::prune::Removal;
+use super::{MAX_FILE, Run};
+use crate::sink::changes::{Changes, ObjectChange, Refused, Why};
+use crate::sink::index::{Entry, Index, sha256};
+use crate::sink::layout::{INDEX, KUSTOMIZATION, Part, kustomization};
+use crate::sink::tree::{Found, Tree};
+
+/// What has to be written and removed.
+pub(super) fn finish<T: Tree>(run: Run<'_, T>, removal: &Removal) -> Result<Changes, T::Error> {
+    let Run { tree, delivery, root, drafts, left, refused, .. } = run;
+    let mut changes = Changes {
+        refused,
+        withheld: removal.withheld.clone(),
+        gone: delivery.scope.gone.clone(),
+        kept: left.len(),
+        ..Changes::default()
+    };
+    let mut after = root.clone();
+    for draft in drafts {
+        let path = draft.part.to_string();
+        match part(&delivery.stack, draft, removal, &mut changes) {
+            Some(owners) => after.directories.insert(path, owners),
+            None => after.directories.remove(&path),
+        };
+    }
+    let root = Root {
+        tree,
+        before: &root,
+        is_whole: delivery.scope.only.is_none(),
+        overwrite: delivery.overwrite.allows(KUSTOMIZATION),
+    };
+    Ok(match list(&root, after, &mut changes)? {
+        None => changes,
+        Some(why) => {
+            changes.refused.push(Refused { part: None, file: KUSTOMIZATION.to_owned(), why });
+            Changes { refused: changes.refused, ..Changes::default() }
+        }
+    })
+}
+
+/// The files of one part; returns the `ClusterStack`s that have files in it then, `None` where it has none any more.
+fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes) -> Option<BTreeSet<String>> {
+    let Draft { part, before, kustomization: list, wanted, stale } = draft;
+    let mut after = before.clone().unwrap_or_default();
+    for (file, object) in &stale {
+        if !removal.goes.contains(&(part.clone(), file.clone())) {
+            changes.kept += 1;
+            continue;
+        }
+        let Some(mut entry) = after.files.remove(file) else { continue };
+        entry.cluster_stacks.remove(stack);
+        if part.is_shared() && !entry.cluster_stacks.is_empty() {
+            after.files.insert(file.clone(), entry);
+            continue;
+        }
+        if !object.is_null() {
+            changes.removes.insert(part.file(file));
+        }
+        changes.objects.push(ObjectChange::between(&part, entry.object, Some(object), None));
+    }
+    for (file, want) in wanted {
+        write(stack, &part, file, want, &mut after.files, changes);
+    }
+    if after.files.is_empty() {
+        changes.removes.extend(list.map(|_| part.file(KUSTOMIZATION)));
+        changes.removes.extend(before.map(|_| part.file(INDEX)));
+        return None;
+    }
+    let text = kustomization(after.files.keys().map(String::as_str));
+    after.kustomization = sha256(text.as_bytes());
+    if list.as_ref() != Some(&after.kustomization) {
+        changes.writes.insert(part.file(KUSTOMIZATION), text.into_bytes());
+    }
+    if before.as_ref() != Some(&after) {
+        changes.writes.insert(part.file(INDEX), after.to_text().into_bytes());
+    }
+    Some(after.files.into_values().flat_map(|entry| entry.cluster_stacks.into_keys()).collect())
+}
+
+/// The file of a planned object.
+fn write(
+    stack: &str,
+    part: &Part,
+    file: String,
+    want: Want<'_>,
+    files: &mut BTreeMap<String, Entry>,
+    changes: &mut Changes,
+) {
+    let (path, object) = (part.file(&file), want.object.id.to_string());
+    let old = match want.was {
+        Was::Contested(other) => {
+            changes.refused.push(Refused {
+                part: Some(part.clone()),
+                file: path,
+                why: Why::Contested(other),
+            });
+            return;
+        }
+        Was::Same => None,
+        Was::Nothing => Some(None),
+        Was::Other(old) => Some(Some(old)),
+    };
+    match old {
+        None => changes.unchanged += 1,
+        Some(old) => {
+            let change =
+                ObjectChange::between(part, object.clone(), old.as_deref(), Some(&want.object.value));
+            changes.objects.push(change);
+            changes.writes.insert(path, want.bytes);
+        }
+    }
+    let mut cluster_stacks = match files.remove(&file) {
+        // A cluster is one ClusterStack's: whose class it has.
+        Some(entry) if part.is_shared() => entry.cluster_stacks,
+        _ => BTreeMap::new(),
+    };
+    cluster_stacks.insert(stack.to_owned(), want.sha256.clone());
+    files.insert(file, Entry { object, sha256: want.sha256, cluster_stacks });
+}
+
+/// The list and the index of the root, or why they cannot be written. Where they stay as they are, somebody's edit of the
+/// list is told and nothing else waits for it.
+fn list<T: Tree>(
+    run: &Root<'_, T>,
+    mut after: Index,
+    changes: &mut Changes,
+) -> Result<Option<Why>, T::Error> {
+    let before = run.before;
+    let text = kustomization(after.directories.keys().map(String::as_str));
+    after.kustomization = sha256(text.as_bytes());
+    let (is_new, is_same) = (before.kustomization.is_empty(), *before == after);
+    if (is_same && !run.is_whole) || (is_new && after.directories.is_empty()) {
+        return Ok(None);
+    }
+    let why = match run.tree.read(KUSTOMIZATION, MAX_FILE)? {
+        Found::File(found) if found == text.as_bytes() => None,
+        Found::File(found) if sha256(&found) == before.kustomization => None,
+        Found::File(_) if is_new => Some(Why::NotOurs),
+        Found::File(_) => Some(Why::Edited),
+        Found::Nothing if is_new => None,
+        Found::Nothing => Some(Why::Removed),
+        Found::TooLarge => Some(Why::TooLarge),
+        Found::Other(what) => return Ok(Some(Why::NoFile(what))),
+    };
+    match why {
+        Some(why) if !run.overwrite && is_same => {
+            changes.refused.push(Refused { part: None, file: KUSTOMIZATION.to_owned(), why });
+            return Ok(None);
+        }
+        Some(why) if !run.overwrite => return Ok(Some(why)),
+        None if is_same => return Ok(None),
+        _ => {}
+    }
+    if after.kustomization != before.kustomization || is_same {
+        changes.writes.insert(KUSTOMIZATION.to_owned(), text.into_bytes());
+    }
+    changes.writes.insert(INDEX.to_owned(), after.to_text().into_bytes());
+    Ok(None)
+}
+
+/// The root as it is.
+struct Root<'r, T> {
+    tree: &'r T,
+    before: &'r Index,
+    is_whole: bool,
+    overwrite: bool,
+}

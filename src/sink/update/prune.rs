@@ -1,0 +1,138 @@
+//! What goes of what is not planned any more: as much as the budget allows, and nothing that something refers to which
+//! stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::draft::Draft;
+use super::kept::{applies, holds, identity, referred, storage};
+use super::{Limit, Run};
+use crate::api::labels;
+use crate::foreign::capi::text;
+use crate::sink::changes::Withheld;
+use crate::sink::layout::Part;
+use crate::subscription::{allows, deletions};
+
+/// A file of a part.
+pub(super) type Place = (Part, String);
+
+/// What goes.
+pub(super) struct Removal {
+    pub(super) goes: BTreeSet<Place>,
+    pub(super) withheld: Option<Withheld>,
+}
+
+/// What goes together, or not at all.
+struct Group {
+    name: String,
+    files: Vec<Place>,
+    /// How much of the budget it takes.
+    count: usize,
+}
+
+/// Chooses what goes.
+pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
+    let (free, due): (Vec<Group>, Vec<Group>) = groups(run).into_iter().partition(|group| group.count == 0);
+    let mut left = match run.delivery.budget.limit {
+        Limit::All => usize::MAX,
+        Limit::Left(left) => left,
+        Limit::Tenth => (total(run) / 10).max(1),
+    };
+    let all = named(&due);
+    let (within, waiting): (Vec<Group>, Vec<Group>) = due.into_iter().partition(|group| {
+        let fits = group.count <= left;
+        left -= if fits { group.count } else { 0 };
+        fits
+    });
+    // What was told to wait is all that is due once the rest is gone.
+    let (allowed, told) = (run.delivery.budget.allowed.as_deref(), named(&waiting));
+    let is_allowed = allows(allowed, &told) || allows(allowed, &all);
+    let names: Vec<String> = waiting.iter().map(|group| group.name.clone()).collect();
+    let waits = !is_allowed && !names.is_empty();
+    let going = free.into_iter().chain(within).chain(waiting.into_iter().filter(|_| is_allowed));
+    let mut goes: BTreeSet<Place> = going.flat_map(|group| group.files).collect();
+    goes.extend(unused(run, &goes));
+    Removal { goes, withheld: waits.then_some(Withheld { names, digest: told }) }
+}
+
+/// The name of a set of removals.
+fn named(groups: &[Group]) -> String {
+    deletions(groups.iter().map(|group| &group.name))
+}
+
+/// What applies something and is not planned any more, nor held. What somebody has removed already has no count, nor what
+/// another `ClusterStack` wants, nor what is of a cluster that is known to be gone.
+fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
+    let (mut groups, mut classes) = (Vec::new(), BTreeMap::new());
+    for draft in &run.drafts {
+        let place = |file: &String| (draft.part.clone(), file.clone());
+        let applied = draft.stale.iter().filter(|(_, object)| applies(object));
+        let Some(cluster) = draft.part.cluster() else {
+            for (file, object) in applied {
+                let release = text(object, &["metadata", "labels", labels::RELEASE]).to_owned();
+                let (files, count) = classes.entry(release).or_insert_with(|| (Vec::new(), 0));
+                files.push(place(file));
+                *count |= usize::from(draft.is_last(file));
+            }
+            continue;
+        };
+        let held = run.held.get(cluster);
+        if draft.wanted.is_empty() && held.is_none() {
+            let is_gone = run.delivery.scope.gone.contains(cluster);
+            let count = if is_gone { 0 } else { applied.count() };
+            let files = draft.stale.keys().map(place).collect();
+            groups.push(Group { name: format!("Cluster {cluster}"), files, count });
+            continue;
+        }
+        let is_held = |object: &Value| held.into_iter().flatten().any(|held| holds(held, object));
+        let free = draft.stale.iter().filter(|(_, object)| !is_held(object));
+        groups.extend(free.map(|(file, object)| Group {
+            name: format!("{} in {}", file.trim_end_matches(".yaml"), draft.part),
+            files: vec![place(file)],
+            count: usize::from(applies(object)),
+        }));
+    }
+    let group = |(release, (files, count))| Group { name: format!("release {release}"), files, count };
+    groups.extend(classes.into_iter().map(group));
+    groups
+}
+
+/// How many objects the `ClusterStack` has that the budget counts.
+fn total<T>(run: &Run<'_, T>) -> usize {
+    let left = run.left.iter().filter(|object| applies(object)).count();
+    let in_drafts = |draft: &Draft<'_>| {
+        let wanted = draft.wanted.iter().filter(|(_, want)| applies(&want.object.value));
+        let there = wanted.filter(|(file, _)| draft.entry(file).is_some());
+        there.count() + draft.stale.values().filter(|object| applies(object)).count()
+    };
+    left + run.drafts.iter().map(in_drafts).sum::<usize>()
+}
+
+/// The sources, charts and namespaces that are not planned any more and that nothing refers to which stays. A Namespace in
+/// which Helm keeps the record of what goes now is needed until that is gone, and goes with the next update.
+fn unused<T>(run: &Run<'_, T>, goes: &BTreeSet<Place>) -> Vec<Place> {
+    if run.is_blind {
+        return Vec::new();
+    }
+    let place = |draft: &Draft<'_>, file: &String| (draft.part.clone(), file.clone());
+    let stale = run
+        .drafts
+        .iter()
+        .flat_map(|draft| draft.stale.iter().map(move |(file, object)| (draft, file, object)));
+    let (mut going, mut staying, mut served) = (Vec::new(), Vec::new(), Vec::new());
+    for (draft, file, object) in stale {
+        if goes.contains(&place(draft, file)) {
+            going.extend(draft.is_last(file).then_some(object));
+        } else if draft.part.is_shared() && !applies(object) {
+            served.push((draft, file, object));
+        } else {
+            staying.push(object);
+        }
+    }
+    let objects: Vec<&Value> = served.iter().map(|(_, _, object)| *object).collect();
+    let mut wanted = referred(run.left.iter().chain(staying), &objects);
+    wanted.extend(going.into_iter().filter_map(storage));
+    let unused = served.into_iter().filter(|(_, _, object)| !wanted.contains(&identity(object)));
+    unused.map(|(draft, file, _)| place(draft, file)).collect()
+}

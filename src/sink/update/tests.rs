@@ -1,0 +1,511 @@
+//! Deliveries into a tree in memory: again and again, beside others, and against the will of others.
+
+use std::convert::Infallible;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::SourcePlacement;
+use crate::gate::Hold;
+use crate::plan::tests::fixture::Fixture;
+use crate::sink::changes::Verb;
+use crate::sink::index::sha256;
+use crate::sink::layout::KUSTOMIZATION;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+const STACK: &str = "stacks/demo";
+
+fn delivery(plan: &Plan) -> Delivery<'_> {
+    Delivery {
+        stack: STACK.to_owned(),
+        plan,
+        scope: Scope::default(),
+        overwrite: Overwrite::default(),
+        budget: Budget { limit: Limit::All, allowed: None },
+    }
+}
+
+fn cluster(name: &str) -> ClusterName {
+    ClusterName::new(&"stacks".parse().unwrap(), &name.parse().unwrap()).unwrap()
+}
+
+fn clusters(names: &[&str]) -> BTreeSet<ClusterName> {
+    names.iter().map(|name| cluster(name)).collect()
+}
+
+/// Delivers, and returns what changed.
+#[track_caller]
+fn deliver(files: &mut Files, delivery: &Delivery<'_>) -> Changes {
+    let result: Result<_, UpdateError<Infallible>> = update(files, delivery);
+    let changes = result.unwrap();
+    for path in &changes.removes {
+        assert!(files.remove(path).is_some(), "{path} was not there");
+    }
+    files.extend(changes.writes.clone());
+    changes
+}
+
+fn delivered(plan: &Plan) -> Files {
+    let mut files = Files::new();
+    let changes = deliver(&mut files, &delivery(plan));
+    assert!(changes.refused.is_empty());
+    files
+}
+
+fn below(files: &Files, part: &str) -> Files {
+    let inside = files.iter().filter(|(path, _)| path.starts_with(&format!("{part}/")));
+    inside.map(|(path, bytes)| (path.clone(), bytes.clone())).collect()
+}
+
+fn edit(files: &mut Files, path: &str) {
+    files.get_mut(path).unwrap_or_else(|| panic!("no {path}")).extend(b"# by hand\n");
+}
+
+fn refusals(changes: &Changes) -> Vec<String> {
+    changes.refused.iter().map(|refused| format!("{} {}", refused.file, refused.why)).collect()
+}
+
+fn list(files: &Files, directory: &str) -> Vec<String> {
+    let value: Value = serde_yaml::from_slice(&files[&format!("{directory}{KUSTOMIZATION}")]).unwrap();
+    let names = value["resources"].as_array().unwrap().iter();
+    names.map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+const CNI: &str = "clusters/stacks/one/helmrelease-one.cni.yaml";
+
+#[test]
+fn every_object_has_a_file_and_every_directory_lists_and_indexes_its_own() {
+    let plan = Fixture::new().plan("v1", &["one", "two"]);
+    let files = delivered(&plan);
+    let expected = ["cluster-class", "clusters/stacks/one", "clusters/stacks/two", "node-images", "sources"];
+    assert_eq!(list(&files, ""), expected);
+    let mut objects = 0;
+    for directory in expected {
+        let index = Index::parse(&files[&format!("{directory}/{INDEX}")]).unwrap();
+        assert_eq!(list(&files, &format!("{directory}/")), index.files.keys().cloned().collect::<Vec<_>>());
+        for (file, entry) in &index.files {
+            let bytes = &files[&format!("{directory}/{file}")];
+            assert_eq!(entry.sha256, sha256(bytes));
+            assert_eq!(entry.cluster_stacks[STACK], entry.sha256);
+            objects += 1;
+        }
+    }
+    assert_eq!(objects, plan.objects().count());
+    assert_eq!(files.len(), objects + 2 * expected.len() + 2);
+    let root = Index::parse(&files[INDEX]).unwrap();
+    assert!(root.directories.values().all(|owners| owners.iter().eq([STACK])));
+}
+
+#[test]
+fn a_cluster_changes_its_own_files_alone() {
+    let mut fixture = Fixture::new();
+    let before = fixture.plan("v1", &["one", "two"]);
+    let mut files = delivered(&before);
+    fixture.edit_cluster = |cluster| {
+        if cluster["metadata"]["name"] == "one" {
+            cluster["spec"]["controlPlaneEndpoint"]["port"] = json!(8443);
+        }
+    };
+    let after = fixture.plan("v1", &["one", "two"]);
+    let changes = deliver(&mut files, &delivery(&after));
+    let written: Vec<&String> = changes.writes.keys().collect();
+    assert_eq!(
+        written,
+        ["clusters/stacks/one/helmrelease-one.ccm.yaml", "clusters/stacks/one/stackflux.index"]
+    );
+    let [object] = changes.objects.as_slice() else { panic!("{:?}", changes.objects) };
+    assert_eq!((object.verb, object.why.as_slice()), (Verb::Changed, &["values .port".to_owned()][..]));
+    assert_eq!(files, delivered(&after));
+}
+
+/// Reading a file of another cluster is an error here.
+struct Only<'a>(&'a Files, &'static str);
+
+impl Tree for Only<'_> {
+    type Error = Infallible;
+
+    fn read(&self, path: &str, most: usize) -> Result<Found, Infallible> {
+        assert!(!path.starts_with("clusters/") || path.starts_with(self.1), "{path} was read");
+        self.0.read(path, most)
+    }
+}
+
+#[test]
+fn a_delivery_of_one_cluster_reads_no_other_and_gives_what_all_would() {
+    let fixture = Fixture::new();
+    let (before, after) = (fixture.plan("v1", &["one", "two"]), fixture.plan("v2", &["one"]));
+    let mut files = delivered(&before);
+    let scope = Scope { only: Some(clusters(&["one"])), ..Scope::default() };
+    let changes =
+        update(&Only(&files, "clusters/stacks/one/"), &Delivery { scope, ..delivery(&after) }).unwrap();
+    assert!(changes.removes.is_empty(), "what all share is not known to be unused");
+    files.extend(changes.writes);
+    let mut all = fixture.plan("v2", &["one"]);
+    all.merge(fixture.plan("v1", &["two"])).unwrap();
+    assert_eq!(files, delivered(&all));
+}
+
+#[test]
+fn a_cluster_that_comes_or_goes_changes_the_roots_list() {
+    let fixture = Fixture::new();
+    let both = delivered(&fixture.plan("v1", &["one", "two"]));
+    let one = fixture.plan("v1", &["one"]);
+    let mut files = both.clone();
+    let scope = Scope { only: Some(clusters(&["two"])), gone: clusters(&["two"]), ..Scope::default() };
+    let nothing = Plan::default();
+    let budget = Budget { limit: Limit::Left(0), allowed: None };
+    let changes = deliver(&mut files, &Delivery { scope, budget, ..delivery(&nothing) });
+    assert_eq!(changes.count(Verb::Removed), 3, "the budget does not count what is gone");
+    assert_eq!(changes.writes.keys().collect::<Vec<_>>(), [KUSTOMIZATION, INDEX]);
+    assert_eq!(files, delivered(&one));
+    let two = fixture.plan("v1", &["two"]);
+    let scope = Scope { only: Some(clusters(&["two"])), ..Scope::default() };
+    deliver(&mut files, &Delivery { scope, ..delivery(&two) });
+    assert_eq!(files, both);
+}
+
+#[test]
+fn what_somebody_edited_is_refused_and_other_clusters_go_on() {
+    let fixture = Fixture::new();
+    let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
+    edit(&mut files, CNI);
+    let before = files.clone();
+    let plan = fixture.plan("v2", &["one", "two"]);
+    let changes = deliver(&mut files, &delivery(&plan));
+    assert_eq!(refusals(&changes), [format!("{CNI} was edited since stackflux wrote it")]);
+    assert_eq!(below(&files, "clusters/stacks/one"), below(&before, "clusters/stacks/one"));
+    let fresh = delivered(&plan);
+    assert_eq!(below(&files, "clusters/stacks/two"), below(&fresh, "clusters/stacks/two"));
+    let charts = |files: &Files| files.keys().filter(|path| path.contains("helmchart-cni-")).count();
+    assert_eq!((charts(&files), charts(&fresh)), (2, 1), "the chart that the edited file names stays");
+
+    let overwrite = Overwrite(BTreeSet::from(["clusters/stacks/one".to_owned()]));
+    let changes = deliver(&mut files, &Delivery { overwrite, ..delivery(&plan) });
+    assert!(changes.refused.is_empty());
+    assert_eq!(files, fresh);
+}
+
+#[test]
+fn an_edit_that_makes_a_file_what_is_planned_is_none() {
+    let fixture = Fixture::new();
+    let (before, after) = (fixture.plan("v1", &["one"]), fixture.plan("v2", &["one"]));
+    let (mut files, fresh) = (delivered(&before), delivered(&after));
+    files.insert(CNI.to_owned(), fresh[CNI].clone());
+    let changes = deliver(&mut files, &delivery(&after));
+    assert!(changes.refused.is_empty());
+    assert!(!changes.writes.contains_key(CNI));
+    deliver(&mut files, &delivery(&after));
+    assert_eq!(files, fresh);
+}
+
+#[test]
+fn files_that_are_not_ours_are_neither_written_over_nor_touched() {
+    let plan = Fixture::new().plan("v1", &["one", "two"]);
+    let mut files = Files::new();
+    files.insert(CNI.to_owned(), b"mine".to_vec());
+    files.insert("clusters/stacks/two/mine.yaml".to_owned(), b"mine".to_vec());
+    files.insert("README.md".to_owned(), b"mine".to_vec());
+    let changes = deliver(&mut files, &delivery(&plan));
+    assert_eq!(refusals(&changes), [format!("{CNI} is there already, and stackflux did not write it")]);
+    assert_eq!(list(&files, ""), ["cluster-class", "clusters/stacks/two", "node-images", "sources"]);
+    for path in [CNI, "clusters/stacks/two/mine.yaml", "README.md"] {
+        assert_eq!(files[path], b"mine");
+    }
+}
+
+#[test]
+fn a_removed_file_a_foreign_line_in_a_list_and_a_broken_index_are_foreign_edits() {
+    let plan = Fixture::new().plan("v1", &["one", "two"]);
+    let written = delivered(&plan);
+    type Foreign = fn(&mut Files);
+    let cases: [(Foreign, &str); 5] = [
+        (|files| _ = files.remove(CNI), "cni.yaml was removed by somebody else"),
+        (|files| edit(files, "clusters/stacks/one/kustomization.yaml"), "kustomization.yaml was edited"),
+        (
+            |files| _ = files.remove("clusters/stacks/one/kustomization.yaml"),
+            "kustomization.yaml was removed",
+        ),
+        (
+            |files| {
+                _ = files.insert("clusters/stacks/one/stackflux.index".to_owned(), b"version: 2\n".to_vec())
+            },
+            "stackflux.index is an index that cannot be used",
+        ),
+        (
+            |files| _ = files.insert(CNI.to_owned(), vec![b' '; MAX_FILE + 1]),
+            "cni.yaml is larger than any file that stackflux writes",
+        ),
+    ];
+    for (foreign, expected) in cases {
+        let mut files = written.clone();
+        foreign(&mut files);
+        let before = files.clone();
+        let changes = deliver(&mut files, &delivery(&plan));
+        assert!(refusals(&changes)[0].contains(expected), "{:?} is not {expected:?}", refusals(&changes));
+        assert_eq!(files, before);
+        let overwrite = Overwrite(BTreeSet::from([".".to_owned()]));
+        let changes = deliver(&mut files, &Delivery { overwrite, ..delivery(&plan) });
+        assert_eq!((refusals(&changes), &files), (vec![], &written), "{expected}");
+    }
+}
+
+#[test]
+fn without_sources_or_the_roots_list_nothing_is_written() {
+    let fixture = Fixture::new();
+    let written = delivered(&fixture.plan("v1", &["one"]));
+    let plan = fixture.plan("v2", &["one", "two"]);
+    let source = written.keys().find(|path| path.starts_with("sources/stacks/gitrepository-")).unwrap();
+    for path in [source.as_str(), "sources/kustomization.yaml", KUSTOMIZATION] {
+        let mut files = written.clone();
+        edit(&mut files, path);
+        let changes = deliver(&mut files, &delivery(&plan));
+        assert_eq!(refusals(&changes), [format!("{path} was edited since stackflux wrote it")]);
+        assert!(changes.is_empty(), "{path}");
+    }
+    // Where the list does not change, its edit is told and holds nothing up.
+    let mut files = written.clone();
+    edit(&mut files, KUSTOMIZATION);
+    let plan = fixture.plan("v2", &["one"]);
+    let changes = deliver(&mut files, &delivery(&plan));
+    assert_eq!(refusals(&changes), ["kustomization.yaml was edited since stackflux wrote it"]);
+    assert!(!changes.is_empty());
+}
+
+#[test]
+fn a_held_cluster_keeps_its_files_with_what_they_refer_to() {
+    let mut fixture = Fixture::new();
+    let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
+    fixture.edit_cluster = |cluster| {
+        if cluster["metadata"]["name"] == "one" {
+            cluster["spec"]["paused"] = json!(true);
+        }
+    };
+    let before = files.clone();
+    let plan = fixture.plan("v2", &["one", "two"]);
+    let changes = deliver(&mut files, &delivery(&plan));
+    assert_eq!(changes.kept, 3 + 1 + 1, "its addons, its chart, and the namespace of Helm's record");
+    assert_eq!(below(&files, "clusters/stacks/one"), below(&before, "clusters/stacks/one"));
+    assert_eq!(files.keys().filter(|path| path.contains("helmchart-cni-")).count(), 2);
+    assert!(
+        deliver(&mut files, &delivery(&plan)).writes.keys().all(|path| path.starts_with("cluster-class/"))
+    );
+}
+
+#[test]
+fn a_held_addon_keeps_its_file_and_the_others_go_on() {
+    let mut fixture = Fixture::new();
+    let mut files = delivered(&fixture.plan("v1", &["one"]));
+    let ccm = "clusters/stacks/one/helmrelease-one.ccm.yaml";
+    let before = files.clone();
+    fixture.edit_cluster = |cluster| cluster["spec"]["controlPlaneEndpoint"] = json!({});
+    let plan = fixture.plan("v2", &["one"]);
+    assert_eq!(plan.held().len(), 1);
+    deliver(&mut files, &delivery(&plan));
+    assert_eq!(files[ccm], before[ccm]);
+    assert_ne!(files[CNI], before[CNI]);
+    assert!(list(&files, "clusters/stacks/one/").contains(&"helmrelease-one.ccm.yaml".to_owned()));
+}
+
+#[test]
+fn a_cluster_with_anothers_class_keeps_its_files_until_the_other_takes_it_over() {
+    let fixture = Fixture::new();
+    let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
+    let before = files.clone();
+    let without = fixture.plan("v1", &["one"]);
+    let scope = Scope { present: clusters(&["two"]), ..Scope::default() };
+    deliver(&mut files, &Delivery { scope, ..delivery(&without) });
+    assert_eq!(files, before);
+
+    let other = Fixture::new().plan("v2", &["two"]);
+    let stack = "stacks/other".to_owned();
+    deliver(&mut files, &Delivery { stack, ..delivery(&other) });
+    let changes = deliver(&mut files, &delivery(&without));
+    assert_eq!(changes.count(Verb::Removed), 0, "it is the other's now");
+    assert!(files.contains_key("clusters/stacks/two/helmrelease-two.cni.yaml"));
+}
+
+#[test]
+fn two_stacks_share_a_root_and_what_both_want_goes_with_the_last() {
+    let fixture = Fixture::new();
+    let (mine, theirs) = (fixture.plan("v1", &["one"]), fixture.plan("v1", &["two"]));
+    let other = || "stacks/other".to_owned();
+    let mut files = delivered(&mine);
+    let changes = deliver(&mut files, &Delivery { stack: other(), ..delivery(&theirs) });
+    assert_eq!(changes.count(Verb::Added), 3, "all else is there: {:?}", changes.objects);
+    let nothing = Plan::default();
+    deliver(&mut files, &delivery(&nothing));
+    let left = delivered_as(&other(), &theirs);
+    assert_eq!(files, left);
+    deliver(&mut files, &Delivery { stack: other(), ..delivery(&nothing) });
+    let namespace = files.keys().filter(|path| path.contains("namespace-")).count();
+    assert_eq!((files.len(), namespace), (1 + 2 + 2, 1), "{:?}", files.keys());
+    deliver(&mut files, &Delivery { stack: other(), ..delivery(&nothing) });
+    assert_eq!(files.keys().collect::<Vec<_>>(), [KUSTOMIZATION, INDEX]);
+}
+
+fn delivered_as(stack: &str, plan: &Plan) -> Files {
+    let mut files = Files::new();
+    deliver(&mut files, &Delivery { stack: stack.to_owned(), ..delivery(plan) });
+    files
+}
+
+#[test]
+fn a_lost_index_takes_nothing_of_another_stack_out_of_a_list() {
+    let fixture = Fixture::new();
+    let (mine, theirs) = (fixture.plan("v1", &["one"]), fixture.plan("v1", &["two"]));
+    let mut written = delivered(&mine);
+    let other = Delivery { stack: "stacks/other".to_owned(), ..delivery(&theirs) };
+    deliver(&mut written, &other);
+    let changed = fixture.plan("v2", &["one", "three"]);
+    for lost in [INDEX, "sources/stackflux.index", "cluster-class/stackflux.index"] {
+        for index in [None, Some(b"<<<<<<<".to_vec())] {
+            let mut files = written.clone();
+            files.remove(lost);
+            files.extend(index.map(|bytes| (lost.to_owned(), bytes)));
+            let refused = update(&files, &delivery(&changed)).unwrap();
+            let overwrite = || Overwrite(BTreeSet::from([".".to_owned()]));
+            let changes = deliver(&mut files, &Delivery { overwrite: overwrite(), ..delivery(&changed) });
+            assert!(!refused.refused.is_empty() || lost == INDEX);
+            assert!(refusals(&changes).is_empty());
+            assert!(list(&files, "").contains(&"clusters/stacks/two".to_owned()), "{lost}");
+            for object in theirs.objects() {
+                let (part, file) = place(object);
+                assert!(list(&files, &format!("{part}/")).contains(&file), "{lost}: {part}/{file}");
+            }
+            let again = deliver(&mut files, &Delivery { overwrite: overwrite(), ..other.clone() });
+            assert!(again.refused.is_empty() && again.objects.is_empty(), "{lost}: {:?}", again.objects);
+        }
+    }
+}
+
+/// Two that want an object otherwise would write it for ever.
+#[test]
+fn what_two_stacks_want_otherwise_is_written_by_who_changed_its_mind_and_told_by_the_other() {
+    let mut fixture = Fixture::new();
+    let plain = fixture.plan("v1", &["one"]);
+    fixture.stack.source.url = "https://elsewhere.example.org/stacks.git".to_owned();
+    let moved = fixture.plan("v1", &["two"]);
+    let other = |plan| Delivery { stack: "stacks/other".to_owned(), ..delivery(plan) };
+    let mut files = delivered(&plain);
+    deliver(&mut files, &other(&moved));
+    let source = "sources/stacks/gitrepository-docker-demo-1-34-v1.yaml";
+    let has = |files: &Files, url: &str| String::from_utf8_lossy(&files[source]).contains(url);
+    assert!(has(&files, "elsewhere"));
+    let changes = deliver(&mut files, &delivery(&plain));
+    assert!(changes.is_empty());
+    assert!(refusals(&changes)[0].contains("is shared with ClusterStack stacks/other"), "{changes:?}");
+    // Its mind changes as well: both agree.
+    fixture.stack.source.url = "https://elsewhere.example.org/stacks.git".to_owned();
+    let agreed = fixture.plan("v1", &["one"]);
+    assert!(deliver(&mut files, &delivery(&agreed)).refused.is_empty());
+    assert!(deliver(&mut files, &other(&moved)).refused.is_empty());
+}
+
+#[test]
+fn removals_stay_within_the_budget_unless_they_are_allowed_by_name() {
+    let fixture = Fixture::new();
+    let names: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut files = delivered(&fixture.plan("v1", &names));
+    let plan = fixture.plan("v1", &names[..9]);
+    // 36 addons, a class and its node images: a tenth is 3, which is one cluster.
+    let within = |allowed| Delivery { budget: Budget { limit: Limit::Tenth, allowed }, ..delivery(&plan) };
+    let mut first = files.clone();
+    let changes = deliver(&mut first, &within(None));
+    assert_eq!(changes.count(Verb::Removed), 3);
+    let withheld = changes.withheld.unwrap();
+    assert_eq!(withheld.names.len(), 2);
+    let allowed = update(&first, &within(None)).unwrap().withheld.unwrap();
+    let changes = deliver(&mut files, &within(Some(withheld.digest.clone())));
+    assert_eq!((changes.count(Verb::Removed), changes.withheld), (9, None));
+    assert_ne!(allowed.digest, withheld.digest, "what is left is another set");
+    let changes = deliver(&mut first, &within(Some(withheld.digest)));
+    assert_eq!((changes.count(Verb::Removed), changes.withheld), (6, None), "what was told to wait");
+    assert_eq!(first, files);
+}
+
+#[test]
+fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
+    let mut fixture = Fixture::new();
+    let mut files = delivered(&fixture.plan("v1", &["one"]));
+    fixture.addons = &["cni"];
+    let plan = fixture.plan("v1", &["one"]);
+    let budget = Budget { limit: Limit::Left(1), allowed: None };
+    let changes = deliver(&mut files, &Delivery { budget, ..delivery(&plan) });
+    let withheld = changes.withheld.clone().unwrap();
+    assert_eq!(withheld.names, ["kustomization-one.policies in clusters/stacks/one"]);
+    assert_eq!(changes.count(Verb::Removed), 1 + 1, "the object and its chart");
+    assert!(!files.keys().any(|path| path.contains("ccm")));
+    assert!(files.contains_key("clusters/stacks/one/kustomization-one.policies.yaml"));
+}
+
+#[test]
+fn per_namespace_sources_of_one_cluster_are_added_and_nothing_shared_goes() {
+    let mut fixture = Fixture::new();
+    fixture.stack.flux.sources = SourcePlacement::PerNamespace;
+    let mut files = delivered(&fixture.plan("v1", &["one"]));
+    let plan = fixture.plan("v2", &["two"]);
+    let scope = Scope { only: Some(clusters(&["two"])), ..Scope::default() };
+    let before: Vec<String> = files.keys().cloned().collect();
+    deliver(&mut files, &Delivery { scope, ..delivery(&plan) });
+    assert!(before.iter().all(|path| files.contains_key(path)));
+    assert!(files.len() > before.len());
+}
+
+#[test]
+fn the_sources_that_were_written_are_found_again() {
+    let plan = Fixture::new().plan("v1", &["one"]);
+    let files = delivered(&plan);
+    let planned = plan.objects().filter(|object| place(object).0 == Part::Sources);
+    let mut planned: Vec<String> = planned.map(|object| object.value.to_string()).collect();
+    let mut found: Vec<String> = sources(&files).unwrap().iter().map(Value::to_string).collect();
+    planned.sort();
+    found.sort();
+    assert_eq!(planned, found);
+}
+
+#[test]
+fn a_cluster_without_a_plan_that_is_held_is_left_alone_also_where_it_is_new() {
+    let mut plan = Plan::default();
+    let hold = Hold { reason: Reason::Paused, message: "paused".to_owned() };
+    let (namespace, name) = ("stacks".parse().unwrap(), "one".parse().unwrap());
+    plan.hold(Held { namespace, cluster: name, addon: None, hold });
+    let scope = Scope { only: Some(clusters(&["one"])), ..Scope::default() };
+    let mut files = Files::new();
+    assert!(deliver(&mut files, &Delivery { scope, ..delivery(&plan) }).is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// From any state that deliveries lead to: the second of the same delivery changes nothing, and it does not matter how
+    /// the plan was put together. A namespace of Helm's record goes one update after what it is the record of.
+    #[test]
+    fn the_same_again_is_nothing(
+        history in prop::collection::vec((prop::sample::select(vec!["v1", "v2"]), prop::sample::subsequence(vec!["one", "two", "three"], 0..=3)), 1..4),
+        limit in prop::sample::select(vec![Limit::All, Limit::Tenth, Limit::Left(2)]),
+    ) {
+        let fixture = Fixture::new();
+        let mut files = Files::new();
+        for (version, clusters) in &history {
+            let plan = fixture.plan(version, clusters);
+            deliver(&mut files, &Delivery { budget: Budget { limit, allowed: None }, ..delivery(&plan) });
+        }
+        let (version, clusters) = history.last().unwrap();
+        let plan = fixture.plan(version, clusters);
+        let again = Delivery { budget: Budget { limit: Limit::All, allowed: None }, ..delivery(&plan) };
+        deliver(&mut files, &again);
+        let changes = deliver(&mut files, &again);
+        let is_namespace = |path: &String| path.starts_with("cluster-class/") || !path.contains('/');
+        prop_assert!(changes.writes.keys().chain(&changes.removes).all(is_namespace), "{changes:?}");
+        prop_assert!(deliver(&mut files, &again).is_empty());
+        let mut permuted = Plan::default();
+        for name in clusters.iter().rev() {
+            permuted.merge(fixture.plan(version, &[name])).unwrap();
+        }
+        permuted.merge(fixture.plan(version, &[])).unwrap();
+        prop_assert_eq!(&files, &delivered(&permuted));
+    }
+}

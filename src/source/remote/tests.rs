@@ -1,0 +1,101 @@
+use tempfile::TempDir;
+
+use super::*;
+use crate::git::Credentials;
+use crate::git::tests::{bare, clone, edit, identity};
+use crate::source::address::Address;
+
+const V1: &str = "docker-demo-1-34-v1";
+const V2: &str = "docker-demo-1-34-v2";
+
+/// A bare repository with the files of two releases below `releases`, the second changed last; and its commits.
+fn repository() -> (TempDir, Vec<CommitId>) {
+    let (directory, path) = bare();
+    let clone = clone(&path);
+    let metadata =
+        |version: u32| format!("versions: {{clusterStack: v{version}, kubernetes: v1.34.{version}}}\n");
+    let changes = [
+        (format!("releases/{V1}/metadata.yaml"), metadata(1)),
+        (format!("releases/{V2}/metadata.yaml"), metadata(2)),
+        ("README.md".to_owned(), "later".to_owned()),
+    ];
+    let ignored = format!("releases/{V1}/logo.png");
+    let mut commits: Vec<CommitId> = Vec::new();
+    for (second, (path, text)) in (0..).zip(changes) {
+        let others =
+            [("releases/openstack-demo-v5/x", ""), ("releases/.hidden/x", ""), (ignored.as_str(), "")];
+        let edit = edit(&[[(path.as_str(), text.as_str())].as_slice(), &others].concat());
+        let parent = commits.last().copied();
+        let commit = clone.commit(parent, &edit, "test\n", &identity(second), None).unwrap().unwrap();
+        clone.push(commit, "main", parent).unwrap();
+        commits.push(commit);
+    }
+    (directory, commits)
+}
+
+fn origin(directory: &TempDir, rest: &str) -> RemoteOrigin {
+    let address = format!("git+file://{}/remote.git{rest}", directory.path().display());
+    let Address::Git(address) = address.parse().unwrap() else { panic!("{address} is no address of Git's") };
+    let access = Access { url: address.url.parse().unwrap(), credentials: Credentials::default() };
+    RemoteOrigin::open(address, access, Limits::default()).unwrap()
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn name(name: &str) -> ReleaseName {
+    name.parse().unwrap()
+}
+
+#[test]
+fn releases_are_found_below_their_directory_or_the_one_that_is_named() {
+    let (directory, _) = repository();
+    for rest in ["", "//releases", "?ref=main", "//releases?ref=main"] {
+        let listing = wait(origin(&directory, rest).list()).unwrap();
+        assert_eq!(listing.releases, [name(V1), name(V2)].into(), "{rest}");
+        assert_eq!(listing.malformed, ["openstack-demo-v5"], "{rest}");
+    }
+}
+
+#[test]
+fn a_release_is_pinned_to_the_commit_that_changed_it_last() {
+    let (directory, commits) = repository();
+    let origin = origin(&directory, "");
+    for (release, version, commit) in [(V1, 1, commits[0]), (V2, 2, commits[1])] {
+        let described = wait(origin.describe(&name(release))).unwrap();
+        assert_eq!(described.kubernetes.unwrap().to_string(), format!("v1.34.{version}"));
+        assert_eq!(described.digest, Some(commit.to_string()));
+        assert_eq!(described.date.unwrap().as_second(), i64::from(version) - 1);
+        let fetched = wait(origin.fetch(&name(release))).unwrap();
+        assert_eq!(fetched.files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["metadata.yaml"]);
+        let expected = format!("/remote.git//releases/{release}?ref={commit}");
+        assert!(fetched.provenance.source.ends_with(&expected), "{}", fetched.provenance.source);
+        // The provenance is an address, which leads to the same files.
+        let Address::Git(again) = fetched.provenance.source.parse().unwrap() else { panic!("no address") };
+        let access = Access { url: again.url.parse().unwrap(), credentials: Credentials::default() };
+        let again = RemoteOrigin::open(again, access, Limits::default()).unwrap();
+        assert_eq!(wait(again.fetch(&name(release))).unwrap().files, fetched.files);
+    }
+}
+
+#[test]
+fn an_older_commit_has_what_it_had() {
+    let (directory, commits) = repository();
+    let listing = wait(origin(&directory, &format!("?ref={}", commits[0])).list()).unwrap();
+    assert_eq!(listing.releases, [name(V1)].into());
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let (directory, _) = repository();
+    let reason = |result: Result<Fetched, OriginError>| result.unwrap_err().reason();
+    let missing = name("docker-demo-1-34-v9");
+    assert_eq!(reason(wait(origin(&directory, "").fetch(&missing))), "ReleaseNotFound");
+    assert_eq!(reason(wait(origin(&directory, "//elsewhere").fetch(&name(V1)))), "ReleaseNotFound");
+    for rest in ["?ref=missing", "?ref=0123456789abcdef0123456789abcdef01234567"] {
+        assert_eq!(reason(wait(origin(&directory, rest).fetch(&name(V1)))), "SourceNotFound", "{rest}");
+    }
+    let elsewhere = TempDir::new().unwrap();
+    assert_eq!(reason(wait(origin(&elsewhere, "").fetch(&name(V1)))), "SourceNotFound");
+}

@@ -1,0 +1,101 @@
+//! What is refused, and what is said about it.
+
+use std::fs;
+
+use super::{PROMOTE, Stacks, V1, V2, with};
+
+#[track_caller]
+fn refused(stacks: &Stacks, arguments: &[&str], told: &str) {
+    let before = stacks.git(&["for-each-ref"]);
+    let run = stacks.run(&with(arguments, &["--push"]));
+    assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains(told), "{told:?} is not in\n{}", run.stderr);
+    assert_eq!(stacks.git(&["for-each-ref"]), before, "nothing is written");
+}
+
+#[test]
+fn another_content_under_the_same_name_is_refused() {
+    let stacks = Stacks::new("other-content");
+    stacks.write(&format!("prod/releases/{V1}/metadata.yaml"), "versions: {clusterStack: v1}\n");
+    stacks.push("main", "somebody changed a release");
+    refused(
+        &stacks,
+        &["promote", V1, "--to", "prod", "--offline"],
+        "stage prod has docker-demo-1-34-v1 already, with other content",
+    );
+}
+
+#[test]
+fn a_release_that_is_not_there_or_cannot_be_used_is_refused() {
+    let stacks = Stacks::new("not-there");
+    let missing = ["promote", "docker-demo-1-34-v9", "--to", "prod", "--offline"];
+    refused(&stacks, &missing, "it has docker-demo-1-34-v2, docker-demo-1-34-v1");
+    fs::remove_file(stacks.work().join(format!("stage/releases/{V2}/cluster-class/Chart.yaml"))).unwrap();
+    stacks.push("main", "a broken release");
+    refused(&stacks, &PROMOTE, &format!("stage/releases/{V2} cannot be used:\nerror: MissingFile"));
+}
+
+#[test]
+fn a_stage_is_not_jumped_over_and_the_first_gets_nothing() {
+    let stacks = Stacks::new("order");
+    refused(&stacks, &["promote", V1, "--to", "stage"], "comes after no other");
+    refused(&stacks, &["promote", V1, "--from", "prod", "--to", "prod"], "promote from \"stage\"");
+    refused(
+        &stacks,
+        &["promote", V1, "--to", "production"],
+        "has no stage \"production\"; it has stage, prod",
+    );
+}
+
+#[test]
+fn without_the_clusters_of_the_stage_nobody_vouches() {
+    let stacks = Stacks::new("unasked");
+    let kubeconfig = stacks.work().join("none");
+    let promote = ["promote", V2, "--to", "prod", "--kubeconfig", kubeconfig.to_str().unwrap()];
+    refused(&stacks, &promote, &kubeconfig.display().to_string());
+}
+
+#[test]
+fn files_that_are_wrong_are_told_with_their_lines() {
+    let stacks = Stacks::new("files");
+    stacks
+        .write("stackflux.yaml", "stages:\n  - name: stage\n  - name: prod\n    path: b\n    after: stag\n");
+    stacks.push("main", "stages that are wrong");
+    refused(
+        &stacks,
+        &PROMOTE,
+        "stackflux.yaml:3: stage \"prod\" comes after \"stag\", and there is no such stage\n  3 |   - name: prod\n",
+    );
+    stacks.write("stackflux.yaml", "stages:\n  - name: stage\n    pahts: x\n");
+    stacks.push("main", "a field that there is not");
+    refused(&stacks, &PROMOTE, "stackflux.yaml:3: ");
+    fs::remove_file(stacks.work().join("stackflux.yaml")).unwrap();
+    stacks.push("main", "no stages");
+    refused(&stacks, &PROMOTE, "the stack repository has no stackflux.yaml on branch main");
+    refused(&stacks, &with(&PROMOTE, &["--branch", "other"]), "the stack repository has no branch other");
+}
+
+#[test]
+fn holds_and_inputs_that_are_wrong_are_told() {
+    let stacks = Stacks::new("inputs");
+    stacks.write("stackflux.holds.yaml", "holds: [{release: x}]\n");
+    stacks.push("main", "holds that are wrong");
+    refused(&stacks, &PROMOTE, "stackflux.holds.yaml:1: ");
+    fs::remove_file(stacks.work().join("stackflux.holds.yaml")).unwrap();
+    stacks.write("prod/clusterstack.yaml", "a: [\n");
+    stacks.push("main", "inputs that are wrong");
+    refused(&stacks, &PROMOTE, "prod/clusterstack.yaml: ");
+    fs::remove_file(stacks.work().join("prod/clusterstack.yaml")).unwrap();
+    stacks.push("main", "inputs that are not there");
+    refused(
+        &stacks,
+        &PROMOTE,
+        "stage prod names the input prod/clusterstack.yaml, and its branch has no such file",
+    );
+}
+
+#[test]
+fn what_is_not_held_cannot_be_lifted() {
+    let stacks = Stacks::new("not-held");
+    refused(&stacks, &with(&PROMOTE, &["--lift-hold"]), "is not held back from stage prod");
+}

@@ -1,0 +1,102 @@
+//! Delivery through Git: the operator commits, Flux applies, and the operator sees what Flux has applied.
+
+use std::path::Path;
+
+use serde_json::json;
+use stackflux_testbed::{Options, Testbed};
+
+use super::fleet::{Fleet, PATH};
+use super::scenario::{ADDONS, STACK, Scenario, V1, V2, condition, eventually};
+use crate::git::git;
+
+/// The files that the last commit changed.
+fn changed(clone: &Path) -> Vec<String> {
+    git(clone, &["show", "--format=", "--name-only", "HEAD"]).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_committed_is_applied_by_flux_and_seen() {
+    let testbed = Testbed::start_own(&Options::default()).unwrap();
+    let (scenario, audit) = (Scenario::on(&testbed, "bygit"), testbed.audit());
+    let fleet = Fleet::followed(&scenario);
+    scenario.publish(&[V1, V2]);
+    let begun = audit.mark().unwrap();
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v1", "v2"], &fleet.delivery());
+    scenario.wait_ready("clusterstackrelease", V1);
+    scenario.create_cluster("a", V1, "one");
+    scenario.wait_addons("a");
+    let stack = scenario.wait("clusterstack", STACK, "delivered", |stack| {
+        condition(stack, "Delivered").1 == "Delivered" && condition(stack, "Ready").0 == "True"
+    });
+    let delivery = &stack["status"]["delivery"];
+    assert_eq!(delivery["kustomization"], json!(format!("{}/fleet", scenario.namespace)));
+    assert_eq!(delivery["commit"], json!(fleet.commits("first")[0]), "{delivery}");
+    let writes = audit.writes_since(begun).unwrap();
+    let flux = writes.iter().filter(|write| {
+        write.user == "stackflux"
+            && ["helmreleases", "helmcharts", "gitrepositories"].contains(&&*write.resource)
+    });
+    assert_eq!(flux.map(|write| format!("{write:?}")).collect::<Vec<_>>(), [] as [String; 0]);
+    one_field(&scenario, &fleet);
+    somebody_else(&scenario, &fleet);
+    an_upgrade(&scenario, &fleet);
+    a_cluster_goes(&scenario, &fleet);
+}
+
+/// One field of one cluster changes: one commit, and nothing but files of the cluster in it.
+fn one_field(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
+    let before = fleet.commits("before").len();
+    scenario.set_endpoint("a", "moved.example.org");
+    scenario.wait_endpoint_ready("a", "moved.example.org");
+    let clone = fleet.clone("after");
+    assert_eq!(fleet.commits("count").len(), before + 1);
+    let directory = format!("{PATH}/clusters/{}/a/", scenario.namespace);
+    let files = changed(&clone);
+    assert!(files.iter().all(|file| file.starts_with(&directory)), "{files:?}");
+    assert!(files.contains(&format!("{directory}helmrelease-a.ccm.yaml")), "{files:?}");
+    let message = git(&clone, &["log", "-1", "--format=%B"]);
+    assert!(message.starts_with("stackflux: cluster "), "{message}");
+    assert!(message.contains("changed HelmRelease"), "{message}");
+}
+
+/// A file that somebody else has edited is not written over, and its cluster's status names it.
+fn somebody_else(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
+    let file = format!("clusters/{}/a/helmrelease-a.cni.yaml", scenario.namespace);
+    fleet.edit("edit", &file, |text| format!("# mine\n{text}"));
+    scenario.set_endpoint("a", "again.example.org");
+    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "held", |addon| {
+        condition(addon, "Delivered").1 == "FileEdited"
+    });
+    let message = condition(&addon, "Delivered").2;
+    assert!(message.contains(&file) && message.contains("edited since"), "{message}");
+    let stack =
+        scenario.wait("clusterstack", STACK, "held", |stack| condition(stack, "Delivered").1 == "FileEdited");
+    assert!(condition(&stack, "Delivered").2.contains(&file));
+    fleet.edit("undo", &file, |text| text.trim_start_matches("# mine\n").to_owned());
+    scenario.wait_endpoint_ready("a", "again.example.org");
+}
+
+/// The cluster moves on, and only what differs is committed.
+fn an_upgrade(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
+    scenario.upgrade("a", V2);
+    scenario.wait_at("a", V2);
+    let clone = fleet.clone("upgrade");
+    let release =
+        clone.join(PATH).join(format!("clusters/{}/a/helmrelease-a.monitoring.yaml", scenario.namespace));
+    assert!(std::fs::read_to_string(release).unwrap().contains(V2));
+}
+
+/// The cluster goes: its files go, and nothing is uninstalled.
+fn a_cluster_goes(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
+    scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
+    for addon in ADDONS.iter().filter(|addon| **addon != "policies") {
+        scenario.wait_gone("helmrelease", &format!("a.{addon}"));
+    }
+    scenario.wait_gone("clusteraddon", "cluster-addon-a");
+    scenario.assert_nothing_uninstalled("one");
+    eventually("its files are gone", || {
+        let clone = fleet.clone("gone");
+        !clone.join(PATH).join(format!("clusters/{}/a", scenario.namespace)).exists()
+    });
+}

@@ -1,0 +1,92 @@
+//! Releases on their way by themselves: from a registry into the stack repository, and from there to a ready stack.
+
+use serde_json::{Value, json};
+use stackflux::release::Digest;
+use stackflux_testbed::{Options, Registry, Testbed};
+
+use super::scenario::{STACK, Scenario, V1, V2, condition};
+use crate::git::git;
+use crate::push::{Layout, Pusher, packed};
+use crate::support::scratch;
+
+/// A release that nobody can use.
+const BROKEN: &str = "docker-demo-1-34-v3";
+
+/// Pushes a release of the example into a registry, as the builders do.
+pub(crate) fn push(registry: &Registry, repository: &str, release: &str, layout: Layout) -> Digest {
+    let example =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack/releases").join(release);
+    push_files(registry, repository, release, layout, &packed(&example))
+}
+
+fn push_files(
+    registry: &Registry,
+    repository: &str,
+    release: &str,
+    layout: Layout,
+    files: &std::collections::BTreeMap<String, Vec<u8>>,
+) -> Digest {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let pusher = Pusher::new(registry.address(), registry.user());
+    runtime.block_on(pusher.push(repository, release, files, layout))
+}
+
+/// A source whose releases come from a registry that wants a password.
+pub(crate) fn source(scenario: &Scenario<'_>, registry: &Registry, repository: &str) -> Value {
+    let (user, password) = registry.user().unwrap();
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "registry", "namespace": scenario.namespace},
+        "stringData": {"username": user, "password": password},
+    });
+    scenario.management().apply(&secret.to_string()).unwrap();
+    json!({"autoSubscribe": true, "source": {
+        "git": {"url": scenario.url(), "ref": {"branch": "main"}, "interval": "2s"},
+        "upstream": {
+            "url": format!("oci://{}/{repository}", registry.address()), "interval": "2s", "insecure": true,
+            "secretRef": {"name": "registry"},
+            "commit": {"author": {"name": "Release bot", "email": "bot@example.com"}},
+        },
+    }})
+}
+
+#[test]
+fn what_is_published_upstream_is_offered_by_itself() {
+    let testbed = Testbed::start_own(&Options::default()).unwrap();
+    let scenario = Scenario::on(&testbed, "upstream");
+    let (registry, repository) = (testbed.protected_registry(), format!("{}/stacks", scenario.namespace));
+    let digest = push(registry, &repository, V1, Layout::Scs);
+    let _operator = scenario.operator();
+    scenario.apply_stack(&[], &source(&scenario, registry, &repository));
+    scenario.wait_ready("clusterstackrelease", V1);
+    scenario.wait("clusterstack", STACK, "published", |stack| {
+        condition(stack, "ReleasesPublished").0 == "True" && condition(stack, "Ready").0 == "True"
+    });
+
+    push(registry, &repository, V2, Layout::Plain);
+    scenario.wait_ready("clusterstackrelease", V2);
+    let latest = |stack: &Value| stack["status"]["latestRelease"] == V2;
+    scenario.wait("clusterstack", STACK, "the second release", latest);
+    let clone = scratch(&format!("{}-clone", scenario.namespace));
+    git(clone.parent().unwrap(), &["clone", "--quiet", &scenario.url(), clone.to_str().unwrap()]);
+    let log = git(&clone, &["log", "--format=%an <%ae> %s"]);
+    let lines: Vec<&str> = log.lines().collect();
+    let by = "Release bot <bot@example.com> Publish";
+    assert_eq!(lines, [format!("{by} {V2}"), format!("{by} {V1}")]);
+    let message = git(&clone, &["log", "-1", "--format=%B", "HEAD~1"]);
+    let from = format!("Stackflux-Source: oci://{}/{repository}:{V1}@{digest}", registry.address());
+    assert!(message.contains(&from), "{message}");
+
+    // A release that is no release is told, and what is there goes on.
+    let files = [("metadata.yaml".to_owned(), b"versions: {}\n".to_vec())].into();
+    push_files(registry, &repository, BROKEN, Layout::Plain, &files);
+    let stack = scenario.wait("clusterstack", STACK, "told", |stack| {
+        condition(stack, "ReleasesPublished").1 == "PublishFailed"
+    });
+    assert!(condition(&stack, "ReleasesPublished").2.contains(BROKEN), "{stack:#}");
+    assert_eq!(
+        git(&clone, &["ls-remote", "origin", "main"]).split('\t').next(),
+        Some(&*git(&clone, &["rev-parse", "HEAD"]))
+    );
+    scenario.wait_ready("clusterstackrelease", V2);
+}

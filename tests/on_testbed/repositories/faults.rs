@@ -1,0 +1,299 @@
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use stackflux::git::{CloneLimits, Reference};
+
+use super::*;
+
+/// Takes connections on loopback for as long as the tests run; returns where.
+fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    listen_on("127.0.0.1:0", serve)
+}
+
+fn listen_on(address: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind(address).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (serve, stream) = (Arc::clone(&serve), stream.unwrap());
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Answers each request with what `answer` makes of its head.
+fn answer(mut stream: TcpStream, mut answer: impl FnMut(&str) -> String) {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while stream.read(&mut byte).is_ok_and(|read| read == 1) {
+        head.push(byte[0]);
+        if head.ends_with(b"\r\n\r\n") {
+            let text = answer(&String::from_utf8_lossy(&head));
+            if stream.write_all(text.as_bytes()).is_err() {
+                return;
+            }
+            head.clear();
+        }
+    }
+}
+
+fn reply(status: &str, header: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{header}\r\nContent-Length: 0\r\n\r\n")
+}
+
+/// Where a push breaks.
+#[derive(Clone, Copy, Debug)]
+enum Break {
+    /// Before the server has got it.
+    Before,
+    /// After the server has taken it, before it can say so.
+    After,
+}
+
+/// Passes connections on to the server, and breaks the first pushes.
+fn breaking(at: Break, times: u32) -> String {
+    let left = AtomicU32::new(times);
+    listen(move |client| {
+        let upstream = TcpStream::connect(server().address()).unwrap();
+        let is_broken = Arc::new(AtomicBool::new(false));
+        let (mut from, mut to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+        thread::spawn({
+            let is_broken = Arc::clone(&is_broken);
+            move || pass_answers(upstream, client, &is_broken)
+        });
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(read @ 1..) = from.read(&mut buffer) {
+            let text = String::from_utf8_lossy(&buffer[..read]);
+            if text.starts_with("POST") && text.contains("git-receive-pack") && take_one(&left) {
+                is_broken.store(true, Ordering::Relaxed);
+                if matches!(at, Break::Before) {
+                    break;
+                }
+            }
+            if to.write_all(&buffer[..read]).is_err() {
+                break;
+            }
+        }
+        drop(to.shutdown(Shutdown::Both));
+        drop(from.shutdown(Shutdown::Both));
+    })
+}
+
+fn take_one(left: &AtomicU32) -> bool {
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+}
+
+/// Passes on what the server answers, but the whole answer to a push that breaks.
+fn pass_answers(mut from: TcpStream, mut to: TcpStream, is_broken: &AtomicBool) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if !is_broken.load(Ordering::Relaxed) {
+            drop(to.write_all(&buffer[..read]));
+        } else if buffer[..read].ends_with(b"0\r\n\r\n") {
+            break;
+        }
+    }
+    drop(from.shutdown(Shutdown::Both));
+    drop(to.shutdown(Shutdown::Both));
+}
+
+fn log(repository: &str) -> Vec<String> {
+    let clone = clone(&server().url(repository), Credentials::default());
+    let Some(tip) = clone.fetch(&Reference::Branch("main".into())).unwrap() else { return Vec::new() };
+    clone.log(tip, "", 100).unwrap().into_iter().map(|entry| entry.message.subject).collect()
+}
+
+#[test]
+fn a_push_that_breaks_arrives_once() {
+    for (at, repository) in [(Break::Before, "breaks-before"), (Break::After, "breaks-after")] {
+        pushed(write(&clone(&server().url(repository), Credentials::default()), "first", "x"));
+        let clone = clone(&format!("http://{}/{repository}.git", breaking(at, 2)), Credentials::default());
+        let updated = write(&clone, "second", "x").unwrap();
+        let attempts = match (at, updated) {
+            (_, Updated::Pushed { attempts, .. }) => attempts,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(attempts, if matches!(at, Break::Before) { 3 } else { 1 }, "{at:?}");
+        assert_eq!(log(repository), ["write second", "write first"], "{at:?}");
+    }
+}
+
+#[test]
+fn a_network_that_stays_away_is_told_and_the_next_run_loses_and_repeats_nothing() {
+    for (at, repository) in [(Break::Before, "away-before"), (Break::After, "away-after")] {
+        let url = server().url(repository);
+        pushed(write(&clone(&url, Credentials::default()), "first", "x"));
+        let away = clone(&format!("http://{}/{repository}.git", breaking(at, 1_000)), Credentials::default());
+        let updated = write(&away, "second", "x");
+        if matches!(at, Break::Before) {
+            let error = refused(updated);
+            assert!(matches!(error, GitError::Unreachable { .. }), "{error}");
+        }
+        write(&clone(&url, Credentials::default()), "second", "x").unwrap();
+        assert_eq!(log(repository), ["write second", "write first"], "{at:?}");
+    }
+}
+
+#[test]
+fn a_certificate_for_another_name_is_refused() {
+    // It is for localhost and 127.0.0.1.
+    let url = server().https_url("name");
+    let upstream = url.split('/').nth(2).unwrap().to_owned();
+    let elsewhere = listen_on("127.0.0.2:0", move |client| {
+        let upstream = TcpStream::connect(&upstream).unwrap();
+        let (from, to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+        thread::spawn(move || pass_answers(from, to, &AtomicBool::new(false)));
+        pass_answers(upstream, client, &AtomicBool::new(false));
+    });
+    let error = refused(write(&clone(&format!("https://{elsewhere}/name.git"), password()), "file", "x"));
+    assert!(matches!(error, GitError::Certificate { .. }), "{error}");
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up() {
+    server();
+    let silent =
+        listen(|stream| thread::sleep(Duration::from_secs(60 + u64::from(stream.nodelay().is_err()))));
+    for url in [
+        format!("http://{silent}/r.git"),
+        format!("https://{silent}/r.git"),
+        format!("ssh://git@{silent}/r.git"),
+    ] {
+        let error = refused(write(&clone(&url, key()), "file", "x"));
+        assert!(matches!(error, GitError::Timeout { .. } | GitError::Unreachable { .. }), "{url}: {error}");
+    }
+}
+
+#[test]
+fn a_server_that_is_never_done_is_given_up() {
+    let line = |text: &str| format!("{:04x}{text}", text.len() + 4);
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let references = [
+        line("# service=git-upload-pack\n"),
+        "0000".to_owned(),
+        line(&format!("{commit} HEAD\0side-band-64k ofs-delta\n")),
+        line(&format!("{commit} refs/heads/main\n")),
+        "0000".to_owned(),
+    ];
+    let references = references.concat();
+    let slow = listen(move |stream| {
+        let mut progress = stream.try_clone().unwrap();
+        answer(stream, |head| {
+            if head.starts_with("GET") {
+                let kind = "application/x-git-upload-pack-advertisement";
+                return format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{references}",
+                    references.len()
+                );
+            }
+            let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+            let kind = "application/x-git-upload-pack-result";
+            let begun =
+                format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n");
+            progress.write_all((begun + &chunk(&line("NAK\n"))).as_bytes()).unwrap();
+            while progress.write_all(chunk(&line("\x02counting\r")).as_bytes()).is_ok() {
+                thread::sleep(Duration::from_millis(100));
+            }
+            String::new()
+        });
+    });
+    let overall = Duration::from_secs(1);
+    let clone = clone(&format!("http://{slow}/r.git"), Credentials::default());
+    let error =
+        refused(write(&clone.with_limits(CloneLimits { overall, ..CloneLimits::default() }), "file", "x"));
+    assert!(matches!(error, GitError::Timeout { after, .. } if after == overall), "{error}");
+}
+
+#[test]
+fn a_redirect_takes_no_password_elsewhere() {
+    let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+    let elsewhere = {
+        let heads = Arc::clone(&heads);
+        listen(move |stream| {
+            answer(stream, |head| {
+                heads.lock().unwrap().push(head.to_owned());
+                reply("401 Unauthorized", "WWW-Authenticate: Basic realm=\"elsewhere\"")
+            });
+        })
+    };
+    let port = elsewhere.rsplit(':').next().unwrap().to_owned();
+    let with_password = || Credentials { https: password().https, ..Credentials::default() };
+    for host in ["127.0.0.1", "localhost"] {
+        for asks_first in [false, true] {
+            let to = format!("Location: http://{host}:{port}/r.git/info/refs?service=git-upload-pack");
+            let redirecting = listen(move |stream| {
+                answer(stream, |head| {
+                    if asks_first && !head.contains("Authorization: ") {
+                        reply("401 Unauthorized", "WWW-Authenticate: Basic realm=\"here\"")
+                    } else {
+                        reply("302 Found", &to)
+                    }
+                });
+            });
+            let error =
+                refused(write(&clone(&format!("http://{redirecting}/r.git"), with_password()), "file", "x"));
+            assert!(matches!(error, GitError::Redirect { .. }), "{host} {asks_first}: {error}");
+        }
+    }
+    for head in heads.lock().unwrap().iter() {
+        assert!(!head.contains("Authorization"), "{head}");
+    }
+}
+
+#[test]
+fn a_repository_that_sends_too_much_is_given_up() {
+    let url = server().url("too-much");
+    let mut state = 1_u64;
+    // Nothing that could be packed.
+    let noise: String = (0..200_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'!' + u8::try_from((state >> 33) % 90).unwrap())
+        })
+        .collect();
+    pushed(write(&clone(&url, Credentials::default()), "file", &noise));
+    let limits = CloneLimits { bytes: 50_000, ..CloneLimits::default() };
+    let small = clone(&url, Credentials::default()).with_limits(limits);
+    let error = refused(write(&small, "other", "x"));
+    assert!(matches!(error, GitError::TooLarge { most: 50_000, .. }), "{error}");
+}
+
+#[test]
+fn what_a_server_refuses_is_told_once_in_its_words_without_the_password_that_it_repeats() {
+    let url = server().https_url("hook");
+    pushed(write(&clone(&url, password()), "first", "x"));
+    let hook = server().repository("hook").join("hooks/pre-receive");
+    let script = "#!/bin/sh\necho run >>hooks/runs\nprintf 'no release on Fridays\\033[2J, correct-horse\\n' >&2\nexit 1\n";
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, script).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let error = refused(write(&clone(&url, password()), "second", "x"));
+    let GitError::Refused { branch, said, .. } = &error else { panic!("{error}") };
+    assert_eq!(branch, "main");
+    assert!(said.contains("pre-receive hook declined"), "{said}");
+    assert!(said.contains("no release on Fridays") && !said.contains('\u{1b}'), "{said}");
+    assert_eq!(fs::read_to_string(hook.with_file_name("runs")).unwrap(), "run\n", "asked once");
+    assert_eq!(log("hook"), ["write first"]);
+}
+
+#[test]
+fn no_secret_is_in_what_was_committed() {
+    for (url, credentials) in
+        [(server().https_url("secrets"), password()), (server().ssh_url("secrets"), key())]
+    {
+        pushed(write(&clone(&url, credentials), "file", &url));
+    }
+    let mut command = std::process::Command::new("git");
+    command.arg("-C").arg(server().repository("secrets")).args(["log", "-p", "--all", "--format=raw"]);
+    let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(output.contains("write file"));
+    for secret in SECRETS {
+        assert!(!output.contains(secret), "{secret}");
+    }
+}
