@@ -13,7 +13,6 @@ use reqwest::Method;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use crate::api;
 use crate::http::{Answer, Client, HttpError, Request, Url, next_page, place};
 
 use dialect::Existing;
@@ -35,16 +34,6 @@ pub enum ForgeKind {
     GitLab,
     /// Gitea and Forgejo, codeberg.org among them.
     Gitea,
-}
-
-impl From<api::delivery::ForgeKind> for ForgeKind {
-    fn from(kind: api::delivery::ForgeKind) -> Self {
-        match kind {
-            api::delivery::ForgeKind::Github => Self::GitHub,
-            api::delivery::ForgeKind::Gitlab => Self::GitLab,
-            api::delivery::ForgeKind::Gitea => Self::Gitea,
-        }
-    }
 }
 
 /// A pull request as it should be: both branches are in the same repository.
