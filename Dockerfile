@@ -11,13 +11,16 @@ COPY . .
 RUN cargo build --release --locked --package stackflux --bin stackflux
 
 # The C library and OpenSSL of the builder's Debian release; libgit2 and libssh2 are in the binary. Commits are signed by
-# ssh-keygen and gpg.
+# ssh-keygen, which wants its user to have a name, and by gpg.
 FROM debian:trixie-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates gnupg libssl3t64 openssh-client \
-    && rm -rf /var/lib/apt/lists/*
+    && rm -rf /var/lib/apt/lists/* \
+    && groupadd --gid 65532 stackflux \
+    && useradd --uid 65532 --gid 65532 --home-dir /data --no-create-home --shell /usr/sbin/nologin stackflux
 COPY --from=build /source/target/release/stackflux /usr/local/bin/stackflux
 COPY LICENSE NOTICE /usr/share/doc/stackflux/
-# Nobody's number, as in distroless images. Nothing in the image is written to: run it with a read-only root.
+# The number of nobody in distroless images. Nothing in the image is written to: run it with a read-only root. Commits need
+# a directory for temporary files.
 USER 65532:65532
 WORKDIR /data
 ENTRYPOINT ["/usr/local/bin/stackflux"]

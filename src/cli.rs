@@ -16,6 +16,7 @@ mod crds;
 mod diff;
 mod error;
 mod events;
+mod forge_access;
 mod generate;
 mod git_access;
 mod history;
@@ -65,7 +66,7 @@ enum Command {
     Inputs(inputs::Command),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
-    Releases(list_releases::Arguments),
+    Releases(Box<list_releases::Arguments>),
     Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),

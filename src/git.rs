@@ -40,3 +40,6 @@ pub use sign::{SignError, Signer};
 pub use snapshot::{Entry, EntryKind, Snapshot};
 pub use update::{Proposal, Target, UpdateError, Updated, update};
 pub use url::{GitUrl, GitUrlError, Transport};
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -18,10 +18,11 @@ pub mod git;
 pub mod message;
 mod prepared;
 pub mod range;
+pub mod vendor;
 
 pub use error::PublishError;
 pub use existing::{Existing, IgnoreFiles};
-pub use prepared::{Prepared, Vendored};
+pub use prepared::{Prepared, Vendored, prepare};
 
 /// What publishing a release did.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use super::origin_access::OriginAccess;
 use super::output::{Format, print};
 use super::{CommandResult, Outcome, live, origins, terminal};
 use crate::names::ReleaseName;
-use crate::publish::{Prepared, PublishError, Published};
-use crate::release::Limits;
+use crate::publish::vendor::Vendor;
+use crate::publish::{self, PublishError, Published};
+use crate::release::{Digest, Limits};
 use crate::source::address::Address;
 use crate::source::origin::Origin;
 use report::{Done, Entry, Report};
@@ -59,6 +60,13 @@ pub(super) struct Arguments {
     /// All releases of the source that the stack repository does not have
     #[arg(long, conflicts_with = "releases")]
     all_new: bool,
+    /// Fetch the charts that the release's charts depend on and do not have in charts/, from their Helm repository or
+    /// registry, each checked against the digest that is named there. Without it source-controller fetches them
+    #[arg(long)]
+    vendor: bool,
+    /// The digest that the manifest of the release must have, where the source is a registry
+    #[arg(long, value_name = "sha256:…")]
+    digest: Option<Digest>,
     /// Only show what would be written, and the commit's message
     #[arg(long)]
     dry_run: bool,
@@ -75,16 +83,17 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     // Not by clap, which would repeat what it cannot read, passwords included.
-    let source: Address = arguments.source.parse()?;
+    let source = pinned(arguments.source.parse()?, arguments.digest)?;
     let target = Target::open(arguments)?;
     let (report, failed) = live::block_on(async {
         let beside = |url| arguments.git.to_other(url, target.url());
         let origin = origins::open(&source, &arguments.access, beside).await?;
+        let vendor = vendor(arguments, &source)?;
         let names = wanted(arguments, &source, origin.as_ref(), &target).await?;
         let mut report = Report::default();
         let mut failed = false;
         for name in names {
-            match publish(arguments, origin.as_ref(), &target, &name).await {
+            match publish(arguments, origin.as_ref(), &target, vendor.as_ref(), &name).await {
                 Ok(entry) => report.add(entry),
                 Err(error) => {
                     failed = true;
@@ -99,6 +108,25 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         print(&report, format, Report::text)?;
     }
     Ok(if failed { Outcome::Failed } else { Outcome::Done })
+}
+
+/// The address with the digest that was given beside it.
+fn pinned(mut source: Address, digest: Option<Digest>) -> Result<Address, CliError> {
+    match (&mut source, digest) {
+        (_, None) => {}
+        (Address::Oci(address), Some(digest)) if address.digest.is_none_or(|given| given == digest) => {
+            address.digest = Some(digest);
+        }
+        (Address::Oci(_), Some(_)) => {
+            return Err(CliError::usage("the source has another digest than --digest"));
+        }
+        (_, Some(_)) => {
+            return Err(CliError::usage(
+                "--digest is for a release in an OCI registry, whose manifest has one",
+            ));
+        }
+    }
+    Ok(source)
 }
 
 /// The releases that are to be published.
@@ -135,18 +163,21 @@ async fn publish(
     arguments: &Arguments,
     origin: &dyn Origin,
     target: &Target,
+    vendor: Option<&Vendor>,
     name: &ReleaseName,
 ) -> Result<Entry, CliError> {
-    let prepared = prepare(origin, name).await.map_err(|error| explain(&error))?;
+    let existing = target.existing(name).map_err(|error| explain(&error))?;
+    let prepared = publish::prepare(origin, name, vendor, &existing, &Limits::default()).await;
+    let prepared = prepared.map_err(|error| explain(&error))?;
     for warning in prepared.warnings.iter() {
         terminal::warning(format!("{name}: {warning}"));
     }
+    let vendoring = vendor.is_some();
     if arguments.dry_run {
-        let needed = target.existing(name).and_then(|existing| existing.needs(&prepared, false));
-        let needed = needed.map_err(|error| explain(&error))?;
+        let needed = existing.needs(&prepared, vendoring).map_err(|error| explain(&error))?;
         return Ok(Entry::new(&prepared, if needed { Done::WouldPublish } else { Done::Unchanged }, None));
     }
-    match target.publish(&prepared, false)? {
+    match target.publish(&prepared, vendoring)? {
         Published::Unchanged => {
             terminal::success(format!("{name} is in {target} already, with this content"));
             Ok(Entry::new(&prepared, Done::Unchanged, None))
@@ -158,8 +189,16 @@ async fn publish(
     }
 }
 
-async fn prepare(origin: &dyn Origin, name: &ReleaseName) -> Result<Prepared, PublishError> {
-    Prepared::of(origin.fetch(name).await?, &Limits::default())
+/// What fetches charts, where they are to be fetched.
+fn vendor(arguments: &Arguments, source: &Address) -> Result<Option<Vendor>, CliError> {
+    if !arguments.vendor {
+        return Ok(None);
+    }
+    let named = match source {
+        Address::Oci(address) => Some(address.registry.as_str()),
+        _ => None,
+    };
+    Ok(Some(Vendor::new(arguments.access.oci()?, named)))
 }
 
 fn explain(error: &PublishError) -> CliError {

@@ -120,6 +120,12 @@ fn why(error: &Error) -> String {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
             "none of the given certificates has signed it".to_owned()
         }
+        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "it has expired".to_owned()
+        }
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 use super::connection::Connection;
 use super::{Access, CommitId, GitError, Snapshot};
 
+/// How many objects may lie on their own in one of 256 directories: about 25,000 in all. libgit2 packs none of them.
+const MOST_LOOSE: usize = 100;
+
 /// What the lock is called in the directory.
 const LOCK: &str = "stackflux.lock";
 
@@ -55,7 +58,7 @@ pub struct Clone {
 
 impl Clone {
     /// Opens the clone in a directory, or makes one there. What was fetched before is not fetched again. The directory
-    /// is a cache: what cannot be read in it is made anew.
+    /// is a cache: what cannot be read in it is made anew, and so is one in which too many commits were made.
     pub fn open(directory: &Path, access: Access) -> Result<Self, GitError> {
         fs::create_dir_all(directory).map_err(GitError::io(directory))?;
         let path = directory.join(LOCK);
@@ -67,11 +70,11 @@ impl Clone {
         }
         let below = directory.join("repository.git");
         let repository = match Repository::open_bare(&below) {
-            Ok(repository) => {
+            Ok(repository) if !is_crowded(&below) => {
                 remove_locks(&below)?;
                 repository
             }
-            Err(_) => create(&below)?,
+            _ => create(&below)?,
         };
         Self::new(repository, access, None, lock)
     }
@@ -194,6 +197,11 @@ fn create(directory: &Path) -> Result<Repository, GitError> {
     let mut options = RepositoryInitOptions::new();
     options.bare(true).external_template(false).initial_head("main");
     Ok(Repository::init_opts(directory, &options)?)
+}
+
+/// Whether many objects were written one by one. Names are digests: one directory stands for all, as in `git gc --auto`.
+fn is_crowded(directory: &Path) -> bool {
+    fs::read_dir(directory.join("objects/17")).is_ok_and(|entries| entries.count() > MOST_LOOSE)
 }
 
 /// Removes the locks that a killed process has left: whoever has this clone is the only one.

@@ -7,9 +7,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::{GitError, TreeId};
 use crate::release::files::check_path;
-use crate::release::{Digest, File};
+use crate::release::{Digest, File, PathError};
 
-/// What a commit changes. Later calls win over earlier ones. Costs as much as what is written, not as what is there.
+/// What a commit changes. Later calls win over earlier ones. Costs as much as what is written, not as what is there. A file
+/// or link in the place of a directory that something is written into, or the reverse, is an error of the commit, unless
+/// the edit has removed it before.
 #[derive(Clone, Debug, Default)]
 pub struct Edit(Directory);
 
@@ -97,7 +99,7 @@ impl Edit {
 
     /// The tree that comes of it.
     pub(super) fn apply(&self, repository: &Repository, to: Option<Oid>) -> Result<Oid, GitError> {
-        match self.0.apply(repository, to)? {
+        match self.0.apply(repository, to, "")? {
             Some(tree) => Ok(tree),
             None => Ok(repository.treebuilder(None)?.write()?),
         }
@@ -117,14 +119,16 @@ impl Directory {
         self.directories.entry(name.to_owned()).or_insert_with(|| Self { before, ..Self::default() })
     }
 
-    /// The tree that comes of it; `None` where nothing is left.
-    fn apply(&self, repository: &Repository, to: Option<Oid>) -> Result<Option<Oid>, GitError> {
+    /// The tree that comes of it; `None` where nothing is left. `at` is the directory's path with a `/` at its end.
+    fn apply(&self, repository: &Repository, to: Option<Oid>, at: &str) -> Result<Option<Oid>, GitError> {
         let before = match self.before {
             Before::Kept => to,
             Before::Removed => None,
             Before::Replaced(tree) => Some(tree.0),
         };
         let tree = before.map(|tree| repository.find_tree(tree)).transpose()?;
+        let kind = |name: &str| tree.as_ref()?.get_name(name)?.kind();
+        let taken = |name: &str| GitError::path(&format!("{at}{name}"))(PathError::Taken);
         let mut builder = repository.treebuilder(tree.as_ref())?;
         let mut set = |name: &str, entry: Option<(Oid, i32)>| -> Result<(), GitError> {
             match entry {
@@ -135,6 +139,9 @@ impl Directory {
             Ok(())
         };
         for (name, file) in &self.files {
+            if file.is_some() && kind(name) == Some(ObjectType::Tree) {
+                return Err(taken(name));
+            }
             let mode = |file: &File| if file.executable { 0o100_755 } else { 0o100_644 };
             let blob = |file: &File| Ok::<_, GitError>((repository.blob(&file.content)?, mode(file)));
             set(name, file.as_ref().map(blob).transpose()?)?;
@@ -142,10 +149,13 @@ impl Directory {
         for (name, directory) in &self.directories {
             let entry = tree.as_ref().and_then(|tree| tree.get_name(name));
             let below = entry.filter(|entry| entry.kind() == Some(ObjectType::Tree)).map(|entry| entry.id());
-            let applied = directory.apply(repository, below)?;
-            // What writes nothing leaves a file that has the directory's name.
-            if applied.is_some() || below.is_some() || directory.before != Before::Kept {
-                set(name, applied.map(|tree| (tree, 0o040_000)))?;
+            let applied = directory.apply(repository, below, &format!("{at}{name}/"))?;
+            let is_in_the_way = below.is_none() && kind(name).is_some() && directory.before == Before::Kept;
+            match applied {
+                Some(_) if is_in_the_way => return Err(taken(name)),
+                // What writes nothing leaves a file that has the directory's name.
+                None if is_in_the_way => {}
+                applied => set(name, applied.map(|tree| (tree, 0o040_000)))?,
             }
         }
         if builder.is_empty() { Ok(None) } else { Ok(Some(builder.write()?)) }

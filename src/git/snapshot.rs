@@ -123,11 +123,7 @@ impl<'a> Snapshot<'a> {
 }
 
 /// The files of a tree. No size that an object claims is believed before the limits are checked with it.
-pub(crate) fn read_tree(
-    repository: &Repository,
-    tree: &Tree<'_>,
-    limits: &Limits,
-) -> Result<Files, GitError> {
+fn read_tree(repository: &Repository, tree: &Tree<'_>, limits: &Limits) -> Result<Files, GitError> {
     let mut files = Files::default();
     let mut left = (limits.unpacked, limits.entries);
     let mut directories = vec![(String::new(), tree.id())];

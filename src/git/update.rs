@@ -222,7 +222,7 @@ fn onto_pull_request<E>(
     Ok(Step::Push(Prepared { commit, expected: Some(there) }))
 }
 
-/// The tree of the same change where both branches have parted.
+/// The tree of the same change where both branches have parted; `None` where it does not fit there.
 fn applied_earlier(
     clone: &Clone,
     proposal: &Proposal,
@@ -232,7 +232,10 @@ fn applied_earlier(
     match clone.repository.merge_base(base.0, there.0) {
         Ok(parted) => {
             let tree = clone.tree(CommitId(parted))?;
-            proposal.edit.apply(&clone.repository, Some(tree)).map(Some)
+            match proposal.edit.apply(&clone.repository, Some(tree)) {
+                Err(GitError::Path { .. }) => Ok(None),
+                applied => applied.map(Some),
+            }
         }
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error.into()),

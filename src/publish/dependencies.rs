@@ -1,6 +1,11 @@
 //! The dependencies of a release's charts that are not vendored: where they come from, or why nobody can fetch them.
 
+mod lock;
+
 use reqwest::Url;
+
+use lock::Lock;
+pub(super) use lock::is_in;
 
 use crate::release::{Addon, Chart, Dependency, Files, Finding, Findings, Reason, Release};
 
@@ -13,6 +18,8 @@ pub struct Missing {
     pub name: String,
     /// The version or the range of versions, as `Chart.yaml` has it; empty for any.
     pub version: String,
+    /// The exact version, where the chart has a `Chart.lock`.
+    pub locked: Option<String>,
     /// Where it comes from.
     pub repository: Repository,
 }
@@ -36,6 +43,12 @@ impl Missing {
     #[must_use]
     pub fn archive(&self, version: &str) -> String {
         format!("{}{version}.tgz", self.prefix())
+    }
+
+    /// Whether this version is one that the chart wants.
+    #[must_use]
+    pub fn wants(&self, version: &str) -> bool {
+        self.locked.as_ref().map_or_else(|| is_in(version, &self.version), |locked| locked == version)
     }
 
     /// The version of the archive that this path would be of; `None` for any other file.
@@ -67,7 +80,8 @@ pub fn missing(release: &Release, files: &Files) -> Result<Vec<Missing>, Finding
                     let message = format!("dependency {}: {why}", dependency.name);
                     let file = format!("{}/Chart.yaml", chart.path);
                     let finding = Finding::error(Reason::DependencyUnresolved, &file, message);
-                    findings.push(finding.hint("vendor it: put its archive into charts/"));
+                    findings
+                        .push(finding.hint("run `helm dependency update`, or put its archive into charts/"));
                 }
             }
         }
@@ -84,12 +98,13 @@ fn place(chart: &Chart, dependency: &Dependency, files: &Files) -> Result<Option
     if !is_chart_name(&dependency.name) {
         return Err(format!("{:?} is no name of a chart", dependency.name));
     }
-    Ok(Some(Missing {
-        chart: chart.path.clone(),
-        name: dependency.name.clone(),
-        version: dependency.version.clone(),
-        repository: Repository::parse(repository)?,
-    }))
+    let repository = Repository::parse(repository)?;
+    let locked = match files.get(&format!("{}/Chart.lock", chart.path)) {
+        Some(file) => Some(Lock::parse(&file.content)?.version(dependency, &repository)?),
+        None => None,
+    };
+    let (chart, name, version) = (chart.path.clone(), dependency.name.clone(), dependency.version.clone());
+    Ok(Some(Missing { chart, name, version, locked, repository }))
 }
 
 /// Checks that a directory of the release is a chart.

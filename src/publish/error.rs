@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::vendor::VendorError;
 use crate::error::{Class, Classify};
 use crate::git::{GitError, UpdateError};
 use crate::names::ReleaseName;
@@ -26,6 +27,14 @@ pub enum PublishError {
         name: ReleaseName,
         /// All that was found, warnings included.
         findings: Findings,
+    },
+    /// A chart that it needs cannot be had.
+    #[error("{name}: {error}")]
+    Chart {
+        /// The release.
+        name: ReleaseName,
+        /// Why.
+        error: VendorError,
     },
     /// A chart that was fetched is another one.
     #[error("{name}: {url} is not {chart} {version}: its Chart.yaml has another name or version")]
@@ -101,7 +110,6 @@ impl PublishError {
             Self::LeftOut { .. } => {
                 Some("add a line `!…` for them to that file, or make its patterns narrower".to_owned())
             }
-            Self::Unusable { .. } => Some("`stackflux lint` shows all that was found, with its place".to_owned()),
             Self::Git(error) => error.hint(),
             Self::NotPushed(error) => match &**error {
                 UpdateError::Git(error) => error.hint(),
@@ -109,6 +117,8 @@ impl PublishError {
                 UpdateError::Busy { .. } | UpdateError::Occupied { .. } => None,
             },
             Self::Origin(_)
+            | Self::Unusable { .. }
+            | Self::Chart { .. }
             | Self::ChartMismatch { .. }
             | Self::Existing(_)
             | Self::Place { .. }
@@ -121,6 +131,7 @@ impl Classify for PublishError {
     fn class(&self) -> Class {
         match self {
             Self::Origin(error) => error.class(),
+            Self::Chart { error, .. } => error.class(),
             Self::Existing(error) => error.class(),
             Self::Git(error) => error.class(),
             Self::NotPushed(error) => error.class(),
@@ -136,6 +147,7 @@ impl Classify for PublishError {
     fn reason(&self) -> &'static str {
         match self {
             Self::Origin(error) => error.reason(),
+            Self::Chart { error, .. } => error.reason(),
             Self::Existing(error) => error.reason(),
             Self::Git(error) => error.reason(),
             Self::NotPushed(error) => error.reason(),

@@ -1,7 +1,6 @@
 //! What a stack repository has already, and whether a release may be written beside it.
 
 use super::dependencies::Missing;
-use super::range::{self, Range};
 use super::{Prepared, PublishError};
 use crate::release::ignore::{IGNORE_FILE, Rules};
 use crate::release::{File, Files, is_needed_by_a_chart};
@@ -23,20 +22,31 @@ pub struct Existing {
 }
 
 impl Existing {
-    /// Whether the release has to be written: `false` where it is there already. Refused where something else is there,
-    /// or where Flux would not see all of it.
+    /// Whether the release is there already.
     ///
     /// Where charts are fetched (`vendoring`), a release that differs in nothing but which version of a range was
     /// fetched is the same release: what a range stands for changes with time, and what was published does not.
+    #[must_use]
+    pub fn has(&self, prepared: &Prepared, vendoring: bool) -> bool {
+        let Some(release) = &self.release else { return false };
+        if vendoring && !prepared.missing.is_empty() {
+            is_the_same_but_for_versions(release, prepared)
+        } else {
+            release.differences(&prepared.files).is_empty()
+        }
+    }
+
+    /// Whether the release has to be written: `false` where it is there already. Refused where something else is there,
+    /// or where Flux would not see all of it.
     pub fn needs(&self, prepared: &Prepared, vendoring: bool) -> Result<bool, PublishError> {
         let Some(release) = &self.release else {
             return self.check_left_out(prepared).map(|()| true);
         };
-        let paths = release.differences(&prepared.files);
-        if paths.is_empty() || (vendoring && is_the_same_but_for_versions(release, prepared)) {
+        if self.has(prepared, vendoring) {
             return Ok(false);
         }
         let (name, place) = (prepared.name().clone(), self.place.clone());
+        let paths = release.differences(&prepared.files);
         Err(PublishError::ReleaseExists { name, place, paths })
     }
 
@@ -86,13 +96,7 @@ fn is_the_same_but_for_versions(existing: &Files, prepared: &Prepared) -> bool {
 
 fn has_one_version(files: &Files, missing: &Missing) -> bool {
     let versions: Vec<&str> = files.iter().filter_map(|(path, _)| missing.vendored_version(path)).collect();
-    let [one] = versions.as_slice() else { return false };
-    let any = matches!(missing.version.as_str(), "" | "*");
-    let range = missing.version.parse::<Range>();
-    let version = range::version(one);
-    *one == missing.version
-        || any
-        || range.is_ok_and(|range| version.is_some_and(|version| range.has(&version)))
+    matches!(versions.as_slice(), [one] if missing.wants(one))
 }
 
 #[cfg(test)]

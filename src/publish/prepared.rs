@@ -1,11 +1,12 @@
 //! A release that may be published: unpacked, without errors, with charts that can be built.
 
-use super::PublishError;
 use super::dependencies::{self, Missing};
 use super::range;
+use super::vendor::Vendor;
+use super::{Existing, PublishError};
 use crate::names::ReleaseName;
 use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release};
-use crate::source::origin::{Fetched, Provenance};
+use crate::source::origin::{Fetched, Origin, Provenance};
 
 /// A release that may be published.
 #[derive(Clone, Debug)]
@@ -23,6 +24,24 @@ pub struct Prepared {
     pub missing: Vec<Missing>,
     /// Those of them that were fetched and lie in `files`.
     pub vendored: Vec<Vendored>,
+}
+
+/// Fetches and checks a release, with the charts that it lacks where there is something to fetch them with. What the
+/// stack repository has already needs none.
+pub async fn prepare(
+    origin: &dyn Origin,
+    name: &ReleaseName,
+    vendor: Option<&Vendor>,
+    existing: &Existing,
+    limits: &Limits,
+) -> Result<Prepared, PublishError> {
+    let prepared = Prepared::of(origin.fetch(name).await?, limits)?;
+    let Some(vendor) = vendor.filter(|_| !prepared.missing.is_empty() && !existing.has(&prepared, true))
+    else {
+        return Ok(prepared);
+    };
+    let vendored = vendor.fetch(&prepared.missing, limits.unpacked).await;
+    prepared.with(vendored.map_err(|error| PublishError::Chart { name: name.clone(), error })?, limits)
 }
 
 /// A chart that was fetched for a release.

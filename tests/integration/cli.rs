@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "the tests of a program read files and how they were called")]
 
 mod diff;
+mod publish;
 mod releases;
 mod template;
 

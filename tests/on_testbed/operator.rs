@@ -3,6 +3,7 @@
 mod account;
 mod by_git;
 mod by_git_killed;
+mod by_git_removal;
 mod deliver;
 mod diary;
 mod diff_live;

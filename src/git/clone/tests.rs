@@ -1,38 +1,27 @@
 use super::*;
 use crate::error::Classify as _;
-use crate::git::{Credentials, Edit, Identity};
-use crate::release::File as Content;
-
-fn access(url: &str) -> Access {
-    Access { url: url.parse().unwrap(), credentials: Credentials::default() }
-}
+use crate::git::Credentials;
+use crate::git::tests::{access, bare, edit, identity};
 
 /// A bare repository with one commit on `main`, which the tag `v1` names too, and the commit.
-fn remote(directory: &TempDir) -> (String, CommitId) {
-    let path = directory.path().join("remote.git");
-    let mut options = RepositoryInitOptions::new();
-    let repository = Repository::init_opts(&path, options.bare(true).initial_head("main")).unwrap();
-    let url = path.to_str().unwrap().to_owned();
-    let clone = Clone::temporary(access(&url)).unwrap();
+fn remote() -> (TempDir, PathBuf, CommitId) {
+    let (directory, path) = bare();
+    let clone = Clone::temporary(access(&path)).unwrap();
     let commit = commit(&clone, None, "1");
     clone.push(commit, "main", None).unwrap();
+    let repository = Repository::open(&path).unwrap();
     let object = repository.find_object(commit.0, None).unwrap();
-    let identity = Identity::parse("Ann <ann@example.org>", jiff::Timestamp::UNIX_EPOCH).unwrap();
-    repository.tag("v1", &object, &identity.signature().unwrap(), "a tag of its own", false).unwrap();
-    (url, commit)
+    repository.tag("v1", &object, &identity(0).signature().unwrap(), "a tag of its own", false).unwrap();
+    (directory, path, commit)
 }
 
 fn commit(clone: &Clone, parent: Option<CommitId>, text: &str) -> CommitId {
-    let mut edit = Edit::default();
-    edit.write("file", Content { content: text.into(), executable: false }).unwrap();
-    let identity = Identity::parse("Ann <ann@example.org>", jiff::Timestamp::UNIX_EPOCH).unwrap();
-    clone.commit(parent, &edit, "test\n", &identity, None).unwrap().unwrap()
+    clone.commit(parent, &edit(&[("file", text)]), "test\n", &identity(0), None).unwrap().unwrap()
 }
 
 #[test]
 fn a_branch_a_tag_a_commit_and_the_first_branch_lead_to_a_commit() {
-    let directory = TempDir::new().unwrap();
-    let (url, commit) = remote(&directory);
+    let (_directory, url, commit) = remote();
     let references = [
         Reference::Head,
         Reference::Branch("main".into()),
@@ -48,8 +37,7 @@ fn a_branch_a_tag_a_commit_and_the_first_branch_lead_to_a_commit() {
 
 #[test]
 fn what_is_not_there_is_none_also_after_it_was_there() {
-    let directory = TempDir::new().unwrap();
-    let (url, first) = remote(&directory);
+    let (_directory, url, first) = remote();
     let clone = Clone::temporary(access(&url)).unwrap();
     let no_commit = "0123456789abcdef0123456789abcdef01234567".parse().unwrap();
     for missing in [Reference::Branch("x".into()), Reference::Tag("x".into()), Reference::Commit(no_commit)] {
@@ -62,22 +50,19 @@ fn what_is_not_there_is_none_also_after_it_was_there() {
 
 #[test]
 fn an_empty_repository_has_no_branch_and_a_missing_one_is_told() {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("empty.git");
-    Repository::init_bare(&path).unwrap();
-    let clone = Clone::temporary(access(path.to_str().unwrap())).unwrap();
+    let (directory, path) = bare();
+    let clone = Clone::temporary(access(&path)).unwrap();
     for reference in [Reference::Head, Reference::Branch("main".into())] {
         assert_eq!(clone.fetch(&reference).unwrap(), None);
     }
-    let clone = Clone::temporary(access(directory.path().join("missing.git").to_str().unwrap())).unwrap();
+    let clone = Clone::temporary(access(&directory.path().join("missing.git"))).unwrap();
     let error = clone.fetch(&Reference::Head).unwrap_err();
     assert_eq!(error.reason(), "GitRepositoryNotFound", "{error}");
 }
 
 #[test]
 fn names_that_are_no_names_are_refused() {
-    let directory = TempDir::new().unwrap();
-    let (url, commit) = remote(&directory);
+    let (_directory, url, commit) = remote();
     let clone = Clone::temporary(access(&url)).unwrap();
     for name in ["", "*", "a..b", "a b", "a:b", "a\nb", "/a", "a.lock", "a^"] {
         for reference in [Reference::Branch(name.into()), Reference::Tag(name.into())] {
@@ -89,8 +74,7 @@ fn names_that_are_no_names_are_refused() {
 
 #[test]
 fn a_clone_belongs_to_one_at_a_time_and_keeps_what_it_has() {
-    let directory = TempDir::new().unwrap();
-    let (url, first) = remote(&directory);
+    let (directory, url, first) = remote();
     let kept = directory.path().join("kept");
     let clone = Clone::open(&kept, access(&url)).unwrap();
     clone.fetch(&Reference::Branch("main".into())).unwrap();
@@ -102,8 +86,7 @@ fn a_clone_belongs_to_one_at_a_time_and_keeps_what_it_has() {
 
 #[test]
 fn what_a_killed_process_has_left_is_no_obstacle() {
-    let directory = TempDir::new().unwrap();
-    let (url, first) = remote(&directory);
+    let (directory, url, first) = remote();
     let kept = directory.path().join("kept");
     let fetched = || Clone::open(&kept, access(&url)).unwrap().fetch(&Reference::Branch("main".into()));
     assert_eq!(fetched().unwrap(), Some(first));
@@ -114,6 +97,23 @@ fn what_a_killed_process_has_left_is_no_obstacle() {
     assert_eq!(fetched().unwrap(), Some(second));
     fs::write(kept.join("repository.git/HEAD"), "").unwrap();
     assert_eq!(fetched().unwrap(), Some(second), "made anew");
+}
+
+#[test]
+fn a_clone_in_which_many_commits_were_made_is_made_anew() {
+    let (directory, url, first) = remote();
+    let kept = directory.path().join("kept");
+    let clone = Clone::open(&kept, access(&url)).unwrap();
+    clone.fetch(&Reference::Branch("main".into())).unwrap();
+    drop(clone);
+    let loose = kept.join("repository.git/objects/17");
+    fs::create_dir_all(&loose).unwrap();
+    for number in 0..=MOST_LOOSE {
+        fs::write(loose.join(format!("{number:038x}")), "").unwrap();
+    }
+    let clone = Clone::open(&kept, access(&url)).unwrap();
+    assert!(!loose.exists());
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
 }
 
 #[test]

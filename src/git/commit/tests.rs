@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -62,5 +64,17 @@ fn a_commit_is_named_by_all_of_its_digits() {
     assert_eq!(digits.parse::<CommitId>().unwrap().to_string(), digits);
     for text in ["", "0123", "main", &digits.replace('f', "g"), &format!("{digits}0")] {
         assert!(text.parse::<CommitId>().is_err(), "{text}");
+    }
+}
+
+proptest! {
+    /// Whatever stands in a subject or a value, the trailers stay those that were added.
+    #[test]
+    fn a_message_has_the_trailers_that_were_added(subject in "\\PC{1,20}[\\n\\r]{0,2}[ -~]{0,20}", value in "[ -~\\n\\r]{0,30}") {
+        let message = Message::new(subject).trailer("Source", &value).trailer("Digest", "sha256:0");
+        let read = Message::parse(&message.to_string());
+        let keys: Vec<&str> = read.trailers.iter().map(|(key, _)| key.as_str()).collect();
+        prop_assert_eq!(keys, ["Source", "Digest"]);
+        prop_assert_eq!(read.value("Digest"), Some("sha256:0"));
     }
 }

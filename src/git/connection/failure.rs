@@ -19,6 +19,9 @@ impl Connection<'_> {
         if error.code() == ErrorCode::Auth {
             return self.refused();
         }
+        if text.contains("failed to authenticate SSH session") {
+            return GitError::Credentials { what: "the SSH key".to_owned(), why: text };
+        }
         if error.code() == ErrorCode::Certificate || text.contains("certificate") {
             return GitError::Certificate { url, why: text };
         }

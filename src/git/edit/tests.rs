@@ -2,30 +2,17 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::error::Classify as _;
-use crate::git::{Access, Clone, CommitId, Credentials, Identity, Snapshot};
+use crate::git::tests::{bare, edit, file, identity};
+use crate::git::{Clone, CommitId, Snapshot};
 use crate::release::Limits;
 
 fn clone() -> (TempDir, Clone) {
-    let directory = TempDir::new().unwrap();
-    let url = directory.path().join("remote.git").to_str().unwrap().parse().unwrap();
-    (directory, Clone::temporary(Access { url, credentials: Credentials::default() }).unwrap())
-}
-
-fn file(text: &str) -> File {
-    File { content: text.into(), executable: false }
-}
-
-fn edit(files: &[(&str, &str)]) -> Edit {
-    let mut edit = Edit::default();
-    for (path, text) in files {
-        edit.write(path, file(text)).unwrap();
-    }
-    edit
+    let (directory, remote) = bare();
+    (directory, crate::git::tests::clone(&remote))
 }
 
 fn commit(clone: &Clone, parent: Option<CommitId>, edit: &Edit) -> Option<CommitId> {
-    let identity = Identity::parse("Test <test@localhost>", jiff::Timestamp::UNIX_EPOCH).unwrap();
-    clone.commit(parent, edit, "test\n", &identity, None).unwrap()
+    clone.commit(parent, edit, "test\n", &identity(0), None).unwrap()
 }
 
 /// All paths with their content.
@@ -112,17 +99,23 @@ fn a_copied_directory_has_the_content_and_what_is_written_into_it() {
 }
 
 #[test]
-fn a_file_takes_the_place_of_a_directory_and_back() {
+fn what_is_in_the_way_is_replaced_only_where_it_was_removed() {
     let found = after(|edit, _| {
-        edit.write("a", file("1")).unwrap();
+        edit.remove("e").unwrap();
         edit.write("e/f", file("2")).unwrap();
     });
-    assert_eq!(found, listed(&[("a", "1"), ("e/f", "2")]));
+    assert_eq!(found, listed(&[("a/b", "a/b"), ("a/c/d", "a/c/d"), ("e/f", "2")]));
     let found = after(|edit, _| {
-        edit.write("a", file("1")).unwrap();
-        edit.write("a/z", file("2")).unwrap();
+        edit.write("new", file("1")).unwrap();
+        edit.write("new/z", file("2")).unwrap();
     });
-    assert_eq!(found, listed(&[("a/z", "2"), ("e", "e")]), "nothing of before comes back");
+    assert_eq!(found.last().unwrap().0, "new/z", "within the edit the later one wins");
+    let (_directory, clone) = clone();
+    let first = commit(&clone, None, &edit(&[("a/b", "1"), ("e", "2")]));
+    for (path, way) in [("a", "a"), ("e/f", "e"), ("e/f/g", "e"), ("a/b/c", "a/b")] {
+        let error = clone.commit(first, &edit(&[(path, "3")]), "test\n", &identity(0), None).unwrap_err();
+        assert!(matches!(&error, GitError::Path { path, error: PathError::Taken } if path == way), "{error}");
+    }
 }
 
 #[test]
@@ -154,10 +147,9 @@ fn paths_that_lead_elsewhere_are_refused() {
 #[test]
 fn what_git_keeps_for_itself_is_refused() {
     let (_directory, clone) = clone();
-    let identity = Identity::parse("Test <test@localhost>", jiff::Timestamp::UNIX_EPOCH).unwrap();
     for path in [".git/config", "a/.git/hooks/x", ".GIT/config"] {
         let edit = edit(&[(path, "1")]);
-        assert!(clone.commit(None, &edit, "test\n", &identity, None).is_err(), "{path}");
+        assert!(clone.commit(None, &edit, "test\n", &identity(0), None).is_err(), "{path}");
     }
 }
 

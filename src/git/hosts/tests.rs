@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 /// An Ed25519 key whose bytes are all the same.
@@ -138,4 +140,17 @@ fn what_a_server_calls_its_key_cannot_draw_on_the_terminal() {
     assert_eq!(kind(&key), "a key of unknown kind");
     assert_eq!(kind(&[255, 255, 255, 255]), "a key of unknown kind");
     assert_eq!(kind(&[]), "a key of unknown kind");
+}
+
+proptest! {
+    /// Nothing but the key itself is trusted, and nothing panics.
+    #[test]
+    fn any_text_trusts_no_other_key(
+        text in "(@revoked |@cert-authority )?[!*?,|a-c0-9.:\\[\\]=]{0,12} (ssh-ed25519|ssh-rsa|x) [A-Za-z0-9+/=]{0,60}( [ -~]{0,8})?",
+        shown in proptest::collection::vec(proptest::num::u8::ANY, 0..40),
+    ) {
+        let known = KnownHosts::new(text.as_str(), "x");
+        prop_assert!(known.check("a.b", 22, &shown).is_err(), "{}", text);
+        prop_assert!(!known.plain("a.b", 2222).contains('@'), "{}", text);
+    }
 }

@@ -1,23 +1,17 @@
-use tempfile::TempDir;
-
 use super::*;
-use crate::git::{Access, Credentials, Edit, Identity};
-use crate::release::File;
+use crate::git::tests::{bare, clone, edit, identity};
 
 #[test]
 fn the_commits_that_changed_a_path_are_told_newest_first() {
-    let directory = TempDir::new().unwrap();
-    let url = directory.path().join("remote.git").to_str().unwrap().parse().unwrap();
-    let clone = Clone::temporary(Access { url, credentials: Credentials::default() }).unwrap();
+    let (_directory, remote) = bare();
+    let clone = clone(&remote);
     let mut tip = None;
     for (second, path) in ["prod/a", "stage/a", "prod/b", "stage/a", "prod/b"].into_iter().enumerate() {
         let second = i64::try_from(second).unwrap();
-        let time = Timestamp::from_second(second).unwrap();
-        let identity = Identity::parse("Ann <ann@example.org>", time).unwrap();
-        let mut edit = Edit::default();
-        edit.write(path, File { content: second.to_string().into(), executable: false }).unwrap();
         let message = Message::new(format!("change {second}")).trailer("Release", "x").to_string();
-        tip = clone.commit(tip, &edit, &message, &identity, None).unwrap();
+        tip = clone
+            .commit(tip, &edit(&[(path, &second.to_string())]), &message, &identity(second), None)
+            .unwrap();
     }
     let tip = tip.unwrap();
     let seconds = |path: &str, most| {
@@ -30,7 +24,7 @@ fn the_commits_that_changed_a_path_are_told_newest_first() {
     assert_eq!(seconds("", 2), [4, 3]);
     assert!(seconds("missing", 10).is_empty());
     let newest = clone.log(tip, "prod", 1).unwrap().remove(0);
-    assert_eq!(newest.author, "Ann <ann@example.org>");
+    assert_eq!(newest.author, "Ann Example <ann@example.org>");
     assert_eq!(newest.message.subject, "change 4");
     assert_eq!(newest.message.value("Release"), Some("x"));
     assert!(clone.is_ancestor(newest.commit, tip).unwrap());

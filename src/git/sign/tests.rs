@@ -1,8 +1,6 @@
-use std::convert::Infallible;
-
 use super::*;
-use crate::git::{Access, Clone, CommitId, Credentials, Edit, Identity};
-use crate::release::File;
+use crate::git::tests::{access, edit, identity};
+use crate::git::{Clone, CommitId, GitError};
 
 fn program(program: &str, arguments: &[&str], directory: &Path) -> Vec<u8> {
     let output = Command::new(program)
@@ -16,16 +14,12 @@ fn program(program: &str, arguments: &[&str], directory: &Path) -> Vec<u8> {
 }
 
 fn clone(directory: &TempDir) -> Clone {
-    let url = directory.path().join("remote.git").to_str().unwrap().parse().unwrap();
-    Clone::open(&directory.path().join("clone"), Access { url, credentials: Credentials::default() }).unwrap()
+    Clone::open(&directory.path().join("clone"), access(&directory.path().join("remote.git"))).unwrap()
 }
 
-fn commit(clone: &Clone, signer: &Signer) -> Result<CommitId, crate::git::GitError> {
-    let mut edit = Edit::default();
-    edit.write("a", File { content: b"1".to_vec(), executable: false }).unwrap();
-    let identity = Identity::parse("Ann Example <ann@example.org>", jiff::Timestamp::UNIX_EPOCH).unwrap();
-    let commit = clone.commit(None, &edit, "subject\n\nSource: x\n", &identity, Some(signer))?;
-    Ok::<_, Infallible>(commit.unwrap()).map_err(|error| match error {})
+fn commit(clone: &Clone, signer: &Signer) -> Result<CommitId, GitError> {
+    let message = "subject\n\nSource: x\n";
+    clone.commit(None, &edit(&[("a", "1")]), message, &identity(0), Some(signer)).map(Option::unwrap)
 }
 
 /// A key for SSH, and the file that says whose it is.

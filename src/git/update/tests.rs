@@ -1,42 +1,14 @@
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use git2::Repository;
-use jiff::Timestamp;
-use tempfile::TempDir;
 
 use super::*;
-use crate::git::{Access, Credentials, Message};
-use crate::release::File;
-
-/// A bare repository in a directory.
-fn remote() -> (TempDir, PathBuf) {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("remote.git");
-    Repository::init_bare(&path).unwrap();
-    (directory, path)
-}
-
-fn clone(remote: &Path) -> Clone {
-    let url = remote.to_str().unwrap().parse().unwrap();
-    Clone::temporary(Access { url, credentials: Credentials::default() }).unwrap()
-}
-
-fn identity() -> Identity {
-    Identity::parse("Test <test@localhost>", Timestamp::UNIX_EPOCH).unwrap()
-}
-
-fn file(text: &str) -> File {
-    File { content: text.into(), executable: false }
-}
+use crate::git::Message;
+use crate::git::tests::{bare, clone, edit, identity};
 
 fn proposal(files: &[(&str, &str)]) -> Proposal {
-    let mut edit = Edit::default();
-    for (path, text) in files {
-        edit.write(path, file(text)).unwrap();
-    }
-    Proposal { edit, message: Message::new("change").to_string(), identity: identity() }
+    Proposal { edit: edit(files), message: Message::new("change").to_string(), identity: identity(0) }
 }
 
 fn main_branch() -> Target {
@@ -65,7 +37,7 @@ fn text(clone: &Clone, commit: CommitId, path: &str) -> Option<String> {
 
 #[test]
 fn the_first_commit_makes_the_branch_and_the_same_change_makes_none() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let clone = clone(&remote);
     let first = commit(write(&clone, &main_branch(), &[("a/b", "1")]));
     assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
@@ -75,7 +47,7 @@ fn the_first_commit_makes_the_branch_and_the_same_change_makes_none() {
 
 #[test]
 fn what_others_have_pushed_meanwhile_is_kept() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let (ours, theirs) = (clone(&remote), clone(&remote));
     write(&ours, &main_branch(), &[("a", "1")]);
     let mut runs = 0;
@@ -96,7 +68,7 @@ fn what_others_have_pushed_meanwhile_is_kept() {
 
 #[test]
 fn fifty_at_once_lose_nothing() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let attempts = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for number in 0..50 {
@@ -118,7 +90,7 @@ fn fifty_at_once_lose_nothing() {
 
 #[test]
 fn an_error_of_the_change_ends_it() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let clone = clone(&remote);
     let ended = update(&clone, &main_branch(), None, |_| Err::<Option<Proposal>, _>(std::fmt::Error));
     assert!(matches!(ended, Err(UpdateError::Change(_))), "{ended:?}");
@@ -127,7 +99,7 @@ fn an_error_of_the_change_ends_it() {
 
 #[test]
 fn a_pull_request_has_a_branch_of_its_own_that_is_found_again() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let clone = clone(&remote);
     let base = commit(write(&clone, &main_branch(), &[("a", "1")]));
     let proposed = commit(write(&clone, &pull_request(), &[("b", "2")]));
@@ -138,7 +110,7 @@ fn a_pull_request_has_a_branch_of_its_own_that_is_found_again() {
 
 #[test]
 fn a_pull_request_follows_its_base_by_a_merge() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let clone = clone(&remote);
     write(&clone, &main_branch(), &[("a", "1")]);
     let proposed = commit(write(&clone, &pull_request(), &[("b", "2")]));
@@ -152,7 +124,7 @@ fn a_pull_request_follows_its_base_by_a_merge() {
 
 #[test]
 fn the_branch_of_a_merged_pull_request_is_used_again() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let clone = clone(&remote);
     write(&clone, &main_branch(), &[("a", "1")]);
     let proposed = commit(write(&clone, &pull_request(), &[("b", "2")]));
@@ -165,11 +137,11 @@ fn the_branch_of_a_merged_pull_request_is_used_again() {
 
 #[test]
 fn what_somebody_else_has_pushed_to_a_pull_request_is_not_undone() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let clone = clone(&remote);
     write(&clone, &main_branch(), &[("a", "1")]);
     let proposed = commit(write(&clone, &pull_request(), &[("b", "2")]));
-    let theirs = clone.commit(Some(proposed), &proposal(&[("c", "3")]).edit, "theirs", &identity(), None);
+    let theirs = clone.commit(Some(proposed), &edit(&[("c", "3")]), "theirs", &identity(0), None);
     let theirs = theirs.unwrap().unwrap();
     assert_eq!(clone.push(theirs, "stackflux/change", Some(proposed)).unwrap(), Pushed::Done);
     let ended = update(&clone, &pull_request(), None, |_| Ok::<_, Infallible>(Some(proposal(&[("b", "2")]))));
@@ -180,12 +152,12 @@ fn what_somebody_else_has_pushed_to_a_pull_request_is_not_undone() {
 
 #[test]
 fn a_push_from_another_place_than_expected_changes_nothing() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let clone = clone(&remote);
     let first = commit(write(&clone, &main_branch(), &[("a", "1")]));
     let second = commit(write(&clone, &main_branch(), &[("a", "2")]));
     // It comes after the tip, so that a server alone would take it.
-    let third = clone.commit(Some(second), &proposal(&[("a", "3")]).edit, "third", &identity(), None);
+    let third = clone.commit(Some(second), &edit(&[("a", "3")]), "third", &identity(0), None);
     let third = third.unwrap().unwrap();
     for expected in [Some(first), None] {
         let pushed = clone.push(third, "main", expected).unwrap();

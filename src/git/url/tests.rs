@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn url(text: &str) -> GitUrl {
@@ -96,5 +98,22 @@ fn loopback_is_this_machine_alone() {
     }
     for text in ["http://localhost.example/b", "http://128.0.0.1/b", "http://127.0.0.1.example/b"] {
         assert!(!url(text).is_loopback(), "{text}");
+    }
+}
+
+proptest! {
+    /// What is accepted leads to the same place when it is read again, and shows no user.
+    #[test]
+    fn any_text_is_refused_or_read_again(text in "(https|ssh|http|file|ext|[a-z]{0,4})?:{0,2}/{0,2}[ -~]{0,40}") {
+        if let Ok(url) = text.parse::<GitUrl>() {
+            let again: GitUrl = url.remote().parse().unwrap();
+            prop_assert_eq!(again.remote(), url.remote());
+            prop_assert!(!url.host().starts_with('-'), "{}", text);
+            if let (Some(user), true) = (url.user.as_deref(), url.transport() != Transport::File) {
+                let shown = url.to_string();
+                let shows = shown.contains(&format!("{user}@"));
+                prop_assert!(!shows || url.path.contains('@'), "{}", text);
+            }
+        }
     }
 }

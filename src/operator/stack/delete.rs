@@ -53,6 +53,9 @@ pub(super) async fn delete(
     if !owned.is_empty() {
         return Ok(Next::After(AGAIN));
     }
+    if !orphan && !source::is_taken_out(world, stack)? {
+        return Ok(Next::After(AGAIN));
+    }
     for repository in source::made(world, stack) {
         let cache = &world.caches.git_repositories;
         if orphan {

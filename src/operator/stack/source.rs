@@ -8,7 +8,7 @@ use tracing::info;
 
 use super::super::cache::Key;
 use super::super::deliver::{Wanted, applied};
-use super::super::git_delivery::outbox::{Change, Unit};
+use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::library::{CatalogKey, LibraryError};
 use super::super::metrics::Queue;
 use super::super::objects::term;
@@ -22,7 +22,7 @@ use crate::error::{Class, Classify};
 use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, ObservedKind as _, SpecDigest};
 use crate::inputs::content::Line;
 use crate::inputs::stack::Stack;
-use crate::plan::{self, ObjectId, Plan, PlannedObject, Step};
+use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject, Step};
 use crate::rollup::{
     ConditionStatus, Expected, Moment, ObjectFacts, Report, Verdict, git_repository, object_since,
 };
@@ -141,6 +141,21 @@ fn commit(world: &World, stack: &ClusterStack, plan: &Plan, writes: bool) -> Opt
         world.commit(&key, Unit::Source, change, (Queue::ClusterStack, key.clone()));
     }
     plan.objects().next().and_then(|wanted| applied(&world.caches.git_repositories, wanted))
+}
+
+/// Takes the `GitRepository` of a `ClusterStack` that goes out of the repository that Flux applies it from. Whether that is
+/// done, or was never needed: nobody remembers it once the `ClusterStack` is gone.
+pub(super) fn is_taken_out(world: &World, stack: &ClusterStack) -> Result<bool, PlanError> {
+    let Some(planned) = world.stack(stack).ok().filter(|planned| planned.delivery.git().is_some()) else {
+        return Ok(true);
+    };
+    let (key, plan) = (Key::of(stack), plan::stack(&planned)?);
+    let standings = plan.objects().map(|object| {
+        let (unit, asker) = (Unit::Object(object.id.clone(), None), (Queue::ClusterStack, key.clone()));
+        world.commit(&key, unit, Change::Gone, asker)
+    });
+    let standings: Vec<Standing> = standings.collect();
+    Ok(standings.iter().all(|standing| *standing == Standing::Committed))
 }
 
 /// The `GitRepository`s that were made for a `ClusterStack`: one, and that of an earlier source.

@@ -25,6 +25,7 @@ fn what_source_controller_can_fetch() {
         chart: "cluster-addon/cni".to_owned(),
         name: "cilium".to_owned(),
         version: "~1.2".to_owned(),
+        locked: None,
         repository: Repository::Helm("https://charts.example.com/".parse().unwrap()),
     };
     assert_eq!(prepared(NAME).missing, [expected]);
@@ -67,4 +68,31 @@ fn what_is_vendored_is_not_missing() {
     let path = "cluster-addon/cni/charts/cilium/Chart.yaml";
     let vendored = with(files(NAME), path, "name: cilium\nversion: 1.2.9\n");
     assert_eq!(prepare(NAME, vendored).missing, []);
+}
+
+/// What is missing of a release whose addon `cni` has this `Chart.lock`, or what is told of it.
+fn locked(dependencies: &str) -> Result<Option<String>, String> {
+    let lock = format!("dependencies: [{dependencies}]\ndigest: sha256:x\ngenerated: now\n");
+    let all = with(files(NAME), "cluster-addon/cni/Chart.lock", &lock);
+    let prepared = Prepared::of(crate::publish::tests::fetched(NAME, all), &Limits::default());
+    prepared.map(|prepared| prepared.missing[0].locked.clone()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_lock_says_which_version() {
+    let place = "name: cilium, repository: 'https://charts.example.com/'";
+    assert_eq!(locked(&format!("{{{place}, version: 1.2.7}}")), Ok(Some("1.2.7".to_owned())));
+    for (lock, why) in [
+        (format!("{{{place}, version: 1.3.0}}"), "Chart.lock has 1.3.0, which is not in the range ~1.2"),
+        (
+            "{name: cilium, repository: 'https://else/', version: 1.2.7}".to_owned(),
+            "Chart.lock does not have it",
+        ),
+        ("{name: other, version: 1.2.7}".to_owned(), "Chart.lock does not have it"),
+        ("{".to_owned(), "Chart.lock cannot be read"),
+        (format!("&a {{{place}, version: 1.2.7}}, *a"), "Chart.lock cannot be read"),
+    ] {
+        let told = locked(&lock).unwrap_err();
+        assert!(told.contains("DependencyUnresolved") && told.contains(why), "{lock}: {told}");
+    }
 }

@@ -28,17 +28,15 @@ pub fn parse(header: &str) -> Vec<Challenge> {
             continue;
         }
         let name = word.to_ascii_lowercase();
-        match (after.trim_start_matches([' ', '\t']).strip_prefix('='), found.last_mut()) {
-            (Some(value), Some(challenge)) => {
-                let (value, after) = split_value(value.trim_start_matches([' ', '\t']));
+        if let Some(value) = after.trim_start_matches([' ', '\t']).strip_prefix('=') {
+            let (value, after) = split_value(value.trim_start_matches([' ', '\t']));
+            if let Some(challenge) = found.last_mut() {
                 challenge.parameters.entry(name).or_insert(value);
-                rest = after;
             }
-            (Some(after), None) => rest = after,
-            (None, _) => {
-                found.push(Challenge { scheme: name, parameters: BTreeMap::new() });
-                rest = after;
-            }
+            rest = after;
+        } else {
+            found.push(Challenge { scheme: name, parameters: BTreeMap::new() });
+            rest = after;
         }
     }
 }

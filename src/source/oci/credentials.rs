@@ -1,7 +1,7 @@
 //! Who we are at a registry.
 
 mod docker_config;
-mod helper;
+pub(super) mod helper;
 
 use std::fmt;
 use std::path::PathBuf;

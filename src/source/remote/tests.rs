@@ -1,10 +1,8 @@
-use git2::Repository;
-use jiff::Timestamp;
 use tempfile::TempDir;
 
 use super::*;
-use crate::git::{Credentials, Edit, Identity};
-use crate::release::File;
+use crate::git::Credentials;
+use crate::git::tests::{bare, clone, edit, identity};
 use crate::source::address::Address;
 
 const V1: &str = "docker-demo-1-34-v1";
@@ -12,12 +10,8 @@ const V2: &str = "docker-demo-1-34-v2";
 
 /// A bare repository with the files of two releases below `releases`, the second changed last; and its commits.
 fn repository() -> (TempDir, Vec<CommitId>) {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("stacks.git");
-    let mut options = git2::RepositoryInitOptions::new();
-    Repository::init_opts(&path, options.bare(true).initial_head("main")).unwrap();
-    let url = path.to_str().unwrap().parse().unwrap();
-    let clone = Clone::temporary(Access { url, credentials: Credentials::default() }).unwrap();
+    let (directory, path) = bare();
+    let clone = clone(&path);
     let metadata =
         |version: u32| format!("versions: {{clusterStack: v{version}, kubernetes: v1.34.{version}}}\n");
     let changes = [
@@ -25,18 +19,14 @@ fn repository() -> (TempDir, Vec<CommitId>) {
         (format!("releases/{V2}/metadata.yaml"), metadata(2)),
         ("README.md".to_owned(), "later".to_owned()),
     ];
+    let ignored = format!("releases/{V1}/logo.png");
     let mut commits: Vec<CommitId> = Vec::new();
-    for (second, (path, text)) in changes.into_iter().enumerate() {
-        let mut edit = Edit::default();
-        let file = |text: &str| File { content: text.into(), executable: false };
-        edit.write(&path, file(&text)).unwrap();
-        edit.write("releases/openstack-demo-v5/x", file("malformed")).unwrap();
-        edit.write("releases/.hidden/x", file("hidden")).unwrap();
-        edit.write(&format!("releases/{V1}/logo.png"), file("left out by Flux")).unwrap();
-        let time = Timestamp::from_second(i64::try_from(second).unwrap()).unwrap();
-        let identity = Identity::parse("Ann <ann@example.org>", time).unwrap();
+    for (second, (path, text)) in (0..).zip(changes) {
+        let others =
+            [("releases/openstack-demo-v5/x", ""), ("releases/.hidden/x", ""), (ignored.as_str(), "")];
+        let edit = edit(&[[(path.as_str(), text.as_str())].as_slice(), &others].concat());
         let parent = commits.last().copied();
-        let commit = clone.commit(parent, &edit, "test\n", &identity, None).unwrap().unwrap();
+        let commit = clone.commit(parent, &edit, "test\n", &identity(second), None).unwrap().unwrap();
         clone.push(commit, "main", parent).unwrap();
         commits.push(commit);
     }
@@ -44,7 +34,7 @@ fn repository() -> (TempDir, Vec<CommitId>) {
 }
 
 fn origin(directory: &TempDir, rest: &str) -> RemoteOrigin {
-    let address = format!("git+file://{}/stacks.git{rest}", directory.path().display());
+    let address = format!("git+file://{}/remote.git{rest}", directory.path().display());
     let Address::Git(address) = address.parse().unwrap() else { panic!("{address} is no address of Git's") };
     let access = Access { url: address.url.parse().unwrap(), credentials: Credentials::default() };
     RemoteOrigin::open(address, access, Limits::default()).unwrap()
@@ -79,7 +69,7 @@ fn a_release_is_pinned_to_the_commit_that_changed_it_last() {
         assert_eq!(described.date.unwrap().as_second(), i64::from(version) - 1);
         let fetched = wait(origin.fetch(&name(release))).unwrap();
         assert_eq!(fetched.files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["metadata.yaml"]);
-        let expected = format!("/stacks.git//releases/{release}?ref={commit}");
+        let expected = format!("/remote.git//releases/{release}?ref={commit}");
         assert!(fetched.provenance.source.ends_with(&expected), "{}", fetched.provenance.source);
         // The provenance is an address, which leads to the same files.
         let Address::Git(again) = fetched.provenance.source.parse().unwrap() else { panic!("no address") };

@@ -9,7 +9,7 @@ use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 use super::state::generations;
 
 /// Takes the addon `monitoring` out of the second release.
-fn without_monitoring(scenario: &Scenario) {
+pub(crate) fn without_monitoring(scenario: &Scenario) {
     let release = scenario.path(&format!("releases/{V2}"));
     std::fs::remove_dir_all(release.join("cluster-addon/monitoring")).unwrap();
     let stages = std::fs::read_to_string(release.join("clusteraddon.yaml")).unwrap();

@@ -192,12 +192,12 @@ fn a_server_that_is_never_done_is_given_up() {
                     references.len()
                 );
             }
-            let begun = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-result\r\n\r\n{}",
-                line("NAK\n")
-            );
-            progress.write_all(begun.as_bytes()).unwrap();
-            while progress.write_all(line("\x02counting\r").as_bytes()).is_ok() {
+            let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+            let kind = "application/x-git-upload-pack-result";
+            let begun =
+                format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n");
+            progress.write_all((begun + &chunk(&line("NAK\n"))).as_bytes()).unwrap();
+            while progress.write_all(chunk(&line("\x02counting\r")).as_bytes()).is_ok() {
                 thread::sleep(Duration::from_millis(100));
             }
             String::new()

@@ -1,3 +1,6 @@
+use std::path::Path;
+use std::process::Command;
+
 use stackflux::git::{HostKeyError, Reference};
 
 use super::*;
@@ -80,23 +83,44 @@ fn an_unknown_host_and_a_changed_key_are_refused_by_name_and_fingerprint() {
     assert!(matches!(error, GitError::HostKey(HostKeyError::NoKnownHosts { .. })), "{error}");
 }
 
+fn ssh_keygen(arguments: &[&str], path: &Path) -> SecretString {
+    let made = Command::new("ssh-keygen").arg("-q").args(arguments).arg("-f").arg(path).status().unwrap();
+    assert!(made.success());
+    SecretString::from(fs::read_to_string(path).unwrap())
+}
+
 #[test]
 fn a_key_that_is_not_let_in_is_one_clear_error() {
     let directory = tempfile::TempDir::new().unwrap();
-    let path = directory.path().join("key");
-    let made = std::process::Command::new("ssh-keygen")
-        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-        .arg(&path)
-        .status()
-        .unwrap();
-    assert!(made.success());
-    let other = SecretString::from(fs::read_to_string(&path).unwrap());
-    let credentials = Credentials { ssh: Some(SshKey::Key { key: other, passphrase: None }), ..key() };
-    let error = refused(write(&clone(&server().ssh_url("key"), credentials), "file", "x"));
-    assert!(matches!(error, GitError::Unauthorised { .. }), "{error}");
+    let url = server().ssh_url("key");
+    for kind in ["ed25519", "ecdsa", "rsa"] {
+        let other = ssh_keygen(&["-t", kind, "-N", ""], &directory.path().join(kind));
+        let credentials = Credentials { ssh: Some(SshKey::Key { key: other, passphrase: None }), ..key() };
+        let error = refused(write(&clone(&url, credentials), "file", "x"));
+        assert!(matches!(error, GitError::Unauthorised { .. }), "{kind}: {error}");
+    }
     let credentials = Credentials { ssh: None, ..key() };
-    let error = refused(write(&clone(&server().ssh_url("key"), credentials), "file", "x"));
+    let error = refused(write(&clone(&url, credentials), "file", "x"));
     assert!(matches!(error, GitError::NoCredentials { .. }), "{error}");
+}
+
+#[test]
+fn an_encrypted_key_needs_its_password() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("key");
+    fs::copy(server().file("key"), &path).unwrap();
+    let encrypted = ssh_keygen(&["-p", "-P", "", "-N", "battery-staple"], &path);
+    let with = |passphrase: Option<&str>| {
+        let passphrase = passphrase.map(SecretString::from);
+        let credentials =
+            Credentials { ssh: Some(SshKey::Key { key: encrypted.clone(), passphrase }), ..key() };
+        write(&clone(&server().ssh_url("encrypted"), credentials), "file", "x")
+    };
+    for wrong in [None, Some("wrong-horse")] {
+        let error = refused(with(wrong));
+        assert!(matches!(error, GitError::Credentials { .. }), "{error}");
+    }
+    pushed(with(Some("battery-staple")));
 }
 
 #[test]

@@ -51,13 +51,13 @@ impl<'a> Found<'a> {
 
     /// The objects of a `ClusterAddon` that the plan has no more. What is held is not removed.
     fn removed(&self, plan: &Plan, addon: Option<&ClusterAddon>) -> Vec<ObjectChange> {
-        let Some(uid) = addon.and_then(|addon| addon.metadata.uid.as_deref()) else { return Vec::new() };
+        let Some(addon) = addon else { return Vec::new() };
         let is_held = |name: &str| {
             plan.held().iter().any(|held| held.addon.as_ref().is_none_or(|addon| addon.as_str() == name))
         };
         let is_planned = |place: &Place| plan.objects().any(|planned| place_of(&planned.id) == *place);
         let gone = self.0.iter().filter(|(place, object)| {
-            is_owned(object, uid) && !is_going(object) && !is_planned(place) && !is_held(addon_of(object))
+            is_owned(object, addon) && !is_going(object) && !is_planned(place) && !is_held(addon_of(object))
         });
         let change = |(place, object): (&Place, &&Value)| {
             let id = ObjectId {
@@ -109,9 +109,17 @@ fn addon_of(object: &Value) -> &str {
     text(object, &["metadata", "labels", labels::ADDON])
 }
 
-fn is_owned(object: &Value, uid: &str) -> bool {
+/// Whether an object belongs to a `ClusterAddon`: by its owner, or where Flux applied it from a repository, by its labels.
+fn is_owned(object: &Value, addon: &ClusterAddon) -> bool {
+    let uid = addon.metadata.uid.as_deref().unwrap_or_default();
     let owners = field(object, &["metadata", "ownerReferences"]).and_then(Value::as_array);
-    owners.into_iter().flatten().any(|owner| text(owner, &["uid"]) == uid)
+    let label = |name| text(object, &["metadata", "labels", name]);
+    let is_its_cluster = || {
+        !label(labels::APPLIED_BY_NAME).is_empty()
+            && Some(text(object, &["metadata", "namespace"])) == addon.metadata.namespace.as_deref()
+            && Some(label(labels::CLUSTER_NAME)) == addon.spec.cluster_ref.name.as_deref()
+    };
+    owners.into_iter().flatten().any(|owner| text(owner, &["uid"]) == uid) || is_its_cluster()
 }
 
 fn is_going(object: &Value) -> bool {

@@ -43,7 +43,7 @@ pub(super) async fn get(name: String, server: String) -> Result<Option<Credentia
     }
 }
 
-fn run(program: &str, server: &str) -> Result<Option<Credentials>, String> {
+pub(in crate::source::oci) fn run(program: &str, server: &str) -> Result<Option<Credentials>, String> {
     let mut command = Command::new(program);
     command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("cannot be run: {error}"))?;

@@ -1,0 +1,118 @@
+//! The flags with which a command opens a pull request.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use secrecy::SecretString;
+
+use super::error::CliError;
+use crate::forge::{Forge, ForgeError, ForgeKind, Opened, PullRequest, Repository};
+use crate::git::GitUrl;
+use crate::http::{Client, Options};
+
+/// Where the token may be, besides a file: a process list shows arguments.
+const TOKEN: &str = "STACKFLUX_FORGE_TOKEN";
+
+/// How a pull request is opened.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Pull request")]
+#[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
+pub(super) struct ForgeAccess {
+    /// Push to a branch of its own and open a pull request, or find the one that is open
+    #[arg(long)]
+    pull_request: bool,
+    /// What runs the host of the repository, where its name does not say so; Forgejo is gitea
+    #[arg(long, value_name = "FORGE", requires = "pull_request")]
+    forge: Option<Kind>,
+    /// The forge's API where it is not at its usual place, as https://git.example.com/api/v1
+    #[arg(long, value_name = "URL", requires = "pull_request")]
+    forge_api: Option<String>,
+    /// A file with a token that may open pull requests; without it the environment's STACKFLUX_FORGE_TOKEN
+    #[arg(long, value_name = "FILE", requires = "pull_request")]
+    forge_token_file: Option<PathBuf>,
+    /// The title of the pull request; without it the first line of the commit's message
+    #[arg(long, value_name = "TEXT", requires = "pull_request")]
+    title: Option<String>,
+}
+
+/// What runs a forge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// GitHub
+    Github,
+    /// GitLab
+    Gitlab,
+    /// Gitea or Forgejo
+    Gitea,
+}
+
+impl From<Kind> for ForgeKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Github => Self::GitHub,
+            Kind::Gitlab => Self::GitLab,
+            Kind::Gitea => Self::Gitea,
+        }
+    }
+}
+
+impl ForgeAccess {
+    /// Whether there is to be a pull request.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.pull_request
+    }
+
+    /// The forge of a repository. To be asked for before anything is pushed: what is missing is said here. `ca` has
+    /// certificates that are trusted beside those of the system, as PEM.
+    pub(super) fn to(&self, url: &GitUrl, ca: Option<Vec<u8>>) -> Result<Forge, CliError> {
+        let kind = self.forge.map(ForgeKind::from);
+        let repository =
+            Repository::of(url, kind, self.forge_api.as_deref()).map_err(|error| explain(&error))?;
+        let token = self.token()?.ok_or_else(|| {
+            CliError::usage(format!("a pull request in {repository} needs a token of the forge"))
+                .hint(format!("name a file that has it (--forge-token-file), or set {TOKEN}"))
+        })?;
+        let client = Client::new(Options { ca, ..Options::default() })?;
+        Ok(Forge::new(client, repository, token))
+    }
+
+    /// Opens the pull request of a branch that was pushed, or finds it. Its title is the one that was given, else this.
+    pub(super) async fn open(&self, forge: &Forge, request: PullRequest) -> Result<Opened, CliError> {
+        let title = self.title.clone().unwrap_or(request.title);
+        let opened = forge.pull_request(&PullRequest { title, ..request }).await;
+        opened.map_err(|error| explain(&error))
+    }
+
+    fn token(&self) -> Result<Option<SecretString>, CliError> {
+        let text = match &self.forge_token_file {
+            Some(file) => Some(first_line(file)?),
+            None => env::var(TOKEN).ok(),
+        };
+        Ok(text.filter(|text| !text.is_empty()).map(SecretString::from))
+    }
+}
+
+/// The error with what to do about it.
+fn explain(error: &ForgeError) -> CliError {
+    let failed = CliError::usage(error.to_string());
+    match error {
+        ForgeError::Api(_) | ForgeError::NoRepository { .. } => {
+            failed.hint("--forge names what runs the host, --forge-api where its API is")
+        }
+        ForgeError::Limited { .. } => {
+            failed.hint("wait, and run the same again: it finds what is there already")
+        }
+        _ => failed,
+    }
+}
+
+/// The first line of a file, which editors end.
+fn first_line(path: &Path) -> Result<String, CliError> {
+    let text = fs::read_to_string(path).map_err(|error| CliError::io(path, error))?;
+    match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
+        Some(line) => Ok(line.to_owned()),
+        None => Err(CliError::io(path, "the file is empty, and should have a token")),
+    }
+}

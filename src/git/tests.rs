@@ -1,0 +1,45 @@
+//! What tests of Git begin with.
+
+use std::path::{Path, PathBuf};
+
+use git2::{Repository, RepositoryInitOptions};
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use super::{Access, Clone, Credentials, Edit, Identity};
+use crate::release::File;
+
+/// A bare repository without a commit, whose first branch is `main`.
+pub(crate) fn bare() -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("remote.git");
+    Repository::init_opts(&path, RepositoryInitOptions::new().bare(true).initial_head("main")).unwrap();
+    (directory, path)
+}
+
+pub(crate) fn access(directory: &Path) -> Access {
+    Access { url: directory.to_str().unwrap().parse().unwrap(), credentials: Credentials::default() }
+}
+
+pub(crate) fn clone(directory: &Path) -> Clone {
+    Clone::temporary(access(directory)).unwrap()
+}
+
+/// Somebody who commits at a second.
+pub(crate) fn identity(second: i64) -> Identity {
+    let time = Timestamp::from_second(second).unwrap();
+    Identity::parse("Ann Example <ann@example.org>", time).unwrap()
+}
+
+pub(crate) fn file(text: &str) -> File {
+    File { content: text.into(), executable: false }
+}
+
+/// An edit that writes files: paths and texts.
+pub(crate) fn edit(files: &[(&str, &str)]) -> Edit {
+    let mut edit = Edit::default();
+    for (path, text) in files {
+        edit.write(path, file(text)).unwrap();
+    }
+    edit
+}

@@ -1,0 +1,64 @@
+//! `Chart.lock`: the exact versions of a chart's dependencies.
+
+use serde::Deserialize;
+
+use super::Repository;
+use crate::publish::range::{self, Range};
+use crate::release::Dependency;
+
+/// The longest `Chart.lock` that is read, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// A `Chart.lock`, as far as it is read.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Lock {
+    #[serde(default)]
+    dependencies: Option<Vec<Locked>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Locked {
+    name: String,
+    version: String,
+    #[serde(default)]
+    repository: Option<String>,
+}
+
+impl Lock {
+    pub(super) fn parse(content: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(content).map_err(|_| "Chart.lock is not UTF-8".to_owned())?;
+        if text.len() > LONGEST {
+            return Err(format!("Chart.lock has more than {LONGEST} bytes"));
+        }
+        let options = serde_yaml::options! {
+            budget: serde_yaml::budget! { max_depth: 8, max_aliases: 0 },
+            with_snippet: false,
+        };
+        serde_yaml::from_str_with_options(text, options)
+            .map_err(|error| format!("Chart.lock cannot be read: {error}"))
+    }
+
+    /// The version that a dependency is locked to. source-controller goes by `Chart.lock` alone where there is one, so
+    /// what that does not have would be missing in the chart, without a word.
+    pub(super) fn version(&self, dependency: &Dependency, repository: &Repository) -> Result<String, String> {
+        let locked = self.dependencies.iter().flatten().find(|locked| {
+            let same = locked.repository.as_deref().and_then(|text| Repository::parse(text).ok());
+            locked.name == dependency.name && same.as_ref() == Some(repository)
+        });
+        let Some(locked) = locked else {
+            return Err("Chart.lock does not have it, and the chart would be installed without it".to_owned());
+        };
+        if is_in(&locked.version, &dependency.version) {
+            return Ok(locked.version.clone());
+        }
+        Err(format!("Chart.lock has {}, which is not in the range {}", locked.version, dependency.version))
+    }
+}
+
+/// Whether a version is in the range of a `Chart.yaml`: the same text, or one that Helm takes for it.
+pub(in crate::publish) fn is_in(version: &str, wanted: &str) -> bool {
+    let range = if wanted.is_empty() { "*" } else { wanted };
+    let range = range.parse::<Range>();
+    let parsed = range::version(version);
+    version == wanted || range.is_ok_and(|range| parsed.is_some_and(|version| range.has(&version)))
+}

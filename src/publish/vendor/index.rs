@@ -1,0 +1,72 @@
+//! `index.yaml` of a Helm repository, and which version of a chart is meant.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::publish::range::{self, Range, RangeError};
+
+/// The longest index that is read, in bytes. That of the largest public repository has a third of it.
+pub const LONGEST: u64 = 64 << 20;
+
+/// An index, as far as it is read.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Index {
+    #[serde(default)]
+    entries: BTreeMap<String, Option<Vec<Entry>>>,
+}
+
+/// One version of a chart.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Entry {
+    /// The version, byte for byte.
+    pub version: String,
+    /// The SHA-256 of the archive in hex, with or without `sha256:` before it.
+    #[serde(default)]
+    pub digest: Option<String>,
+    /// Where the archive is; relative ones begin at the index.
+    #[serde(default)]
+    pub urls: Option<Vec<String>>,
+}
+
+impl Index {
+    /// Reads an index. Aliases are refused: no program that makes indexes writes any.
+    pub fn parse(content: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(content).map_err(|_| "it is not UTF-8".to_owned())?;
+        let options = serde_yaml::options! {
+            budget: serde_yaml::budget! {
+                max_depth: 32,
+                max_aliases: 0,
+                max_nodes: 8_000_000,
+                max_events: 20_000_000,
+            },
+            with_snippet: false,
+        };
+        serde_yaml::from_str_with_options(text, options).map_err(|error| error.to_string())
+    }
+
+    /// The versions of a chart in the index's order; none where it has no such chart.
+    #[must_use]
+    pub fn versions(&self, chart: &str) -> &[Entry] {
+        self.entries.get(chart).and_then(Option::as_deref).unwrap_or_default()
+    }
+}
+
+/// The version that is wanted, of those that are there: the same text, else the highest of the range. Of versions that
+/// differ behind a `+` alone it is the first.
+pub fn choose<'a>(
+    there: impl DoubleEndedIterator<Item = &'a str> + Clone,
+    wanted: &str,
+) -> Result<Option<&'a str>, RangeError> {
+    if let Some(same) = there.clone().find(|version| *version == wanted) {
+        return Ok(Some(same));
+    }
+    let range: Range = if wanted.is_empty() { "*" } else { wanted }.parse()?;
+    let parsed = there.rev().filter_map(|text| Some((range::version(text)?, text)));
+    let highest =
+        parsed.filter(|(version, _)| range.has(version)).max_by(|(a, _), (b, _)| a.cmp_precedence(b));
+    Ok(highest.map(|(_, text)| text))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! How registries let us in, and what those try that want more than they should have.
+
+use super::*;
+use crate::http::place;
+
+const TOKEN: &str = "hidden-token";
+/// `me:hidden-password` as `Basic` has it.
+const BASIC: &str = "Basic bWU6aGlkZGVuLXBhc3N3b3Jk";
+
+fn wants_basic(seen: &Seen) -> Option<Said> {
+    (seen.header("authorization") != Some(BASIC))
+        .then(|| with(said(401, ""), "www-authenticate", "Basic realm=\"test\""))
+}
+
+/// A registry that wants the token of this realm.
+async fn wants_token(realm: &Url) -> Host {
+    let challenge =
+        format!("Bearer realm=\"{realm}\",service=\"the registry\",scope=\"repository:{REPOSITORY}:pull\"");
+    registry(release(), move |seen| {
+        (seen.header("authorization") != Some(&format!("Bearer {TOKEN}")))
+            .then(|| with(said(401, ""), "www-authenticate", &challenge))
+    })
+    .await
+}
+
+/// A realm that gives a token to everybody.
+async fn realm() -> Host {
+    Host::start(|_| said(200, json!({"token": TOKEN}).to_string())).await
+}
+
+#[tokio::test]
+async fn a_password_where_a_registry_wants_one() {
+    let host = registry(release(), wants_basic).await;
+    open(&host, &with_password(access())).await.fetch(&name()).await.unwrap();
+    assert_eq!(host.seen()[0].header("authorization"), None, "nothing is sent before it is asked for");
+    let error = refusal(&host, &access()).await;
+    assert!(matches!(error, OriginError::Unauthorised { .. }), "{error}");
+    assert!(error.to_string().contains("docker login"), "{error}");
+}
+
+#[tokio::test]
+async fn a_password_that_is_wrong_is_tried_once() {
+    let refuse = |_: &Seen| Some(with(said(401, ""), "www-authenticate", "Basic realm=\"hidden\""));
+    let host = registry(release(), refuse).await;
+    let error = refusal(&host, &with_password(access())).await;
+    assert!(error.to_string().contains("do not open it"), "{error}");
+    assert_eq!(host.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_token_for_nobody_in_particular_may_come_from_anywhere() {
+    let realm = realm().await;
+    let host = wants_token(&realm.by_name().join("token?a=b").unwrap()).await;
+    open(&host, &access()).await.fetch(&name()).await.unwrap();
+    let asked = realm.targets();
+    assert_eq!(asked.len(), 1, "one token for all: {asked:?}");
+    assert_eq!(asked[0], "/token?a=b&service=the+registry&scope=repository%3Akaas%2Fstacks%3Apull");
+}
+
+#[tokio::test]
+async fn a_password_goes_to_a_realm_on_the_same_host() {
+    let realm = realm().await;
+    let host = wants_token(&realm.at("token")).await;
+    open(&host, &with_password(access())).await.fetch(&name()).await.unwrap();
+    assert_eq!(realm.seen()[0].header("authorization"), Some(BASIC));
+    assert!(host.seen().iter().all(|seen| seen.header("authorization") != Some(BASIC)));
+}
+
+#[tokio::test]
+async fn a_realm_on_another_host_gets_no_password() {
+    let realm = realm().await;
+    let host = wants_token(&realm.by_name().join("token?hidden").unwrap()).await;
+    let error = refusal(&host, &with_password(access())).await;
+    assert!(matches!(error, OriginError::Unauthorised { .. }), "{error}");
+    for part in ["localhost", "--token-realm localhost", &host.address()] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    assert!(realm.seen().is_empty());
+    let allowed = Access { realms: vec!["localhost".to_owned()], ..with_password(access()) };
+    open(&host, &allowed).await.fetch(&name()).await.unwrap();
+    assert_eq!(realm.seen()[0].header("authorization"), Some(BASIC));
+}
+
+#[tokio::test]
+async fn a_token_that_is_exchanged() {
+    let realm = realm().await;
+    let host = wants_token(&realm.at("token")).await;
+    let given = Some(Credentials::IdentityToken("hidden & refresh".to_owned().into()));
+    let keychain = Keychain { given, ..Keychain::default() };
+    open(&host, &Access { keychain, ..access() }).await.fetch(&name()).await.unwrap();
+    let asked = &realm.seen()[0];
+    assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/token"));
+    assert!(asked.body.contains("grant_type=refresh_token"), "{}", asked.body);
+    assert!(asked.body.contains("refresh_token=hidden+%26+refresh"), "{}", asked.body);
+    assert_eq!(asked.header("authorization"), None);
+}
+
+#[tokio::test]
+async fn realms_that_give_none() {
+    for (answer, expected) in [
+        ((|_| said(401, "hidden")) as fn(&Seen) -> Said, "does not take the credentials"),
+        (|_| said(200, "{}"), "it has no token"),
+        (|_| said(200, "{\"token\": \"\"}"), "it has no token"),
+        (|_| said(200, "hidden"), "not the JSON"),
+        (|_| said(200, "{\"token\": \"hidden\\nx\"}"), "no header can have"),
+        (|_| endless(), "more than 4194304 bytes"),
+        (|_| redirect("https://evil.example.com/?hidden"), "answered 307"),
+        (|_| said(500, ""), "answered 500"),
+    ] {
+        let realm = Host::start(answer).await;
+        let host = wants_token(&realm.at("token")).await;
+        let error = refusal(&host, &with_password(access())).await;
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_does_not_live_long() {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let realm = Host::start(move |_| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        said(200, json!({"access_token": format!("token-{number}")}).to_string())
+    })
+    .await;
+    let challenge = format!("Bearer realm=\"{}\"", realm.at("token"));
+    let host = registry(release(), move |seen| {
+        let wanted = if seen.path().contains("/manifests/") { "Bearer token-0" } else { "Bearer token-1" };
+        (seen.header("authorization") != Some(wanted))
+            .then(|| with(said(401, ""), "www-authenticate", &challenge))
+    })
+    .await;
+    open(&host, &access()).await.fetch(&name()).await.unwrap();
+    assert_eq!(realm.seen().len(), 2, "layers that are fetched at the same time share a new token");
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_does_not_take_the_token_along() {
+    let store = release();
+    let blobs = store.blobs.clone();
+    let content = move |seen: &Seen| said(200, blobs[seen.path().trim_start_matches('/')].clone());
+    let other = Host::start(content).await;
+    let to = other.by_name();
+    let host = registry(store, move |seen| {
+        let refused = wants_basic(seen);
+        let blob = seen.path().rsplit('/').next().unwrap();
+        refused.or_else(|| {
+            let to = format!("{to}{blob}?signature=hidden");
+            seen.path().contains("/blobs/").then(|| redirect(&to))
+        })
+    })
+    .await;
+    let fetched = open(&host, &with_password(access())).await.fetch(&name()).await.unwrap();
+    assert_eq!(fetched.files.len(), 3);
+    assert_eq!(other.seen().len(), 3);
+    for seen in other.seen() {
+        assert_eq!(seen.header("authorization"), None);
+        assert!(!format!("{seen:?}").contains("Basic"));
+    }
+}
+
+#[tokio::test]
+async fn who_was_redirected_to_cannot_ask_for_a_password() {
+    let realm = realm().await;
+    let challenge = format!("Bearer realm=\"{}\"", realm.at("token"));
+    let other = Host::start(move |_| with(said(401, ""), "www-authenticate", &challenge)).await;
+    let to = other.by_name();
+    let redirecting = move |seen: &Seen| seen.path().contains("/manifests/").then(|| redirect(to.as_str()));
+    let host = registry(release(), redirecting).await;
+    let error = refusal(&host, &with_password(access())).await;
+    assert!(matches!(error, OriginError::Unauthorised { .. }), "{error}");
+    assert!(realm.seen().is_empty() && other.seen().len() == 1);
+}
+
+#[tokio::test]
+async fn plain_http_is_only_spoken_where_it_was_asked_for() {
+    let host = registry(release(), |_| None).await;
+    let error = refusal(&host, &Access { plain_http: false, ..access() }).await;
+    assert!(error.to_string().contains("does not speak TLS"), "{error}");
+    assert!(host.seen().is_empty());
+}
+
+#[test]
+fn which_realms_see_a_password() {
+    let check = |realm: &str, registry: &str, has_credentials| {
+        let registry = registry.parse().unwrap();
+        realm::check(realm, &registry, has_credentials, &["allowed.example.org".to_owned()])
+    };
+    for (realm, registry) in [
+        ("https://auth.docker.io/token", "https://registry-1.docker.io"),
+        ("https://ghcr.io/token", "https://ghcr.io"),
+        ("https://gitlab.com/jwt/auth", "https://registry.gitlab.com"),
+        ("https://gitlab.example.com/jwt/auth", "https://registry.example.com"),
+        ("https://gitlab.example.com/jwt/auth", "https://gitlab.example.com:5050"),
+        ("https://example.co.uk/token", "https://registry.example.co.uk"),
+        ("https://registry.scs.community/service/token", "https://registry.scs.community"),
+        ("https://allowed.example.org/token", "https://registry.example.com"),
+        ("http://127.0.0.1:5001/token", "http://127.0.0.1:5000"),
+    ] {
+        assert_eq!(check(realm, registry, true).map(|url| place(&url)), Ok(realm.to_owned()), "{registry}");
+    }
+    for (realm, registry) in [
+        ("https://evil.example.org/token", "https://registry.example.com"),
+        ("https://evilexample.com/token", "https://registry.example.com"),
+        ("https://example.com.evil.org/token", "https://registry.example.com"),
+        ("https://evil.co.uk/token", "https://registry.co.uk"),
+        ("https://evil.com/token", "https://example.com"),
+        ("https://evil.0.0.1/token", "https://127.0.0.1"),
+        ("https://10.0.0.2/token", "https://10.0.0.1"),
+        ("https://[::2]/token", "https://[::1]"),
+        ("https://evil/token", "https://registry"),
+        ("https://localhost/token", "https://127.0.0.1"),
+    ] {
+        let error = check(realm, registry, true);
+        assert!(
+            matches!(error, Err(realm::RealmError::Foreign { .. }) | Err(realm::RealmError::NoUrl)),
+            "{realm}: {error:?}"
+        );
+        if !realm.contains("0.0.1") {
+            assert!(check(realm, registry, false).is_ok(), "without a password: {realm}");
+        }
+    }
+    for has_credentials in [true, false] {
+        for realm in ["http://registry.example.com/token", "ftp://registry.example.com/"] {
+            let error = check(realm, "https://registry.example.com", has_credentials).unwrap_err();
+            assert!(matches!(error, realm::RealmError::Plain(_)), "{realm}: {error}");
+        }
+        for realm in ["", "token", "/token", "mailto:x"] {
+            let error = check(realm, "https://registry.example.com", has_credentials).unwrap_err();
+            assert_eq!(error, realm::RealmError::NoUrl, "{realm}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Registries that lie: each is refused with what was wrong and who said it, and nothing of it is used.
+
+use super::*;
+
+fn blob(content: &[u8]) -> String {
+    format!("/v2/{REPOSITORY}/blobs/{}", digest(content))
+}
+
+/// A registry that answers for the layer of the cluster class otherwise.
+async fn lying_about_the_class(lie: impl Fn(&Seen) -> Said + Send + Sync + 'static) -> Host {
+    let path = blob(b"the class");
+    registry(release(), move |seen| (seen.path() == path).then(|| lie(seen))).await
+}
+
+#[tokio::test]
+async fn a_layer_of_other_bytes() {
+    let host = lying_about_the_class(|_| said(200, "the glass")).await;
+    let error = refusal(&host, &access()).await;
+    assert!(matches!(error, OriginError::DigestMismatch { .. }), "{error}");
+    for part in [host.address(), digest(b"the class"), digest(b"the glass")] {
+        assert!(error.to_string().contains(&part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_layer_without_end_and_layers_of_another_size() {
+    for (lie, expected) in [
+        (endless as fn() -> Said, "more than 9 bytes"),
+        (|| said(200, "the class is longer"), "19 bytes, and 9 were announced"),
+        (|| said(200, "the"), "3 bytes, and 9 were announced"),
+        (|| broken(200, b"the cl", Some(9)), "cannot be reached"),
+    ] {
+        let host = lying_about_the_class(move |_| lie()).await;
+        let error = refusal(&host, &access()).await;
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.to_string().contains(&host.address()), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_layer_that_breaks_off_and_goes_on_with_other_bytes() {
+    let host = lying_about_the_class(|seen| match seen.header("range") {
+        None => broken(200, b"the c", Some(9)),
+        Some(range) => {
+            assert_eq!(range, "bytes=5-");
+            with(said(206, "rime"), "content-range", "bytes 5-8/9")
+        }
+    })
+    .await;
+    let error = refusal(&host, &access()).await;
+    assert!(matches!(error, OriginError::DigestMismatch { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_layer_that_breaks_off_and_goes_on_as_it_should() {
+    let host = lying_about_the_class(|seen| match seen.header("range") {
+        None => broken(200, b"the c", Some(9)),
+        Some(_) => with(said(206, "lass"), "content-range", "bytes 5-8/9"),
+    })
+    .await;
+    assert_eq!(open(&host, &access()).await.fetch(&name()).await.unwrap().files.len(), 3);
+}
+
+#[tokio::test]
+async fn manifests_of_another_digest() {
+    let claims = |claimed: &'static [u8]| {
+        move |seen: &Seen| {
+            let said = said(200, release().manifest);
+            seen.path().contains("/manifests/").then(|| with(said, "docker-content-digest", &digest(claimed)))
+        }
+    };
+    let host = registry(release(), claims(b"other")).await;
+    let error = refusal(&host, &access()).await;
+    assert!(matches!(error, OriginError::DigestMismatch { .. }), "the header: {error}");
+    let host = registry(release(), claims(b"pinned")).await;
+    let pinned = format!("{}/{REPOSITORY}@{}", host.address(), digest(b"pinned"));
+    let error = open_at(&pinned, &access()).await.fetch(&name()).await.unwrap_err();
+    assert!(matches!(error, OriginError::DigestMismatch { .. }), "the pin: {error}");
+}
+
+#[tokio::test]
+async fn a_manifest_of_ten_megabytes() {
+    let large = vec![b' '; 10 << 20];
+    let host = registry(release(), move |seen| {
+        seen.path().contains("/manifests/").then(|| said(200, large.clone()))
+    })
+    .await;
+    let error = refusal(&host, &access()).await;
+    assert!(matches!(error, OriginError::TooLarge { most: 4_194_304, .. }), "{error}");
+    let host = registry(release(), |seen| seen.path().contains("/manifests/").then(endless)).await;
+    let error = refusal(&host, &access()).await;
+    assert!(matches!(error, OriginError::TooLarge { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn descriptors_that_promise_too_much() {
+    for size in [1_u64 << 20, u64::MAX] {
+        let store = Store::with_layers(&[("metadata.yaml", b"x"), ("a", b"y")], |mut layers| {
+            layers[1]["size"] = size.into();
+            layers
+        });
+        let host = registry(store, |_| None).await;
+        let error = refusal(&host, &access()).await;
+        assert!(error.to_string().contains("a release may have 1048576"), "{error}");
+        assert_eq!(host.seen().len(), 1, "nothing is fetched: {:?}", host.targets());
+    }
+}
+
+#[tokio::test]
+async fn titles_that_are_no_files_of_a_release() {
+    let long = "x/".repeat(600);
+    for (titles, expected) in [
+        (vec!["../evil"], "has a `..` in it"),
+        (vec!["/etc/passwd"], "absolute"),
+        (vec!["a\\..\\b"], "has a `..` in it"),
+        (vec!["a\u{1b}[31m"], "not plain"),
+        (vec![""], "not plain"),
+        (vec![long.as_str()], "longer than"),
+        (vec!["metadata.yaml", "metadata.yaml"], "the same path"),
+        (vec!["a", "a/b"], "the same path"),
+    ] {
+        let files: Vec<(&str, &[u8])> = titles.iter().map(|title| (*title, b"x".as_slice())).collect();
+        let host = registry(Store::of(&files), |_| None).await;
+        let error = refusal(&host, &access()).await;
+        assert!(matches!(error, OriginError::Malformed { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{titles:?}: {error}");
+        assert!(!error.to_string().contains('\x1b'));
+        assert_eq!(host.seen().len(), 1, "nothing is fetched: {:?}", host.targets());
+    }
+}
+
+#[tokio::test]
+async fn more_files_than_a_release_has() {
+    let names: Vec<String> = (0..21).map(|number| format!("file-{number}")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), b"x".as_slice())).collect();
+    let host = registry(Store::of(&files), |_| None).await;
+    let error = refusal(&host, &access()).await;
+    assert!(error.to_string().contains("21 files, and a release may have 20"), "{error}");
+}
+
+#[tokio::test]
+async fn layers_without_titles_and_packed_directories() {
+    let untitled = Store::with_layers(&[("a", b"x")], |mut layers| {
+        layers[0]["annotations"] = Value::Null;
+        layers
+    });
+    let error = refusal(&registry(untitled, |_| None).await, &access()).await;
+    assert!(error.to_string().contains("no layer has the annotation"), "{error}");
+    let unpack = Store::with_layers(&[("a", b"x")], |mut layers| {
+        layers[0]["annotations"]["io.deis.oras.content.unpack"] = "true".into();
+        layers
+    });
+    let error = refusal(&registry(unpack, |_| None).await, &access()).await;
+    assert!(error.to_string().contains("push files instead"), "{error}");
+}
+
+#[tokio::test]
+async fn pages_of_tags_without_end() {
+    let host = registry(release(), |seen| {
+        let page: u32 = seen.target.split("page=").nth(1).map_or(0, |page| page.parse().unwrap());
+        let next = format!("</v2/{REPOSITORY}/tags/list?page={}>; rel=\"next\"", page + 1);
+        Some(with(said(200, json!({"tags": [format!("tag-{page}")]}).to_string()), "link", &next))
+    })
+    .await;
+    let error = open(&host, &access()).await.list().await.unwrap_err();
+    assert!(matches!(error, OriginError::TooLarge { most: 200, unit: "pages of tags", .. }), "{error}");
+    assert_eq!(host.seen().len(), 200);
+}
+
+#[tokio::test]
+async fn more_tags_than_anybody_has() {
+    let host = registry(release(), |seen| {
+        let page = seen.target.split("page=").nth(1).unwrap_or("0");
+        let tags: Vec<String> = (0..60_000).map(|tag| format!("tag-{page}-{tag}")).collect();
+        let next = format!("</v2/{REPOSITORY}/tags/list?page={page}1>; rel=\"next\"");
+        Some(with(said(200, json!({"tags": tags}).to_string()), "link", &next))
+    })
+    .await;
+    let error = open(&host, &access()).await.list().await.unwrap_err();
+    assert!(matches!(error, OriginError::TooLarge { most: 100_000, unit: "tags", .. }), "{error}");
+    assert_eq!(host.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn the_same_page_again_and_again() {
+    let host = registry(release(), |_| {
+        let next = format!("</v2/{REPOSITORY}/tags/list>; rel=\"next\"");
+        Some(with(said(200, json!({"tags": [NAME]}).to_string()), "link", &next))
+    })
+    .await;
+    assert_eq!(open(&host, &access()).await.list().await.unwrap().releases.len(), 1);
+    assert_eq!(host.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_next_page_somewhere_else() {
+    let other = Host::start(|_| said(200, "{}")).await;
+    let next = format!("<{}v2/x/tags/list?hidden>; rel=\"next\"", other.url);
+    let host = registry(release(), move |_| Some(with(said(200, "{\"tags\":[\"a\"]}"), "link", &next))).await;
+    let error = open(&host, &with_password(access())).await.list().await.unwrap_err();
+    assert!(matches!(error, OriginError::Redirect { .. }), "{error}");
+    assert!(
+        error.to_string().contains(&host.address()) && error.to_string().contains(&other.address()),
+        "{error}"
+    );
+    assert!(!error.to_string().contains("hidden"));
+    assert!(other.seen().is_empty());
+}
+
+#[tokio::test]
+async fn answers_that_are_none() {
+    for body in ["", "{", "[]", "<html>", "{\"schemaVersion\": 1, \"layers\": []}", "{\"schemaVersion\": 2}"]
+    {
+        let host =
+            registry(release(), move |seen| seen.path().contains("/manifests/").then(|| said(200, body)))
+                .await;
+        let error = refusal(&host, &access()).await;
+        assert!(matches!(error, OriginError::Malformed { .. }), "{body}: {error}");
+        assert!(error.to_string().contains(&host.address()), "{error}");
+    }
+    for body in ["", "[]", "{\"tags\": 1}", "{\"tags\": [1]}"] {
+        let host = Host::start(move |_| said(200, body)).await;
+        let error = open(&host, &access()).await.list().await.unwrap_err();
+        assert!(matches!(error, OriginError::Malformed { .. }), "{body}: {error}");
+    }
+}

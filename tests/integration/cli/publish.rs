@@ -1,0 +1,130 @@
+//! `stackflux publish` into directories and Git repositories of this machine.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Run, copy, expect, own_directory, run, run_with, scratch};
+
+const RELEASE: &str = "openstack-demo-1-34-v2";
+
+const AUTHOR: [(&str, &str); 2] = [("GIT_AUTHOR_NAME", "Stacks"), ("GIT_AUTHOR_EMAIL", "stacks@example.org")];
+
+/// A directory with the stack repository `stack`.
+fn with_stack(name: &str) -> std::path::PathBuf {
+    let directory = scratch(name);
+    copy(&own_directory().join("stack"), &directory.join("stack"));
+    directory
+}
+
+fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git").current_dir(directory).args(arguments).output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Publishes into `to`, as the author that the environment names.
+fn publish(directory: &Path, source: &str, to: &str, more: &[&str]) -> Run {
+    let arguments = [&["publish", source, "--to", to], more].concat();
+    run_with(directory, &arguments, &AUTHOR)
+}
+
+#[test]
+fn a_release_into_a_directory() {
+    let directory = with_stack("publish-directory");
+    let source = format!("stack/releases/{RELEASE}");
+    expect(&directory, "publish-dry", &["publish", &source, "--to", "to", "--dry-run"]);
+    assert!(!directory.join("to").exists(), "a dry run writes nothing");
+    expect(&directory, "publish", &["publish", &source, "--to", "to"]);
+    expect(&directory, "publish-again", &["publish", &source, "--to", "to"]);
+    let read = |path: &str| fs::read(directory.join(path).join(RELEASE).join("metadata.yaml")).unwrap();
+    assert_eq!(read("to/releases"), read("stack/releases"));
+
+    fs::write(directory.join(&source).join("README.md"), "other").unwrap();
+    expect(&directory, "publish-other", &["publish", &source, "--to", "to"]);
+    assert!(!directory.join(format!("to/releases/{RELEASE}/README.md")).exists());
+}
+
+#[test]
+fn what_cannot_be_published() {
+    let directory = with_stack("publish-refused");
+    let broken = "stack/releases/openstack-demo-1-34-v3";
+    expect(&directory, "publish-unusable", &["publish", broken, "--to", "to"]);
+    expect(&directory, "publish-which", &["publish", "stack", "--to", "to"]);
+    expect(&directory, "publish-path", &["publish", "stack", "--to", "to", "--path", "../x", "--all-new"]);
+    assert!(!directory.join("to").exists());
+}
+
+#[test]
+fn all_that_is_new() {
+    let directory = with_stack("publish-new");
+    let Run { code, stderr, .. } = publish(&directory, "stack", "to", &["--release", RELEASE]);
+    assert_eq!(code, 0, "{stderr}");
+    // The broken one is told, and does not keep back the other.
+    let Run { code, stderr, .. } = publish(&directory, "stack", "to", &["--all-new"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(!stderr.contains(&format!("{RELEASE} is")), "it is not looked at again: {stderr}");
+    assert!(stderr.contains("✗ openstack-demo-1-34-v3 is not published"), "{stderr}");
+    let mut names: Vec<_> =
+        fs::read_dir(directory.join("to/releases")).unwrap().collect::<Result<_, _>>().unwrap();
+    names.sort_by_key(fs::DirEntry::file_name);
+    let names: Vec<_> = names.iter().map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert_eq!(names, ["openstack-demo-1-34-v1", RELEASE]);
+}
+
+#[test]
+fn a_release_is_one_commit() {
+    let directory = with_stack("publish-git");
+    git(&directory, &["init", "-q", "--bare", "--initial-branch=main", "stacks.git"]);
+    let to = format!("file://{}/stacks.git", directory.display());
+    let source = format!("stack/releases/{RELEASE}");
+    for code in [0, 0] {
+        let run = publish(&directory, &source, &to, &[]);
+        assert_eq!(run.code, code, "{}", run.stderr);
+    }
+    let bare = directory.join("stacks.git");
+    assert_eq!(git(&bare, &["rev-list", "--count", "main"]), "1\n");
+    assert_eq!(git(&bare, &["log", "-1", "--format=%an <%ae>"]), "Stacks <stacks@example.org>\n");
+    let message = git(&bare, &["log", "-1", "--format=%B"]);
+    for line in [
+        format!("Publish {RELEASE}"),
+        "Kubernetes v1.34.2, cluster class demo-class v2".to_owned(),
+        format!("Stackflux-Source: {source}"),
+        format!("Stackflux-Version: {}", env!("CARGO_PKG_VERSION")),
+    ] {
+        assert!(message.lines().any(|found| found == line), "{line}: {message}");
+    }
+    let trailers = git(&bare, &["log", "-1", "--format=%(trailers:key=Stackflux-Content-Digest,valueonly)"]);
+    let Run { stdout, .. } = run(&directory, &["inspect", &source, "-o", "json"]);
+    assert!(stdout.contains(trailers.trim()), "{trailers}");
+
+    // The work tree has what the release has, to the byte and the mode.
+    git(&directory, &["clone", "-q", "stacks.git", "work"]);
+    let work = format!("work/releases/{RELEASE}");
+    let compared =
+        Command::new("diff").current_dir(&directory).args(["-r", &source, &work]).output().unwrap();
+    assert!(compared.status.success(), "{}", String::from_utf8_lossy(&compared.stdout));
+
+    fs::write(directory.join(&source).join("README.md"), "other").unwrap();
+    let refused = publish(&directory, &source, &to, &[]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("exists in") && refused.stderr.contains("README.md"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(git(&bare, &["rev-list", "--count", "main"]), "1\n");
+}
+
+#[test]
+fn without_an_author_nothing_is_fetched() {
+    let directory = with_stack("publish-author");
+    git(&directory, &["init", "-q", "--bare", "stacks.git"]);
+    let to = format!("file://{}/stacks.git", directory.display());
+    let home = directory.to_str().unwrap();
+    let environment = [("HOME", home), ("XDG_CONFIG_HOME", home), ("GIT_CONFIG_NOSYSTEM", "1")];
+    let run = run_with(&directory, &["publish", "nowhere", "--to", &to], &environment);
+    assert!(run.code == 2 && run.stderr.contains("nobody is named as the author"), "{}", run.stderr);
+    let bare = publish(&directory, "stack", "stacks.git", &["--all-new"]);
+    assert!(bare.code == 2 && bare.stderr.contains("write file://"), "{}", bare.stderr);
+}
