@@ -12,7 +12,6 @@ pub mod oci;
 pub mod origin;
 pub mod remote;
 pub mod repository;
-pub mod signatures;
 
 use std::fs;
 use std::io::{self, Read as _};

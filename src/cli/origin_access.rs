@@ -11,6 +11,8 @@ use crate::http::{Client, Options, Url};
 use crate::source::github;
 use crate::source::oci;
 use crate::source::oci::credentials::{Credentials, DockerConfig, Keychain};
+use crate::source::oci::signatures::Verification;
+use crate::verify::{KeyError, PublicKey, identity::Identity};
 
 /// Where the password for a registry may be, besides a file: a process list shows arguments.
 const PASSWORD: &str = "STACKFLUX_REGISTRY_PASSWORD";
@@ -45,6 +47,16 @@ pub(super) struct OriginAccess {
     /// A host on another domain where the registry makes its tokens: it is shown the password. Repeat it for more
     #[arg(long, value_name = "HOST")]
     token_realm: Vec<String>,
+    /// A file with the public key that must have signed each release with cosign: an ECDSA key on P-256, as PEM. Repeat
+    /// it for more keys, of which one must have
+    #[arg(long, value_name = "FILE", conflicts_with = "certificate_identity")]
+    key: Vec<PathBuf>,
+    /// Who must have signed each release with cosign, without a key: prints what Flux has to verify, and stops
+    #[arg(long, value_name = "SUBJECT", requires = "certificate_oidc_issuer")]
+    certificate_identity: Option<String>,
+    /// Who vouches for that identity, as https://token.actions.githubusercontent.com
+    #[arg(long, value_name = "URL", requires = "certificate_identity")]
+    certificate_oidc_issuer: Option<String>,
     /// A file with a token for GitHub; without it the environment's GITHUB_TOKEN
     #[arg(long, value_name = "FILE")]
     github_token_file: Option<PathBuf>,
@@ -69,6 +81,7 @@ impl OriginAccess {
             mirrors: mirrors?,
             realms: self.token_realm.clone(),
             keychain: self.keychain()?,
+            verification: self.verification()?,
         })
     }
 
@@ -78,6 +91,18 @@ impl OriginAccess {
         let api = api.map_err(|error| CliError::usage(format!("--github-api: {error}")))?;
         let token = secret(self.github_token_file.as_deref(), GITHUB_TOKEN)?;
         Ok(github::Access { client: self.client()?, api, plain_http: self.plain_http, token })
+    }
+
+    /// What must have been verified of a release before it is used.
+    pub(super) fn verification(&self) -> Result<Verification, CliError> {
+        if !self.key.is_empty() {
+            let keys = self.key.iter().map(|file| public_key(file)).collect::<Result<_, _>>();
+            return keys.map(Verification::Keys);
+        }
+        match (self.certificate_identity.clone(), self.certificate_oidc_issuer.clone()) {
+            (Some(subject), Some(issuer)) => Ok(Verification::Identity(Identity { subject, issuer })),
+            _ => Ok(Verification::Nothing),
+        }
     }
 
     fn keychain(&self) -> Result<Keychain, CliError> {
@@ -112,6 +137,11 @@ impl OriginAccess {
             (None, None) => None,
         }
     }
+}
+
+fn public_key(file: &Path) -> Result<PublicKey, CliError> {
+    let text = String::from_utf8(read(file)?).map_err(|_| CliError::io(file, "this is no PEM"))?;
+    text.parse().map_err(|error: KeyError| CliError::io(file, error))
 }
 
 /// A secret from a file, without the line's end; without a file from the environment.

@@ -9,6 +9,7 @@ use crate::source::address::Address;
 use crate::source::github::GitHubOrigin;
 use crate::source::local::LocalOrigin;
 use crate::source::oci::OciOrigin;
+use crate::source::oci::signatures::Verification;
 use crate::source::origin::Origin;
 use crate::source::remote::RemoteOrigin;
 
@@ -19,6 +20,12 @@ pub(super) async fn open(
     git: impl FnOnce(GitUrl) -> Result<Access, CliError>,
 ) -> Result<Box<dyn Origin>, CliError> {
     let limits = Limits::default();
+    if !matches!(address, Address::Oci(_)) && access.verification()? != Verification::Nothing {
+        return Err(CliError::usage(format!(
+            "{address}: only releases in a registry are signed with cosign"
+        ))
+        .hint("leave out --key and --certificate-identity, or take the release from an oci:// address"));
+    }
     Ok(match address {
         Address::Oci(address) => Box::new(OciOrigin::open(address, &access.oci()?, limits).await?),
         Address::GitHub(address) => Box::new(GitHubOrigin::open(address, &access.github()?, limits)?),

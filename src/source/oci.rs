@@ -12,6 +12,7 @@ mod login;
 pub mod manifest;
 mod realm;
 mod registry;
+pub mod signatures;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -23,7 +24,9 @@ use super::address::OciAddress;
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
 use crate::names::ReleaseName;
 use crate::release::{File, Files, Limits, summary};
+use crate::verify::{Verified, stored};
 use manifest::Descriptor;
+use signatures::{Signed, Verification};
 
 /// Layers that are fetched at a time.
 const AT_A_TIME: usize = 4;
@@ -33,6 +36,7 @@ const AT_A_TIME: usize = 4;
 pub struct OciOrigin {
     address: OciAddress,
     registry: Registry,
+    verification: Verification,
     limits: Limits,
 }
 
@@ -40,7 +44,8 @@ impl OciOrigin {
     /// The repository of an address. Nothing is sent yet, but a credential helper may run.
     pub async fn open(address: &OciAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
         let registry = Registry::open(address, access).await?;
-        Ok(Self { address: address.clone(), registry, limits })
+        let verification = access.verification.clone();
+        Ok(Self { address: address.clone(), registry, verification, limits })
     }
 
     /// The registry, for what else is in it: signatures, charts.
@@ -64,6 +69,15 @@ impl OciOrigin {
         })
     }
 
+    /// The manifest of a release, and what was verified of it before anything that it names is fetched.
+    async fn verified(&self, name: &ReleaseName) -> Result<(Pulled, Option<Verified>), OriginError> {
+        let pulled = self.manifest(name).await?;
+        let repository = self.address.without_release().to_string();
+        let signed = Signed { release: name, repository: &repository, manifest: &pulled.named };
+        let verified = self.verification.check(&self.registry, signed).await?;
+        Ok((pulled, verified))
+    }
+
     /// Fetches the layers and makes files of them.
     async fn files(&self, layers: Vec<(String, Descriptor)>) -> Result<Files, OriginError> {
         let fetched = futures::stream::iter(layers.into_iter().map(|layer| self.file(layer)));
@@ -81,7 +95,7 @@ impl OciOrigin {
     }
 
     async fn described(&self, name: &ReleaseName) -> Result<Description, OriginError> {
-        let Pulled { digest, manifest, .. } = self.manifest(name).await?;
+        let (Pulled { digest, manifest, .. }, _) = self.verified(name).await?;
         let layers = manifest.files(&self.limits).map_err(|error| self.malformed(error))?;
         let small: Vec<_> =
             layers.into_iter().filter(|(title, _)| summary::FILES.contains(&title.as_str())).collect();
@@ -97,11 +111,15 @@ impl OciOrigin {
     }
 
     async fn fetched(&self, name: &ReleaseName) -> Result<Fetched, OriginError> {
-        let Pulled { digest, manifest, .. } = self.manifest(name).await?;
+        let (Pulled { digest, manifest, .. }, verified) = self.verified(name).await?;
         let layers = manifest.files(&self.limits).map_err(|error| self.malformed(error))?;
         let files = self.files(layers).await?;
         let source = self.source(name, Some(digest));
-        let provenance = Provenance { source, digest: Some(digest.to_string()), verified: None };
+        let provenance = Provenance {
+            source,
+            digest: Some(digest.to_string()),
+            verified: verified.map(|verified| verified.to_string()),
+        };
         Ok(Fetched { name: name.clone(), files, provenance })
     }
 
@@ -117,7 +135,10 @@ impl OciOrigin {
 
 impl Origin for OciOrigin {
     fn list(&self) -> BoxFuture<'_, Result<Listing, OriginError>> {
-        Box::pin(async { Ok(Listing::of(self.registry.tags().await?)) })
+        Box::pin(async {
+            let tags = self.registry.tags().await?;
+            Ok(Listing::of(tags.iter().filter(|tag| !stored::is_tag_of_signatures(tag))))
+        })
     }
 
     fn describe<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Description, OriginError>> {

@@ -14,6 +14,15 @@ const MOST: usize = 4 << 20;
 /// was signed again.
 pub const MOST_SIGNATURES: usize = 32;
 
+/// Whether a tag is one that cosign and the specification of OCI distribution use to attach things to a manifest:
+/// `sha256-<hex>`, with `.sig`, `.att` or `.sbom`. It names no release.
+#[must_use]
+pub fn is_tag_of_signatures(tag: &str) -> bool {
+    let Some(rest) = tag.strip_prefix("sha256-") else { return false };
+    let digits = rest.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).count();
+    digits == 64 && matches!(rest.get(digits..), Some("" | ".sig" | ".att" | ".sbom"))
+}
+
 #[derive(Deserialize)]
 struct Manifest {
     layers: Vec<Descriptor>,

@@ -17,6 +17,8 @@ mod delivery;
 #[cfg(test)]
 mod digests;
 #[cfg(test)]
+mod forge;
+#[cfg(test)]
 #[path = "../support/git.rs"]
 mod git;
 #[cfg(test)]
@@ -38,6 +40,8 @@ mod push;
 mod registry;
 #[cfg(test)]
 mod repositories;
+#[cfg(test)]
+mod signatures;
 #[cfg(test)]
 #[path = "../support.rs"]
 mod support;

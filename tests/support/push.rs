@@ -21,6 +21,9 @@ pub(crate) enum Layout {
     Plain,
 }
 
+/// What a manifest is.
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
 /// What a registry is asked with.
 pub(crate) struct Pusher {
     client: Client,
@@ -51,15 +54,26 @@ impl Pusher {
         }
         self.blob(repository, b"{}").await;
         let bytes = manifest(&layers, layout).to_string().into_bytes();
-        let digest = Digest::of_bytes(&bytes);
-        let request = self.request(Method::PUT, &format!("{repository}/manifests/{tag}"));
-        let put = self.send(request.body("application/vnd.oci.image.manifest.v1+json", bytes)).await;
+        self.document(repository, tag, MANIFEST, &bytes).await
+    }
+
+    /// Pushes a manifest or a list of manifests under a tag or its digest, and returns its digest.
+    pub(crate) async fn document(
+        &self,
+        repository: &str,
+        reference: &str,
+        media_type: &'static str,
+        bytes: &[u8],
+    ) -> Digest {
+        let digest = Digest::of_bytes(bytes);
+        let request = self.request(Method::PUT, &format!("{repository}/manifests/{reference}"));
+        let put = self.send(request.body(media_type, bytes.to_vec())).await;
         assert_eq!(put.header("docker-content-digest"), Some(digest.to_string().as_str()));
         digest
     }
 
     /// Pushes bytes: a POST says where, a PUT brings them.
-    async fn blob(&self, repository: &str, content: &[u8]) {
+    pub(crate) async fn blob(&self, repository: &str, content: &[u8]) {
         let begun = self.send(self.request(Method::POST, &format!("{repository}/blobs/uploads/"))).await;
         let mut url: Url = begun.url().join(begun.header("location").unwrap()).unwrap();
         url.query_pairs_mut().append_pair("digest", &Digest::of_bytes(content).to_string());
@@ -105,7 +119,7 @@ fn manifest(layers: &[Value], layout: Layout) -> Value {
     };
     let mut manifest = json!({
         "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "mediaType": MANIFEST,
         "config": {"mediaType": config_type, "digest": Digest::of_bytes(b"{}").to_string(), "size": 2},
         "layers": layers,
     });

@@ -298,7 +298,7 @@ async fn handle(State(fake): State<Fake>, request: Request) -> Response {
         }
         return response.body(Body::from(answer.body)).unwrap();
     }
-    let url: crate::http::Url = format!("http://fake{target}").parse().unwrap();
+    let url: reqwest::Url = format!("http://fake{target}").parse().unwrap();
     let query = url.query_pairs().into_owned().collect();
     fake.answer(&method, head.uri.path(), &query, body.as_ref())
 }

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::credentials::Keychain;
+use super::signatures::Verification;
 use crate::http::{Client, Url};
 
 /// How registries are reached.
@@ -18,10 +19,12 @@ pub struct Access {
     pub realms: Vec<String>,
     /// Who we are.
     pub keychain: Keychain,
+    /// What must have been verified of a release before it is used.
+    pub verification: Verification,
 }
 
 impl Access {
-    /// Anonymous, over https, without mirrors.
+    /// Anonymous, over https, without mirrors, and nothing is verified but digests.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
@@ -30,6 +33,7 @@ impl Access {
             mirrors: Vec::new(),
             realms: Vec::new(),
             keychain: Keychain::default(),
+            verification: Verification::default(),
         }
     }
 }

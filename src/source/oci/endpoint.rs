@@ -22,6 +22,8 @@ const PAGE: usize = 1000;
 const SMALLEST_PAGE: usize = 50;
 /// The most pages that are read.
 const MOST_PAGES: usize = 200;
+/// The most pages of what refers to a manifest that are read.
+const MOST_PAGES_OF_REFERRERS: usize = 4;
 /// The most tags that are read.
 const MOST_TAGS: usize = 100_000;
 
@@ -30,6 +32,9 @@ const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
                          application/vnd.docker.distribution.manifest.v2+json, \
                          application/vnd.oci.image.index.v1+json, \
                          application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// What a list of referrers is.
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A place that is asked for one repository.
 #[derive(Debug)]
@@ -77,6 +82,23 @@ impl Endpoint {
         let (signed, _) = self.login.sign(request).await?;
         let fetched = self.http.download(&signed, expected, Vec::new()).await;
         fetched.map(|(bytes, _)| bytes).map_err(|failure| self.login.refused(failure))
+    }
+
+    /// The lists, one for each page, of what refers to a manifest and has this artifact type.
+    pub(super) async fn referrers(
+        &self,
+        manifest: &Digest,
+        artifact_type: &str,
+    ) -> Result<Vec<Vec<u8>>, OriginError> {
+        let mut page = self.url(&format!("referrers/{manifest}"))?;
+        page.query_pairs_mut().append_pair("artifactType", artifact_type);
+        let (mut pages, mut next) = (Vec::new(), Some(page));
+        while let Some(page) = next.take_if(|_| pages.len() < MOST_PAGES_OF_REFERRERS) {
+            let answer = self.get(Request::get(page.clone()).accept(INDEX)).await?;
+            next = next_page(&page, answer.headers("link"))?;
+            pages.push(answer.bytes(MOST_JSON).await?);
+        }
+        Ok(pages)
     }
 
     /// All tags.

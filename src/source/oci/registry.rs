@@ -63,6 +63,9 @@ impl fmt::Display for Reference {
 pub struct Pulled {
     /// The digest of its bytes.
     pub digest: Digest,
+    /// The digest that the reference led to, which is what is signed: this one's, or that of the list that it is alone
+    /// in.
+    pub named: Digest,
     /// Its bytes, which are what signatures are of.
     pub bytes: Vec<u8>,
     /// What they say.
@@ -101,7 +104,7 @@ impl Registry {
         let (bytes, digest) = self.document(reference).await?;
         let refused = |error: String| OriginError::Malformed { place: self.place(reference), error };
         let entries = match Document::parse(&bytes).map_err(refused)? {
-            Document::Manifest(manifest) => return Ok(Pulled { digest, bytes, manifest }),
+            Document::Manifest(manifest) => return Ok(Pulled { digest, named: digest, bytes, manifest }),
             Document::Index(entries) => entries,
         };
         let [entry] = entries.as_slice() else {
@@ -110,9 +113,9 @@ impl Registry {
                 "it is a list of {count} manifests, and a release has one: name its digest"
             )));
         };
-        let (bytes, digest) = self.document(&Reference::Digest(entry.digest)).await?;
+        let (named, (bytes, digest)) = (digest, self.document(&Reference::Digest(entry.digest)).await?);
         match Document::parse(&bytes).map_err(refused)? {
-            Document::Manifest(manifest) => Ok(Pulled { digest, bytes, manifest }),
+            Document::Manifest(manifest) => Ok(Pulled { digest, named, bytes, manifest }),
             Document::Index(_) => Err(refused("it is a list of a list of manifests".to_owned())),
         }
     }
@@ -144,7 +147,27 @@ impl Registry {
         })
     }
 
-    async fn document(&self, reference: &Reference) -> Result<(Vec<u8>, Digest), OriginError> {
+    /// What refers to a manifest, page by page; nothing where the registry does not tell.
+    pub(super) async fn referrers(
+        &self,
+        manifest: &Digest,
+        artifact_type: &str,
+    ) -> Result<Option<Vec<Vec<u8>>>, OriginError> {
+        for mirror in self.mirrors() {
+            match mirror.referrers(manifest, artifact_type).await {
+                Err(failure) if mirror.gives_way(&failure) => {}
+                result => return result.map(Some),
+            }
+        }
+        match self.origin.referrers(manifest, artifact_type).await {
+            // Before version 1.1 of the specification there is no such list; some say so by 405.
+            Err(OriginError::Refused { status: 404 | 405, .. }) => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    /// The bytes of a manifest or of a list, checked against the reference.
+    pub(super) async fn document(&self, reference: &Reference) -> Result<(Vec<u8>, Digest), OriginError> {
         for mirror in self.mirrors() {
             match mirror.manifest(reference).await {
                 Err(failure) if mirror.gives_way(&failure) => {}

@@ -164,14 +164,14 @@ fn write_kwok_stages(target: &Path) -> Result<()> {
 }
 
 /// Where Go keeps the sources of a dependency; downloaded first where they are not there yet.
-fn source_directory(module: &str, dependency: &str) -> Result<PathBuf> {
+pub(crate) fn source_directory(module: &str, dependency: &str) -> Result<PathBuf> {
     run(go(module).args(["mod", "download", dependency]))?;
     let directory = run(go(module).args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", dependency]))?;
     Ok(PathBuf::from(directory.trim()))
 }
 
 /// Go in a module's directory. Without C: no compiler for it is needed, and the binaries are static.
-fn go(module: &str) -> Command {
+pub(crate) fn go(module: &str) -> Command {
     let mut command = Command::new("go");
     command
         .current_dir(module_directory(module))

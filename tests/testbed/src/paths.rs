@@ -52,6 +52,12 @@ pub(crate) fn run_of_one_test(number: u32) -> Result<PathBuf> {
     Ok(run.with_file_name(format!("tests-{}-{number}", std::process::id())))
 }
 
+/// The directory of a component that a test of this process starts on its own.
+pub(crate) fn run_of_component(name: &str) -> Result<PathBuf> {
+    let run = run_of_tests()?;
+    Ok(run.with_file_name(format!("tests-{}-{name}", std::process::id())))
+}
+
 /// A variable of the environment that is set and not empty.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())

@@ -1,13 +1,15 @@
 //! The signature that a release in a registry must have: where it is looked for, and what is said when it is not there.
 //! Looked for before a layer of the release is fetched.
 
+mod registry;
+
 use futures::future::BoxFuture;
 
-use super::origin::OriginError;
 use crate::error::{Class, Classify as _};
 use crate::names::ReleaseName;
 use crate::plan::canonical;
 use crate::release::Digest;
+use crate::source::origin::OriginError;
 use crate::verify::identity::Identity;
 use crate::verify::stored::{self, Blob, Signature};
 use crate::verify::{PublicKey, Unverified, Verified, bundle, simple_signing};
@@ -21,8 +23,8 @@ pub enum Verification {
     /// Nothing: whoever may write to the registry is trusted.
     #[default]
     Nothing,
-    /// A signature by this key.
-    Key(PublicKey),
+    /// A signature by one of these keys. Without any key no release is accepted.
+    Keys(Vec<PublicKey>),
     /// A signature by this identity, which Flux has to verify.
     Identity(Identity),
 }
@@ -64,7 +66,7 @@ impl Verification {
     ) -> Result<Option<Verified>, OriginError> {
         match self {
             Self::Nothing => Ok(None),
-            Self::Key(key) => by_key(registry, signed, key).await.map(Some),
+            Self::Keys(keys) => by_key(registry, signed, keys).await.map(Some),
             Self::Identity(identity) => {
                 let Signed { release, repository, manifest } = signed;
                 let object = canonical::to_yaml(&identity.checked_by_flux(release, repository, manifest));
@@ -87,9 +89,9 @@ impl Signed<'_> {
 async fn by_key(
     registry: &dyn Repository,
     signed: Signed<'_>,
-    key: &PublicKey,
+    keys: &[PublicKey],
 ) -> Result<Verified, OriginError> {
-    let mut search = Search { registry, signed, key, reasons: Vec::new() };
+    let mut search = Search { registry, signed, keys, reasons: Vec::new() };
     if let Some(verified) = search.under_the_tag().await? {
         return Ok(verified);
     }
@@ -103,7 +105,7 @@ async fn by_key(
 struct Search<'a> {
     registry: &'a dyn Repository,
     signed: Signed<'a>,
-    key: &'a PublicKey,
+    keys: &'a [PublicKey],
     reasons: Vec<(String, String)>,
 }
 
@@ -119,7 +121,8 @@ impl Search<'_> {
                 continue;
             };
             let Some(payload) = self.blob(&place, &payload).await? else { continue };
-            let mut checked = simple_signing::check(self.key, self.signed.manifest, &payload, &signature);
+            let manifest = self.signed.manifest;
+            let mut checked = self.by_any(|key| simple_signing::check(key, manifest, &payload, &signature));
             if is_keyless && checked == Err(Unverified::WrongSignature) {
                 checked = Err(Unverified::Keyless);
             }
@@ -142,7 +145,8 @@ impl Search<'_> {
             let Some(holder) = self.registry.manifest(&digest.to_string()).await? else { continue };
             let Some(blob) = self.take(&place, stored::bundle(&holder)) else { continue };
             let Some(bytes) = self.blob(&place, &blob).await? else { continue };
-            if let Some(verified) = self.take(&place, bundle::check(self.key, manifest, &bytes)) {
+            if let Some(verified) = self.take(&place, self.by_any(|key| bundle::check(key, manifest, &bytes)))
+            {
                 return Ok(Some(verified));
             }
         }
@@ -171,19 +175,37 @@ impl Search<'_> {
         }
     }
 
+    /// The verdict of the key that made the signature, where one did.
+    fn by_any(
+        &self,
+        check: impl Fn(&PublicKey) -> Result<Verified, Unverified>,
+    ) -> Result<Verified, Unverified> {
+        let mut verdict = Err(Unverified::WrongSignature);
+        for key in self.keys {
+            verdict = check(key);
+            if verdict != Err(Unverified::WrongSignature) {
+                break;
+            }
+        }
+        verdict
+    }
+
     fn take<T>(&mut self, place: &str, result: Result<T, Unverified>) -> Option<T> {
         result.map_err(|error| self.reasons.push((place.to_owned(), error.to_string()))).ok()
     }
 
     fn not_found(&self) -> OriginError {
-        let key = self.key.fingerprint();
         if self.reasons.is_empty() {
             let tag = simple_signing::tag(self.signed.manifest);
             return self.signed.unverified(format!(
                 "it is not signed: there is no tag {tag} and no bundle of cosign that refers to it"
             ));
         }
-        let mut lines = vec![format!("no signature by the key {key}:")];
+        let keys: Vec<String> = self.keys.iter().map(|key| key.fingerprint().to_string()).collect();
+        let mut lines = vec![match keys.as_slice() {
+            [key] => format!("no signature by the key {key}:"),
+            keys => format!("no signature by one of {} keys ({}):", keys.len(), keys.join(", ")),
+        }];
         let reasons = self.reasons.iter().take(MOST_REASONS);
         lines.extend(reasons.map(|(place, reason)| format!("  {place}: {reason}")));
         if let Some(more) = self.reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {

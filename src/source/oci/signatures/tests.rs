@@ -6,18 +6,24 @@ use serde_json::{Value, json};
 use super::*;
 use crate::verify::stored::MOST_SIGNATURES;
 
-const MANIFEST: &[u8] = include_bytes!("../../../tests/signatures/manifest.json");
-const P256: &str = include_str!("../../../tests/signatures/p256.pub");
-const SIGNATURES: &[u8] = include_bytes!("../../../tests/signatures/signatures.json");
-const PAYLOAD: &[u8] = include_bytes!("../../../tests/signatures/payload.json");
-const REFERRERS: &[u8] = include_bytes!("../../../tests/signatures/referrers.json");
+const MANIFEST: &[u8] = include_bytes!("../../../../tests/signatures/manifest.json");
+const P256: &str = include_str!("../../../../tests/signatures/p256.pub");
+/// A key that signed nothing here.
+const OTHER: &str = "-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE4U7XlPcbrgx9OxowOaYs3QGk1fIM
+v6FuNDAZmpc+ZLpzlYShPu3VmdBwU1AOSSuGMvl86KqLdtOD6ps93SfU7A==
+-----END PUBLIC KEY-----
+";
+const SIGNATURES: &[u8] = include_bytes!("../../../../tests/signatures/signatures.json");
+const PAYLOAD: &[u8] = include_bytes!("../../../../tests/signatures/payload.json");
+const REFERRERS: &[u8] = include_bytes!("../../../../tests/signatures/referrers.json");
 const HOLDERS: [&[u8]; 2] = [
-    include_bytes!("../../../tests/signatures/bundle-manifest-ed25519.json"),
-    include_bytes!("../../../tests/signatures/bundle-manifest-p256.json"),
+    include_bytes!("../../../../tests/signatures/bundle-manifest-ed25519.json"),
+    include_bytes!("../../../../tests/signatures/bundle-manifest-p256.json"),
 ];
 const BUNDLES: [&[u8]; 2] = [
-    include_bytes!("../../../tests/signatures/bundle-ed25519.json"),
-    include_bytes!("../../../tests/signatures/bundle-p256.json"),
+    include_bytes!("../../../../tests/signatures/bundle-ed25519.json"),
+    include_bytes!("../../../../tests/signatures/bundle-p256.json"),
 ];
 
 /// A repository as a registry would give it, and what was asked of it.
@@ -57,10 +63,14 @@ impl Fake {
     }
 
     fn check(&self, key: &str) -> Result<Option<Verified>, OriginError> {
+        self.check_with(vec![key.parse().unwrap()])
+    }
+
+    fn check_with(&self, keys: Vec<PublicKey>) -> Result<Option<Verified>, OriginError> {
         let (release, manifest) = ("openstack-demo-1-34-v2".parse().unwrap(), manifest());
         let repository = "oci://registry.example.com/csr/openstack-demo";
         let signed = Signed { release: &release, repository, manifest: &manifest };
-        block_on(Verification::Key(key.parse().unwrap()).check(self, signed))
+        block_on(Verification::Keys(keys).check(self, signed))
     }
 
     /// Why no signature counts.
@@ -283,4 +293,23 @@ fn an_identity_is_for_flux_to_verify() {
     assert_eq!(object["kind"], "OCIRepository");
     assert_eq!(object["spec"]["verify"]["matchOIDCIdentity"][0]["subject"], r"^me@example\.com$");
     assert_eq!(fake.asked(), [""; 0]);
+}
+
+#[test]
+fn one_of_several_keys_is_enough_and_none_is_never() {
+    let ours: PublicKey = P256.parse().unwrap();
+    let theirs: PublicKey = OTHER.parse().unwrap();
+    for keys in [vec![ours.clone(), theirs.clone()], vec![theirs.clone(), ours.clone()]] {
+        let tag = Fake::default().signatures(SIGNATURES).check_with(keys.clone()).unwrap().unwrap();
+        let bundle = Fake::default().manifest(self::tag(), REFERRERS).bundles();
+        let bundle = bundle.check_with(keys).unwrap().unwrap();
+        assert_eq!((tag.key, bundle.key), (ours.fingerprint(), ours.fingerprint()));
+    }
+    for (keys, said) in [
+        (vec![theirs.clone(), theirs], "no signature by one of 2 keys"),
+        (vec![], "no signature by one of 0 keys"),
+    ] {
+        let error = Fake::default().signatures(SIGNATURES).check_with(keys).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
