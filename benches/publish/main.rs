@@ -10,6 +10,7 @@
 )]
 
 #[path = "../../tests/support/push.rs"]
+#[allow(dead_code, reason = "tests push in another layout as well")]
 mod push;
 
 use std::collections::BTreeMap;
