@@ -12,15 +12,15 @@ use crate::release::Limits;
 use crate::source::address::Address;
 use crate::source::github::{self, GitHubOrigin};
 use crate::source::oci::credentials::{Credentials, DockerConfig, Keychain};
+use crate::source::oci::signatures::Verification;
 use crate::source::oci::{self, OciOrigin};
 use crate::source::origin::Origin;
-use crate::source::signatures::Verification;
 use crate::verify::PublicKey;
 
 /// The key of a Secret that `kubectl create secret docker-registry` makes.
 const DOCKER_CONFIG: &str = ".dockerconfigjson";
-/// The key of a Secret that `cosign generate-key-pair k8s://…` makes.
-const PUBLIC_KEY: &str = "cosign.pub";
+/// What the keys of a Secret with public keys end in, as Flux has it.
+const PUBLIC_KEY: &str = ".pub";
 
 /// Opens an upstream source. Nothing is sent yet but reads of Secrets.
 pub(super) async fn open(
@@ -40,12 +40,10 @@ pub(super) async fn open(
     match address {
         Address::Oci(address) => {
             let keychain = secret.map(|secret| secret.keychain()).transpose()?.unwrap_or_default();
-            let access = oci::Access { plain_http: upstream.insecure, keychain, ..oci::Access::new(client) };
             let verification = verification(world, namespace, upstream).await?;
+            let plain_http = upstream.insecure;
+            let access = oci::Access { plain_http, keychain, verification, ..oci::Access::new(client) };
             let origin = OciOrigin::open(&address, &access, Limits::default()).await.map_err(failed)?;
-            if verification != Verification::Nothing {
-                return Err(invalid("source.upstream.verify is not wired yet".to_owned()));
-            }
             Ok(Box::new(origin))
         }
         Address::GitHub(address) => {
@@ -79,10 +77,18 @@ async fn verification(world: &World, namespace: &str, upstream: &Upstream) -> Re
     let Some(verify) = &upstream.verify else { return Ok(Verification::Nothing) };
     let name = &verify.secret_ref.name;
     let data = secrets::read(world, namespace, &verify.secret_ref).await?;
-    let text = secrets::text(&data, namespace, name, PUBLIC_KEY)?;
-    let key: Result<PublicKey, _> = text.expose_secret().parse();
-    let message = |error| format!("Secret {namespace}/{name}: {PUBLIC_KEY}: {error}");
-    Ok(Verification::Key(key.map_err(|error| hold(Reason::SecretInvalid, message(error)))?))
+    let mut keys = Vec::new();
+    for key in data.keys().filter(|key| key.ends_with(PUBLIC_KEY)) {
+        let text = secrets::text(&data, namespace, name, key)?;
+        let parsed: Result<PublicKey, _> = text.expose_secret().parse();
+        let message = |error| format!("Secret {namespace}/{name}: {key}: {error}");
+        keys.push(parsed.map_err(|error| hold(Reason::SecretInvalid, message(error)))?);
+    }
+    if keys.is_empty() {
+        let message = format!("Secret {namespace}/{name} has no key that ends in {PUBLIC_KEY}");
+        return Err(hold(Reason::SecretInvalid, message));
+    }
+    Ok(Verification::Keys(keys))
 }
 
 /// A Secret that was read.
