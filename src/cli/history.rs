@@ -23,14 +23,14 @@ use crate::promote::stages::Stage;
 pub(super) struct Arguments {
     /// The stage
     stage: String,
-    #[command(flatten)]
-    repository: RepositoryArguments,
     /// At most so many commits, the newest first
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     most: usize,
     /// The form of the output
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
+    #[command(flatten)]
+    repository: RepositoryArguments,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {

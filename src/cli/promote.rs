@@ -40,7 +40,7 @@ use crate::release::File;
   # What would change in prod? The clusters of stage are asked in the context stage
   stackflux promote openstack-scs-1-32-v2 --to prod --context stage -A
   # The same, as it is now in the clusters of prod
-  kubectl --context prod get clusterstacks,clusters,openstackclusters,kubeadmcontrolplanes -A -o yaml |
+  kubectl --context prod get clusterstacks,clusters,openstackclusters -A -o yaml |
     stackflux promote openstack-scs-1-32-v2 --to prod --context stage -A --filename -
   # Open the pull request, or find the one that is open
   stackflux promote openstack-scs-1-32-v2 --from stage --to prod --context stage -A --pull-request
@@ -55,8 +55,6 @@ pub(super) struct Arguments {
     /// The stage that gets it
     #[arg(long, value_name = "STAGE")]
     to: String,
-    #[command(flatten)]
-    repository: RepositoryArguments,
     /// More Clusters, ClusterStacks and objects of the stage --to than stackflux.yaml names: files, directories, or - for
     /// standard input
     #[arg(short, long, value_name = "FILE")]
@@ -72,6 +70,8 @@ pub(super) struct Arguments {
     output: Format,
     #[command(flatten)]
     delivery: Delivery,
+    #[command(flatten)]
+    repository: RepositoryArguments,
     #[command(flatten, next_help_heading = "Clusters of the stage before")]
     look: Look,
 }
@@ -198,6 +198,8 @@ fn promotion(
     let effect = compare::effect(&known, content, |name| side(target, step.to, name).map_err(Failure::from));
     let effect = effect.map_err(|failure| match failure {
         Failure::Stage(failure) => failure.explained(),
+        Failure::Effect(error @ EffectError::Stack(_)) => CliError::usage(error.to_string())
+            .hint("give it with --filename, or add its file to the stage's inputs in stackflux.yaml"),
         Failure::Effect(error) => CliError::usage(error.to_string()),
     })?;
     let held = holds(target).map_err(explained)?;

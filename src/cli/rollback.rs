@@ -49,8 +49,6 @@ pub(super) struct Arguments {
     /// Why, for whoever wants to promote it again
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    #[command(flatten)]
-    repository: RepositoryArguments,
     /// More Clusters and ClusterStacks of the stage than stackflux.yaml names: files, directories, or - for standard input
     #[arg(short, long, value_name = "FILE")]
     filename: Vec<PathBuf>,
@@ -59,6 +57,8 @@ pub(super) struct Arguments {
     output: Format,
     #[command(flatten)]
     delivery: Delivery,
+    #[command(flatten)]
+    repository: RepositoryArguments,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {

@@ -19,6 +19,7 @@ use crate::release::{Finding, Findings, Limits, Release};
 
 /// Which stack repository.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Stack repository")]
 pub(super) struct RepositoryArguments {
     /// The stack repository: its URL, or its directory on this machine; without it the remote `origin` of the work tree
     /// here

@@ -69,9 +69,9 @@ impl Clone {
             return Ok(CommitId(repository.commit(None, &signature, &signature, message, &tree, &parents)?));
         };
         let content = repository.commit_create_buffer(&signature, &signature, message, &tree, &parents)?;
-        let signed = signer.sign(&content)?;
+        let signature = signer.sign(&content)?;
         let content = String::from_utf8_lossy(&content);
-        Ok(CommitId(repository.commit_signed(&content, &signed, None)?))
+        Ok(CommitId(repository.commit_signed(&content, &signature, None)?))
     }
 
     pub(super) fn tree(&self, commit: CommitId) -> Result<Oid, GitError> {

@@ -57,8 +57,8 @@ fn judge(step: &Step, snapshot: &Snapshot, branch: &str, (digest, required): (&s
     let releases: Vec<&ClusterStackRelease> = releases.collect();
     let members = snapshot.members().filter_map(|(cluster, addon)| {
         let class = cluster.class()?;
-        let is_of_stack = class.release()?.prefix() == step.release.prefix();
-        let is_of_stack = is_of_stack && class.release()?.same_line(step.release);
+        let release = class.release()?;
+        let is_of_stack = release.prefix() == step.release.prefix() && release.same_line(step.release);
         (is_of_stack && namespaces.contains(&class.namespace.as_str())).then_some(Member { cluster, addon })
     });
     let question =

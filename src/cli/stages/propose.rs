@@ -4,19 +4,21 @@ use clap::Args;
 
 use super::{Repository, StageFailure};
 use crate::cli::error::CliError;
+use crate::cli::forge_access::ForgeAccess;
 use crate::cli::git_access::{Authorship, explain};
+use crate::cli::live::block_on;
 use crate::cli::terminal;
+use crate::forge::{Forge, PullRequest};
 use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, UpdateError, Updated};
 
 /// What becomes of the change. Nothing is written without one of the flags.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Delivery {
     /// Commit it and push it to the branch of the stage
-    #[arg(long)]
+    #[arg(long, conflicts_with = "pull_request")]
     push: bool,
-    /// Push it to a branch of its own, and open a pull request, where there is none for it yet
-    #[arg(long, conflicts_with = "push")]
-    pull_request: bool,
+    #[command(flatten)]
+    forge: ForgeAccess,
     #[command(flatten)]
     author: Authorship,
 }
@@ -36,7 +38,7 @@ pub(in crate::cli) struct Change<'a> {
 impl Delivery {
     /// Whether anything is to be written.
     pub(in crate::cli) fn is_wanted(&self) -> bool {
-        self.push || self.pull_request
+        self.push || self.forge.is_wanted()
     }
 
     /// Makes the commit that `edit` says for the files that the branch has then (none where it needs nothing), and pushes
@@ -49,7 +51,8 @@ impl Delivery {
     ) -> Result<(), CliError> {
         let identity = self.author.identity()?;
         let signer = self.author.signer();
-        let push_to = if self.pull_request { Some(own_branch(repository, change, &edit)?) } else { None };
+        let forge = if self.forge.is_wanted() { Some(self.forge_of(repository)?) } else { None };
+        let push_to = forge.as_ref().map(|_| own_branch(repository, change, &edit)).transpose()?;
         let target = Target { branch: change.branch.to_owned(), push_to };
         let updated = git::update(&repository.clone, &target, signer.as_ref(), |snapshot| {
             let edit = edit(snapshot)?;
@@ -71,6 +74,30 @@ impl Delivery {
                 terminal::success(format!("pushed {commit} to branch {branch}"))
             }
         }
+        match (&forge, target.push_to, updated) {
+            (Some(forge), Some(branch), Updated::Present(_) | Updated::Pushed { .. }) => {
+                self.open(forge, branch, change)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The forge of the repository, which is asked for before anything is pushed.
+    fn forge_of(&self, repository: &Repository) -> Result<Forge, CliError> {
+        let access = repository.clone.access();
+        self.forge.to(&access.url, access.credentials.ca.clone())
+    }
+
+    fn open(&self, forge: &Forge, branch: String, change: &Change) -> Result<(), CliError> {
+        let wanted = PullRequest {
+            head: branch,
+            base: change.branch.to_owned(),
+            title: change.message.subject.clone(),
+            body: change.text.clone(),
+        };
+        let opened = block_on(self.forge.open(forge, wanted))?;
+        let verb = if opened.created { "opened" } else { "there already" };
+        terminal::success(format!("pull request {} is {verb}: {}", opened.number, opened.url));
         Ok(())
     }
 }
