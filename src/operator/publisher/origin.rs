@@ -15,11 +15,11 @@ use crate::source::oci::credentials::{Credentials, DockerConfig, Keychain};
 use crate::source::oci::signatures::Verification;
 use crate::source::oci::{self, OciOrigin};
 use crate::source::origin::Origin;
-use crate::verify::PublicKey;
+use crate::verify::KeyError;
 
 /// The key of a Secret that `kubectl create secret docker-registry` makes.
 const DOCKER_CONFIG: &str = ".dockerconfigjson";
-/// What the keys of a Secret with public keys end in, as Flux has it.
+/// How the keys of a Secret end that hold public keys, as in Flux. `cosign generate-key-pair k8s://…` makes `cosign.pub`.
 const PUBLIC_KEY: &str = ".pub";
 
 /// Opens an upstream source. Nothing is sent yet but reads of Secrets.
@@ -43,8 +43,7 @@ pub(super) async fn open(
             let verification = verification(world, namespace, upstream).await?;
             let plain_http = upstream.insecure;
             let access = oci::Access { plain_http, keychain, verification, ..oci::Access::new(client) };
-            let origin = OciOrigin::open(&address, &access, Limits::default()).await.map_err(failed)?;
-            Ok(Box::new(origin))
+            Ok(Box::new(OciOrigin::open(&address, &access, Limits::default()).await.map_err(failed)?))
         }
         Address::GitHub(address) => {
             if upstream.verify.is_some() {
@@ -75,20 +74,24 @@ async fn client(world: &World, namespace: &str, upstream: &Upstream) -> Result<C
 /// What a release has to be signed with.
 async fn verification(world: &World, namespace: &str, upstream: &Upstream) -> Result<Verification, Hold> {
     let Some(verify) = &upstream.verify else { return Ok(Verification::Nothing) };
-    let name = &verify.secret_ref.name;
     let data = secrets::read(world, namespace, &verify.secret_ref).await?;
-    let mut keys = Vec::new();
-    for key in data.keys().filter(|key| key.ends_with(PUBLIC_KEY)) {
-        let text = secrets::text(&data, namespace, name, key)?;
-        let parsed: Result<PublicKey, _> = text.expose_secret().parse();
-        let message = |error| format!("Secret {namespace}/{name}: {key}: {error}");
-        keys.push(parsed.map_err(|error| hold(Reason::SecretInvalid, message(error)))?);
+    public_keys(&data).map_err(|error| {
+        let message = format!("Secret {namespace}/{}: {error}", verify.secret_ref.name);
+        hold(Reason::SecretInvalid, message)
+    })
+}
+
+/// The public keys in a Secret, of which one must have signed.
+fn public_keys(data: &SecretData) -> Result<Verification, String> {
+    let found = data.iter().filter(|(name, _)| name.ends_with(PUBLIC_KEY));
+    let keys = found.map(|(name, content)| {
+        let text = std::str::from_utf8(content).map_err(|_| format!("{name}: this is no PEM"))?;
+        text.parse().map_err(|error: KeyError| format!("{name}: {error}"))
+    });
+    match keys.collect::<Result<Vec<_>, _>>()? {
+        keys if keys.is_empty() => Err(format!("no key of it ends with {PUBLIC_KEY}")),
+        keys => Ok(Verification::Keys(keys)),
     }
-    if keys.is_empty() {
-        let message = format!("Secret {namespace}/{name} has no key that ends in {PUBLIC_KEY}");
-        return Err(hold(Reason::SecretInvalid, message));
-    }
-    Ok(Verification::Keys(keys))
 }
 
 /// A Secret that was read.
@@ -116,3 +119,6 @@ impl Secret<'_> {
         Ok(Keychain { docker, ..Keychain::default() })
     }
 }
+
+#[cfg(test)]
+mod tests;
