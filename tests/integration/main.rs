@@ -25,6 +25,8 @@ mod oracle;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
+mod sources;
+#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
 #[cfg(test)]
