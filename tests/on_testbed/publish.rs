@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
-use stackflux_testbed::Testbed;
+use stackflux_testbed::{Gitea, Testbed};
 
+use crate::forge::{Site, merged};
 use crate::git::git;
 use crate::operator::random::Random;
 use crate::operator::scenario::{STACK, Scenario, V1, V2};
@@ -179,4 +180,32 @@ fn a_killed_publisher_leaves_all_or_nothing() {
     let work = clone(&url, "publish-killed");
     assert_eq!(git(&work, &["log", "--format=%s"]), format!("Publish {name}"));
     assert_eq!(contents(&work), contents(&stacks));
+}
+
+#[tokio::test]
+async fn a_pull_request_for_a_release() {
+    let gitea = Gitea::start().unwrap();
+    let site = Site::create(&gitea, "releases").await;
+    let name = "docker-proposed-1-34-v1";
+    let stacks = stacks("publish-proposed", &[name], 2);
+    let token = stacks.join("token");
+    fs::write(&token, gitea.token()).unwrap();
+    let (url, token) = (site.url().to_string(), token.to_str().unwrap());
+    let publish = || {
+        let more = ["--release", name, "--pull-request", "--forge", "gitea", "--forge-token-file", token];
+        let access = ["--git-username", gitea.user(), "--git-password-file", token];
+        publish(stacks.to_str().unwrap(), &url, &[more.as_slice(), &access].concat())
+    };
+    let told = publish();
+    assert!(told.contains(&format!("{name} is proposed: ")) && !told.contains(gitea.token()), "{told}");
+    let pulls = site.pulls().await;
+    assert_eq!(pulls[0]["title"], format!("Publish {name}"));
+    assert!(pulls[0]["body"].as_str().unwrap().contains("Stackflux-Content-Digest: sha256:"));
+    assert!(told.contains(pulls[0]["html_url"].as_str().unwrap()), "{told}");
+
+    assert!(publish().contains("is proposed"), "the same one is found");
+    assert_eq!(site.pulls().await.len(), 1);
+    merged(&site, &format!("/repos/{}/releases/pulls/1/merge", gitea.user())).await;
+    assert!(publish().contains("already, with this content"), "it was merged");
+    assert_eq!(site.pulls().await.len(), 1);
 }
