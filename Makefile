@@ -48,9 +48,10 @@ test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SH
 conformance: ## write tests/conformance anew, from what Go's own template engine says
 	cd tests/oracle && go run ./templates conformance --out ../conformance
 
-bench: ## what plans, hostile templates and delivery through Git cost, in figures; fails when a bar is missed
+bench: ## what plans, publishing, hostile templates and delivery through Git cost, in figures; fails when a bar is missed
 	$(CARGO) bench --locked --bench plan
 	$(CARGO) bench --locked --bench git_delivery
+	$(CARGO) bench --locked --bench publish
 	$(CARGO) bench --locked --bench hostile
 
 bench-operator: ## what the operator costs, beside a plain client that writes the same (20 minutes); fails when a bar is missed

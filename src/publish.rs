@@ -17,7 +17,6 @@ mod existing;
 pub mod git;
 pub mod message;
 mod prepared;
-pub mod range;
 pub mod vendor;
 
 pub use error::PublishError;

@@ -6,10 +6,12 @@
 
 pub mod archive;
 pub mod catalog;
+pub mod chart_index;
 pub mod digest;
 pub mod files;
 pub mod finding;
 pub mod ignore;
+pub mod range;
 pub mod summary;
 pub mod values;
 

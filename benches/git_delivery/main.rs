@@ -6,7 +6,7 @@
 //! of it in one process. `BENCH_CLUSTERS` (1,000) makes a quick run possible.
 #![allow(clippy::disallowed_methods, reason = "a program that measures")]
 #![allow(clippy::print_stdout, reason = "a program that prints")]
-#![allow(clippy::unwrap_used, reason = "a program for developers")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a program for developers")]
 #![allow(missing_docs, reason = "no library")]
 
 #[path = "../support.rs"]

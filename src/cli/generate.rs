@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     if let Some(url) = &arguments.git.to_git {
         return to_git::deliver(&inputs, url, &arguments.git, &arguments.rules);
     }
-    let planned = inputs.plan(Vec::new())?;
+    let planned = inputs.plan(&[])?;
     terminal::data(&canonical::documents(planned.plan.objects().map(|object| &object.value)))?;
     report::report(&planned);
     Ok(if planned.plan.held().is_empty() { Outcome::Done } else { Outcome::Differs })

@@ -4,6 +4,7 @@ mod report;
 mod target;
 
 use super::error::CliError;
+use super::forge_access::ForgeAccess;
 use super::git_access::{Authorship, GitAccess};
 use super::origin_access::OriginAccess;
 use super::output::{Format, print};
@@ -15,7 +16,7 @@ use crate::release::{Digest, Limits};
 use crate::source::address::Address;
 use crate::source::origin::Origin;
 use report::{Done, Entry, Report};
-use target::Target;
+use target::{Place, Target};
 
 /// Bring a release into a stack repository
 ///
@@ -38,6 +39,9 @@ use target::Target;
     --to https://git.example.com/stacks.git --dry-run
   # Everything that is new, in a pipeline
   stackflux publish github://SovereignCloudStack/cluster-stacks --all-new --to git@git.example.com:stacks.git
+  # A pull request for each release that is new, with charts that the stack repository is to have
+  stackflux publish oci://registry.example.com/kaas/cluster-stacks --all-new --vendor --pull-request \\
+    --to https://git.example.com/stacks.git --forge gitea --forge-token-file token
   # An archive into a work tree, to be committed by hand
   stackflux publish openstack-scs2-1-34-v2.tgz --to .")]
 pub(super) struct Arguments {
@@ -79,6 +83,8 @@ pub(super) struct Arguments {
     git: GitAccess,
     #[command(flatten)]
     authorship: Authorship,
+    #[command(flatten)]
+    forge: ForgeAccess,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
@@ -183,8 +189,13 @@ async fn publish(
             Ok(Entry::new(&prepared, Done::Unchanged, None))
         }
         Published::Written(place) => {
-            terminal::success(format!("{name} is published: {place}"));
-            Ok(Entry::new(&prepared, Done::Published, Some(place)))
+            let place = target.propose(arguments, &prepared, place).await?;
+            let (told, done) = match place {
+                Place::PullRequest { .. } => ("proposed", Done::Proposed),
+                _ => ("published", Done::Published),
+            };
+            terminal::success(format!("{name} is {told}: {place}"));
+            Ok(Entry::new(&prepared, done, Some(place)))
         }
     }
 }

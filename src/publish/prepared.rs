@@ -1,11 +1,10 @@
 //! A release that may be published: unpacked, without errors, with charts that can be built.
 
 use super::dependencies::{self, Missing};
-use super::range;
 use super::vendor::Vendor;
 use super::{Existing, PublishError};
 use crate::names::ReleaseName;
-use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release};
+use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release, range};
 use crate::source::origin::{Fetched, Origin, Provenance};
 
 /// A release that may be published.

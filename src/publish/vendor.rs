@@ -4,7 +4,6 @@
 
 mod error;
 mod helm;
-pub mod index;
 mod oci;
 
 use std::collections::BTreeMap;
@@ -15,8 +14,8 @@ use super::Vendored;
 use super::dependencies::{Missing, Repository};
 use crate::source::oci::Access;
 
+use crate::release::chart_index::Index;
 pub use error::VendorError;
-use index::Index;
 
 /// Archives that are fetched at a time.
 const AT_A_TIME: usize = 4;

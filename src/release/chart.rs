@@ -7,6 +7,7 @@ use super::digest::Digest;
 use super::document::Document;
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
+use super::range;
 
 /// A Helm chart with a name and a version, all of whose dependencies are there or can be fetched.
 /// Fields are those of Helm's `Chart.yaml`.
@@ -68,7 +69,7 @@ impl Chart {
         let name = root.required("name", Reason::InvalidChart, findings);
         let version = root.required("version", Reason::InvalidChart, findings);
         if let (Some(version), Some(value)) = (&version, root.get("version"))
-            && !is_version(version)
+            && range::version(version).is_none()
             && !version.contains("<<")
         {
             let message = format!("version {version} is none that Helm accepts");
@@ -83,21 +84,6 @@ impl Chart {
         let path = path.to_owned();
         Some(Self { name: name?, version: version?, app_version, description, dependencies, path, digest })
     }
-}
-
-/// Whether Helm accepts it as the version of a chart: a semantic version that may begin with `v` and may lack its minor
-/// and patch (`NewVersion` of Masterminds/semver).
-fn is_version(text: &str) -> bool {
-    let text = text.strip_prefix('v').unwrap_or(text);
-    let (core, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
-    let numbers: Result<Vec<u64>, _> = core.split('.').map(str::parse).collect();
-    let Ok(mut numbers) = numbers else { return false };
-    if numbers.len() > 3 {
-        return false;
-    }
-    numbers.resize(3, 0);
-    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    semver::Version::parse(&format!("{}{rest}", numbers.join("."))).is_ok()
 }
 
 /// The charts below `charts/`, as directories and as archives: name and version.

@@ -4,6 +4,7 @@
 //! write to, so that every path in it is checked and its size is limited.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +116,8 @@ impl Index {
 
 /// Whether a path may be that of an object's file: it is YAML and not the list of files itself.
 pub(super) fn is_file(path: &str) -> bool {
-    is_plain(path) && path.ends_with(".yaml") && path != KUSTOMIZATION
+    let is_yaml = Path::new(path).extension().is_some_and(|extension| extension == "yaml");
+    is_plain(path) && is_yaml && path != KUSTOMIZATION
 }
 
 /// The form in which an index has a digest.

@@ -42,7 +42,9 @@ pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
     for object in &of.objects {
         parts.entry(&object.part).or_default().push(object);
     }
-    parts.values_mut().for_each(|objects| objects.sort_by_key(|object| object.verb));
+    for objects in parts.values_mut() {
+        objects.sort_by_key(|object| object.verb);
+    }
     let (shared, clusters): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(part, _)| part.is_shared());
     let (subject, mut text) = (subject(of, &clusters), String::new());
     let is_all = |objects: &[&ObjectChange], verb| objects.iter().all(|object| object.verb == verb);

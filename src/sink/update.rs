@@ -73,8 +73,8 @@ impl Overwrite {
     }
 }
 
-/// How many removals may happen at once. The HelmReleases and Kustomizations of clusters count one by one, the class and
-/// the node images of a release as one; sources and charts that nothing refers to do not count.
+/// How many removals may happen at once. Each `HelmRelease` and Kustomization of a cluster counts, the class and the node
+/// images of a release as one; sources and charts that nothing refers to do not count.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
     /// How many.
@@ -131,7 +131,8 @@ pub fn update<T: Tree>(tree: &T, delivery: &Delivery<'_>) -> Result<Changes, Upd
     };
     let held = held(delivery.plan)?;
     let (drafts, left, refused) = (Vec::new(), Vec::new(), Vec::new());
-    let mut run = Run { tree, delivery, held, root, drafts, left, refused, is_blind: false };
+    let mut run =
+        Run { tree, delivery, held, root, drafts, left, refused, is_blind: false, is_outlived: false };
     run.draft().map_err(UpdateError::Tree)?;
     // Charts and sources come before what uses them: without them nothing else is written.
     if run.refused.iter().any(|refused| refused.part == Some(Part::Sources)) {
@@ -160,6 +161,8 @@ struct Run<'a, T> {
     refused: Vec<Refused>,
     /// Whether it is not known what a part has: then it is not known either what nothing refers to.
     is_blind: bool,
+    /// Whether a cluster that the plan does not have stays because somebody has edited its files.
+    is_outlived: bool,
 }
 
 impl<T: Tree> Run<'_, T> {
@@ -176,9 +179,11 @@ impl<T: Tree> Run<'_, T> {
                 self.leave(&part)?;
                 continue;
             }
+            let is_unplanned = objects.is_empty();
             match draft::read(self, part.clone(), objects)? {
                 Ok(draft) => self.drafts.push(draft),
                 Err(refused) => {
+                    self.is_outlived |= is_unplanned && !part.is_shared();
                     self.leave(&part)?;
                     self.refused.extend(refused);
                 }

@@ -32,6 +32,8 @@ mod operator;
 #[cfg(test)]
 mod promote;
 #[cfg(test)]
+mod publish;
+#[cfg(test)]
 #[path = "../support/push.rs"]
 mod push;
 #[cfg(test)]

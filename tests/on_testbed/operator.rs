@@ -21,7 +21,7 @@ mod lost;
 mod outages;
 mod process;
 mod quiet;
-mod random;
+pub(crate) mod random;
 mod releases;
 mod removal;
 mod replaced;

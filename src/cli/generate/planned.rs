@@ -25,7 +25,7 @@ pub(super) enum Inputs {
     /// Files that were named one by one.
     Files(Box<Files>),
     /// What `stackflux inputs export` printed.
-    Exported(Box<Present>, Releases),
+    Exported(Box<Present>, Box<Releases>),
 }
 
 /// Files that were named one by one.
@@ -50,7 +50,7 @@ impl Inputs {
     pub(super) fn read(arguments: &Arguments) -> Result<Self, CliError> {
         let releases = Releases::open(&arguments.source)?;
         if let Some(file) = &arguments.inputs {
-            return Ok(Self::Exported(Box::new(stream::read(file)?), releases));
+            return Ok(Self::Exported(Box::new(stream::read(file)?), Box::new(releases)));
         }
         let objects = objects::read(&arguments.filename)?;
         let clusters = clusters::among(&objects)?;
@@ -64,9 +64,9 @@ impl Inputs {
     }
 
     /// The plan, over the sources that were written where it goes.
-    pub(super) fn plan(&self, written: Vec<Value>) -> Result<Planned, CliError> {
+    pub(super) fn plan(&self, written: &[Value]) -> Result<Planned, CliError> {
         match self {
-            Self::Files(files) => files.plan(&written),
+            Self::Files(files) => files.plan(written),
             Self::Exported(present, releases) => exported(present, releases, written),
         }
     }
@@ -105,7 +105,7 @@ fn name(cluster: &ClusterInputs) -> Result<ClusterName, CliError> {
 
 /// The plan that the operator makes. What it would leave out makes it incomplete, and what is not in a plan is removed where
 /// it was written: that is refused.
-fn exported(present: &Present, releases: &Releases, written: Vec<Value>) -> Result<Planned, CliError> {
+fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result<Planned, CliError> {
     let Some((key, object)) = present.stacks.first_key_value().filter(|_| present.stacks.len() == 1) else {
         return Err(CliError::usage(
             "the inputs are those of one ClusterStack, and these have another number of them",
@@ -116,7 +116,7 @@ fn exported(present: &Present, releases: &Releases, written: Vec<Value>) -> Resu
         return Err(CliError::usage(format!("ClusterStack {stack} is suspended: nothing is written")));
     }
     let none = Defaults { source: None, account: None };
-    let (stacks, left_out) = Stacks::over(present, &written, releases, &none, None);
+    let (stacks, left_out) = Stacks::over(present, written, releases, &none, None);
     if let Some(first) = left_out.first() {
         return Err(CliError::usage(first).hint("the plan would be incomplete: nothing is written"));
     }

@@ -39,7 +39,7 @@ impl Rules {
 /// Writes files to a directory. It is looked at before anything applies it, so that there is no budget of removals.
 pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules) -> CommandResult {
     let directory = Directory::new(path);
-    let planned = inputs.plan(sources(&directory)?)?;
+    let planned = inputs.plan(&sources(&directory)?)?;
     let changes = update(&directory, &rules.delivery(&planned, Limit::All))?;
     refuse_all(&changes, &path.display().to_string())?;
     directory.apply(&changes)?;

@@ -40,7 +40,7 @@ pub(super) struct GitTarget {
         help_heading = "Delivery through Git"
     )]
     path: String,
-    /// Print the commit's message and the files that change, and commit nothing
+    /// Print the commit's message and the files that change, and commit nothing. Exits with 1 where something changes
     #[arg(long, requires = "to_git", help_heading = "Delivery through Git")]
     dry_run: bool,
     #[command(flatten)]
@@ -102,7 +102,7 @@ fn attempt(
 ) -> Result<Attempt, CliError> {
     let below = Below::new(snapshot, &target.path);
     let failed = |error: GitError| explain(&error);
-    let planned = inputs.plan(sources(&below).map_err(failed)?)?;
+    let planned = inputs.plan(&sources(&below).map_err(failed)?)?;
     let changes = update(&below, &rules.delivery(&planned, Limit::Tenth))?;
     refuse_all(&changes, &target.path)?;
     let origin =

@@ -38,6 +38,8 @@ pub(super) struct Entry {
 pub(super) enum Done {
     /// It was written.
     Published,
+    /// It was written to a branch of its own, which has a pull request.
+    Proposed,
     /// It would be written.
     WouldPublish,
     /// It was there already.
@@ -86,6 +88,7 @@ impl Entry {
         let mut text = match self.result {
             Done::Unchanged => return format!("{} is there already\n", self.name),
             Done::Published => format!("{} is published: {files}, {bytes}\n\n", self.name),
+            Done::Proposed => format!("{} is proposed: {files}, {bytes}\n\n", self.name),
             Done::WouldPublish => format!("{} would be published: {files}, {bytes}\n\n", self.name),
         };
         let short = |digest: &str| digest.get(7..19).unwrap_or_default().to_owned();

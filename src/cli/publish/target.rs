@@ -9,27 +9,37 @@ use serde::Serialize;
 use super::{Arguments, explain};
 use crate::cli::error::CliError;
 use crate::cli::git_access::{self, Authorship};
+use crate::forge::{Forge, PullRequest};
 use crate::git::{Clone, GitUrl};
 use crate::names::ReleaseName;
 use crate::publish::directory::DirectoryTarget;
 use crate::publish::git::{Committing, GitTarget};
-use crate::publish::{Existing, Prepared, PublishError, Published};
+use crate::publish::{Existing, Prepared, PublishError, Published, message};
 use crate::release::files::check_path;
 
 /// The stack repository that releases are published to.
 pub(super) enum Target {
     /// A directory of this machine.
     Directory(DirectoryTarget),
-    /// A branch, and who commits to it.
-    Git(Box<GitTarget>, Authorship),
+    /// A branch of a Git repository.
+    Git(Box<Branch>),
+}
+
+/// A branch of a Git repository.
+pub(super) struct Branch {
+    target: GitTarget,
+    authorship: Authorship,
+    /// Where its pull requests are opened; without it the branch itself is pushed to.
+    forge: Option<Forge>,
 }
 
 /// Where a release was written.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase", untagged)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(super) enum Place {
     Directory { directory: PathBuf },
     Commit { commit: String, branch: String },
+    PullRequest { commit: String, branch: String, pull_request: String },
 }
 
 impl Target {
@@ -43,6 +53,12 @@ impl Target {
                 return Err(CliError::usage(format!("{text} is a Git repository without a work tree"))
                     .hint("write file:// and its absolute path, to publish by commits"));
             }
+            if arguments.forge.is_wanted() {
+                return Err(CliError::usage(format!(
+                    "{text} is a directory, and a pull request needs a forge"
+                ))
+                .hint("name the URL of the Git repository"));
+            }
             return Ok(Self::Directory(DirectoryTarget { top, directory }));
         }
         let url: GitUrl = text.parse()?;
@@ -50,16 +66,20 @@ impl Target {
             // Better told before anything is fetched.
             arguments.authorship.identity()?;
         }
-        let clone = Clone::temporary(arguments.git.to(url)?).map_err(|error| git_access::explain(&error))?;
+        let access = arguments.git.to(url)?;
+        let is_proposed = arguments.forge.is_wanted() && !arguments.dry_run;
+        let forge = is_proposed.then(|| arguments.forge.to(&access.url, access.credentials.ca.clone()));
+        let clone = Clone::temporary(access).map_err(|error| git_access::explain(&error))?;
         let target = GitTarget { clone, branch: arguments.branch.clone(), directory };
-        Ok(Self::Git(Box::new(target), arguments.authorship.clone()))
+        let (authorship, forge) = (arguments.authorship.clone(), forge.transpose()?);
+        Ok(Self::Git(Box::new(Branch { target, authorship, forge })))
     }
 
     /// The repository, where it is one that commits are pushed to.
     pub(super) fn url(&self) -> Option<&GitUrl> {
         match self {
             Self::Directory(_) => None,
-            Self::Git(target, _) => Some(&target.clone.access().url),
+            Self::Git(branch) => Some(&branch.target.clone.access().url),
         }
     }
 
@@ -67,7 +87,7 @@ impl Target {
     pub(super) fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
         match self {
             Self::Directory(target) => target.names(),
-            Self::Git(target, _) => target.names(),
+            Self::Git(branch) => branch.target.names(),
         }
     }
 
@@ -75,27 +95,43 @@ impl Target {
     pub(super) fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
         match self {
             Self::Directory(target) => target.existing(name),
-            Self::Git(target, _) => target.existing(name),
+            Self::Git(branch) => branch.target.existing(name),
         }
     }
 
     /// Writes a release.
     pub(super) fn publish(&self, prepared: &Prepared, vendoring: bool) -> Result<Published<Place>, CliError> {
-        let published = match self {
-            Self::Directory(target) => target
-                .publish(prepared, vendoring)
-                .map_err(|error| explain(&error))?
-                .map(|directory| Place::Directory { directory }),
-            Self::Git(target, authorship) => {
-                let (identity, signer) = (authorship.identity()?, authorship.signer());
-                let how = Committing { identity, signer, pull_request: false };
-                target
-                    .publish(prepared, vendoring, &how)
-                    .map_err(|error| explain(&error))?
-                    .map(|done| Place::Commit { commit: done.commit.to_string(), branch: done.branch })
+        Ok(match self {
+            Self::Directory(target) => {
+                let published = target.publish(prepared, vendoring).map_err(|error| explain(&error))?;
+                published.map(|directory| Place::Directory { directory })
             }
-        };
-        Ok(published)
+            Self::Git(branch) => {
+                let Branch { target, authorship, forge } = &**branch;
+                let (identity, signer) = (authorship.identity()?, authorship.signer());
+                let how = Committing { identity, signer, pull_request: forge.is_some() };
+                let published = target.publish(prepared, vendoring, &how).map_err(|error| explain(&error))?;
+                published.map(|done| Place::Commit { commit: done.commit.to_string(), branch: done.branch })
+            }
+        })
+    }
+
+    /// Opens the pull request of a release that was written to a branch of its own, or finds it.
+    pub(super) async fn propose(
+        &self,
+        arguments: &Arguments,
+        prepared: &Prepared,
+        place: Place,
+    ) -> Result<Place, CliError> {
+        let (Self::Git(of), Place::Commit { commit, branch }) = (self, &place) else { return Ok(place) };
+        let Branch { target, forge: Some(forge), .. } = &**of else { return Ok(place) };
+        let message = message::message(prepared);
+        let trailers = message.trailers.iter().map(|(key, value)| format!("{key}: {value}\n"));
+        let body = format!("{}\n\n```text\n{}```\n", message.body, trailers.collect::<String>());
+        let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject);
+        let opened = arguments.forge.open(forge, PullRequest { head, base, title, body }).await?;
+        let (commit, branch) = (commit.clone(), branch.clone());
+        Ok(Place::PullRequest { commit, branch, pull_request: opened.url })
     }
 }
 
@@ -103,7 +139,9 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory(target) => target.top.display().fmt(f),
-            Self::Git(target, _) => write!(f, "{} (branch {})", target.clone.access().url, target.branch),
+            Self::Git(branch) => {
+                write!(f, "{} (branch {})", branch.target.clone.access().url, branch.target.branch)
+            }
         }
     }
 }
@@ -113,6 +151,9 @@ impl fmt::Display for Place {
         match self {
             Self::Directory { directory } => directory.display().fmt(f),
             Self::Commit { commit, branch } => write!(f, "commit {commit} on branch {branch}"),
+            Self::PullRequest { commit, pull_request, .. } => {
+                write!(f, "{pull_request} with commit {commit}")
+            }
         }
     }
 }

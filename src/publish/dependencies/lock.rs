@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::Repository;
-use crate::publish::range::{self, Range};
 use crate::release::Dependency;
+use crate::release::range::{self, Range};
 
 /// The longest `Chart.lock` that is read, in bytes.
 const LONGEST: usize = 1 << 20;

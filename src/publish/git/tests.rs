@@ -1,32 +1,14 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use git2::Repository;
-use jiff::Timestamp;
-use tempfile::TempDir;
 
 use super::*;
 use crate::error::Classify as _;
-use crate::git::{Access, Credentials, Message};
+use crate::git::Message;
+use crate::git::tests::{bare, clone, identity};
 use crate::publish::tests::{NAME, files, prepare, prepared, with};
 use crate::release::{File, Files};
-
-/// A bare repository in a directory.
-fn remote() -> (TempDir, PathBuf) {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("remote.git");
-    Repository::init_bare(&path).unwrap();
-    (directory, path)
-}
-
-fn clone(remote: &Path) -> Clone {
-    let url = remote.to_str().unwrap().parse().unwrap();
-    Clone::temporary(Access { url, credentials: Credentials::default() }).unwrap()
-}
-
-fn identity() -> Identity {
-    Identity::parse("Test <test@localhost>", Timestamp::UNIX_EPOCH).unwrap()
-}
 
 fn target(remote: &Path) -> GitTarget {
     GitTarget { clone: clone(remote), branch: "main".to_owned(), directory: "releases".to_owned() }
@@ -37,7 +19,7 @@ fn publish(
     prepared: &Prepared,
     pull_request: bool,
 ) -> Result<Published<Committed>, PublishError> {
-    target.publish(prepared, false, &Committing { identity: identity(), signer: None, pull_request })
+    target.publish(prepared, false, &Committing { identity: identity(0), signer: None, pull_request })
 }
 
 fn written(published: Published<Committed>) -> Committed {
@@ -64,7 +46,7 @@ fn write(clone: &Clone, path: &str, text: &str) {
     update(clone, &target, None, |_| {
         let mut edit = Edit::default();
         edit.write(path, File { content: text.into(), executable: false }).unwrap();
-        let proposal = Proposal { edit, message: Message::new("else").to_string(), identity: identity() };
+        let proposal = Proposal { edit, message: Message::new("else").to_string(), identity: identity(0) };
         Ok::<_, PublishError>(Some(proposal))
     })
     .unwrap();
@@ -72,7 +54,7 @@ fn write(clone: &Clone, path: &str, text: &str) {
 
 #[test]
 fn one_release_is_one_commit() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let target = target(&remote);
     write(&target.clone, "README.md", "mine");
     let release = prepared(NAME);
@@ -85,7 +67,7 @@ fn one_release_is_one_commit() {
 
 #[test]
 fn other_content_is_refused() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let target = target(&remote);
     publish(&target, &prepared(NAME), false).unwrap();
     let other = prepare(NAME, with(files(NAME), "cluster-addon/policies/more.yaml", "kind: List\n"));
@@ -98,7 +80,7 @@ fn other_content_is_refused() {
 
 #[test]
 fn what_flux_ignores_is_no_difference() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let target = target(&remote);
     publish(&target, &prepared(NAME), false).unwrap();
     write(&target.clone, &format!("releases/{NAME}/logo.png"), "x");
@@ -107,7 +89,7 @@ fn what_flux_ignores_is_no_difference() {
 
 #[test]
 fn several_publishers_at_once() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let releases: Vec<Prepared> =
         (2..6).map(|number| prepared(&format!("openstack-demo-1-34-v{number}"))).collect();
     let written = thread::scope(|scope| {
@@ -126,7 +108,7 @@ fn several_publishers_at_once() {
 
 #[test]
 fn a_pull_request_has_the_same_branch_each_time() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let target = target(&remote);
     write(&target.clone, "README.md", "mine");
     let first = written(publish(&target, &prepared(NAME), true).unwrap());
@@ -142,7 +124,7 @@ fn a_pull_request_has_the_same_branch_each_time() {
 
 #[test]
 fn what_is_in_the_way() {
-    let (_directory, remote) = remote();
+    let (_directory, remote) = bare();
     let target = target(&remote);
     write(&target.clone, &format!("releases/{NAME}"), "a file");
     let error = publish(&target, &prepared(NAME), false).unwrap_err();

@@ -1,7 +1,7 @@
 //! Why a chart was not fetched.
 
 use crate::error::{Class, Classify};
-use crate::publish::range::RangeError;
+use crate::release::range::RangeError;
 use crate::source::origin::OriginError;
 
 /// The most versions that an error names.

@@ -2,19 +2,19 @@
 
 use reqwest::Url;
 
-use super::index::{self, Entry, Index};
 use super::{Vendor, VendorError};
 use crate::http::{Expected, HttpError, Request, place};
 use crate::publish::Vendored;
 use crate::publish::dependencies::Missing;
 use crate::release::Digest;
+use crate::release::chart_index::{self, Entry, Index};
 
 impl Vendor {
     /// The index of a repository.
     pub(super) async fn index(&self, repository: &Url) -> Result<Index, VendorError> {
         let mut url = repository.clone();
         url.set_path(&format!("{}index.yaml", repository.path()));
-        let content = self.get(&url, "index.yaml", None, index::LONGEST).await?;
+        let content = self.get(&url, "index.yaml", None, chart_index::LONGEST).await?;
         Index::parse(&content).map_err(|error| VendorError::Index { place: place(&url), error })
     }
 
@@ -92,7 +92,7 @@ impl Missing {
         place: &str,
     ) -> Result<&'a str, VendorError> {
         let wanted = self.locked.as_deref().unwrap_or(&self.version);
-        let chosen = index::choose(there.clone(), wanted)
+        let chosen = chart_index::choose(there.clone(), wanted)
             .map_err(|error| VendorError::Range { chart: self.name.clone(), error })?;
         chosen.ok_or_else(|| VendorError::NoVersion {
             place: place.to_owned(),

@@ -4,8 +4,7 @@
 use super::{Vendor, VendorError};
 use crate::publish::Vendored;
 use crate::publish::dependencies::Missing;
-use crate::publish::range;
-use crate::release::Digest;
+use crate::release::{Digest, range};
 use crate::source::address::{Address, OciAddress};
 use crate::source::oci::{Access, Pulled, Reference, Registry};
 use crate::source::origin::OriginError;

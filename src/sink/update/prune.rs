@@ -29,6 +29,8 @@ struct Group {
     files: Vec<Place>,
     /// How much of the budget it takes.
     count: usize,
+    /// Whether it is of a release, and not of a cluster.
+    is_class: bool,
 }
 
 /// Chooses what goes.
@@ -40,20 +42,23 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
         Limit::Tenth => (total(run) / 10).max(1),
     };
     let all = named(&due);
+    // A cluster that stays may have the class: classes come after all clusters, and wait for them. Who names what goes knows
+    // who has it.
+    let mut waits = run.is_outlived && run.delivery.scope.removes.is_none();
     let (within, waiting): (Vec<Group>, Vec<Group>) = due.into_iter().partition(|group| {
-        let fits = group.count <= left;
-        left -= if fits { group.count } else { 0 };
-        fits
+        let goes = group.count <= left && !(group.is_class && waits);
+        left -= if goes { group.count } else { 0 };
+        waits |= !goes;
+        goes
     });
     // What was told to wait is all that is due once the rest is gone.
     let (allowed, told) = (run.delivery.budget.allowed.as_deref(), named(&waiting));
     let is_allowed = allows(allowed, &told) || allows(allowed, &all);
     let names: Vec<String> = waiting.iter().map(|group| group.name.clone()).collect();
-    let waits = !is_allowed && !names.is_empty();
     let going = free.into_iter().chain(within).chain(waiting.into_iter().filter(|_| is_allowed));
     let mut goes: BTreeSet<Place> = going.flat_map(|group| group.files).collect();
     goes.extend(unused(run, &goes));
-    Removal { goes, withheld: waits.then_some(Withheld { names, digest: told }) }
+    Removal { goes, withheld: (!names.is_empty() && !is_allowed).then_some(Withheld { names, digest: told }) }
 }
 
 /// The name of a set of removals.
@@ -82,7 +87,7 @@ fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
             let is_gone = run.delivery.scope.gone.contains(cluster);
             let count = if is_gone { 0 } else { applied.count() };
             let files = draft.stale.keys().map(place).collect();
-            groups.push(Group { name: format!("Cluster {cluster}"), files, count });
+            groups.push(Group { name: format!("Cluster {cluster}"), files, count, is_class: false });
             continue;
         }
         let is_held = |object: &Value| held.into_iter().flatten().any(|held| holds(held, object));
@@ -91,9 +96,15 @@ fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
             name: format!("{} in {}", file.trim_end_matches(".yaml"), draft.part),
             files: vec![place(file)],
             count: usize::from(applies(object)),
+            is_class: false,
         }));
     }
-    let group = |(release, (files, count))| Group { name: format!("release {release}"), files, count };
+    let group = |(release, (files, count))| Group {
+        name: format!("release {release}"),
+        files,
+        count,
+        is_class: true,
+    };
     groups.extend(classes.into_iter().map(group));
     groups
 }

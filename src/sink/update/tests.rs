@@ -1,8 +1,10 @@
 //! Deliveries into a tree in memory: again and again, beside others, and against the will of others.
 
+mod foreign;
+mod properties;
+
 use std::convert::Infallible;
 
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -167,113 +169,6 @@ fn a_cluster_that_comes_or_goes_changes_the_roots_list() {
 }
 
 #[test]
-fn what_somebody_edited_is_refused_and_other_clusters_go_on() {
-    let fixture = Fixture::new();
-    let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
-    edit(&mut files, CNI);
-    let before = files.clone();
-    let plan = fixture.plan("v2", &["one", "two"]);
-    let changes = deliver(&mut files, &delivery(&plan));
-    assert_eq!(refusals(&changes), [format!("{CNI} was edited since stackflux wrote it")]);
-    assert_eq!(below(&files, "clusters/stacks/one"), below(&before, "clusters/stacks/one"));
-    let fresh = delivered(&plan);
-    assert_eq!(below(&files, "clusters/stacks/two"), below(&fresh, "clusters/stacks/two"));
-    let charts = |files: &Files| files.keys().filter(|path| path.contains("helmchart-cni-")).count();
-    assert_eq!((charts(&files), charts(&fresh)), (2, 1), "the chart that the edited file names stays");
-
-    let overwrite = Overwrite(BTreeSet::from(["clusters/stacks/one".to_owned()]));
-    let changes = deliver(&mut files, &Delivery { overwrite, ..delivery(&plan) });
-    assert!(changes.refused.is_empty());
-    assert_eq!(files, fresh);
-}
-
-#[test]
-fn an_edit_that_makes_a_file_what_is_planned_is_none() {
-    let fixture = Fixture::new();
-    let (before, after) = (fixture.plan("v1", &["one"]), fixture.plan("v2", &["one"]));
-    let (mut files, fresh) = (delivered(&before), delivered(&after));
-    files.insert(CNI.to_owned(), fresh[CNI].clone());
-    let changes = deliver(&mut files, &delivery(&after));
-    assert!(changes.refused.is_empty());
-    assert!(!changes.writes.contains_key(CNI));
-    deliver(&mut files, &delivery(&after));
-    assert_eq!(files, fresh);
-}
-
-#[test]
-fn files_that_are_not_ours_are_neither_written_over_nor_touched() {
-    let plan = Fixture::new().plan("v1", &["one", "two"]);
-    let mut files = Files::new();
-    files.insert(CNI.to_owned(), b"mine".to_vec());
-    files.insert("clusters/stacks/two/mine.yaml".to_owned(), b"mine".to_vec());
-    files.insert("README.md".to_owned(), b"mine".to_vec());
-    let changes = deliver(&mut files, &delivery(&plan));
-    assert_eq!(refusals(&changes), [format!("{CNI} is there already, and stackflux did not write it")]);
-    assert_eq!(list(&files, ""), ["cluster-class", "clusters/stacks/two", "node-images", "sources"]);
-    for path in [CNI, "clusters/stacks/two/mine.yaml", "README.md"] {
-        assert_eq!(files[path], b"mine");
-    }
-}
-
-#[test]
-fn a_removed_file_a_foreign_line_in_a_list_and_a_broken_index_are_foreign_edits() {
-    let plan = Fixture::new().plan("v1", &["one", "two"]);
-    let written = delivered(&plan);
-    type Foreign = fn(&mut Files);
-    let cases: [(Foreign, &str); 5] = [
-        (|files| _ = files.remove(CNI), "cni.yaml was removed by somebody else"),
-        (|files| edit(files, "clusters/stacks/one/kustomization.yaml"), "kustomization.yaml was edited"),
-        (
-            |files| _ = files.remove("clusters/stacks/one/kustomization.yaml"),
-            "kustomization.yaml was removed",
-        ),
-        (
-            |files| {
-                _ = files.insert("clusters/stacks/one/stackflux.index".to_owned(), b"version: 2\n".to_vec())
-            },
-            "stackflux.index is an index that cannot be used",
-        ),
-        (
-            |files| _ = files.insert(CNI.to_owned(), vec![b' '; MAX_FILE + 1]),
-            "cni.yaml is larger than any file that stackflux writes",
-        ),
-    ];
-    for (foreign, expected) in cases {
-        let mut files = written.clone();
-        foreign(&mut files);
-        let before = files.clone();
-        let changes = deliver(&mut files, &delivery(&plan));
-        assert!(refusals(&changes)[0].contains(expected), "{:?} is not {expected:?}", refusals(&changes));
-        assert_eq!(files, before);
-        let overwrite = Overwrite(BTreeSet::from([".".to_owned()]));
-        let changes = deliver(&mut files, &Delivery { overwrite, ..delivery(&plan) });
-        assert_eq!((refusals(&changes), &files), (vec![], &written), "{expected}");
-    }
-}
-
-#[test]
-fn without_sources_or_the_roots_list_nothing_is_written() {
-    let fixture = Fixture::new();
-    let written = delivered(&fixture.plan("v1", &["one"]));
-    let plan = fixture.plan("v2", &["one", "two"]);
-    let source = written.keys().find(|path| path.starts_with("sources/stacks/gitrepository-")).unwrap();
-    for path in [source.as_str(), "sources/kustomization.yaml", KUSTOMIZATION] {
-        let mut files = written.clone();
-        edit(&mut files, path);
-        let changes = deliver(&mut files, &delivery(&plan));
-        assert_eq!(refusals(&changes), [format!("{path} was edited since stackflux wrote it")]);
-        assert!(changes.is_empty(), "{path}");
-    }
-    // Where the list does not change, its edit is told and holds nothing up.
-    let mut files = written.clone();
-    edit(&mut files, KUSTOMIZATION);
-    let plan = fixture.plan("v2", &["one"]);
-    let changes = deliver(&mut files, &delivery(&plan));
-    assert_eq!(refusals(&changes), ["kustomization.yaml was edited since stackflux wrote it"]);
-    assert!(!changes.is_empty());
-}
-
-#[test]
 fn a_held_cluster_keeps_its_files_with_what_they_refer_to() {
     let mut fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
@@ -351,35 +246,6 @@ fn delivered_as(stack: &str, plan: &Plan) -> Files {
     files
 }
 
-#[test]
-fn a_lost_index_takes_nothing_of_another_stack_out_of_a_list() {
-    let fixture = Fixture::new();
-    let (mine, theirs) = (fixture.plan("v1", &["one"]), fixture.plan("v1", &["two"]));
-    let mut written = delivered(&mine);
-    let other = Delivery { stack: "stacks/other".to_owned(), ..delivery(&theirs) };
-    deliver(&mut written, &other);
-    let changed = fixture.plan("v2", &["one", "three"]);
-    for lost in [INDEX, "sources/stackflux.index", "cluster-class/stackflux.index"] {
-        for index in [None, Some(b"<<<<<<<".to_vec())] {
-            let mut files = written.clone();
-            files.remove(lost);
-            files.extend(index.map(|bytes| (lost.to_owned(), bytes)));
-            let refused = update(&files, &delivery(&changed)).unwrap();
-            let overwrite = || Overwrite(BTreeSet::from([".".to_owned()]));
-            let changes = deliver(&mut files, &Delivery { overwrite: overwrite(), ..delivery(&changed) });
-            assert!(!refused.refused.is_empty() || lost == INDEX);
-            assert!(refusals(&changes).is_empty());
-            assert!(list(&files, "").contains(&"clusters/stacks/two".to_owned()), "{lost}");
-            for object in theirs.objects() {
-                let (part, file) = place(object);
-                assert!(list(&files, &format!("{part}/")).contains(&file), "{lost}: {part}/{file}");
-            }
-            let again = deliver(&mut files, &Delivery { overwrite: overwrite(), ..other.clone() });
-            assert!(again.refused.is_empty() && again.objects.is_empty(), "{lost}: {:?}", again.objects);
-        }
-    }
-}
-
 /// Two that want an object otherwise would write it for ever.
 #[test]
 fn what_two_stacks_want_otherwise_is_written_by_who_changed_its_mind_and_told_by_the_other() {
@@ -427,6 +293,21 @@ fn removals_stay_within_the_budget_unless_they_are_allowed_by_name() {
 }
 
 #[test]
+fn a_class_waits_for_the_clusters_that_may_have_it() {
+    let fixture = Fixture::new();
+    let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
+    let plan = fixture.plan("v2", &["one"]);
+    let within = |allowed| Delivery { budget: Budget { limit: Limit::Tenth, allowed }, ..delivery(&plan) };
+    let changes = deliver(&mut files, &within(None));
+    let withheld = changes.withheld.unwrap();
+    assert_eq!(withheld.names, ["Cluster stacks/two", "release docker-demo-1-34-v1"]);
+    assert!(files.contains_key("cluster-class/stacks/helmrelease-docker-demo-1-34-v1.yaml"));
+    deliver(&mut files, &within(Some(withheld.digest)));
+    deliver(&mut files, &within(None));
+    assert_eq!(files, delivered(&plan));
+}
+
+#[test]
 fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
     let mut fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one"]));
@@ -439,6 +320,33 @@ fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
     assert_eq!(changes.count(Verb::Removed), 1 + 1, "the object and its chart");
     assert!(!files.keys().any(|path| path.contains("ccm")));
     assert!(files.contains_key("clusters/stacks/one/kustomization-one.policies.yaml"));
+}
+
+/// The operator knows what goes, and says so by name.
+#[test]
+fn of_what_is_not_planned_only_that_goes_which_is_named() {
+    let mut fixture = Fixture::new();
+    let before = fixture.plan("v1", &["one"]);
+    let mut files = delivered(&before);
+    let chart = before.objects().find(|object| object.id.name.starts_with("ccm-")).unwrap();
+    fixture.addons = &["cni"];
+    let plan = fixture.plan("v1", &["one"]);
+    let removes = |names: &[String]| Scope {
+        only: Some(clusters(&["one"])),
+        removes: Some(names.iter().cloned().collect()),
+        ..Scope::default()
+    };
+    let nothing = deliver(&mut files, &Delivery { scope: removes(&[]), ..delivery(&plan) });
+    assert_eq!(nothing.count(Verb::Removed), 0);
+    let named = ["HelmRelease stacks/one.ccm".to_owned(), chart.id.to_string()];
+    let changes = deliver(&mut files, &Delivery { scope: removes(&named), ..delivery(&plan) });
+    let found: BTreeSet<&String> = changes.objects.iter().map(|object| &object.object).collect();
+    assert_eq!(found, named.iter().collect());
+    assert!(files.contains_key("clusters/stacks/one/kustomization-one.policies.yaml"));
+    let gone = Scope { gone: clusters(&["one"]), ..removes(&[]) };
+    let nothing = Plan::default();
+    deliver(&mut files, &Delivery { scope: gone, ..delivery(&nothing) });
+    assert!(below(&files, "clusters").is_empty());
 }
 
 #[test]
@@ -475,37 +383,4 @@ fn a_cluster_without_a_plan_that_is_held_is_left_alone_also_where_it_is_new() {
     let scope = Scope { only: Some(clusters(&["one"])), ..Scope::default() };
     let mut files = Files::new();
     assert!(deliver(&mut files, &Delivery { scope, ..delivery(&plan) }).is_empty());
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    /// From any state that deliveries lead to: the second of the same delivery changes nothing, and it does not matter how
-    /// the plan was put together. A namespace of Helm's record goes one update after what it is the record of.
-    #[test]
-    fn the_same_again_is_nothing(
-        history in prop::collection::vec((prop::sample::select(vec!["v1", "v2"]), prop::sample::subsequence(vec!["one", "two", "three"], 0..=3)), 1..4),
-        limit in prop::sample::select(vec![Limit::All, Limit::Tenth, Limit::Left(2)]),
-    ) {
-        let fixture = Fixture::new();
-        let mut files = Files::new();
-        for (version, clusters) in &history {
-            let plan = fixture.plan(version, clusters);
-            deliver(&mut files, &Delivery { budget: Budget { limit, allowed: None }, ..delivery(&plan) });
-        }
-        let (version, clusters) = history.last().unwrap();
-        let plan = fixture.plan(version, clusters);
-        let again = Delivery { budget: Budget { limit: Limit::All, allowed: None }, ..delivery(&plan) };
-        deliver(&mut files, &again);
-        let changes = deliver(&mut files, &again);
-        let is_namespace = |path: &String| path.starts_with("cluster-class/") || !path.contains('/');
-        prop_assert!(changes.writes.keys().chain(&changes.removes).all(is_namespace), "{changes:?}");
-        prop_assert!(deliver(&mut files, &again).is_empty());
-        let mut permuted = Plan::default();
-        for name in clusters.iter().rev() {
-            permuted.merge(fixture.plan(version, &[name])).unwrap();
-        }
-        permuted.merge(fixture.plan(version, &[])).unwrap();
-        prop_assert_eq!(&files, &delivered(&permuted));
-    }
 }

@@ -128,3 +128,18 @@ fn without_an_author_nothing_is_fetched() {
     let bare = publish(&directory, "stack", "stacks.git", &["--all-new"]);
     assert!(bare.code == 2 && bare.stderr.contains("write file://"), "{}", bare.stderr);
 }
+
+#[test]
+fn a_pull_request_needs_a_forge_and_a_token() {
+    let directory = with_stack("publish-proposed");
+    let into_directory = publish(&directory, "stack", "to", &["--all-new", "--pull-request"]);
+    assert!(
+        into_directory.code == 2 && into_directory.stderr.contains("is a directory"),
+        "{}",
+        into_directory.stderr
+    );
+    let more = ["--all-new", "--pull-request", "--forge", "gitea"];
+    let without = publish(&directory, "stack", "https://git.example.com/acme/stacks.git", &more);
+    assert!(without.code == 2 && without.stderr.contains("needs a token of the forge"), "{}", without.stderr);
+    assert!(!directory.join("to").exists());
+}

@@ -140,3 +140,38 @@ fn fifty_publishers_over_http_lose_nothing() {
     assert_eq!(clone.snapshot(Some(tip)).unwrap().entries("releases").unwrap().len(), 50);
     assert_eq!(clone.log(tip, "", 100).unwrap().len(), 50, "one commit each");
 }
+
+#[test]
+fn the_command_line_reads_releases_and_trusts_what_the_system_trusts() {
+    let url = server().https_url("system");
+    let metadata = "versions: {clusterStack: v1, kubernetes: v1.34.2}\n";
+    pushed(write(&clone(&url, password()), "releases/docker-demo-1-34-v1/metadata.yaml", metadata));
+    let run = |variables: &[(&str, &Path)], more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_stackflux"))
+            .args(["releases", &format!("git+{url}"), "--output=json", "--git-password-file"])
+            .arg(server().file("password"))
+            .args(more)
+            .env("HOME", "/nowhere")
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        for secret in SECRETS {
+            assert!(!said.contains(secret), "{said}");
+        }
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
+    };
+    let ca = server().file("ca.crt");
+    let file = ["--git-ca-file", ca.to_str().unwrap()];
+    for (variables, more) in [([].as_slice(), file.as_slice()), (&[("SSL_CERT_FILE", ca.as_path())], &[])] {
+        let (code, data, said) = run(variables, more);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(data.contains("docker-demo-1-34-v1") && data.contains("v1.34.2"), "{data}");
+    }
+    let (code, _, said) = run(&[], &[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("certificate"), "{said}");
+    let (code, _, said) =
+        run(&[], &[file[0], file[1], "--git-username", "ann", "--known-hosts-file", "/nowhere"]);
+    assert_eq!(code, Some(2), "{said}");
+}

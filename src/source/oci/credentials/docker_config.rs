@@ -93,7 +93,7 @@ impl DockerConfig {
 
 impl Entry {
     /// Its credentials; none where `docker login` left the entry empty because a helper has them.
-    pub(super) fn credentials(&self) -> Result<Credentials, DockerConfigError> {
+    pub fn credentials(&self) -> Result<Credentials, DockerConfigError> {
         if let Some(token) = &self.identitytoken {
             return Ok(Credentials::IdentityToken(token.clone()));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::publish::range::{self, Range, RangeError};
+use super::range::{self, Range, RangeError};
 
 /// The longest index that is read, in bytes. That of the largest public repository has a third of it.
 pub const LONGEST: u64 = 64 << 20;

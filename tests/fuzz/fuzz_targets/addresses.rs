@@ -1,0 +1,22 @@
+//! The address of a source of any text: no panic, what is accepted is written as it was meant, and no password is shown.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use stackflux::source::address::Address;
+use stackflux::source::oci::Mirror;
+
+fuzz_target!(|text: &str| {
+    if let Ok(address) = text.parse::<Address>() {
+        let again: Result<Address, _> = address.to_string().parse();
+        assert_eq!(again, Ok(address), "{text:?}");
+    }
+    for scheme in ["oci", "git+https"] {
+        let hidden = format!("{scheme}://user:\u{1}secret\u{1}@{text}");
+        if let Err(error) = hidden.parse::<Address>() {
+            assert!(!error.to_string().contains("\u{1}secret\u{1}"), "{error}");
+        }
+    }
+    if let Err(error) = text.parse::<Mirror>() {
+        assert!(error.to_string().len() < 300);
+    }
+});
