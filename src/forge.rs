@@ -82,7 +82,7 @@ impl Forge {
     }
 
     /// Finds the open pull request of these two branches, or opens one. One that has another title or another text gets
-    /// those that are wanted.
+    /// those that are wanted. Only for a branch with a change in it: GitHub refuses an empty pull request, Gitea opens it.
     pub async fn pull_request(&self, wanted: &PullRequest) -> Result<Opened, ForgeError> {
         let wanted = &text::shortened(wanted);
         if let Some(found) = self.find(wanted).await? {

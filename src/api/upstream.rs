@@ -50,7 +50,8 @@ pub struct UpstreamVerification {
     /// What the signatures are made with.
     #[serde(default)]
     pub provider: SignatureProvider,
-    /// The Secret with the public key at the key `cosign.pub`, in the namespace of the ClusterStack. The operator reads it.
+    /// The Secret with the public keys, in the namespace of the ClusterStack, at keys that end in `.pub`: one of them must
+    /// have signed. The operator reads it.
     pub secret_ref: LocalReference,
 }
 

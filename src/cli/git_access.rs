@@ -17,6 +17,7 @@ const PASSWORD: &str = "STACKFLUX_GIT_PASSWORD";
 /// How a Git server is reached.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Git server")]
+#[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct GitAccess {
     /// The user for HTTPS; without it the one in the URL, else git, which forges take with a token
     #[arg(long, value_name = "NAME")]

@@ -87,19 +87,27 @@ pub(super) fn entries(
 
 fn change(commit: &LogEntry, before: BTreeMap<String, String>, after: BTreeMap<String, String>) -> Change {
     let message = &commit.message;
-    let trailers = match &commit.merged {
-        Some(merged) if message.trailers.is_empty() => merged.trailers.clone(),
-        _ => message.trailers.clone(),
-    };
+    let merged = commit.merged.as_ref();
+    let trailers = message.trailers.iter().cloned().chain(of_text(&message.body));
+    let trailers = trailers.chain(merged.into_iter().flat_map(|merged| merged.trailers.iter().cloned()));
     Change {
         commit: commit.commit.to_string(),
         date: commit.time,
         author: commit.author.clone(),
         subject: message.subject.clone(),
-        trailers,
+        trailers: trailers.collect(),
         before,
         after,
     }
+}
+
+/// Our trailers in the text of a message: where a forge squashed a pull request, others may follow them.
+fn of_text(text: &str) -> impl Iterator<Item = (String, String)> {
+    let ours = text
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .filter(|(key, _)| key.starts_with("Stackflux-"));
+    ours.map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
 }
 
 /// The directories of a stage with their trees.

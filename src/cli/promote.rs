@@ -165,14 +165,14 @@ impl<'a> Step<'a> {
             Some(_) => return Err(Refusal::OtherContent { stage, release }.into()),
             None => {}
         }
-        let held = holds(target)?;
+        let present = holds(target)?;
         let mut edit = Edit::default();
         edit.copy_directory(self.tree, &path)?;
-        match (held.on(self.release, &self.to.name), self.lift_hold) {
+        match (present.on(self.release, &self.to.name), self.lift_hold) {
             (Some(hold), false) => return Err(Refusal::held(hold).into()),
             (None, true) => return Err(Refusal::NotHeld { stage, release }.into()),
             (None, false) => {}
-            (Some(_), true) => match held.without(self.release, &self.to.name).to_yaml() {
+            (Some(_), true) => match present.without(self.release, &self.to.name).to_yaml() {
                 Some(text) => {
                     let file = File { content: text.into_bytes(), executable: false };
                     edit.write(holds::FILE, file)?;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use git2::cert::Cert;
 use git2::{CertificateCheckStatus, Cred, CredentialType, RemoteCallbacks};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::certificate::Trusted;
 use super::{Access, CloneLimits, GitError, SshKey, Transport, hosts};
@@ -108,7 +108,7 @@ impl<'a> Connection<'a> {
                 _ if asked > 0 => Err(refused("SSH key", user)),
                 SshKey::Agent => Ok(Cred::ssh_key_from_agent(user)?),
                 SshKey::Key { key, passphrase } => {
-                    let passphrase = passphrase.as_ref().map(|text| text.expose_secret());
+                    let passphrase = passphrase.as_ref().map(SecretString::expose_secret);
                     Ok(Cred::ssh_key_from_memory(user, None, key.expose_secret(), passphrase)?)
                 }
             };

@@ -145,7 +145,7 @@ impl Credentials {
             Some(SshKey::Key { passphrase, .. }) => passphrase.as_ref(),
             _ => None,
         };
-        let secrets = password.into_iter().chain(passphrase).map(|secret| secret.expose_secret());
+        let secrets = password.into_iter().chain(passphrase).map(SecretString::expose_secret);
         secrets
             .filter(|secret| !secret.is_empty())
             .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))

@@ -132,6 +132,14 @@ pub enum GitError {
     /// Not a commit, or one that the repository does not have.
     #[error("{0:?} is no commit of the repository")]
     NoCommit(String),
+    /// A branch that a pull request needs.
+    #[error("{url}: there is no branch {branch} that a pull request could be for")]
+    NoBranch {
+        /// The repository.
+        url: String,
+        /// The branch.
+        branch: String,
+    },
     /// A branch's or tag's name that Git does not take.
     #[error("{0:?} is no name of a branch or tag")]
     Name(String),
@@ -205,6 +213,7 @@ impl Classify for GitError {
             | Self::Unauthorised { .. }
             | Self::Forbidden { .. }
             | Self::NotFound { .. }
+            | Self::NoBranch { .. }
             | Self::InUse(_)
             | Self::Io { .. }
             | Self::Git(_) => Class::Transient,
@@ -226,7 +235,7 @@ impl Classify for GitError {
             Self::NotFound { .. } => "GitRepositoryNotFound",
             Self::TooLarge { .. } | Self::FileTooLarge { .. } | Self::TooManyFiles { .. } => "LimitExceeded",
             Self::Refused { .. } => "GitPushRefused",
-            Self::NoCommit(_) | Self::Name(_) => "GitReferenceInvalid",
+            Self::NoCommit(_) | Self::NoBranch { .. } | Self::Name(_) => "GitReferenceInvalid",
             Self::Path { .. } => "InvalidPath",
             Self::InUse(_) | Self::Io { .. } | Self::Git(_) => "GitFailed",
             Self::Sign(_) => "GitSigningFailed",

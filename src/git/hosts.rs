@@ -125,7 +125,9 @@ impl KnownHosts {
     pub(super) fn plain(&self, host: &str, port: u16) -> String {
         let name = name(host, port);
         let lines = self.lines().filter(|line| !line.revoked && matches(line.hosts, &name));
-        lines.map(|line| format!("{name} {} {}\n", kind(&line.key), STANDARD.encode(&line.key))).collect()
+        let plain =
+            |line: Line<'_>| [&name, " ", &kind(&line.key), " ", &STANDARD.encode(&line.key), "\n"].concat();
+        lines.map(plain).collect()
     }
 
     fn lines(&self) -> impl Iterator<Item = Line<'_>> {

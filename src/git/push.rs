@@ -64,11 +64,11 @@ impl Clone {
             parents.iter().map(|parent| repository.find_commit(parent.0)).collect();
         let parents = parents?;
         let parents: Vec<&Commit<'_>> = parents.iter().collect();
-        let (tree, signature) = (repository.find_tree(tree)?, identity.signature()?);
+        let (tree, author) = (repository.find_tree(tree)?, identity.signature()?);
         let Some(signer) = signer else {
-            return Ok(CommitId(repository.commit(None, &signature, &signature, message, &tree, &parents)?));
+            return Ok(CommitId(repository.commit(None, &author, &author, message, &tree, &parents)?));
         };
-        let content = repository.commit_create_buffer(&signature, &signature, message, &tree, &parents)?;
+        let content = repository.commit_create_buffer(&author, &author, message, &tree, &parents)?;
         let signature = signer.sign(&content)?;
         let content = String::from_utf8_lossy(&content);
         Ok(CommitId(repository.commit_signed(&content, &signature, None)?))

@@ -106,7 +106,7 @@ impl<'a> Snapshot<'a> {
             return Ok(self.tree.clone());
         }
         match self.find(directory)? {
-            Some((id, mode)) if mode == 0o040_000 => Ok(Some(self.repository.find_tree(id)?)),
+            Some((id, 0o040_000)) => Ok(Some(self.repository.find_tree(id)?)),
             _ => Ok(None),
         }
     }

@@ -176,6 +176,10 @@ fn prepare<E>(
 ) -> Result<Step, UpdateError<E>> {
     let base = clone.fetch(&Reference::Branch(target.branch.clone()))?;
     let there = match &target.push_to {
+        Some(_) if base.is_none() => {
+            let (url, branch) = (clone.access().url.to_string(), target.branch.clone());
+            return Err(GitError::NoBranch { url, branch }.into());
+        }
         Some(branch) => clone.fetch(&Reference::Branch(branch.clone()))?,
         None => base,
     };

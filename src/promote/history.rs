@@ -19,7 +19,7 @@ pub struct Change {
     pub author: String,
     /// The first line of its message.
     pub subject: String,
-    /// The trailers of its message; of a merge commit without any those of the commit that it merged.
+    /// The trailers of its message, then those of the commit that it merged, where it merged one.
     pub trailers: Vec<(String, String)>,
     /// The directory before.
     pub before: BTreeMap<String, String>,

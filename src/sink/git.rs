@@ -80,7 +80,8 @@ pub fn edit(changes: &Changes, path: &str) -> Result<Edit, GitError> {
 }
 
 /// A path as Git has it: without `./` before it and slashes around it.
-fn plain(path: &str) -> &str {
+#[must_use]
+pub fn plain(path: &str) -> &str {
     match path.trim_start_matches("./").trim_matches('/') {
         "." => "",
         path => path,

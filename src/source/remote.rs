@@ -194,7 +194,7 @@ impl Origin for RemoteOrigin {
             let files = opened.snapshot.files(&opened.path(&name), &remote.limits).map_err(failed)?;
             let (release, reference) = (Some(name.clone()), Some(commit.to_string()));
             let directory = opened.directory.clone();
-            let source = GitAddress { release, reference, directory, ..remote.address.clone() }.to_string();
+            let source = GitAddress { directory, release, reference, ..remote.address.clone() }.to_string();
             let files = files.without_ignored().map_err(|finding| OriginError::Unusable {
                 place: source.clone(),
                 findings: (*finding).into(),

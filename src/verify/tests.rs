@@ -375,3 +375,21 @@ fn flux_is_asked_for_exactly_this_identity() {
     let expected = r"^https://github\.com/scs/stacks/\.github/workflows/release\.yml@refs/heads/main$";
     assert_eq!(matched["subject"], json!(expected));
 }
+
+#[test]
+fn tags_of_signatures_are_told_from_names() {
+    let tag = manifest().to_string().replace(':', "-");
+    for ending in ["", ".sig", ".att", ".sbom"] {
+        assert!(stored::is_tag_of_signatures(&format!("{tag}{ending}")), "{ending}");
+    }
+    for other in [
+        "sha256-00",
+        "sha256-",
+        "latest",
+        "openstack-demo-1-34-v2",
+        &format!("{tag}0"),
+        &format!("{tag}.txt"),
+    ] {
+        assert!(!stored::is_tag_of_signatures(other), "{other}");
+    }
+}

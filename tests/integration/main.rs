@@ -27,6 +27,8 @@ mod promote;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
+mod sources;
+#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
 #[cfg(test)]

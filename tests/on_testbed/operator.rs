@@ -20,6 +20,7 @@ mod lies;
 mod lost;
 mod outages;
 mod process;
+mod pull_requests;
 mod quiet;
 pub(crate) mod random;
 mod releases;

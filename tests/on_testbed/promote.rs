@@ -1,6 +1,7 @@
 //! A release goes from stage to prod, and back: two ClusterStacks in two namespaces that follow two directories of one
 //! repository, each with a cluster, and one operator for both.
 
+mod gitea;
 mod pull_request;
 
 use std::collections::BTreeMap;

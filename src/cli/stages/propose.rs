@@ -93,13 +93,21 @@ impl Delivery {
             head: branch,
             base: change.branch.to_owned(),
             title: change.message.subject.clone(),
-            body: change.text.clone(),
+            body: format!("{}\n{}", change.text, trailers(&change.message)),
         };
         let opened = block_on(self.forge.open(forge, wanted))?;
         let verb = if opened.created { "opened" } else { "there already" };
         terminal::success(format!("pull request {} is {verb}: {}", opened.number, opened.url));
         Ok(())
     }
+}
+
+/// The trailers of a commit as a paragraph of Markdown: a forge that squashes keeps the text of the pull request, and not
+/// the message of the commit.
+fn trailers(message: &Message) -> String {
+    let lines = message.trailers.iter().map(|(key, value)| format!("{key}: {value}"));
+    // Two blanks at the end are a line break.
+    lines.collect::<Vec<_>>().join("  \n") + "\n"
 }
 
 /// The branch of the pull request: the same change has the same one.

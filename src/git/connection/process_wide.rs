@@ -32,6 +32,7 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 /// Sets how long servers may keep silent, for the whole process, and returns what holds: the first call decides. Every
 /// connection calls it with `None` before it is made.
+#[allow(clippy::must_use_candidate, reason = "who sets the time knows it")]
 pub fn limit_waiting(waiting: Option<Waiting>) -> Waiting {
     settings(waiting).waiting
 }
@@ -50,6 +51,7 @@ fn settings(waiting: Option<Waiting>) -> &'static Settings {
 #[allow(unsafe_code, reason = "git2 has no other way to set these")]
 fn set(settings: &Settings) {
     let milliseconds = |time: Duration| c_int::try_from(time.as_millis()).unwrap_or(c_int::MAX);
+    let home_directory = libgit2_sys::GIT_OPT_SET_HOMEDIR.cast_signed();
     let home = CString::new(settings.home.as_os_str().as_bytes()).unwrap_or_default();
     // SAFETY: the calls write settings that libgit2 reads when it makes a connection, which must not happen at the same
     // time. All connections of this process are made in `git`, each after `settings`, whose `OnceLock` lets everybody
@@ -60,7 +62,7 @@ fn set(settings: &Settings) {
             git2::opts::set_server_connect_timeout_in_milliseconds(milliseconds(settings.waiting.connect));
         let _always_ok =
             git2::opts::set_server_timeout_in_milliseconds(milliseconds(settings.waiting.silence));
-        libgit2_sys::git_libgit2_opts(libgit2_sys::GIT_OPT_SET_HOMEDIR as c_int, home.as_ptr());
+        libgit2_sys::git_libgit2_opts(home_directory, home.as_ptr());
     }
 }
 

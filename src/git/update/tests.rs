@@ -109,6 +109,15 @@ fn a_pull_request_has_a_branch_of_its_own_that_is_found_again() {
 }
 
 #[test]
+fn a_pull_request_needs_the_branch_that_it_is_for() {
+    let (_directory, remote) = bare();
+    let clone = clone(&remote);
+    let ended = update(&clone, &pull_request(), None, |_| Ok::<_, Infallible>(Some(proposal(&[("b", "2")]))));
+    assert!(matches!(ended, Err(UpdateError::Git(GitError::NoBranch { .. }))), "{ended:?}");
+    assert_eq!(clone.fetch(&Reference::Branch("stackflux/change".into())).unwrap(), None);
+}
+
+#[test]
 fn a_pull_request_follows_its_base_by_a_merge() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);

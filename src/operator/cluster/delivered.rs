@@ -89,24 +89,24 @@ impl Delivered {
     /// Why an addon's object is not as planned.
     pub(super) fn hold(&self, addon: &Addon, plan: &Plan) -> Option<Hold> {
         let name = addon.name.as_str();
-        let held = plan.held().iter().find(|held| held.addon.as_ref() == Some(&addon.name));
-        let hold = |reason, message: &str| Some(Hold { reason, message: message.to_owned() });
-        if let Some(held) = held {
+        let by_gate = plan.held().iter().find(|held| held.addon.as_ref() == Some(&addon.name));
+        if let Some(held) = by_gate {
             return Some(held.hold.clone());
         }
+        let because = |reason, message: &str| Some(Hold { reason, message: message.to_owned() });
         if self.suspended.contains(name) {
             let message = "is not as planned, and stays as it is while the ClusterStack or the ClusterAddon \
                            is suspended";
-            return hold(Reason::Suspended, message);
+            return because(Reason::Suspended, message);
         }
         if self.waits_for_old(&addon.name) {
-            return hold(Reason::Terminating, "its object is written when the old one is gone");
+            return because(Reason::Terminating, "its object is written when the old one is gone");
         }
         if let Some(hold) = self.committed.get(name) {
             return Some(hold.clone());
         }
         let failure = self.failures.get(name).or(self.without_source.as_ref())?;
-        hold(Reason::DeliveryFailed, &failure.to_string())
+        because(Reason::DeliveryFailed, &failure.to_string())
     }
 }
 

@@ -187,7 +187,7 @@ impl Job {
         };
         let changes = files::update(&Below::new(snapshot, &self.path), &delivery)?;
         for refused in &changes.refused {
-            self.hold(refused, &mut last.held);
+            self.keep_back(refused, &mut last.held);
         }
         if changes.is_empty() {
             return Ok(None);
@@ -208,7 +208,7 @@ impl Job {
     }
 
     /// Notes which units are not written because of a file.
-    fn hold(&self, refused: &Refused, held: &mut BTreeMap<Unit, Hold>) {
+    fn keep_back(&self, refused: &Refused, back: &mut BTreeMap<Unit, Hold>) {
         let is_hit = |unit: &Unit| match (&refused.part, unit) {
             (None | Some(Part::Sources), _) => true,
             (Some(Part::NodeImages | Part::ClusterClass), Unit::Release(_) | Unit::Object(_, None)) => true,
@@ -220,14 +220,14 @@ impl Job {
         let message = format!("{}/{} {}: {}", self.path, refused.file, refused.why, refused.why.resolution());
         for unit in self.batch.keys().filter(|unit| is_hit(unit)) {
             let hold = Hold { reason: Reason::FileEdited, message: message.clone() };
-            held.entry(unit.clone()).or_insert(hold);
+            back.entry(unit.clone()).or_insert(hold);
         }
     }
 
     /// The branch as it is.
     fn seen(&self, snapshot: &Snapshot<'_>) -> Result<Option<Seen>, ChangeError> {
         let Some(commit) = snapshot.commit() else { return Ok(None) };
-        Ok(Some(Seen { commit, tree: snapshot.tree_id(self.path.trim_matches('/'))? }))
+        Ok(Some(Seen { commit, tree: snapshot.tree_id(&self.path)? }))
     }
 
     /// Whether the revision that Flux has applied has all that is committed.

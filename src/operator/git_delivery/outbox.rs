@@ -130,12 +130,12 @@ impl Outbox {
             let Some(wish) = units.wanted.get_mut(unit).filter(|wish| wish.digest == change.digest()) else {
                 continue;
             };
-            let hold = held.get(unit);
-            if hold.is_none() || wish.hold.as_ref() != hold {
+            let why = held.get(unit);
+            if why.is_none() || wish.hold.as_ref() != why {
                 told.extend(wish.askers.iter().cloned());
             }
-            wish.hold = hold.cloned();
-            if hold.is_none() {
+            wish.hold = why.cloned();
+            if why.is_none() {
                 units.committed.insert(unit.clone(), wish.digest);
                 units.wanted.remove(unit);
             }

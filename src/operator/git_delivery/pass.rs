@@ -21,6 +21,7 @@ use crate::foreign::flux::observed::Kustomization;
 use crate::gate::Hold;
 use crate::git::{GitError, Identity};
 use crate::sink::cluster::RequestError;
+use crate::sink::git::plain;
 
 /// How long until it is looked again whether Flux has applied a commit.
 const LOOK: Duration = Duration::from_secs(3);
@@ -113,7 +114,7 @@ async fn job(
         access,
         signer,
         branch: git.branch.clone(),
-        path: git.path.clone(),
+        path: plain(&git.path).to_owned(),
         identity: Identity { name: author.name.clone(), mail: author.email.clone(), time: Timestamp::now() },
         by_pull_request: git.pull_request.is_some(),
         batch: batch.clone(),
@@ -123,11 +124,11 @@ async fn job(
 }
 
 /// Tells that nothing could be committed, and why.
-fn failed(world: &World, key: &Key, batch: &Batch, before: Progress, hold: Hold) -> Next {
-    warn!(stack = %key, reason = %hold.reason, "{}", hold.message);
-    let held: BTreeMap<Unit, Hold> = batch.keys().map(|unit| (unit.clone(), hold.clone())).collect();
+fn failed(world: &World, key: &Key, batch: &Batch, before: Progress, why: Hold) -> Next {
+    warn!(stack = %key, reason = %why.reason, "{}", why.message);
+    let held: BTreeMap<Unit, Hold> = batch.keys().map(|unit| (unit.clone(), why.clone())).collect();
     tell(world, key, batch, &held);
-    if world.git.note(key, Some(Progress { hold: Some(hold), ..before })) {
+    if world.git.note(key, Some(Progress { hold: Some(why), ..before })) {
         world.triggers.stacks.now(key.clone());
     }
     Next::Retry

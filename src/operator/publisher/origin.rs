@@ -12,15 +12,15 @@ use crate::release::Limits;
 use crate::source::address::Address;
 use crate::source::github::{self, GitHubOrigin};
 use crate::source::oci::credentials::{Credentials, DockerConfig, Keychain};
+use crate::source::oci::signatures::Verification;
 use crate::source::oci::{self, OciOrigin};
 use crate::source::origin::Origin;
-use crate::source::signatures::Verification;
-use crate::verify::PublicKey;
+use crate::verify::KeyError;
 
 /// The key of a Secret that `kubectl create secret docker-registry` makes.
 const DOCKER_CONFIG: &str = ".dockerconfigjson";
-/// The key of a Secret that `cosign generate-key-pair k8s://…` makes.
-const PUBLIC_KEY: &str = "cosign.pub";
+/// How the keys of a Secret end that hold public keys, as in Flux. `cosign generate-key-pair k8s://…` makes `cosign.pub`.
+const PUBLIC_KEY: &str = ".pub";
 
 /// Opens an upstream source. Nothing is sent yet but reads of Secrets.
 pub(super) async fn open(
@@ -40,13 +40,10 @@ pub(super) async fn open(
     match address {
         Address::Oci(address) => {
             let keychain = secret.map(|secret| secret.keychain()).transpose()?.unwrap_or_default();
-            let access = oci::Access { plain_http: upstream.insecure, keychain, ..oci::Access::new(client) };
             let verification = verification(world, namespace, upstream).await?;
-            let origin = OciOrigin::open(&address, &access, Limits::default()).await.map_err(failed)?;
-            if verification != Verification::Nothing {
-                return Err(invalid("source.upstream.verify is not wired yet".to_owned()));
-            }
-            Ok(Box::new(origin))
+            let plain_http = upstream.insecure;
+            let access = oci::Access { plain_http, keychain, verification, ..oci::Access::new(client) };
+            Ok(Box::new(OciOrigin::open(&address, &access, Limits::default()).await.map_err(failed)?))
         }
         Address::GitHub(address) => {
             if upstream.verify.is_some() {
@@ -77,12 +74,24 @@ async fn client(world: &World, namespace: &str, upstream: &Upstream) -> Result<C
 /// What a release has to be signed with.
 async fn verification(world: &World, namespace: &str, upstream: &Upstream) -> Result<Verification, Hold> {
     let Some(verify) = &upstream.verify else { return Ok(Verification::Nothing) };
-    let name = &verify.secret_ref.name;
     let data = secrets::read(world, namespace, &verify.secret_ref).await?;
-    let text = secrets::text(&data, namespace, name, PUBLIC_KEY)?;
-    let key: Result<PublicKey, _> = text.expose_secret().parse();
-    let message = |error| format!("Secret {namespace}/{name}: {PUBLIC_KEY}: {error}");
-    Ok(Verification::Key(key.map_err(|error| hold(Reason::SecretInvalid, message(error)))?))
+    public_keys(&data).map_err(|error| {
+        let message = format!("Secret {namespace}/{}: {error}", verify.secret_ref.name);
+        hold(Reason::SecretInvalid, message)
+    })
+}
+
+/// The public keys in a Secret, of which one must have signed.
+fn public_keys(data: &SecretData) -> Result<Verification, String> {
+    let found = data.iter().filter(|(name, _)| name.ends_with(PUBLIC_KEY));
+    let keys = found.map(|(name, content)| {
+        let text = std::str::from_utf8(content).map_err(|_| format!("{name}: this is no PEM"))?;
+        text.parse().map_err(|error: KeyError| format!("{name}: {error}"))
+    });
+    match keys.collect::<Result<Vec<_>, _>>()? {
+        keys if keys.is_empty() => Err(format!("no key of it ends with {PUBLIC_KEY}")),
+        keys => Ok(Verification::Keys(keys)),
+    }
 }
 
 /// A Secret that was read.
@@ -110,3 +119,6 @@ impl Secret<'_> {
         Ok(Keychain { docker, ..Keychain::default() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,14 +83,14 @@ impl Registry {
     /// The repository of an address. Nothing is sent yet, but a credential helper may run.
     pub async fn open(address: &OciAddress, access: &Access) -> Result<Self, OriginError> {
         let OciAddress { registry, repository, .. } = address;
-        let mut mirrors = Vec::new();
-        for mirror in access.mirrors.iter().filter(|mirror| mirror.registry.eq_ignore_ascii_case(registry)) {
-            mirrors.push(mirror_endpoint(mirror, repository, access).await?);
-        }
         let is_hub = matches!(registry.as_str(), "docker.io" | "index.docker.io");
         let host = if is_hub { DOCKER_HUB } else { registry };
         let library = format!("library/{repository}");
         let repository = if is_hub && !repository.contains('/') { &library } else { repository };
+        let mut mirrors = Vec::new();
+        for mirror in access.mirrors.iter().filter(|mirror| mirror.registry.eq_ignore_ascii_case(registry)) {
+            mirrors.push(mirror_endpoint(mirror, repository, access).await?);
+        }
         let scheme = if access.plain_http { "http" } else { "https" };
         let url = Url::parse(&format!("{scheme}://{host}/"));
         let url = url.map_err(|_| OriginError::Settings(format!("{host:?} is no host")))?;

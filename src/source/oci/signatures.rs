@@ -113,14 +113,16 @@ impl Search<'_> {
     /// The older format.
     async fn under_the_tag(&mut self) -> Result<Option<Verified>, OriginError> {
         let tag = simple_signing::tag(self.signed.manifest);
-        let Some(manifest) = self.registry.manifest(&tag).await? else { return Ok(None) };
+        let manifest = self.registry.manifest(&tag).await;
+        let Some(manifest) = self.unless_broken(&tag, manifest)?.flatten() else { return Ok(None) };
         let signatures = self.take(&tag, stored::signatures(&manifest)).unwrap_or_default();
         for (layer, signature) in signatures.into_iter().enumerate() {
             let place = format!("{tag}, layer {}", layer + 1);
             let Some(Signature { payload, signature, is_keyless }) = self.take(&place, signature) else {
                 continue;
             };
-            let Some(payload) = self.blob(&place, &payload).await? else { continue };
+            let payload = self.registry.blob(&payload).await;
+            let Some(payload) = self.unless_broken(&place, payload)? else { continue };
             let manifest = self.signed.manifest;
             let mut checked = self.by_any(|key| simple_signing::check(key, manifest, &payload, &signature));
             if is_keyless && checked == Err(Unverified::WrongSignature) {
@@ -142,9 +144,11 @@ impl Search<'_> {
         }
         for digest in found.into_iter().take(stored::MOST_SIGNATURES) {
             let place = format!("bundle {digest}");
-            let Some(holder) = self.registry.manifest(&digest.to_string()).await? else { continue };
+            let holder = self.registry.manifest(&digest.to_string()).await;
+            let Some(holder) = self.unless_broken(&place, holder)?.flatten() else { continue };
             let Some(blob) = self.take(&place, stored::bundle(&holder)) else { continue };
-            let Some(bytes) = self.blob(&place, &blob).await? else { continue };
+            let bytes = self.registry.blob(&blob).await;
+            let Some(bytes) = self.unless_broken(&place, bytes)? else { continue };
             if let Some(verified) = self.take(&place, self.by_any(|key| bundle::check(key, manifest, &bytes)))
             {
                 return Ok(Some(verified));
@@ -163,10 +167,14 @@ impl Search<'_> {
         Ok(self.registry.manifest(&tag).await?.into_iter().collect())
     }
 
-    /// A blob; what is broken for good is the reason why one signature does not count, and no more.
-    async fn blob(&mut self, place: &str, blob: &Blob) -> Result<Option<Vec<u8>>, OriginError> {
-        match self.registry.blob(blob).await {
-            Ok(bytes) => Ok(Some(bytes)),
+    /// What was read; what is broken for good is the reason why one signature does not count, and no more.
+    fn unless_broken<T>(
+        &mut self,
+        place: &str,
+        read: Result<T, OriginError>,
+    ) -> Result<Option<T>, OriginError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
             Err(error) if error.class() == Class::Transient => Err(error),
             Err(error) => {
                 self.reasons.push((place.to_owned(), error.to_string()));
@@ -183,7 +191,7 @@ impl Search<'_> {
         let mut verdict = Err(Unverified::WrongSignature);
         for key in self.keys {
             verdict = check(key);
-            if verdict != Err(Unverified::WrongSignature) {
+            if !matches!(verdict, Err(Unverified::WrongSignature | Unverified::Keyless)) {
                 break;
             }
         }

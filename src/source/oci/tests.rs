@@ -183,12 +183,12 @@ async fn pages_of_tags_by_link_and_by_the_last_one() {
             .map(|page| (1..=60).map(|n| format!("docker-demo-1-34-v{}", page * 60 + n)).collect())
             .collect(),
     );
-    let list = |tags: &[String]| said(200, json!({"name": "x", "tags": tags}).to_string());
+    let answer = |tags: &[String]| said(200, json!({"name": "x", "tags": tags}).to_string());
     let linked = Arc::clone(&pages);
     let host = registry(release(), move |seen| {
         let page = seen.target.split("page=").nth(1).map_or(0, |page| page.parse().unwrap());
         let next = format!("</v2/{REPOSITORY}/tags/list?n=60&page={}>; rel=\"next\"", page + 1);
-        Some(if page < 2 { with(list(&linked[page]), "link", &next) } else { list(&linked[page]) })
+        Some(if page < 2 { with(answer(&linked[page]), "link", &next) } else { answer(&linked[page]) })
     })
     .await;
     assert_eq!(open(&host, &access()).await.list().await.unwrap().releases.len(), 180);
@@ -197,7 +197,7 @@ async fn pages_of_tags_by_link_and_by_the_last_one() {
         let last = seen.target.split("last=").nth(1);
         let page =
             last.map_or(0, |last| pages.iter().position(|page| page.last().unwrap() == last).unwrap() + 1);
-        Some(pages.get(page).map_or_else(|| said(200, "{\"tags\": null}"), |page| list(page)))
+        Some(pages.get(page).map_or_else(|| said(200, "{\"tags\": null}"), |page| answer(page)))
     })
     .await;
     assert_eq!(open(&host, &access()).await.list().await.unwrap().releases.len(), 180);

@@ -1,12 +1,12 @@
 //! A promotion and a rollback by pull request: on the testbed's Git server, as a repository of a forge, and the forge as
-//! its documentation describes it.
+//! its documentation describes it. Gitea is there itself.
 
 #[path = "../../../src/forge/tests/fake.rs"]
 #[allow(dead_code, reason = "the forge's own tests use all of it")]
 mod fake;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -29,23 +29,13 @@ struct Hosted {
     fake: Fake,
     url: String,
     token: String,
-    directory: std::path::PathBuf,
+    directory: PathBuf,
 }
 
 impl Hosted {
-    /// Both stages have v1, and stage has v2.
     fn new(name: &str, kind: ForgeKind, path: &str) -> Self {
         let directory = scratch(name);
-        let (root, work) = (Path::new(env!("CARGO_MANIFEST_DIR")), directory.join("work"));
-        copy(&root.join("examples/promotion"), &work);
-        for (stage, releases) in [("stage", &[V1, V2][..]), ("prod", &[V1])] {
-            fs::create_dir_all(work.join(stage).join("releases")).unwrap();
-            for release in releases {
-                copy(&root.join("examples/stack/releases").join(release), &work.join(stage).join("releases"));
-            }
-        }
-        copy(&root.join("examples/clusters"), &work.join("prod/clusters"));
-        git(&work, &["init", "--quiet", "--initial-branch=main"]);
+        let work = two_stages(&directory);
         let there = Testbed::shared().git().url(name);
         commit_and_push(&work, &there, "two stages");
         let token = directory.join("token");
@@ -90,6 +80,21 @@ impl Hosted {
         git(&work, &["merge", "--quiet", "--no-ff", "--message", "Merge pull request", "FETCH_HEAD"]);
         git(&work, &["push", "--quiet", &self.url, "HEAD:main"]);
     }
+}
+
+/// A work tree with a commit: both stages have v1, and stage has v2.
+pub(super) fn two_stages(directory: &Path) -> PathBuf {
+    let (root, work) = (Path::new(env!("CARGO_MANIFEST_DIR")), directory.join("work"));
+    copy(&root.join("examples/promotion"), &work);
+    for (stage, releases) in [("stage", &[V1, V2][..]), ("prod", &[V1])] {
+        fs::create_dir_all(work.join(stage).join("releases")).unwrap();
+        for release in releases {
+            copy(&root.join("examples/stack/releases").join(release), &work.join(stage).join("releases"));
+        }
+    }
+    copy(&root.join("examples/clusters"), &work.join("prod/clusters"));
+    git(&work, &["init", "--quiet", "--initial-branch=main"]);
+    work
 }
 
 /// Serves a repository at another path than it has.
@@ -156,13 +161,6 @@ fn opened_once_merged_and_taken_back(hosted: &Hosted) {
     for run in [&first, &again, &rollback] {
         assert!(!format!("{}{}", run.stdout, run.stderr).contains(TOKEN));
     }
-}
-
-#[test]
-fn on_gitea_a_pull_request_is_opened_once() {
-    let hosted = Hosted::new("promoted-on-gitea", ForgeKind::Gitea, "acme/stacks");
-    opened_once_merged_and_taken_back(&hosted);
-    drop(hosted.runtime);
 }
 
 #[test]

@@ -43,16 +43,17 @@ impl Registry {
         };
         let port = site.ports.free()?;
         let address = format!("127.0.0.1:{port}");
-        let mut settings = format!(
+        let auth = if is_protected {
+            let passwords = write("htpasswd", &format!("{HTPASSWD}\n"))?;
+            format!("auth: {{htpasswd: {{realm: testbed, path: \"{}\"}}}}\n", passwords.display())
+        } else {
+            String::new()
+        };
+        let settings = format!(
             "version: 0.1\nlog: {{level: warn, accesslog: {{disabled: true}}}}\nhttp: {{addr: \"{address}\"}}\n\
-             storage: {{filesystem: {{rootdirectory: \"{}\"}}, delete: {{enabled: true}}}}\n",
+             storage: {{filesystem: {{rootdirectory: \"{}\"}}, delete: {{enabled: true}}}}\n{auth}",
             data.join("storage").display()
         );
-        if is_protected {
-            let passwords = write("htpasswd", &format!("{HTPASSWD}\n"))?;
-            settings +=
-                &format!("auth: {{htpasswd: {{realm: testbed, path: \"{}\"}}}}\n", passwords.display());
-        }
         let mut command = Command::new(DOCKER_REGISTRY.program()?);
         command.arg("serve").arg(write("config.yml", &settings)?);
         let process = site.supervisor.start(name, command)?;

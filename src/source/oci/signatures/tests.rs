@@ -218,6 +218,23 @@ fn a_certificate_makes_a_signature_keyless() {
 }
 
 #[test]
+fn a_certificate_hides_no_key() {
+    let ours: PublicKey = P256.parse().unwrap();
+    let keys = vec![OTHER.parse().unwrap(), ours];
+    let material = |bundle: &mut Value| bundle["verificationMaterial"] = json!({"certificate": {}});
+    let bundle = edited(BUNDLES[1], material);
+    let digest = Digest::of_bytes(&bundle).to_string();
+    let holder = edited(HOLDERS[1], |holder| {
+        holder["layers"][0]["digest"] = json!(digest);
+        holder["layers"][0]["size"] = json!(bundle.len());
+    });
+    let held = Digest::of_bytes(&holder).to_string();
+    let index = edited(REFERRERS, |index| index["manifests"][0]["digest"] = json!(held));
+    let fake = Fake { referrers: Some(vec![index]), ..Fake::default() }.manifest(held, &holder).blob(&bundle);
+    assert!(fake.check_with(keys).unwrap().is_some());
+}
+
+#[test]
 fn what_is_broken_for_good_does_not_hide_what_counts() {
     let fake = Fake::default()
         .manifest(simple_signing::tag(&manifest()), b"{}")

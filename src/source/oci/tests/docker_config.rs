@@ -85,7 +85,7 @@ async fn helpers_are_named_plainly_and_only_run_where_that_is_wanted() {
         let keychain = Keychain { docker, helpers: true, ..Keychain::default() };
         match keychain.of("quay.io", "x", true).await {
             Err(OriginError::Settings(error)) => {
-                assert!(error.contains("no name of a credential helper"), "{error}")
+                assert!(error.contains("no name of a credential helper"), "{error}");
             }
             Ok(credentials) => assert!(name.is_empty() && credentials.is_anonymous(), "{name:?}"),
             Err(error) => panic!("{error}"),

@@ -1,0 +1,27 @@
+use super::*;
+
+const KEY: &[u8] = include_bytes!("../../../../tests/signatures/p256.pub");
+const ED25519: &[u8] = include_bytes!("../../../../tests/signatures/ed25519.pub");
+
+fn keys(entries: &[(&str, &[u8])]) -> Result<Verification, String> {
+    public_keys(&entries.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect())
+}
+
+#[test]
+fn every_public_key_of_the_secret_counts() {
+    let Verification::Keys(found) = keys(&[("cosign.key", b"x"), ("a.pub", KEY), ("b.pub", KEY)]).unwrap()
+    else {
+        panic!("no keys");
+    };
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn a_secret_without_a_usable_key_is_not_the_same_as_nothing_to_verify() {
+    assert_eq!(keys(&[]).unwrap_err(), "no key of it ends with .pub");
+    assert_eq!(keys(&[("cosign.key", b"x"), ("pub", KEY)]).unwrap_err(), "no key of it ends with .pub");
+    assert!(
+        keys(&[("a.pub", KEY), ("b.pub", ED25519)]).unwrap_err().starts_with("b.pub: this is an Ed25519 key")
+    );
+    assert_eq!(keys(&[("a.pub", &[0xff])]).unwrap_err(), "a.pub: this is no PEM");
+}

@@ -1,0 +1,95 @@
+//! How the program reaches registries: proxies, credentials, and what it says when it cannot.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use crate::support::{Run, scratch};
+
+/// Something that listens, answers this to everybody, and tells the first line of what it was asked.
+fn listen(answer: &'static str) -> (SocketAddr, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut buffer = [0; 4096];
+            let count = stream.read(&mut buffer).unwrap();
+            let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+            tell.send(text).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    (address, told)
+}
+
+const NO_TAGS: &str = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\n{\"tags\":[]}";
+const REFUSED: &str = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// Runs the program without this machine's proxies and logins, in this environment.
+fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stackflux"));
+    for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
+        command.env_remove(proxy).env_remove(proxy.to_lowercase());
+    }
+    command.env_remove("DOCKER_CONFIG").env_remove("GITHUB_TOKEN").env("HOME", scratch("sources-home"));
+    let output = command.args(arguments).envs(environment.iter().copied()).output().unwrap();
+    Run {
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code().unwrap(),
+    }
+}
+
+#[test]
+fn this_machine_is_not_asked_through_a_proxy_and_others_are() {
+    let (registry, asked) = listen(NO_TAGS);
+    let (proxy, through) = listen(REFUSED);
+    let proxy = format!("http://user:hidden@{proxy}");
+    let proxies =
+        [("http_proxy", proxy.as_str()), ("HTTPS_PROXY", proxy.as_str()), ("ALL_PROXY", proxy.as_str())];
+    let run_at = |source: &str, more: &[(&str, &str)]| {
+        run(&["releases", source, "--plain-http"], &[&proxies, more].concat())
+    };
+    let there = run_at(&format!("oci://{registry}/a/b"), &[]);
+    assert_eq!(there.code, 0, "{}", there.stderr);
+    assert!(asked.recv().unwrap().starts_with("GET /v2/a/b/tags/list?n=1000 HTTP/1.1"));
+    assert!(through.try_recv().is_err(), "loopback goes straight");
+    let elsewhere = run_at("oci://registry.example.com/a/b", &[]);
+    assert_eq!(elsewhere.code, 2, "{}", elsewhere.stdout);
+    assert!(through.recv().unwrap().starts_with("GET http://registry.example.com/v2/a/b/tags/list"));
+    assert!(!elsewhere.stderr.contains("hidden"), "{}", elsewhere.stderr);
+    let straight = run_at("oci://registry.invalid/a/b", &[("NO_PROXY", "invalid")]);
+    assert_eq!(straight.code, 2, "{}", straight.stdout);
+    assert!(through.try_recv().is_err(), "NO_PROXY is honoured");
+}
+
+#[test]
+fn secrets_come_from_files_and_the_environment_and_are_not_printed() {
+    let (registry, asked) = listen(
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    );
+    let source = format!("oci://{registry}/a/b");
+    let arguments = ["releases", &source, "--plain-http", "--username", "me"];
+    let missing = run(&arguments, &[]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.stderr.contains("--password-file"), "{}", missing.stderr);
+    let refused = run(&arguments, &[("STACKFLUX_REGISTRY_PASSWORD", "hidden-password")]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("not allowed") && !refused.stderr.contains("hidden"),
+        "{}",
+        refused.stderr
+    );
+    let asked: Vec<String> = asked.try_iter().collect();
+    assert!(!asked[0].to_lowercase().contains("authorization"), "{}", asked[0]);
+    assert!(asked[1].contains("Basic bWU6aGlkZGVuLXBhc3N3b3Jk"), "{}", asked[1]);
+    let config = scratch("sources-docker");
+    std::fs::write(config.join("config.json"), "{\"auths\": \"hidden\"}").unwrap();
+    let config = config.display().to_string();
+    let broken = run(&["releases", &source, "--plain-http", "--docker-config", &config], &[]);
+    assert_eq!(broken.code, 2);
+    assert!(broken.stderr.contains("config.json") && !broken.stderr.contains("hidden"), "{}", broken.stderr);
+}

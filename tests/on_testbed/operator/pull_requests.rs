@@ -1,0 +1,52 @@
+//! Delivery by pull requests, on a real Gitea: nothing is applied before somebody merges it.
+
+use serde_json::json;
+use stackflux_testbed::{Gitea, Options, Testbed};
+
+use super::fleet::{Fleet, PATH};
+use super::scenario::{STACK, Scenario, V1, condition, eventually};
+use crate::forge::{Site, merged};
+
+#[test]
+fn what_is_planned_waits_in_a_pull_request_until_it_is_merged() {
+    let (testbed, gitea) = (Testbed::start_own(&Options::default()).unwrap(), Gitea::start().unwrap());
+    let scenario = Scenario::on(&testbed, "pulls");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let site = runtime.block_on(Site::create(&gitea, "fleet"));
+    let url = site.url().to_string();
+    Fleet::of(&scenario, &url);
+    for (name, data) in [
+        ("fleet-push", json!({"username": gitea.user(), "password": gitea.token()})),
+        ("forge", json!({"token": gitea.token()})),
+    ] {
+        let metadata = json!({"name": name, "namespace": scenario.namespace});
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data});
+        scenario.management().apply(&secret.to_string()).unwrap();
+    }
+    scenario.publish(&[V1]);
+    let operator = scenario.operator();
+    let git = json!({
+        "url": url, "path": PATH, "secretRef": {"name": "fleet-push"},
+        "pullRequest": {"forge": "gitea", "secretRef": {"name": "forge"}},
+    });
+    scenario.apply_stack(&["v1"], &json!({"delivery": {"mode": "Git", "git": git}}));
+    let open = scenario.wait("clusterstack", STACK, "a pull request", |stack| {
+        condition(stack, "Delivered").1 == "PullRequestOpen"
+    });
+    let pull = format!("{}/{}/fleet/pulls/1", gitea.url(), gitea.user());
+    assert_eq!(condition(&open, "Delivered").2, format!("it waits in {pull}"));
+    assert!(scenario.get("gitrepository", &format!("{STACK}-catalog")).is_none(), "nothing is applied");
+    let pulls = runtime.block_on(site.pulls());
+    let branch = format!("stackflux/{}-{STACK}-", scenario.namespace);
+    assert!(pulls[0]["head"]["ref"].as_str().unwrap().starts_with(&branch), "{pulls:?}");
+    assert!(pulls[0]["title"].as_str().unwrap().starts_with("stackflux: "), "{pulls:?}");
+
+    runtime.block_on(merged(&site, &format!("/repos/{}/fleet/pulls/1/merge", gitea.user())));
+    scenario.wait("gitrepository", &format!("{STACK}-catalog"), "applied by Flux", |_| true);
+    // The catalog is read, and what its release needs waits in the next one.
+    eventually("another pull request", || {
+        runtime.block_on(site.pulls()).iter().any(|pull| pull["state"] == "open" && pull["number"] == 2)
+    });
+    let log = std::fs::read_to_string(operator.log()).unwrap();
+    assert!(!log.contains(gitea.token()), "the token is in the log");
+}
