@@ -35,6 +35,7 @@ const AT_A_TIME: usize = 8;
     jq -r '.releases[] | select(.channel == \"stable\" and (.kubernetesVersion // \"\" | startswith(\"v1.34.\"))).name'
   # A stack repository at a tag, with the names that are not releases' as well
   stackflux releases 'git+https://git.example.com/stacks.git//releases?ref=2026-11' --all")]
+#[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct Arguments {
     /// oci://host/repository, github://organisation/repository, git+https://host/path.git//directory?ref=branch, or a
     /// path

@@ -44,6 +44,7 @@ use target::{Place, Target};
     --to https://git.example.com/stacks.git --forge gitea --forge-token-file token
   # An archive into a work tree, to be committed by hand
   stackflux publish openstack-scs2-1-34-v2.tgz --to .")]
+#[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct Arguments {
     /// oci://host/repository:release, github://organisation/repository@release,
     /// git+https://host/path.git//directory/release?ref=branch, or a path

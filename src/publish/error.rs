@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use super::vendor::VendorError;
 use crate::error::{Class, Classify};
 use crate::git::{GitError, UpdateError};
-use crate::names::ReleaseName;
 use crate::release::Findings;
 use crate::source::SourceError;
 use crate::source::origin::OriginError;
@@ -24,7 +23,7 @@ pub enum PublishError {
     #[error("{name} is not published, it cannot be used:\n{}", findings.without_warnings())]
     Unusable {
         /// The release.
-        name: ReleaseName,
+        name: String,
         /// All that was found, warnings included.
         findings: Findings,
     },
@@ -32,15 +31,15 @@ pub enum PublishError {
     #[error("{name}: {error}")]
     Chart {
         /// The release.
-        name: ReleaseName,
+        name: String,
         /// Why.
-        error: VendorError,
+        error: Box<VendorError>,
     },
     /// A chart that was fetched is another one.
     #[error("{name}: {url} is not {chart} {version}: its Chart.yaml has another name or version")]
     ChartMismatch {
         /// The release.
-        name: ReleaseName,
+        name: String,
         /// Where the archive came from.
         url: String,
         /// The chart that it should be.
@@ -52,7 +51,7 @@ pub enum PublishError {
     #[error("{name} exists in {place} with other content: {}", shortened(.paths))]
     ReleaseExists {
         /// The release.
-        name: ReleaseName,
+        name: String,
         /// The stack repository.
         place: String,
         /// The files that differ, or are on one side only.
@@ -65,7 +64,7 @@ pub enum PublishError {
     )]
     LeftOut {
         /// The release.
-        name: ReleaseName,
+        name: String,
         /// The stack repository.
         place: String,
         /// The files, from the release's directory.

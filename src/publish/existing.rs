@@ -45,7 +45,7 @@ impl Existing {
         if self.has(prepared, vendoring) {
             return Ok(false);
         }
-        let (name, place) = (prepared.name().clone(), self.place.clone());
+        let (name, place) = (prepared.name().to_string(), self.place.clone());
         let paths = release.differences(&prepared.files);
         Err(PublishError::ReleaseExists { name, place, paths })
     }
@@ -76,7 +76,7 @@ impl Existing {
         if paths.is_empty() {
             return Ok(());
         }
-        Err(PublishError::LeftOut { name: prepared.name().clone(), place: place(), paths })
+        Err(PublishError::LeftOut { name: prepared.name().to_string(), place: place(), paths })
     }
 }
 

@@ -40,7 +40,10 @@ pub async fn prepare(
         return Ok(prepared);
     };
     let vendored = vendor.fetch(&prepared.missing, limits.unpacked).await;
-    prepared.with(vendored.map_err(|error| PublishError::Chart { name: name.clone(), error })?, limits)
+    prepared.with(
+        vendored.map_err(|error| PublishError::Chart { name: name.to_string(), error: Box::new(error) })?,
+        limits,
+    )
 }
 
 /// A chart that was fetched for a release.
@@ -64,7 +67,7 @@ impl Prepared {
         let Fetched { name, files, provenance } = fetched;
         let (release, files, warnings) = load(&name, files, limits)?;
         let missing = dependencies::missing(&release, &files)
-            .map_err(|findings| PublishError::Unusable { name, findings })?;
+            .map_err(|findings| PublishError::Unusable { name: name.to_string(), findings })?;
         Ok(Self { release, files, warnings, provenance, missing, vendored: Vec::new() })
     }
 
@@ -83,7 +86,7 @@ impl Prepared {
         let (release, files, warnings) = load(&name, files, limits)?;
         for chart in &vendored {
             if !has(&release, chart) {
-                let (url, version) = (chart.url.clone(), chart.version.clone());
+                let (name, url, version) = (name.to_string(), chart.url.clone(), chart.version.clone());
                 return Err(PublishError::ChartMismatch {
                     name,
                     url,
@@ -120,7 +123,7 @@ fn load(
     limits: &Limits,
 ) -> Result<(Release, Files, Findings), PublishError> {
     let loaded = Release::load(name, files, limits);
-    let loaded = loaded.map_err(|findings| PublishError::Unusable { name: name.clone(), findings })?;
+    let loaded = loaded.map_err(|findings| PublishError::Unusable { name: name.to_string(), findings })?;
     Ok((loaded.release, loaded.files, loaded.warnings))
 }
 

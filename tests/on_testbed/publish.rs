@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
+use stackflux::release::Digest;
 use stackflux_testbed::{Gitea, Testbed};
 
 use crate::forge::{Site, merged};
@@ -44,8 +45,8 @@ fn clone(url: &str, name: &str) -> PathBuf {
     directory
 }
 
-/// What is in a directory, but for Git's own: paths and contents.
-fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// What is in a directory, but for Git's own: paths and the digests of contents.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Digest> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
@@ -55,7 +56,7 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
                 contents(&entry.path()).into_iter().map(|(path, content)| (name.join(path), content)),
             );
         } else if entry.file_type().unwrap().is_file() {
-            found.insert(name, fs::read(entry.path()).unwrap());
+            found.insert(name, Digest::of_bytes(&fs::read(entry.path()).unwrap()));
         }
     }
     found

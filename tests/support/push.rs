@@ -143,7 +143,9 @@ pub(crate) fn packed(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if entry.file_type().unwrap().is_dir() {
-            let archive = format!("{line}-{name}-{version}.tgz");
+            // The builders have it in the singular.
+            let part = name.strip_suffix("images").map_or(name.clone(), |part| format!("{part}image"));
+            let archive = format!("{line}-{part}-{version}.tgz");
             files.insert(archive, tar(directory, &name));
         } else {
             files.insert(name, fs::read(entry.path()).unwrap());
