@@ -246,5 +246,5 @@ fn message(promotion: &Promotion) -> Message {
         Some(reason) => message.trailer(trailers::LIFTED_HOLD, reason),
         None => message,
     };
-    message.trailer(trailers::TOOL, env!("CARGO_PKG_VERSION"))
+    message.trailer(trailers::VERSION, env!("CARGO_PKG_VERSION"))
 }

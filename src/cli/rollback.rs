@@ -158,5 +158,5 @@ fn message(rollback: &Rollback) -> Message {
         .trailer(trailers::ROLLBACK, release)
         .trailer(trailers::STAGE, stage)
         .trailer(trailers::REVERTS, commit)
-        .trailer(trailers::TOOL, env!("CARGO_PKG_VERSION"))
+        .trailer(trailers::VERSION, env!("CARGO_PKG_VERSION"))
 }

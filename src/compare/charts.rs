@@ -44,7 +44,7 @@ pub struct VersionChange {
     pub was: Option<String>,
 }
 
-/// A CustomResourceDefinition that is not the same on both sides.
+/// A `CustomResourceDefinition` that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KindChange {
@@ -191,8 +191,8 @@ fn definitions(text: &str, templated: bool) -> Vec<(String, Definition)> {
         let below: Vec<&str> = below.copied().collect();
         let indent = |line: &str| line.len() - line.trim_start().len();
         let least = below.iter().map(|line| indent(line)).filter(|indent| *indent > 0).min();
-        let name = below.iter().filter(|line| Some(indent(line)) == least);
-        let name = name.filter_map(|line| line.trim_start().strip_prefix("name:")).next();
+        let mut name = below.iter().filter(|line| Some(indent(line)) == least);
+        let name = name.find_map(|line| line.trim_start().strip_prefix("name:"));
         let name = name.map(|name| name.trim().trim_matches(['"', '\'']).to_owned());
         let digest = Digest::of_bytes(document.join("\n").as_bytes());
         found.push((name.unwrap_or_else(|| "without a name".to_owned()), Definition { digest, templated }));

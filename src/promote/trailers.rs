@@ -8,7 +8,7 @@ pub const ROLLBACK: &str = "Stackflux-Rollback";
 pub const FROM: &str = "Stackflux-From";
 /// The stage that a commit changes.
 pub const STAGE: &str = "Stackflux-Stage";
-/// The digest of the release's content.
+/// The digest of the release's directory, as `stackflux inspect` shows it.
 pub const CONTENT_DIGEST: &str = "Stackflux-Content-Digest";
 /// How long the clusters of the source stage were ready with this content.
 pub const SOAK: &str = "Stackflux-Soak";
@@ -16,7 +16,7 @@ pub const SOAK: &str = "Stackflux-Soak";
 pub const LIFTED_HOLD: &str = "Stackflux-Lifted-Hold";
 /// The commit that is taken back.
 pub const REVERTS: &str = "Stackflux-Reverts";
-/// Where `stackflux publish` got a release from.
+/// Where `stackflux publish` got the content of a release from, with digest or commit.
 pub const SOURCE: &str = "Stackflux-Source";
-/// The version of stackflux.
-pub const TOOL: &str = "Stackflux-Version";
+/// Which stackflux made the commit.
+pub const VERSION: &str = "Stackflux-Version";

@@ -5,18 +5,14 @@ use crate::git::Message;
 use crate::release::finding::Printable;
 use crate::release::{Addon, Chart};
 
-/// The release's content came from here, with digest or commit.
-pub const SOURCE: &str = "Stackflux-Source";
+pub use crate::promote::trailers::{CONTENT_DIGEST, SOURCE, VERSION};
+
 /// What names the content there.
 pub const SOURCE_DIGEST: &str = "Stackflux-Source-Digest";
-/// The digest of the directory that was written, as `stackflux inspect` shows it.
-pub const CONTENT_DIGEST: &str = "Stackflux-Content-Digest";
 /// What was verified, and by which key.
 pub const VERIFIED: &str = "Stackflux-Verified";
 /// A chart that was fetched for it: name, version, digest of the archive, and from where.
 pub const VENDORED: &str = "Stackflux-Vendored";
-/// Which stackflux made the commit.
-pub const VERSION: &str = "Stackflux-Version";
 
 /// The message for a release. The same release from the same place has the same message.
 #[must_use]

@@ -16,11 +16,11 @@ pub(super) fn write(document: &Document, most: usize) -> String {
         if length + size + ROOM > most && at > 0 {
             let left = document.0.len() - at;
             let parts = if left == 1 { "part is" } else { "parts are" };
-            out.push_str(&format!(
+            let rest = format!(
                 "\n**{left} more {parts} left out: this is as long as a pull request may be.** `stackflux promote` \
                  without `--pull-request` shows all of it.\n"
-            ));
-            return out;
+            );
+            return out + &rest;
         }
         out.push_str(if at > 0 { "\n" } else { "" });
         out.push_str(&text);

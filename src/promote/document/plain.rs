@@ -4,27 +4,31 @@ use super::{Block, Document, Line, Span};
 use crate::release::finding::Printable;
 
 pub(super) fn write(document: &Document) -> String {
-    let mut out = String::new();
-    for block in &document.0 {
-        match block {
-            Block::Heading(level, line) => {
-                let (text, rule) = (text(line), if *level == 1 { "=" } else { "-" });
-                let gap = if out.is_empty() { "" } else { "\n" };
-                let rule = if *level > 2 { String::new() } else { rule.repeat(text.chars().count()) + "\n" };
-                out.push_str(&format!("{gap}{text}\n{rule}"));
-            }
-            Block::Paragraph(line) => out.push_str(&format!("{}\n", text(line))),
-            Block::List(lines) => {
-                lines.iter().for_each(|line| out.push_str(&format!("  - {}\n", text(line))))
-            }
-            Block::Table(header, rows) => out.push_str(&table(header, rows)),
-            Block::Folded(summary, lines) => {
-                out.push_str(&format!("  {}:\n", text(summary)));
-                lines.iter().for_each(|line| out.push_str(&format!("    {}\n", text(line))));
-            }
+    let text: String = document.0.iter().map(block).collect();
+    text.trim_start().to_owned()
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading(level, line) => heading(*level, &text(line)),
+        Block::Paragraph(line) => text(line) + "\n",
+        Block::List(lines) => lines.iter().map(|line| format!("  - {}\n", text(line))).collect(),
+        Block::Table(header, rows) => table(header, rows),
+        Block::Folded(summary, lines) => {
+            let lines: String = lines.iter().map(|line| format!("    {}\n", text(line))).collect();
+            format!("  {}:\n{lines}", text(summary))
         }
     }
-    out
+}
+
+/// The two highest are underlined.
+fn heading(level: u8, text: &str) -> String {
+    let width = text.chars().count();
+    match level {
+        1 => format!("\n{text}\n{}\n", "=".repeat(width)),
+        2 => format!("\n{text}\n{}\n", "-".repeat(width)),
+        _ => format!("\n{text}\n"),
+    }
 }
 
 fn text(line: &Line) -> String {
