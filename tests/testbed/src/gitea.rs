@@ -118,7 +118,7 @@ fn key() -> Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// Templates, options and the public files come from the module's own directory.
+/// Templates, options and the public files come from the module's own directory. A page of the API has three items.
 fn settings_of(port: u16, url: &str, data: &Path, sources: &Path) -> String {
     let (data, sources) = (data.display(), sources.display());
     format!(
@@ -131,6 +131,7 @@ fn settings_of(port: u16, url: &str, data: &Path, sources: &Path) -> String {
          [service]\nDISABLE_REGISTRATION = true\n\
          [log]\nMODE = console\nLEVEL = Info\n\
          [indexer]\nISSUE_INDEXER_TYPE = db\n\
+         [api]\nMAX_RESPONSE_ITEMS = 3\n\
          [actions]\nENABLED = false\n[cron]\nENABLED = false\n"
     )
 }
