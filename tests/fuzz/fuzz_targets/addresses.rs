@@ -10,10 +10,9 @@ fuzz_target!(|text: &str| {
         let again: Result<Address, _> = address.to_string().parse();
         assert_eq!(again, Ok(address), "{text:?}");
     }
-    for scheme in ["oci", "git+https"] {
-        let hidden = format!("{scheme}://user:\u{1}secret\u{1}@{text}");
-        if let Err(error) = hidden.parse::<Address>() {
-            assert!(!error.to_string().contains("\u{1}secret\u{1}"), "{error}");
+    for scheme in ["oci", "git+https"].into_iter().filter(|_| !text.contains("hunter2")) {
+        if let Err(error) = format!("{scheme}://user:hunter2@{text}").parse::<Address>() {
+            assert!(!error.to_string().contains("hunter2"), "{error}");
         }
     }
     if let Err(error) = text.parse::<Mirror>() {
