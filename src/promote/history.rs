@@ -106,7 +106,7 @@ pub fn entry(change: &Change, is_release: impl Fn(&str) -> bool) -> Option<Entry
 fn cause(trailers: &[(String, String)]) -> Cause {
     let trailer = |name: &str| {
         let found = trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.clone())
+        found.map(|(_, value)| value.trim().to_owned())
     };
     if trailer(keys::PROMOTE).is_some() {
         let from = trailer(keys::FROM).unwrap_or_default();
