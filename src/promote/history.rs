@@ -96,17 +96,19 @@ pub fn entry(change: &Change, is_release: impl Fn(&str) -> bool) -> Option<Entry
         commit: change.commit.clone(),
         author: change.author.clone(),
         subject: change.subject.clone(),
-        cause: cause(&change.trailers),
+        cause: cause(&change.subject, &change.trailers),
         added,
         removed,
         altered,
     })
 }
 
-fn cause(trailers: &[(String, String)]) -> Cause {
+/// Out of the trailers; where there are none, out of the subject, which is the title of a pull request, too: a forge that
+/// squashes may keep nothing else.
+fn cause(subject: &str, trailers: &[(String, String)]) -> Cause {
     let trailer = |name: &str| {
         let found = trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.clone())
+        found.map(|(_, value)| value.trim().to_owned())
     };
     if trailer(keys::PROMOTE).is_some() {
         let from = trailer(keys::FROM).unwrap_or_default();
@@ -115,7 +117,15 @@ fn cause(trailers: &[(String, String)]) -> Cause {
     if trailer(keys::ROLLBACK).is_some() {
         return Cause::RolledBack;
     }
-    trailer(keys::SOURCE).map_or(Cause::Other, |source| Cause::Published { source })
+    if let Some(source) = trailer(keys::SOURCE) {
+        return Cause::Published { source };
+    }
+    let words: Vec<&str> = subject.split_whitespace().collect();
+    match words.as_slice() {
+        ["Promote", _, "from", from, "to", ..] => Cause::Promoted { from: (*from).to_owned(), soak: None },
+        ["Roll", _, "back", "from", ..] => Cause::RolledBack,
+        _ => Cause::Other,
+    }
 }
 
 impl Cause {

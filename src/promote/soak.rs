@@ -73,7 +73,8 @@ pub struct NotSoaked {
 
 fn told(refusal: &NotSoaked) -> String {
     let NotSoaked { stage, release, problems } = refusal;
-    let listed: String = problems.iter().take(MOST).map(|problem| format!("\n  {problem}")).collect();
+    let listed: Vec<String> = problems.iter().take(MOST).map(|problem| format!("\n  {problem}")).collect();
+    let listed = listed.concat();
     let more = match problems.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!("\n  and {more} more"),
@@ -93,9 +94,13 @@ pub fn judge(
         Ok(since) => begins.push(since),
         Err(problem) => problems.push(problem),
     };
-    releases.iter().for_each(|release| take(of_release(question, release)));
+    for release in releases {
+        take(of_release(question, release));
+    }
     let members: Vec<&Member> = members.iter().filter(|member| !member.cluster.deleting()).collect();
-    members.iter().for_each(|member| take(of_member(question, member)));
+    for member in &members {
+        take(of_member(question, member));
+    }
     if releases.is_empty() {
         problems.insert(0, format!("no ClusterStack of {} has it", question.stage));
     } else if members.is_empty() {
@@ -146,7 +151,7 @@ fn of_member(question: &Question, member: &Member) -> Result<Timestamp, String> 
     let status = addon.status.clone().unwrap_or_default();
     let applied = status.release.unwrap_or_default().applied;
     if applied.as_deref() != Some(question.release.to_string().as_str()) {
-        let has = applied.map_or_else(|| "nothing".to_owned(), |applied| applied);
+        let has = applied.unwrap_or_else(|| "nothing".to_owned());
         return Err(format!("{called}: the addons of {has} are applied, not those of the release yet"));
     }
     let settled = status.addons.iter().filter_map(|addon| addon.since.as_ref().map(|since| since.0));

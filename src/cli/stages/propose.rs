@@ -68,10 +68,10 @@ impl Delivery {
         match updated {
             Updated::Nothing => terminal::success(format!("branch {} has it already", target.branch)),
             Updated::Present(commit) => {
-                terminal::success(format!("branch {branch} has it already, at {commit}"))
+                terminal::success(format!("branch {branch} has it already, at {commit}"));
             }
             Updated::Pushed { commit, .. } => {
-                terminal::success(format!("pushed {commit} to branch {branch}"))
+                terminal::success(format!("pushed {commit} to branch {branch}"));
             }
         }
         match (&forge, target.push_to, updated) {

@@ -35,24 +35,28 @@ fn markdown(block: &Block) -> String {
             format!("{} {}\n", "#".repeat((*level).clamp(1, 5).into()), text(line))
         }
         Block::Paragraph(line) => text(line) + "\n",
-        Block::List(lines) => lines.iter().map(|line| format!("- {}\n", text(line))).collect(),
+        Block::List(lines) => list(lines),
         Block::Table(header, rows) => {
             let rule: String = header.iter().map(|_| " --- |").collect();
-            let rows: String = rows
+            let rows: Vec<String> = rows
                 .iter()
                 .map(|row| {
                     let cells: Vec<String> = row.iter().map(|cell| text(cell).replace('|', "\\|")).collect();
                     format!("| {} |\n", cells.join(" | "))
                 })
                 .collect();
-            format!("| {} |\n|{rule}\n{rows}", header.join(" | "))
+            format!("| {} |\n|{rule}\n{}", header.join(" | "), rows.concat())
         }
         Block::Folded(summary, lines) => {
-            let lines: String = lines.iter().map(|line| format!("- {}\n", text(line))).collect();
+            let lines = list(lines);
             // HTML inside which Markdown is not read: code is spelt as HTML, too.
             format!("<details><summary>{}</summary>\n\n{lines}\n</details>\n", html(summary))
         }
     }
+}
+
+fn list(lines: &[Line]) -> String {
+    lines.iter().map(|line| format!("- {}\n", text(line))).collect::<Vec<_>>().concat()
 }
 
 fn text(line: &Line) -> String {

@@ -12,13 +12,14 @@ fn block(block: &Block) -> String {
     match block {
         Block::Heading(level, line) => heading(*level, &text(line)),
         Block::Paragraph(line) => text(line) + "\n",
-        Block::List(lines) => lines.iter().map(|line| format!("  - {}\n", text(line))).collect(),
+        Block::List(lines) => list("  - ", lines),
         Block::Table(header, rows) => table(header, rows),
-        Block::Folded(summary, lines) => {
-            let lines: String = lines.iter().map(|line| format!("    {}\n", text(line))).collect();
-            format!("  {}:\n{lines}", text(summary))
-        }
+        Block::Folded(summary, lines) => format!("  {}:\n{}", text(summary), list("    ", lines)),
     }
+}
+
+fn list(before: &str, lines: &[Line]) -> String {
+    lines.iter().map(|line| format!("{before}{}\n", text(line))).collect::<Vec<_>>().concat()
 }
 
 /// The two highest are underlined.

@@ -52,4 +52,11 @@ fn the_cause_is_in_the_trailers() {
     let published = cause(&[("Signed-off-by", "x"), ("Stackflux-Source", "oci://h/r:tag@sha256:00")]);
     assert_eq!(published.words(), "published from oci://h/r:tag@sha256:00");
     assert_eq!(cause(&[("Signed-off-by", "x")]), Cause::Other);
+    let squashed = |subject: &str| {
+        let change = Change { subject: subject.to_owned(), ..change(&[], &[], &[("r1", "a")]) };
+        entry(&change, is_release).unwrap().cause.words()
+    };
+    assert_eq!(squashed("Promote r1 from stage to prod (#1)"), "promoted from stage");
+    assert_eq!(squashed("Roll r1 back from prod (#2)"), "rolled back");
+    assert_eq!(squashed("Promote the team"), "by hand");
 }
