@@ -100,14 +100,18 @@ impl Forge {
     }
 
     async fn find(&self, wanted: &PullRequest) -> Result<Option<Existing>, ForgeError> {
-        let mut page = Some(dialect::search(&self.repository, wanted)?);
-        for _ in 0..MOST_PAGES {
-            let Some(url) = page else { return Ok(None) };
+        for page in 1..=MOST_PAGES {
+            let url = dialect::search(&self.repository, wanted, page)?;
             let answer = self.send(Method::GET, url, None).await?;
-            page = next_page(answer.url(), answer.headers("link"))?;
+            // Whether there is another page, and not where: a forge names the host that it has for people, which may be
+            // another than that of the API here.
+            let is_last = matches!(next_page(answer.url(), answer.headers("link")), Ok(None));
             let found = dialect::read_page(self.repository.kind(), answer).await?;
             if let Some(found) = found.into_iter().find(|existing| existing.is_of(wanted)) {
                 return Ok(Some(found));
+            }
+            if is_last {
+                return Ok(None);
             }
         }
         Err(ForgeError::TooMany { repository: self.repository.to_string(), pages: MOST_PAGES })

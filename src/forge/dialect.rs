@@ -126,20 +126,20 @@ pub(super) fn pulls(repository: &Repository) -> Result<Url, ForgeError> {
     }
 }
 
-/// The first page of open pull requests, as near to the one that is wanted as the forge can search.
-pub(super) fn search(repository: &Repository, wanted: &PullRequest) -> Result<Url, ForgeError> {
+/// A page of open pull requests, as near to the one that is wanted as the forge can search.
+pub(super) fn search(repository: &Repository, wanted: &PullRequest, page: usize) -> Result<Url, ForgeError> {
     let mut url = pulls(repository)?;
     let PullRequest { head, base, .. } = wanted;
     let owned = format!("{}:{head}", repository.owner());
-    let query: [(&str, &str); 4] = match repository.kind() {
-        ForgeKind::GitHub => [("state", "open"), ("head", &owned), ("base", base), ("per_page", "100")],
+    let query: &[(&str, &str)] = match repository.kind() {
+        ForgeKind::GitHub => &[("state", "open"), ("head", &owned), ("base", base), ("per_page", "100")],
         ForgeKind::GitLab => {
-            [("state", "opened"), ("source_branch", head), ("target_branch", base), ("per_page", "100")]
+            &[("state", "opened"), ("source_branch", head), ("target_branch", base), ("per_page", "100")]
         }
         // 50 is the most by default. Forgejo and old Giteas do not know `base_branch`, and give all.
-        ForgeKind::Gitea => [("state", "open"), ("base_branch", base), ("limit", "50"), ("page", "1")],
+        ForgeKind::Gitea => &[("state", "open"), ("base_branch", base), ("limit", "50")],
     };
-    url.query_pairs_mut().extend_pairs(query);
+    url.query_pairs_mut().extend_pairs(query).append_pair("page", &page.to_string());
     Ok(url)
 }
 
