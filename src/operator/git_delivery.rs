@@ -52,12 +52,11 @@ pub struct GitDelivery {
 impl GitDelivery {
     /// Where the clone of a repository is kept that is reached with the Secrets of a namespace.
     pub(super) fn directory(&self, namespace: &str, url: &str) -> io::Result<PathBuf> {
-        let clones = match self.clones.get() {
-            Some(clones) => clones,
-            None => {
-                let made = TempDir::with_prefix("stackflux-clones-")?;
-                self.clones.get_or_init(|| made)
-            }
+        let clones = if let Some(clones) = self.clones.get() {
+            clones
+        } else {
+            let made = TempDir::with_prefix("stackflux-clones-")?;
+            self.clones.get_or_init(|| made)
         };
         Ok(clones.path().join(Digest::of_bytes(format!("{namespace} {url}").as_bytes()).short()))
     }
@@ -71,11 +70,12 @@ impl GitDelivery {
     /// Notes how far they are. Whether that is news.
     pub fn note(&self, stack: &Key, progress: Option<Progress>) -> bool {
         let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match progress.clone() {
-            Some(progress) => all.insert(stack.clone(), progress),
-            None => all.remove(stack),
-        };
-        before != progress
+        let is_news = all.get(stack) != progress.as_ref();
+        match progress {
+            Some(progress) => drop(all.insert(stack.clone(), progress)),
+            None => drop(all.remove(stack)),
+        }
+        is_news
     }
 }
 

@@ -46,11 +46,12 @@ impl Publisher {
     /// Notes what to tell. Whether that is news.
     fn note(&self, stack: &Key, report: Option<Report>) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match report.clone() {
-            Some(report) => all.insert(stack.clone(), report),
-            None => all.remove(stack),
-        };
-        before != report
+        let is_news = all.get(stack) != report.as_ref();
+        match report {
+            Some(report) => drop(all.insert(stack.clone(), report)),
+            None => drop(all.remove(stack)),
+        }
+        is_news
     }
 }
 

@@ -187,8 +187,9 @@ impl Subject<'_> {
 
     /// Wants what the gates let through in the repository that Flux applies.
     fn commit(&self, plan: &Plan, with_class: bool) {
-        let steps = [Step::Sources, Step::NodeImages, Step::ClusterClass];
-        let plan = plan.only(&steps[..if with_class { 3 } else { 2 }]);
+        let class = with_class.then_some(Step::ClusterClass);
+        let steps: Vec<Step> = [Step::Sources, Step::NodeImages].into_iter().chain(class).collect();
+        let plan = plan.only(&steps);
         let (unit, change) = (Unit::Release(self.name.to_string()), Wish::Planned(Arc::new(plan)));
         let asker = (Queue::ClusterStackRelease, Key::of(self.object));
         self.world.commit(&Key::of(self.owner), unit, change, asker);

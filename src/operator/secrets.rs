@@ -63,10 +63,8 @@ pub async fn git_access(
 pub async fn signer(world: &World, namespace: &str, commit: &GitCommit) -> Result<Option<Signer>, Hold> {
     let Some(key) = &commit.signing_key else { return Ok(None) };
     let (data, name) = (read(world, namespace, &key.secret_ref).await?, &key.secret_ref.name);
-    let passphrase = match data.contains_key("passphrase") {
-        true => Some(text(&data, namespace, name, "passphrase")?),
-        false => None,
-    };
+    let passphrase = data.contains_key("passphrase");
+    let passphrase = passphrase.then(|| text(&data, namespace, name, "passphrase")).transpose()?;
     if data.contains_key("git.asc") {
         let key = text(&data, namespace, name, "git.asc")?;
         return Ok(Some(Signer::GpgKey { key, passphrase }));

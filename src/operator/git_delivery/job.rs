@@ -74,7 +74,7 @@ pub(super) enum ChangeError {
     Git(#[from] GitError),
     /// The files.
     #[error(transparent)]
-    Files(#[from] files::UpdateError<GitError>),
+    Files(#[from] Box<files::UpdateError<GitError>>),
     /// A name that Kubernetes would refuse.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -185,7 +185,7 @@ impl Job {
             // What goes was decided, and counted, by those who want it.
             budget: Budget { limit: Limit::All, allowed: None },
         };
-        let changes = files::update(&Below::new(snapshot, &self.path), &delivery)?;
+        let changes = files::update(&Below::new(snapshot, &self.path), &delivery).map_err(Box::new)?;
         for refused in &changes.refused {
             self.keep_back(refused, &mut last.held);
         }
@@ -210,8 +210,8 @@ impl Job {
     /// Notes which units are not written because of a file.
     fn keep_back(&self, refused: &Refused, back: &mut BTreeMap<Unit, Hold>) {
         let is_hit = |unit: &Unit| match (&refused.part, unit) {
-            (None | Some(Part::Sources), _) => true,
-            (Some(Part::NodeImages | Part::ClusterClass), Unit::Release(_) | Unit::Object(_, None)) => true,
+            (None | Some(Part::Sources), _)
+            | (Some(Part::NodeImages | Part::ClusterClass), Unit::Release(_) | Unit::Object(_, None)) => true,
             (Some(Part::Cluster(name)), Unit::Cluster(key) | Unit::Object(_, Some(key))) => {
                 cluster_name(key).as_ref() == Ok(name)
             }

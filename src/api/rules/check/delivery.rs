@@ -64,7 +64,7 @@ pub(in super::super) fn is_branch(text: &str) -> bool {
         && (word(last) || last == b'-')
         && text.bytes().all(|byte| word(byte) || b"-./".contains(&byte))
         && ["..", "//", "/."].iter().all(|part| !text.contains(part))
-        && !text.rsplit_once('.').is_some_and(|(_, last)| last == "lock")
+        && text.rsplit_once('.').is_none_or(|(_, last)| last != "lock")
 }
 
 pub(in super::super) fn is_author(text: &str) -> bool {

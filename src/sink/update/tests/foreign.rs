@@ -62,11 +62,13 @@ fn files_that_are_not_ours_are_neither_written_over_nor_touched() {
     }
 }
 
+/// What somebody does to the files.
+type Foreign = fn(&mut Files);
+
 #[test]
 fn a_removed_file_a_foreign_line_in_a_list_and_a_broken_index_are_foreign_edits() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     let written = delivered(&plan);
-    type Foreign = fn(&mut Files);
     let cases: [(Foreign, &str); 5] = [
         (|files| _ = files.remove(CNI), "cni.yaml was removed by somebody else"),
         (|files| edit(files, "clusters/stacks/one/kustomization.yaml"), "kustomization.yaml was edited"),
@@ -76,7 +78,7 @@ fn a_removed_file_a_foreign_line_in_a_list_and_a_broken_index_are_foreign_edits(
         ),
         (
             |files| {
-                _ = files.insert("clusters/stacks/one/stackflux.index".to_owned(), b"version: 2\n".to_vec())
+                _ = files.insert("clusters/stacks/one/stackflux.index".to_owned(), b"version: 2\n".to_vec());
             },
             "stackflux.index is an index that cannot be used",
         ),

@@ -30,7 +30,9 @@ proptest! {
         let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
         let paths: Vec<String> = files.keys().filter(|path| !path.ends_with(INDEX)).cloned().collect();
         let edited: BTreeSet<&String> = edited.iter().map(|index| index.get(&paths)).collect();
-        edited.iter().for_each(|path| edit(&mut files, path));
+        for path in &edited {
+            edit(&mut files, path);
+        }
         let before = files.clone();
         let plan = fixture.plan(version, &clusters);
         let changes = deliver(&mut files, &delivery(&plan));
@@ -39,7 +41,7 @@ proptest! {
         }
         prop_assert!(!changes.refused.is_empty());
         let is_list = |path: &&String| path.ends_with(KUSTOMIZATION);
-        prop_assert!(edited.iter().any(|path| is_list(path)) || is_consistent(&files));
+        prop_assert!(edited.iter().any(is_list) || is_consistent(&files));
         let again = update(&files, &delivery(&plan)).unwrap();
         prop_assert!(again.writes.keys().all(|path| path.starts_with("cluster-class/") || !path.contains('/')));
     }
