@@ -154,7 +154,12 @@ fn a_paused_cluster_keeps_what_it_has_with_its_charts() {
         assert_eq!(after.get(path), Some(text), "{path}");
         let name = path.strip_prefix("clusters/demo/two/").unwrap();
         let is_listed = after["clusters/demo/two/kustomization.yaml"].contains(&format!("- {name}\n"));
-        assert!(is_listed || Path::new(name).extension().is_none_or(|kind| kind != "yaml") || name == "kustomization.yaml", "{name}");
+        assert!(
+            is_listed
+                || Path::new(name).extension().is_none_or(|kind| kind != "yaml")
+                || name == "kustomization.yaml",
+            "{name}"
+        );
     }
     let charts = |files: &BTreeMap<String, String>| {
         files.keys().filter(|path| path.contains("helmchart-monitoring-")).count()

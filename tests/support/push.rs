@@ -99,7 +99,8 @@ impl Pusher {
 }
 
 fn layer(name: &str, content: &[u8], layout: Layout) -> Value {
-    let kind = if name.ends_with(".tgz") { "tar+gzip" } else { "yaml" };
+    let is_archive = Path::new(name).extension().is_some_and(|kind| kind == "tgz");
+    let kind = if is_archive { "tar+gzip" } else { "yaml" };
     let media_type = match layout {
         Layout::Scs => format!("application/vnd.scs.cluster-stack.file.v1+{kind}"),
         Layout::Plain => "application/vnd.oci.image.layer.v1.tar".to_owned(),
@@ -123,12 +124,13 @@ fn manifest(layers: &[Value], layout: Layout) -> Value {
         "config": {"mediaType": config_type, "digest": Digest::of_bytes(b"{}").to_string(), "size": 2},
         "layers": layers,
     });
-    if layout == Layout::Scs {
-        manifest["annotations"] = json!({
+    if let (Layout::Scs, Some(manifest)) = (layout, manifest.as_object_mut()) {
+        let annotations = json!({
             "kubernetesVersion": "v1.27.3",
             "hash": "0123456789abcdef",
             "org.opencontainers.image.created": "2026-05-04T10:20:30Z",
         });
+        manifest.insert("annotations".to_owned(), annotations);
     }
     manifest
 }

@@ -20,7 +20,9 @@ fn objects(clone: &Path) -> Vec<String> {
             let name = entry.file_name().into_string().unwrap();
             if entry.file_type().unwrap().is_dir() {
                 directories.push(entry.path());
-            } else if name.ends_with(".yaml") && name != "kustomization.yaml" {
+            } else if entry.path().extension().is_some_and(|kind| kind == "yaml")
+                && name != "kustomization.yaml"
+            {
                 found.push(name);
             }
         }
