@@ -95,7 +95,8 @@ impl DirectoryTarget {
         let below = self.directory.split('/').filter(|part| !part.is_empty()).map(Some);
         for part in std::iter::once(None).chain(below) {
             if let Some(part) = part {
-                directory = format!("{directory}/{part}").trim_start_matches('/').to_owned();
+                directory =
+                    if directory.is_empty() { part.to_owned() } else { format!("{directory}/{part}") };
             }
             let path = self.top.join(&directory).join(IGNORE_FILE);
             if let Some(text) = read_ignore_file(&path)? {
