@@ -51,9 +51,9 @@ impl Vendor {
             match &one.repository {
                 Repository::Helm(url) => {
                     let index = indexes.get(url).cloned().unwrap_or_else(Index::default);
-                    self.by_index(one, url, &index, most).await
+                    self.of_index(one, url, &index, most).await
                 }
-                Repository::Oci { registry, path } => self.by_registry(one, registry, path, most).await,
+                Repository::Oci { registry, path } => self.of_registry(one, registry, path, most).await,
             }
         });
         stream::iter(all).buffered(AT_A_TIME).try_collect().await

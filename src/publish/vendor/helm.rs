@@ -19,7 +19,7 @@ impl Vendor {
     }
 
     /// The chart of a dependency, as the index of its repository has it.
-    pub(super) async fn by_index(
+    pub(super) async fn of_index(
         &self,
         missing: &Missing,
         repository: &Url,
@@ -45,7 +45,7 @@ impl Vendor {
             digest.parse().map_err(|_| refused("the index has no SHA-256 for it to be checked with"))?;
         let url = urls.iter().flatten().next().ok_or_else(|| refused("the index has no URL for it"))?;
         if let Some(reference) = url.strip_prefix("oci://") {
-            return self.by_reference(missing, version, reference, Some(digest), most).await;
+            return self.of_reference(missing, version, reference, Some(digest), most).await;
         }
         let url =
             repository.join(url).map_err(|_| refused("the index has no URL for it that can be used"))?;

@@ -14,7 +14,7 @@ const CHART: [&str; 2] = ["application/vnd.cncf.helm.chart.content.v1.tar+gzip",
 
 impl Vendor {
     /// The chart of a dependency, out of the registry that its charts are in.
-    pub(super) async fn by_registry(
+    pub(super) async fn of_registry(
         &self,
         missing: &Missing,
         registry: &str,
@@ -33,12 +33,12 @@ impl Vendor {
             missing.choose(versions.iter().map(String::as_str), &address.to_string())?.to_owned()
         };
         let reference = format!("{repository}:{}", version.replace('+', "_"));
-        self.by_reference(missing, &version, &reference, None, most).await
+        self.of_reference(missing, &version, &reference, None, most).await
     }
 
     /// The chart behind `host/repository:tag`. Its manifest names the digest of the archive; `expected` is what
     /// somebody else says that it is.
-    pub(super) async fn by_reference(
+    pub(super) async fn of_reference(
         &self,
         missing: &Missing,
         version: &str,
