@@ -13,6 +13,8 @@ use stackflux::http::{Client, Method, Options, Request};
 use stackflux::release::File;
 use stackflux_testbed::Gitea;
 
+use crate::repositories::be_impatient;
+
 const HEAD: &str = "stackflux/docker-demo-1-34-v1-0a1b2c3d";
 const PATH: &str = "releases/docker-demo-1-34-v1/metadata.yaml";
 const TEXT: &str = "versions: {clusterStack: v1, kubernetes: v1.34.2}\n";
@@ -27,6 +29,7 @@ pub(crate) struct Site<'a> {
 impl<'a> Site<'a> {
     /// A new repository with a first commit.
     pub(crate) async fn create(gitea: &'a Gitea, name: &'static str) -> Self {
+        be_impatient();
         let client = Client::new(Options { attempts: 1, ..Options::default() }).unwrap();
         let site = Self { gitea, client, name };
         let body = json!({"name": name, "auto_init": true, "default_branch": "main"});

@@ -155,7 +155,15 @@ fn nobody_vouches_before_the_soak(stages: &Stages) {
 
 fn promoted_as_shown(stages: &Stages) {
     let objects = stages.prod_objects();
-    eventually("the soak is over", || stages.promote(&["--output", "json"]).stdout.contains("vouched"));
+    let mut told = String::new();
+    eventually("the soak is over", || {
+        let run = stages.promote(&["--output", "json"]);
+        if run.stdout != told {
+            eprintln!("{}{}", run.stdout, run.stderr);
+        }
+        told = run.stdout;
+        told.contains("vouched")
+    });
     let shown = stages.promote(&["--filename", &objects, "--output", "json"]);
     assert_eq!(shown.code, 1, "shown only: {}", shown.stderr);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();

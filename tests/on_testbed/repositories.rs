@@ -23,9 +23,14 @@ const SECRETS: [&str; 3] = ["correct-horse", "wrong-horse", "PRIVATE KEY"];
 fn server() -> &'static GuardedGitServer {
     static SERVER: OnceLock<GuardedGitServer> = OnceLock::new();
     SERVER.get_or_init(|| {
-        limit_waiting(Some(Waiting { connect: Duration::from_secs(2), silence: Duration::from_secs(3) }));
+        be_impatient();
         GuardedGitServer::start().unwrap()
     })
+}
+
+/// The first connection of the process decides how long servers may keep silent: whoever may be first calls this.
+pub(crate) fn be_impatient() {
+    limit_waiting(Some(Waiting { connect: Duration::from_secs(2), silence: Duration::from_secs(3) }));
 }
 
 fn text(name: &str) -> String {

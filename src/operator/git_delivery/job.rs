@@ -217,7 +217,9 @@ impl Job {
             }
             _ => false,
         };
-        let message = format!("{}/{} {}: {}", self.path, refused.file, refused.why, refused.why.resolution());
+        let file = format!("{}/{}", self.path, refused.file);
+        let (file, why) = (file.trim_start_matches('/'), &refused.why);
+        let message = format!("{file} {why}: {}", why.resolution());
         for unit in self.batch.keys().filter(|unit| is_hit(unit)) {
             let hold = Hold { reason: Reason::FileEdited, message: message.clone() };
             back.entry(unit.clone()).or_insert(hold);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tracing::{info, warn};
 
 use super::super::cache::Key;
@@ -190,13 +191,19 @@ async fn applied(world: &World, stack: &Key) -> Result<(Option<Key>, Option<Stri
     let caches = &world.caches;
     let owners = caches.releases.find(&term::owned_by("ClusterStack", stack)).into_iter();
     let owners = owners.map(|release| term::owned_by("ClusterStackRelease", &Key::of(&*release)));
-    let labels = owners.flat_map(|owner| caches.git_repositories.find(&owner));
-    let labels = labels.filter_map(|found| found.object.labels.clone());
-    let key = labels.filter_map(|labels| {
-        let of = |name| labels.get(name).cloned();
-        Some(Key { namespace: of(labels::APPLIED_BY_NAMESPACE)?, name: of(labels::APPLIED_BY_NAME)? })
+    // The sources may be in another namespace, and the class may not be there yet.
+    let key = owners.flat_map(|owner| {
+        let sources = caches.git_repositories.find(&owner).into_iter().map(|found| applied_by(&found.object));
+        let classes = caches.helm_releases.find(&owner).into_iter().map(|found| applied_by(&found.object));
+        sources.chain(classes).flatten().collect::<Vec<_>>()
     });
     let Some(key) = { key }.next() else { return Ok((None, None)) };
     let found: Option<Kustomization> = world.api.get(&key).await?;
     Ok((Some(key), found.and_then(|found| found.status.last_applied_revision)))
+}
+
+/// The `Kustomization` that has applied an object.
+fn applied_by(object: &ObjectMeta) -> Option<Key> {
+    let of = |name| object.labels.as_ref()?.get(name).cloned();
+    Some(Key { namespace: of(labels::APPLIED_BY_NAMESPACE)?, name: of(labels::APPLIED_BY_NAME)? })
 }
