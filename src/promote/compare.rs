@@ -159,6 +159,26 @@ pub fn follows(source: &StackSource, stage: &Stage, branch: &str) -> bool {
     path == stage.path && named.is_none_or(|named| named == branch)
 }
 
+/// Whether a source may be in a repository, by what both are called on their server (`owner/name`): one repository has many
+/// addresses, by HTTPS, by SSH, from inside a cluster. What has no such name, a directory say, may be any.
+#[must_use]
+pub fn may_be_in(source: &StackSource, repository: &str) -> bool {
+    let url = source.git.as_ref().map(|git| git.url.as_str());
+    let names = url.and_then(name_on_server).zip(name_on_server(repository));
+    names.is_none_or(|(one, other)| one == other)
+}
+
+/// `owner/name` in `https://host/owner/name.git`, `ssh://git@host:22/owner/name` and `git@host:owner/name.git`.
+fn name_on_server(url: &str) -> Option<&str> {
+    let path = match url.split_once("://") {
+        Some(("file", _)) => return None,
+        Some((_, rest)) => rest.split_once('/')?.1,
+        None => url.split_once(':')?.1,
+    };
+    let path = path.trim_matches('/');
+    Some(path.strip_suffix(".git").unwrap_or(path))
+}
+
 /// What the promotion of `to` changes. `present` gives the content of a release that the stage has.
 pub fn effect<E: From<EffectError>>(
     target: &Target,

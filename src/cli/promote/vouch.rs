@@ -10,7 +10,7 @@ use crate::cli::live::read::read;
 use crate::cli::live::snapshot::Snapshot;
 use crate::cli::stages::Repository;
 use crate::cli::terminal;
-use crate::promote::compare::follows;
+use crate::promote::compare::{follows, may_be_in};
 use crate::promote::report::Soak;
 use crate::promote::soak::{self, Member, Question};
 use crate::subscription;
@@ -42,14 +42,20 @@ pub(super) fn soak(
     for notice in unread {
         terminal::warning(notice);
     }
-    Ok(judge(step, &snapshot, repository.branch_of(step.from), (digest, required)))
+    Ok(judge(step, &snapshot, repository, (digest, required)))
 }
 
-fn judge(step: &Step, snapshot: &Snapshot, branch: &str, (digest, required): (&str, SignedDuration)) -> Soak {
+fn judge(
+    step: &Step,
+    snapshot: &Snapshot,
+    repository: &Repository,
+    (digest, required): (&str, SignedDuration),
+) -> Soak {
+    let (branch, url) = (repository.branch_of(step.from), repository.clone.access().url.to_string());
     let is_of_stage = |stack: &ClusterStack| {
         let source = stack.spec.source.as_ref();
         subscription::is_of(&stack.spec, step.release)
-            && source.is_some_and(|source| follows(source, step.from, branch))
+            && source.is_some_and(|source| follows(source, step.from, branch) && may_be_in(source, &url))
     };
     let namespaces = snapshot.stacks().filter(|stack| is_of_stage(stack));
     let namespaces: Vec<&str> = namespaces.filter_map(|stack| stack.metadata.namespace.as_deref()).collect();

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Offered, Target, followers, follows, offer, unreachable};
+use super::{Offered, Target, followers, follows, may_be_in, offer, unreachable};
 use crate::api::ClusterStack;
 use crate::names::ReleaseName;
 use crate::promote::stages::{FILE, Stage, Stages};
@@ -46,6 +46,27 @@ fn a_stack_follows_a_stage_by_its_directory_and_branch() {
     assert!(!follows(git("prod/releases", &json!({"name": "refs/heads/other"}))));
     assert!(follows(json!({"gitRepositoryRef": {"name": "stacks"}, "path": "prod/releases"})));
     assert!(!follows(json!({"gitRepositoryRef": {"name": "stacks"}})), "the default is releases");
+}
+
+#[test]
+fn a_stack_of_another_repository_is_none_of_the_stage() {
+    let at = |url: &str| {
+        let stack = stack(&json!({"git": {"url": url, "path": "prod/releases"}}), &json!({}));
+        may_be_in(stack.spec.source.as_ref().unwrap(), "https://git.example.org/team/stacks.git")
+    };
+    for same in [
+        "https://git.example.org/team/stacks",
+        "ssh://git@git.example.org:2222/team/stacks.git",
+        "http://gitea.internal/team/stacks.git/",
+    ] {
+        assert!(at(same), "{same}");
+    }
+    assert!(!at("https://git.example.org/other/stacks.git"));
+    let any = stack(&json!({"gitRepositoryRef": {"name": "stacks"}, "path": "prod/releases"}), &json!({}));
+    let any = any.spec.source.as_ref().unwrap();
+    assert!(may_be_in(any, "git@git.example.org:team/stacks.git"));
+    let known = stack(&git("prod/releases", &json!({})), &json!({}));
+    assert!(may_be_in(known.spec.source.as_ref().unwrap(), "/srv/stacks"), "a directory has no name");
 }
 
 #[test]
