@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "a program for developers")]
 #![allow(missing_docs, reason = "no library")]
 
+mod planning;
 mod support;
 
 use std::fs;
@@ -18,16 +19,16 @@ use std::process::{Command, ExitCode};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use planning::{RELEASE, release, stack};
 use serde_json::{Value, json};
 use stackflux::foreign::capi::Cluster;
 use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use stackflux::inputs::stack::Stack;
 use stackflux::inputs::{ClusterInputs, ReleaseInputs};
 use stackflux::plan::{self, canonical};
-use stackflux::release::{File, Files, Limits, Release};
+use stackflux::release::Release;
 use support::{objects, release_files};
 
-const RELEASE: &str = "openstack-bench-1-34-v1";
 const COMMIT: &str = "1111111111111111111111111111111111111111";
 /// Clusters planned in memory; the bar is for the fourth.
 const SIZES: [usize; 5] = [1, 10, 100, 1_000, 10_000];
@@ -47,26 +48,6 @@ fn cluster_inputs(number: usize) -> ClusterInputs {
     ClusterInputs::new(Cluster::new(cluster).unwrap(), |to| {
         related.iter().find(|object| object["kind"].as_str() == Some(&to.kind))
     })
-}
-
-fn stack() -> Stack {
-    let object = json!({
-        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
-        "metadata": {"name": "bench", "namespace": "demo"},
-        "spec": {
-            "provider": "openstack", "name": "bench", "kubernetesVersion": "1.34", "noProvider": true,
-            "source": {"git": {"url": "https://git.example.org/stacks.git"}},
-        },
-    });
-    Stack::new(&serde_json::from_value(object).unwrap(), None, std::iter::empty()).unwrap()
-}
-
-fn release() -> Release {
-    let mut files = Files::default();
-    for (path, content) in release_files("v1") {
-        files.insert(&path, File { content: content.into_bytes(), executable: false }).unwrap();
-    }
-    Release::load(&RELEASE.parse().unwrap(), files, &Limits::default()).unwrap().release
 }
 
 /// Renders, plans and writes YAML: how many bytes it is.

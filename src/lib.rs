@@ -1,10 +1,13 @@
 //! stackflux turns the contents of a cluster stack release into Flux objects for every Cluster API cluster.
 //!
 //! ```text
-//!  stack repository (Git)               Cluster API objects        ClusterStack (settings)
-//!    releases/<release>/…               Cluster, infra, control plane      │
-//!        │ source                            │                             │
-//!        ▼                                   ▼                             │
+//!  registry, GitHub, Git, directory
+//!        │ source, verify, publish
+//!        ▼
+//!  stack repository (Git) ─ promote ─▶ the next stage
+//!    releases/<release>/…               Cluster API objects        ClusterStack (settings)
+//!        │ fetched by Flux, read by source     │                           │
+//!        ▼                                     ▼                           │
 //!     release ── template ─────────────▶ inputs (one immutable snapshot) ◀─┘
 //!                                            │ gate: may it be delivered?
 //!                                            ▼
@@ -17,8 +20,9 @@
 //!                                          rollup: verdict per object, conditions
 //! ```
 //!
-//! The modules stand in the order in which data flows. All but the last five are pure: no clock, no client, no file
-//! access. They are what compiles without the feature `shell`.
+//! The pure modules come first, in the order in which data flows: no clock, no client, no file access. They are what
+//! compiles without the feature `shell`; of [`sink`] the layout of files is pure, and writing them is not. Then come the
+//! modules of the shell, in the order of their names.
 //!
 //! # Where to begin
 //!
@@ -36,6 +40,23 @@
 //! from any `source::origin`. Both go through [`sink`]'s layout and `git`.
 //!
 //! The command line is shorter: `cli::generate` goes the same way over files, without an operator.
+//!
+//! # Where the next one goes
+//!
+//! | what | where |
+//! |---|---|
+//! | a setting of a `ClusterStack`, with its rule | `api`, `api::rules` |
+//! | something wrong that a release can have | `release` |
+//! | a reason not to deliver, or to wait | [`gate`] |
+//! | a Flux object, or a field of one | [`plan`], `foreign::flux` |
+//! | what a status of Flux means | [`rollup`] |
+//! | another place that has releases | `source`, an implementation of `source::origin::Origin`, named in `source::address` |
+//! | another proof of who made a release | `verify`, asked for in `source::oci::signatures` |
+//! | another place for plans | [`sink`] |
+//! | something to refuse, or to do, when a release is published | `publish` |
+//! | something that a promotion shows or asks | [`promote`]; what two releases differ in is [`compare`] |
+//! | another forge | `forge::dialect` |
+//! | a command | a file of `cli` |
 
 pub mod error;
 pub mod names;
@@ -51,16 +72,14 @@ pub mod inputs;
 
 pub mod gate;
 pub mod plan;
-
-pub mod compare;
-
 pub mod subscription;
+
+pub mod sink;
 
 pub mod rollup;
 
+pub mod compare;
 pub mod promote;
-
-pub mod sink;
 
 #[cfg(feature = "shell")]
 pub mod cli;

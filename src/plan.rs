@@ -115,17 +115,6 @@ impl Plan {
     }
 }
 
-#[cfg(test)]
-impl Plan {
-    /// A plan of nothing but a Namespace.
-    pub(crate) fn of_namespace(name: &str) -> Self {
-        let mut plan = Self::default();
-        let name = name.parse().unwrap();
-        plan.insert(PlannedObject::namespace(Step::ClusterClass, &name)).unwrap();
-        plan
-    }
-}
-
 /// The plan of a `ClusterStack` alone: the repository that it follows.
 pub fn stack(stack: &Stack) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();

@@ -1,6 +1,9 @@
 //! Every `ClusterStack` that is admitted, or refused with a reason: what the offline rules and a real API
 //! server have to agree on.
 
+#[path = "cluster_stack_cases/delivery.rs"]
+mod delivery;
+
 use serde_json::{Value, json};
 
 /// Why a `ClusterStack` is refused.
@@ -123,7 +126,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(refused_by_rules_of_the_stack());
     cases.extend(refused_by_rules_of_the_source());
     cases.extend(refused_by_rules_of_flux());
-    cases.extend(refused_by_rules_of_delivery());
+    cases.extend(delivery::refused_by_rules());
     cases.extend(refused_by_the_schema());
     cases
 }
@@ -346,55 +349,6 @@ fn refused_by_rules_of_flux() -> Vec<Case> {
             "spec.flux.addons[cni].dependsOn",
             names,
             vec![flux(json!({"addons": {"cni": {"dependsOn": ["CCM"]}}}))],
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-fn refused_by_rules_of_delivery() -> Vec<Case> {
-    let git = |change: Value| json!({"delivery": {"git": change}});
-    let upstream = |change: Value| json!({"source": {"upstream": change}});
-    let name = "the name of an object";
-    [
-        rules("spec.delivery", "delivery.git is required", vec![json!({"delivery": {"git": null}})]),
-        rules("spec.delivery.git.url", "url begins with", vec![git(json!({"url": "git@example.com:fleet"}))]),
-        rules(
-            "spec.delivery.git.branch",
-            "a branch has letters",
-            ["", "-main", "a..b", "a//b", "a/.b", "x.lock", "a b", "a~1", "x/"]
-                .map(|branch| git(json!({"branch": branch})))
-                .into(),
-        ),
-        rules("spec.delivery.git.path", "a path is relative", vec![git(json!({"path": "/clusters"}))]),
-        rules("spec.delivery.git.secretRef.name", name, vec![git(json!({"secretRef": {"name": "A"}}))]),
-        rules(
-            "spec.delivery.git.commit.author.email",
-            "an author's name and address",
-            ["", "<me@example.com>", "me\nyou"]
-                .map(|email| git(json!({"commit": {"author": {"email": email}}})))
-                .into(),
-        ),
-        rules(
-            "spec.delivery.git.pullRequest.api",
-            "api begins with",
-            vec![git(json!({"pullRequest": {"api": "git.example.com"}}))],
-        ),
-        rules(
-            "spec.source.upstream.url",
-            "url begins with oci://",
-            ["https://registry.example.com/x", "oci://", ""].map(|url| upstream(json!({"url": url}))).into(),
-        ),
-        rules(
-            "spec.source.upstream.pushSecretRef.name",
-            name,
-            vec![upstream(json!({"pushSecretRef": {"name": "a_b"}}))],
-        ),
-        rules(
-            "spec.source.upstream.commit.signingKey.secretRef.name",
-            name,
-            vec![upstream(json!({"commit": {"signingKey": {"secretRef": {"name": ""}}}}))],
         ),
     ]
     .into_iter()

@@ -9,6 +9,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a program for developers")]
 #![allow(missing_docs, reason = "no library")]
 
+#[path = "../planning.rs"]
+mod planning;
 #[path = "../support.rs"]
 mod support;
 
@@ -20,6 +22,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use planning::{RELEASE, release, stack};
 use serde_json::{Value, json};
 use stackflux::foreign::capi::Cluster;
 use stackflux::git::{self, Access, Clone, Credentials, Identity, Proposal, Target, Updated};
@@ -27,15 +30,14 @@ use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing
 use stackflux::inputs::stack::Stack;
 use stackflux::inputs::{ClusterInputs, ReleaseInputs};
 use stackflux::plan::{self, Plan};
-use stackflux::release::{File, Files, Limits, Release};
+use stackflux::release::Release;
 use stackflux::sink::git::{Below, edit};
 use stackflux::sink::layout::ClusterName;
 use stackflux::sink::message::{Origin, message};
 use stackflux::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, UpdateError, update};
 use stackflux_testbed::GuardedGitServer;
-use support::{objects, release_files};
+use support::objects;
 
-const RELEASE: &str = "openstack-bench-1-34-v1";
 const COMMIT: &str = "1111111111111111111111111111111111111111";
 const STACK: &str = "demo/bench";
 const ROOT: &str = "fleet/demo";
@@ -187,24 +189,4 @@ impl Ground {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().lines().count()
     }
-}
-
-fn stack() -> Stack {
-    let object = json!({
-        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
-        "metadata": {"name": "bench", "namespace": "demo"},
-        "spec": {
-            "provider": "openstack", "name": "bench", "kubernetesVersion": "1.34", "noProvider": true,
-            "source": {"git": {"url": "https://git.example.org/stacks.git"}},
-        },
-    });
-    Stack::new(&serde_json::from_value(object).unwrap(), None, std::iter::empty()).unwrap()
-}
-
-fn release() -> Release {
-    let mut files = Files::default();
-    for (path, content) in release_files("v1") {
-        files.insert(&path, File { content: content.into_bytes(), executable: false }).unwrap();
-    }
-    Release::load(&RELEASE.parse().unwrap(), files, &Limits::default()).unwrap().release
 }

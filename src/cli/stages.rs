@@ -91,12 +91,16 @@ impl RepositoryArguments {
 
 /// The remote `origin` of the work tree that this process runs in.
 fn origin() -> Result<String, CliError> {
-    let remote = || {
-        let repository = git2::Repository::discover(Path::new(".")).ok()?;
-        let remote = repository.find_remote("origin").ok()?;
-        remote.url().ok().map(str::to_owned)
+    let remote = || -> Result<String, git2::Error> {
+        let repository = git2::Repository::discover(Path::new("."))?;
+        Ok(repository.find_remote("origin")?.url()?.to_owned())
     };
-    remote().ok_or_else(|| {
+    let found = match remote() {
+        Ok(url) => Some(url),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    found.ok_or_else(|| {
         CliError::usage("which stack repository is not known: this is no work tree with a remote origin")
             .hint("name its URL with --repository")
     })

@@ -154,15 +154,14 @@ impl Contents {
     }
 }
 
-/// The default values of a chart; none where they cannot be read, which Helm is going to tell.
+/// The default values of a chart; none where they cannot be read.
 fn defaults(files: &Files, path: &str) -> Option<Value> {
     let Some(file) = files.get(&format!("{path}/values.yaml")) else {
         return Some(Value::Object(Map::new()));
     };
-    match read_values(std::str::from_utf8(&file.content).ok()?) {
-        Ok(values) => Some(Value::Object(values)),
-        Err(_) => None,
-    }
+    // One that cannot be read is told by `lint`, and by Helm.
+    let values = std::str::from_utf8(&file.content).ok().and_then(|text| read_values(text).ok());
+    values.map(Value::Object)
 }
 
 /// The chart itself, where its version or its name is another.

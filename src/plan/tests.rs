@@ -11,6 +11,16 @@ use crate::api::{Reason, SourcePlacement, labels};
 use crate::foreign::capi::text;
 use fixture::Fixture;
 
+impl Plan {
+    /// A plan of nothing but a Namespace.
+    pub(crate) fn of_namespace(name: &str) -> Self {
+        let mut plan = Self::default();
+        let name = name.parse().unwrap();
+        plan.insert(PlannedObject::namespace(Step::ClusterClass, &name)).unwrap();
+        plan
+    }
+}
+
 fn ids(plan: &Plan) -> Vec<String> {
     plan.objects().map(|object| object.id.to_string()).collect()
 }

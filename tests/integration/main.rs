@@ -29,6 +29,10 @@ mod reference;
 #[cfg(test)]
 mod sources;
 #[cfg(test)]
+#[path = "../support/stages.rs"]
+mod stages;
+
+#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
 #[cfg(test)]

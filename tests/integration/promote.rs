@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::git::git;
-use crate::support::{Run, copy, scratch, stackflux};
+use crate::stages::two_stages;
+use crate::support::{Run, scratch, stackflux};
 
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
 pub(crate) const V2: &str = "docker-demo-1-34-v2";
@@ -26,17 +27,8 @@ impl Stacks {
     /// Both stages have v1; stage has v2 as well, and prod two clusters at v1.
     pub(crate) fn new(name: &str) -> Self {
         let stacks = Self { directory: scratch(&format!("promote-{name}")) };
-        let (root, work) = (Path::new(env!("CARGO_MANIFEST_DIR")), stacks.work());
-        copy(&root.join("examples/promotion"), &work);
-        for (stage, releases) in [("stage", &[V1, V2][..]), ("prod", &[V1])] {
-            fs::create_dir_all(work.join(stage).join("releases")).unwrap();
-            for release in releases {
-                copy(&root.join("examples/stack/releases").join(release), &work.join(stage).join("releases"));
-            }
-        }
-        copy(&root.join("examples/clusters"), &work.join("prod/clusters"));
         git(&stacks.directory, &["init", "--quiet", "--bare", "--initial-branch=main", "stacks.git"]);
-        git(&work, &["init", "--quiet", "--initial-branch=main"]);
+        two_stages(&stacks.directory);
         stacks.push("main", "two stages");
         stacks
     }

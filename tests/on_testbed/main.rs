@@ -43,6 +43,10 @@ mod repositories;
 #[cfg(test)]
 mod signatures;
 #[cfg(test)]
+#[path = "../support/stages.rs"]
+mod stages;
+
+#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
 

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use stackflux::http::{Client, Method, Options, Request};
 use stackflux_testbed::Gitea;
 
-use super::pull_request::two_stages;
 use crate::git::commit_and_push;
 use crate::operator::scenario::V2;
+use crate::stages::two_stages;
 use crate::support::{Run, scratch, stackflux};
 
 /// A repository on Gitea with two stages.

@@ -6,7 +6,7 @@
 mod fake;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -17,8 +17,9 @@ use stackflux_testbed::Testbed;
 
 use self::fake::Fake;
 use crate::git::{commit_and_push, git};
-use crate::operator::scenario::{V1, V2};
-use crate::support::{Run, copy, scratch, stackflux};
+use crate::operator::scenario::V2;
+use crate::stages::two_stages;
+use crate::support::{Run, scratch, stackflux};
 
 /// What the forge takes.
 const TOKEN: &str = "a-token";
@@ -80,21 +81,6 @@ impl Hosted {
         git(&work, &["merge", "--quiet", "--no-ff", "--message", "Merge pull request", "FETCH_HEAD"]);
         git(&work, &["push", "--quiet", &self.url, "HEAD:main"]);
     }
-}
-
-/// A work tree with a commit: both stages have v1, and stage has v2.
-pub(super) fn two_stages(directory: &Path) -> PathBuf {
-    let (root, work) = (Path::new(env!("CARGO_MANIFEST_DIR")), directory.join("work"));
-    copy(&root.join("examples/promotion"), &work);
-    for (stage, releases) in [("stage", &[V1, V2][..]), ("prod", &[V1])] {
-        fs::create_dir_all(work.join(stage).join("releases")).unwrap();
-        for release in releases {
-            copy(&root.join("examples/stack/releases").join(release), &work.join(stage).join("releases"));
-        }
-    }
-    copy(&root.join("examples/clusters"), &work.join("prod/clusters"));
-    git(&work, &["init", "--quiet", "--initial-branch=main"]);
-    work
 }
 
 /// Serves a repository at another path than it has.
