@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use planning::{RELEASE, release, stack};
-use serde_json::{Value, json};
+use serde_json::Value;
 use stackflux::foreign::capi::Cluster;
 use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use stackflux::inputs::stack::Stack;
