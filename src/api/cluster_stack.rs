@@ -117,8 +117,8 @@ pub struct ClusterStackStatus {
     /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was acted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// `SourceReady`, `ReleasesSynced`, `ClusterClassesReady`, `AddonsReady`, with delivery through Git `Delivered`, and in
-    /// sum `Ready`.
+    /// `SourceReady`, `ReleasesSynced`, `ClusterClassesReady`, `AddonsReady`, with delivery through Git `Delivered`, with
+    /// `source.upstream` `ReleasesPublished`, and in sum `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -58,7 +58,8 @@ pub struct GitSource {
     /// How often Flux looks for new commits.
     #[serde(default = "default_interval")]
     pub interval: Duration,
-    /// The Secret with Flux's Git credentials, in the namespace of the ClusterStack. Only Flux reads it.
+    /// The Secret with Flux's Git credentials, in the namespace of the ClusterStack. Flux reads it; the operator only
+    /// where `source.upstream` has no `pushSecretRef`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalReference>,
     /// Makes Flux refuse commits or tags that are not signed by a known key.

@@ -33,8 +33,8 @@ use crate::release::File;
 /// Refused where the clusters of the stage before are not Ready with this content for the time that stackflux.yaml
 /// requires (they are asked with --context and its like), and where the release was rolled back from the stage.
 ///
-/// Exits with 0 when it was done or there was nothing to do, with 1 when it was shown only or is refused, and with 2 on
-/// errors.
+/// Exits with 0 when it was done or there was nothing to do, with 1 when it was shown only or the clusters do not vouch, and
+/// with 2 on errors, among them a release that is held or has other content in the stage.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # What would change in prod? The clusters of stage are asked in the context stage
