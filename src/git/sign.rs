@@ -13,6 +13,9 @@ use tempfile::TempDir;
 /// The most that is shown of what a program says.
 const MOST_SAID: usize = 1_000;
 
+/// Prints the passphrase of a key, which is in no argument and no variable.
+const ASKPASS: &str = "#!/bin/sh\nexec cat \"$STACKFLUX_PASSPHRASE_FILE\"\n";
+
 /// Why a commit could not be signed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
@@ -49,8 +52,13 @@ impl SignError {
 pub enum Signer {
     /// An SSH key in a file: a private one, or a public one whose private half the SSH agent has.
     SshFile(PathBuf),
-    /// An SSH private key that is not encrypted.
-    SshKey(SecretString),
+    /// An SSH private key.
+    SshKey {
+        /// In OpenSSH's format or as PEM.
+        key: SecretString,
+        /// What it is encrypted with.
+        passphrase: Option<SecretString>,
+    },
     /// A key of the user's GnuPG keyring, by what it finds it with.
     GpgKeyId(String),
     /// An exported private key of GnuPG, which gets a keyring of its own.
@@ -66,13 +74,10 @@ impl Signer {
     /// The signature of a commit's text.
     pub(super) fn sign(&self, content: &[u8]) -> Result<String, SignError> {
         let signature = match self {
-            Self::SshFile(path) => ssh(path, content)?,
-            Self::SshKey(key) => {
+            Self::SshFile(path) => run("ssh-keygen", ssh_keygen(path), content)?,
+            Self::SshKey { key, passphrase } => {
                 let directory = TempDir::with_prefix("stackflux-key-")?;
-                let path = directory.path().join("key");
-                // ssh-keygen wants the line end that a Secret may lack.
-                write_secret(&path, &format!("{}\n", key.expose_secret().trim_end()))?;
-                ssh(&path, content)?
+                ssh_with(&directory, key, passphrase.as_ref(), content)?
             }
             Self::GpgKeyId(id) => gpg(None, &["--local-user", id], content)?,
             Self::GpgKey { key, passphrase } => {
@@ -84,9 +89,38 @@ impl Signer {
     }
 }
 
-fn ssh(key: &Path, content: &[u8]) -> Result<String, SignError> {
+fn ssh_keygen(key: &Path) -> Command {
     let mut command = Command::new("ssh-keygen");
     command.args(["-q", "-Y", "sign", "-n", "git", "-f"]).arg(key);
+    command
+}
+
+/// Signs with a key that is written to a directory which only we can read.
+fn ssh_with(
+    directory: &TempDir,
+    key: &SecretString,
+    passphrase: Option<&SecretString>,
+    content: &[u8],
+) -> Result<String, SignError> {
+    let path = directory.path().join("key");
+    // ssh-keygen wants the line end that a Secret may lack.
+    write_secret(&path, &format!("{}\n", key.expose_secret().trim_end()))?;
+    let mut command = ssh_keygen(&path);
+    if let Some(passphrase) = passphrase {
+        let file = directory.path().join("passphrase");
+        write_secret(&file, passphrase.expose_secret())?;
+        // ssh-keygen takes it from nowhere but a terminal and the program that SSH_ASKPASS names.
+        let ask = directory.path().join("askpass");
+        fs::write(&ask, ASKPASS)?;
+        fs::set_permissions(&ask, fs::Permissions::from_mode(0o700))?;
+        command
+            .env("SSH_ASKPASS", &ask)
+            .env("SSH_ASKPASS_REQUIRE", "force")
+            .env("STACKFLUX_PASSPHRASE_FILE", &file);
+    } else {
+        // Nobody is there to be asked.
+        command.env("SSH_ASKPASS_REQUIRE", "never");
+    }
     run("ssh-keygen", command, content)
 }
 

@@ -72,7 +72,7 @@ pub async fn signer(world: &World, namespace: &str, commit: &GitCommit) -> Resul
     if !data.contains_key("identity") {
         return Err(invalid(format!("Secret {namespace}/{name} has neither git.asc nor identity")));
     }
-    Ok(Some(Signer::SshKey(text(&data, namespace, name, "identity")?)))
+    Ok(Some(Signer::SshKey { key: text(&data, namespace, name, "identity")?, passphrase }))
 }
 
 fn invalid(message: String) -> Hold {

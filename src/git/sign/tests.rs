@@ -22,10 +22,15 @@ fn commit(clone: &Clone, signer: &Signer) -> Result<CommitId, GitError> {
     clone.commit(None, &edit(&[("a", "1")]), message, &identity(0), Some(signer)).map(Option::unwrap)
 }
 
+fn ssh(key: &str, passphrase: Option<&str>) -> Signer {
+    Signer::SshKey { key: SecretString::from(key), passphrase: passphrase.map(SecretString::from) }
+}
+
 /// A key for SSH, and the file that says whose it is.
-fn ssh_key(directory: &TempDir) -> PathBuf {
+fn ssh_key(directory: &TempDir, passphrase: &str) -> PathBuf {
     let key = directory.path().join("key");
-    program("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", key.to_str().unwrap()], directory.path());
+    let arguments = ["-q", "-t", "ed25519", "-N", passphrase, "-f", key.to_str().unwrap()];
+    program("ssh-keygen", &arguments, directory.path());
     let public = fs::read_to_string(key.with_extension("pub")).unwrap();
     fs::write(directory.path().join("allowed"), format!("ann@example.org {public}")).unwrap();
     key
@@ -42,11 +47,23 @@ fn verify(directory: &TempDir, commit: CommitId) {
 #[test]
 fn git_accepts_a_commit_that_is_signed_with_an_ssh_key() {
     let directory = TempDir::new().unwrap();
-    let key = ssh_key(&directory);
+    let key = ssh_key(&directory, "");
     let clone = clone(&directory);
     verify(&directory, commit(&clone, &Signer::SshFile(key.clone())).unwrap());
     let text = fs::read_to_string(key).unwrap();
-    verify(&directory, commit(&clone, &Signer::SshKey(SecretString::from(text.trim_end()))).unwrap());
+    verify(&directory, commit(&clone, &ssh(text.trim_end(), None)).unwrap());
+}
+
+#[test]
+fn an_encrypted_ssh_key_signs_with_its_passphrase_and_nobody_is_asked_for_it() {
+    let directory = TempDir::new().unwrap();
+    let key = fs::read_to_string(ssh_key(&directory, "s3cret \"$phrase'")).unwrap();
+    let clone = clone(&directory);
+    verify(&directory, commit(&clone, &ssh(&key, Some("s3cret \"$phrase'"))).unwrap());
+    for passphrase in [None, Some("another")] {
+        let error = commit(&clone, &ssh(&key, passphrase)).unwrap_err().to_string();
+        assert!(error.contains("passphrase") && !error.contains("another"), "{error}");
+    }
 }
 
 #[test]
@@ -77,7 +94,7 @@ fn no_commit_is_made_without_the_signature_that_was_asked_for() {
     let clone = clone(&directory);
     let error = commit(&clone, &Signer::SshFile(directory.path().join("missing"))).unwrap_err();
     assert!(error.to_string().contains("ssh-keygen does not sign the commit"), "{error}");
-    let error = commit(&clone, &Signer::SshKey(SecretString::from("no key"))).unwrap_err();
+    let error = commit(&clone, &ssh("no key", None)).unwrap_err();
     assert!(!error.to_string().contains("no key"), "{error}");
     let missing = run("no-such-program", Command::new("no-such-program"), b"").unwrap_err();
     assert!(matches!(missing, SignError::Missing("no-such-program")), "{missing}");
