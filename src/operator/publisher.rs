@@ -28,8 +28,9 @@ use crate::api::{ClusterStack, Reason, Upstream};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::publish::Published;
+use crate::publish::git::Committed;
 use crate::rollup::{ConditionStatus, Report};
-use crate::source::origin::Listing;
+use crate::source::origin::{Listing, Origin};
 use crate::subscription;
 
 /// What the publisher has done last for each `ClusterStack`, as the condition says it.
@@ -114,19 +115,48 @@ async fn publish_missing(
     let wanted = wanted(stack, &listing);
     let target = publish::Target::of(world, key, git, upstream).await?;
     let there = target.clone().releases().await?;
-    let mut published = Vec::new();
+    let (mut is_news, mut failures) = (false, Vec::new());
     for name in wanted.difference(&there) {
-        let fetched = origin.fetch(name).await;
-        let fetched = fetched.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
-        if let Published::Written(committed) = target.clone().publish(fetched).await? {
-            info!(stack = %key, release = %name, commit = %committed.commit, "published");
-            published.push(name.clone());
+        // One that cannot be used does not keep the others back.
+        match publish_one(&*origin, name, &target).await {
+            Ok(Published::Written(committed)) => {
+                info!(stack = %key, release = %name, commit = %committed.commit, "published");
+                is_news = true;
+            }
+            Ok(_) => {}
+            Err(Stop::Held(hold)) => failures.push(hold),
+            Err(Stop::Busy) => return Err(Stop::Busy),
         }
     }
-    if !published.is_empty() {
+    if is_news {
         look_now(world, stack).await;
     }
+    if let Some(failure) = together(failures) {
+        return Err(failure.into());
+    }
     Ok(report(&wanted, &listing))
+}
+
+async fn publish_one(
+    origin: &dyn Origin,
+    name: &ReleaseName,
+    target: &publish::Target,
+) -> Result<Published<Committed>, Stop> {
+    let fetched = origin.fetch(name).await;
+    let fetched = fetched.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
+    target.clone().publish(fetched).await
+}
+
+/// The first of several failures, which says how many more there are.
+fn together(failures: Vec<Hold>) -> Option<Hold> {
+    let more = failures.len().saturating_sub(1);
+    let first = failures.into_iter().next()?;
+    let message = match more {
+        0 => first.message,
+        1 => format!("{}; and one more release", first.message),
+        more => format!("{}; and {more} more releases", first.message),
+    };
+    Some(Hold { message, ..first })
 }
 
 /// The releases that the `ClusterStack` offers and that are published upstream.

@@ -36,8 +36,6 @@ fn role(scenario: &Scenario<'_>) -> String {
     let document = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(DOCUMENT)).unwrap();
     let (_, rest) = document.split_once("```yaml\napiVersion: rbac").unwrap();
     let (role, _) = rest.split_once("```").unwrap();
-    assert!(role.contains("[fleet-push, stacks-push]"), "{role}");
-    let role = role.replace("[fleet-push, stacks-push]", "[fleet-push, stacks-push, registry]");
     format!(
         "apiVersion: rbac{}",
         role.replace("namespace: demo", &format!("namespace: {}", scenario.namespace))
