@@ -28,7 +28,7 @@ use super::metrics::Queue;
 use super::objects::{is_applied_by_flux, owner_of_applied};
 use super::routes::cluster_of;
 use super::world::World;
-use crate::api::labels;
+use crate::api::{ClusterStack, labels};
 use crate::names::ReleaseName;
 use crate::plan::ObjectId;
 use crate::release::Digest;
@@ -87,6 +87,15 @@ impl World {
             self.triggers.commits.after(stack.clone(), GATHERING);
         }
         standing
+    }
+
+    /// Looks at the branch that a `ClusterStack` is, or was, committed to, also where that waits after a failure: what made it
+    /// fail may be what was changed.
+    pub fn look_at_branch(&self, stack: &ClusterStack) {
+        let key = Key::of(stack);
+        if stack.spec.delivery.git().is_some() || self.git.progress(&key).is_some() {
+            self.triggers.commits.after(key, GATHERING);
+        }
     }
 
     /// The `ClusterStack`s that a release may be of and that are delivered through Git.
