@@ -21,6 +21,11 @@ impl CliError {
         Self::usage(format!("{}: {error}", path.display()))
     }
 
+    /// What a module says of itself, which knows what may be done about it.
+    pub(super) fn explained(error: &impl Display, hint: Option<impl Into<String>>) -> Self {
+        Self { message: error.to_string(), hint: hint.map(Into::into) }
+    }
+
     /// With what to do about it.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

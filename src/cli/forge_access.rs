@@ -96,16 +96,17 @@ impl ForgeAccess {
 
 /// The error with what to do about it.
 fn explain(error: &ForgeError) -> CliError {
-    let failed = CliError::usage(error.to_string());
-    match error {
-        ForgeError::Api(_) | ForgeError::NoRepository { .. } => {
-            failed.hint("--forge names what runs the host, --forge-api where its API is")
+    let hint = match error {
+        ForgeError::Unknown { .. }
+        | ForgeError::Api(_)
+        | ForgeError::NoRepository { .. }
+        | ForgeError::Refused { status: 300..=399, .. } => {
+            Some("--forge names what runs the host, --forge-api where its API is")
         }
-        ForgeError::Limited { .. } => {
-            failed.hint("wait, and run the same again: it finds what is there already")
-        }
-        _ => failed,
-    }
+        ForgeError::Limited { .. } => Some("wait, and run the same again: it finds what is there already"),
+        _ => None,
+    };
+    CliError::explained(error, hint)
 }
 
 /// The first line of a file, which editors end.

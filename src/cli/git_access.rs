@@ -162,11 +162,7 @@ fn configured_author() -> Option<String> {
 
 /// The error with what to do about it.
 pub(super) fn explain(error: &GitError) -> CliError {
-    let failed = CliError::usage(error.to_string());
-    match error.hint() {
-        Some(hint) => failed.hint(hint),
-        None => failed,
-    }
+    CliError::explained(error, error.hint())
 }
 
 fn text(path: &Path) -> Result<String, CliError> {

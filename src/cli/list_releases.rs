@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let source: Address = arguments.source.parse()?;
     let (listing, lines) = live::block_on(async {
         let origin = origins::open(&source, &arguments.access, |url| arguments.git.to(url)).await?;
-        let mut listing = origin.list().await?;
+        let mut listing = origins::list(origin.as_ref()).await?;
         keep_named(&mut listing, source.release())?;
         let lines = describe(origin.as_ref(), &listing).await;
         Ok((listing, lines))

@@ -1,7 +1,7 @@
 //! How a command gets at the releases of an address.
 
 use super::error::CliError;
-use super::git_access::explain;
+use super::git_access;
 use super::origin_access::OriginAccess;
 use crate::git::{Access, GitUrl};
 use crate::release::Limits;
@@ -10,7 +10,7 @@ use crate::source::github::GitHubOrigin;
 use crate::source::local::LocalOrigin;
 use crate::source::oci::OciOrigin;
 use crate::source::oci::signatures::Verification;
-use crate::source::origin::Origin;
+use crate::source::origin::{Listing, Origin, OriginError};
 use crate::source::remote::RemoteOrigin;
 
 /// Opens the place of this address. `git` says how a Git repository is reached.
@@ -27,12 +27,28 @@ pub(super) async fn open(
         .hint("leave out --key and --certificate-identity, or take the release from an oci:// address"));
     }
     Ok(match address {
-        Address::Oci(address) => Box::new(OciOrigin::open(address, &access.oci()?, limits).await?),
+        Address::Oci(address) => {
+            let opened = OciOrigin::open(address, &access.oci()?, limits).await;
+            Box::new(opened.map_err(|error| explain(&error))?)
+        }
         Address::GitHub(address) => Box::new(GitHubOrigin::open(address, &access.github()?, limits)?),
         Address::Git(address) => {
             let git = git(address.url.parse()?)?;
-            Box::new(RemoteOrigin::open(address.clone(), git, limits).map_err(|error| explain(&error))?)
+            Box::new(
+                RemoteOrigin::open(address.clone(), git, limits)
+                    .map_err(|error| git_access::explain(&error))?,
+            )
         }
         Address::Path(path) => Box::new(LocalOrigin::open(path)?),
     })
+}
+
+/// The releases of a place.
+pub(super) async fn list(origin: &dyn Origin) -> Result<Listing, CliError> {
+    origin.list().await.map_err(|error| explain(&error))
+}
+
+/// The error with what to do about it.
+fn explain(error: &OriginError) -> CliError {
+    CliError::explained(error, error.hint())
 }

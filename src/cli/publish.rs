@@ -154,7 +154,7 @@ async fn wanted(
         None if !arguments.releases.is_empty() => return Ok(arguments.releases.clone()),
         None => {}
     }
-    let listed = origin.list().await?.releases;
+    let listed = origins::list(origin).await?.releases;
     if arguments.all_new {
         let there = target.names().map_err(|error| explain(&error))?;
         return Ok(listed.into_iter().filter(|name| !there.contains(name)).collect());
@@ -214,9 +214,5 @@ fn vendor(arguments: &Arguments, source: &Address) -> Result<Option<Vendor>, Cli
 }
 
 fn explain(error: &PublishError) -> CliError {
-    let failed = CliError::usage(error.to_string());
-    match error.hint() {
-        Some(hint) => failed.hint(hint),
-        None => failed,
-    }
+    CliError::explained(error, error.hint())
 }

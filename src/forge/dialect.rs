@@ -231,7 +231,7 @@ pub(super) fn hint(repository: &Repository, status: u16) -> String {
         ForgeKind::Gitea => "the scope write:repository, of a user who may write to the repository",
     };
     match status {
-        300..=399 => format!("; {repository} has moved, or this is not the address of the API (--forge-api)"),
+        300..=399 => format!("; {repository} has moved, or this is not the address of the API"),
         401 => format!("; the token is wrong, or is not valid any more; one needs {needed}"),
         403 => format!("; the token needs {needed}"),
         404 => format!("; {repository} is not there, or the token may not see it; it needs {needed}"),

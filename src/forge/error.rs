@@ -7,7 +7,7 @@ use crate::http::HttpError;
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
     /// Nobody says what runs this host.
-    #[error("which forge runs {host} is not known: name it (--forge github, gitlab or gitea)")]
+    #[error("which forge runs {host} is not known: it has to be named (github, gitlab or gitea)")]
     Unknown {
         /// The host of the repository.
         host: String,

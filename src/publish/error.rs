@@ -115,8 +115,8 @@ impl PublishError {
                 UpdateError::Change(error) => error.hint(),
                 UpdateError::Busy { .. } | UpdateError::Occupied { .. } => None,
             },
-            Self::Origin(_)
-            | Self::Unusable { .. }
+            Self::Origin(error) => error.hint().map(str::to_owned),
+            Self::Unusable { .. }
             | Self::Chart { .. }
             | Self::ChartMismatch { .. }
             | Self::Existing(_)

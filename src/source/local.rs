@@ -71,11 +71,11 @@ impl Local {
         }
     }
 
-    /// The path of one release: as it was given, and the release's name where that is not its end.
+    /// The path of one release: as it was given, and the rest where it leads to a stack repository.
     fn place_of(&self, name: &ReleaseName) -> String {
         match &self.opened {
             Opened::Release(_) => self.place.clone(),
-            Opened::Repository(_) => format!("{}/{name}", self.place.trim_end_matches('/')),
+            Opened::Repository(repository) => repository.path().join(name.to_string()).display().to_string(),
         }
     }
 }

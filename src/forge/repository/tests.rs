@@ -44,7 +44,8 @@ fn forges_that_everybody_knows_are_found_by_their_host() {
 #[test]
 fn what_runs_another_host_has_to_be_said() {
     let url = "https://git.example.com:8443/acme/stacks";
-    let expected = "which forge runs git.example.com is not known: name it (--forge github, gitlab or gitea)";
+    let expected =
+        "which forge runs git.example.com is not known: it has to be named (github, gitlab or gitea)";
     assert_eq!(refused(url, None, None), expected);
     let place = |kind| pulls(url, Some(kind), None).1;
     assert_eq!(place(ForgeKind::Gitea), "https://git.example.com:8443/api/v1/repos/acme/stacks/pulls");

@@ -23,7 +23,8 @@ pub(super) async fn open(
     let token = secrets::text(&data, &key.namespace, &settings.secret_ref.name, "token")?;
     let url: GitUrl = git.url.parse().map_err(|error| failed(&error))?;
     let repository = Repository::of(&url, settings.forge.map(kind), settings.api.as_deref());
-    let repository = repository.map_err(|error| failed(&error))?;
+    let repository = repository
+        .map_err(|error| failed(&format!("{error}; delivery.git.pullRequest has forge and api")))?;
     let ca = match &git.secret_ref {
         Some(reference) => secrets::read(world, &key.namespace, reference).await?.remove("ca.crt"),
         None => None,

@@ -44,7 +44,7 @@ fn a_stack_repository() {
         let fetched = origin.fetch(&name).await.unwrap();
         assert_eq!(described.digest, fetched.provenance.digest);
         assert_eq!(described.addons.unwrap(), ["cluster-addon"]);
-        assert_eq!(fetched.provenance.source, format!("{}/{NAME}", path.display()));
+        assert_eq!(fetched.provenance.source, format!("{}/releases/{NAME}", path.display()));
         assert_eq!(fetched.files.len(), 3);
 
         assert_eq!(origin.describe(&broken).await.unwrap_err().reason(), "MissingFile");

@@ -94,10 +94,7 @@ impl Login {
     /// Why a registry does not let us in, as far as that can be known from here.
     fn why_not(&self) -> &'static str {
         match self.credentials {
-            Credentials::Anonymous => {
-                "there is no such repository, or it wants credentials: docker login, --docker-config, or --username \
-                 with --password-file"
-            }
+            Credentials::Anonymous => "there is no such repository, or it wants credentials",
             Credentials::Password { .. } | Credentials::IdentityToken(_) => {
                 "there is no such repository, or the credentials for this registry do not open it"
             }

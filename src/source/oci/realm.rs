@@ -13,8 +13,8 @@ pub(super) enum RealmError {
     Plain(String),
     /// It belongs to somebody else.
     #[error(
-        "the registry names the realm {realm}, which is on another domain: it gets no credentials; if {host} is where \
-         this registry makes its tokens, allow it with --token-realm {host}"
+        "the registry names the realm {realm}, which is on another domain: it gets no credentials unless {host} is \
+         allowed to make this registry's tokens"
     )]
     Foreign {
         /// The realm.

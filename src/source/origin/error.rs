@@ -113,6 +113,20 @@ pub enum OriginError {
     Files(#[from] SourceError),
 }
 
+impl OriginError {
+    /// What to do about it on the command line.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Unauthorised { .. } => Some(
+                "credentials come from docker login, --docker-config, or --username with --password-file, for GitHub from \
+                 --github-token-file; --token-realm HOST lets another host make a registry's tokens",
+            ),
+            _ => None,
+        }
+    }
+}
+
 impl From<HttpError> for OriginError {
     fn from(error: HttpError) -> Self {
         let told = error.to_string();
