@@ -1,6 +1,6 @@
 # The one entry for people. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build check test test-shared conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build check deny test test-shared conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # What the pure core must not depend on (docs: the core cannot do I/O).
@@ -36,6 +36,9 @@ check: ## formatting, lints, and that the pure core stays pure
 		echo "the pure core depends on the above (cargo tree --no-default-features)" >&2; exit 1; fi
 	@if grep -q '^name = "aws-lc-rs"' Cargo.lock; then \
 		echo "Cargo.lock holds aws-lc-rs: two TLS providers in one binary panic" >&2; exit 1; fi
+
+deny: ## licences, duplicates and advisories of the dependencies, by deny.toml; needs cargo-deny and network access
+	cargo deny --locked check
 
 test: ## all tests of the repository
 	$(CARGO) test --workspace --locked
