@@ -73,6 +73,10 @@ pub struct ClusterAddonStatus {
     /// What the values were rendered from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<RenderedInputs>,
+    /// The ClusterStack that commits what the cluster gets to a Git repository, as `<namespace>/<name>`; absent where it is
+    /// applied without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub committed_by: Option<String>,
     /// How many objects of addons that a release did not have any more were deleted lately; the ClusterStack's budget counts
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -140,6 +140,9 @@ reasons! {
     CommitNotApplied:
         "What is planned is in the Git repository, and Flux has not applied that commit yet.",
         "Wait; if it takes long, look at the Flux Kustomization that applies the path, or create it.";
+    DeliveredElsewhere:
+        "The files of the Cluster are in the Git repository of another ClusterStack, which had it before.",
+        "Give both ClusterStacks the same `delivery.git`, or set the Cluster's class back.";
     PushFailed:
         "The Git repository could not be read or pushed to; it is tried again.",
         "Read the message, which is the Git server's or says which Secret is missing what.";

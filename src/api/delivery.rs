@@ -21,6 +21,15 @@ pub struct Delivery {
     pub git: Option<GitDelivery>,
 }
 
+impl GitDelivery {
+    /// Whether both are one directory of one branch.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        let path = |git: &Self| git.path.trim_start_matches("./").trim_matches('/').to_owned();
+        (&self.url, &self.branch) == (&other.url, &other.branch) && path(self) == path(other)
+    }
+}
+
 impl Delivery {
     /// The repository that objects are committed to; `None` where the operator applies them.
     #[must_use]

@@ -17,10 +17,12 @@ use tracing::{debug, info};
 
 use super::cache::Key;
 use super::events;
+use super::git_delivery::outbox::Unit;
 use super::metrics::Queue;
 use super::objects::ClusterObject;
 use super::queue::Next;
 use super::reconcile::ReconcileError;
+use super::routes::cluster_of;
 use super::world::{Preparation, Prepared, World};
 use crate::api::{ClusterAddon, Reason};
 use crate::gate;
@@ -31,7 +33,7 @@ use crate::sink::cluster::RequestError;
 use delivered::Delivered;
 use gather::{Gathered, Related};
 
-pub(super) use identity::addon_key;
+pub(super) use identity::{addon_key, committing_stack};
 pub(super) use let_go::abandon;
 
 /// How long a cache that is just filled is waited for.
@@ -55,6 +57,7 @@ async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, R
     let Some(cluster) = &gathered.cluster else { return Ok(Next::Await) };
     if cluster.cluster.paused() {
         debug!("paused: nothing is written");
+        world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
         return Ok(Next::Await);
     }
     let (Some(release), Some(preparation)) = (&gathered.release, &gathered.preparation) else {
@@ -63,6 +66,7 @@ async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, R
     let addon = identity::ensure(world, key, cluster, gathered.addon.clone()).await?;
     let prepared = match preparation {
         Preparation::Unusable(report) => {
+            world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
             let facts = addons::as_they_are(world, &addon, cluster, &release.to_string(), report.clone());
             came_back::look_again(world, &addon, cluster).await?;
             return finish(world, key, &addon, facts).await;
@@ -76,8 +80,14 @@ async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, R
     came_back::look_again(world, &addon, cluster).await?;
     let is_suspended = prepared.suspended || addon.spec.suspend;
     let retry = if is_suspended { Next::Await } else { retry::retry(world, &addon).await? };
+    // What is to be committed is committed after the status says by whom.
+    let noted = if facts.committed_by == identity::committed_by(&addon) {
+        Next::Await
+    } else {
+        Next::After(Duration::ZERO)
+    };
     // The status counts what goes before it goes.
-    let next = finish(world, key, &addon, facts).await?.earlier(retry);
+    let next = finish(world, key, &addon, facts).await?.earlier(retry).earlier(noted);
     let next = next.earlier(removal.carry_out(world, &addon).await?);
     failure.map_or(Ok(next), |failure| Err(failure.into()))
 }
@@ -90,6 +100,7 @@ async fn without_release(world: &World, key: &Key, gathered: &Gathered) -> Resul
         debug!("no ClusterStack has the class, or its release was not looked at yet");
         return Ok(Next::Await);
     };
+    world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
     let message = format!(
         "no ClusterStack in the class's namespace has the Cluster's class {class:?}: what the cluster has stays as it is"
     );
@@ -108,16 +119,7 @@ async fn usable<'w>(
     inputs: &ClusterInputs,
 ) -> Result<(ClusterFacts, removal::Removal<'w>, Option<RequestError>), ReconcileError> {
     let plan = plan::cluster(&prepared.inputs(), inputs)?;
-    let hold = plan.held().iter().find(|held| held.addon.is_none()).map(|held| held.hold.clone());
-    let delivered = if hold.is_some() {
-        Delivered::nothing(addon)
-    } else if prepared.suspended || addon.spec.suspend {
-        Delivered::while_suspended(world, addon, prepared, &plan)
-    } else if prepared.stack.delivery.git().is_some() {
-        committed::deliver(world, addon, prepared, &plan).await
-    } else {
-        addons::deliver(world, addon, prepared, &plan).await
-    };
+    let delivered = delivered(world, addon, prepared, &plan).await;
     let mut facts = facts(world, addon, prepared, inputs, &plan, &delivered);
     let may_remove = facts.delivered && !prepared.suspended && !addon.spec.suspend;
     let removal =
@@ -127,6 +129,28 @@ async fn usable<'w>(
     facts.delivered &= removal.is_empty();
     facts.pruned = removal.pruned.clone();
     Ok((facts, removal, delivered.into_failure()))
+}
+
+/// Delivers a plan, by the way that the `ClusterStack` has; nothing where something holds it.
+async fn delivered(world: &World, addon: &ClusterAddon, prepared: &Prepared, plan: &Plan) -> Delivered {
+    let is_held = plan.held().iter().any(|held| held.addon.is_none());
+    let nothing = if is_held {
+        Some(Delivered::nothing(addon))
+    } else if prepared.suspended || addon.spec.suspend {
+        Some(Delivered::while_suspended(world, addon, prepared, plan))
+    } else {
+        committed::elsewhere(world, addon, prepared).map(|hold| Delivered::held(addon, plan, &hold))
+    };
+    match nothing {
+        Some(nothing) => {
+            world.git.outbox.withdraw(&Unit::Cluster(cluster_of(addon)));
+            nothing
+        }
+        None if prepared.stack.delivery.git().is_some() => {
+            committed::deliver(world, addon, prepared, plan).await
+        }
+        None => addons::deliver(world, addon, prepared, plan).await,
+    }
 }
 
 fn facts(
@@ -150,6 +174,7 @@ fn facts(
         addons: addons::facts(world, addon, prepared, plan, delivered),
         delivered: all_there,
         pruned: None,
+        committed_by: delivered.committed_by.clone(),
         inputs: is_rendered.then(|| identity::rendered_inputs(prepared, inputs)),
     }
 }

@@ -17,18 +17,20 @@ mod pull_request;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
 use tempfile::TempDir;
 
 use super::cache::Key;
+use super::cluster;
 use super::metrics::Queue;
 use super::objects::{is_applied_by_flux, owner_of_applied};
 use super::routes::cluster_of;
 use super::world::World;
-use crate::api::{ClusterStack, labels};
+use crate::api::{ClusterStack, ClusterStackRelease};
 use crate::names::ReleaseName;
 use crate::plan::ObjectId;
 use crate::release::Digest;
@@ -98,50 +100,74 @@ impl World {
         }
     }
 
-    /// The `ClusterStack`s that a release may be of and that are delivered through Git.
-    #[must_use]
-    pub fn committing_stacks(&self, release: &ReleaseName) -> Vec<Key> {
-        let stacks = self.caches.stacks.all();
-        let stacks = stacks
-            .iter()
-            .filter(|stack| stack.spec.delivery.git().is_some() && subscription::is_of(&stack.spec, release));
-        stacks.map(|stack| Key::of(&**stack)).collect()
-    }
-
-    /// Has an object of the release that its label names taken out of the repository that Flux applies it from, where that
-    /// is one of ours. `false` for any other object.
-    pub fn take_out(&self, object: &impl Resource<DynamicType = ()>) -> bool {
-        let release = object.labels().get(labels::RELEASE).and_then(|release| release.parse().ok());
-        release.is_some_and(|release| self.take_out_of(object, &release))
-    }
-
-    /// As [`World::take_out`], of this release.
-    pub fn take_out_of<K: Resource<DynamicType = ()>>(&self, object: &K, release: &ReleaseName) -> bool {
-        let metadata = object.meta();
-        if !is_applied_by_flux(metadata) {
-            return false;
+    /// Has an object taken out of the repository that Flux applies it from, where that is one of ours. `false` for any other
+    /// object.
+    pub fn take_out<K: Resource<DynamicType = ()>>(&self, object: &K) -> bool {
+        let Some((kind, owner)) = owner_of_applied(object.meta()) else { return false };
+        if kind != "ClusterAddon" {
+            let stacks = self.stacks_of_shared(object.meta(), &owner);
+            return self.take_out_of(object, &stacks, None, &(Queue::ClusterStackRelease, owner));
         }
-        let stacks = self.committing_stacks(release);
+        let Some(addon) = self.caches.addons.get(&owner) else { return false };
+        let (stack, cluster) = (cluster::committing_stack(&addon), cluster_of(&addon));
+        let stacks: Vec<Key> = stack.into_iter().collect();
+        self.take_out_of(object, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
+    }
+
+    /// As [`World::take_out`], of an object that is in no namespace and was made for this release.
+    pub fn take_out_for<K: Resource<DynamicType = ()>>(
+        &self,
+        object: &K,
+        release: &ClusterStackRelease,
+    ) -> bool {
+        let stacks: Vec<Key> = stack_of(release).into_iter().collect();
+        is_applied_by_flux(object.meta())
+            && self.take_out_of(object, &stacks, None, &(Queue::ClusterStackRelease, Key::of(release)))
+    }
+
+    /// The `ClusterStack`s that may have committed what the Clusters of a release share. The release that an object is
+    /// labelled with may be gone while a later one of its line has the same content.
+    fn stacks_of_shared(&self, object: &ObjectMeta, release: &Key) -> Vec<Key> {
+        if let Some(stack) = self.caches.releases.get(release).and_then(|release| stack_of(&release)) {
+            return vec![stack];
+        }
+        let Ok(name) = release.name.parse::<ReleaseName>() else { return Vec::new() };
+        let is_of = |stack: &Arc<ClusterStack>| subscription::is_of(&stack.spec, &name);
+        let (here, elsewhere): (Vec<_>, Vec<_>) = { self.caches.stacks.all() }
+            .into_iter()
+            .filter(is_of)
+            .partition(|stack| stack.namespace() == object.namespace);
+        let stacks = if here.is_empty() { elsewhere } else { here };
+        stacks.iter().map(|stack| Key::of(&**stack)).collect()
+    }
+
+    fn take_out_of<K: Resource<DynamicType = ()>>(
+        &self,
+        object: &K,
+        stacks: &[Key],
+        cluster: Option<&Key>,
+        asker: &Asker,
+    ) -> bool {
+        let commits = |stack: &&Key| {
+            self.caches.stacks.get(stack).is_some_and(|stack| stack.spec.delivery.git().is_some())
+        };
         let id = ObjectId {
             api_version: K::api_version(&()).into_owned(),
             kind: K::kind(&()).into_owned(),
-            namespace: metadata.namespace.clone().unwrap_or_default(),
+            namespace: object.meta().namespace.clone().unwrap_or_default(),
             name: object.name_any(),
         };
+        let stacks: Vec<&Key> = stacks.iter().filter(commits).collect();
         for stack in &stacks {
-            let asker = self.asker_of(object).unwrap_or_else(|| (Queue::ClusterStack, stack.clone()));
-            let cluster = (asker.0 == Queue::Cluster).then(|| asker.1.clone());
-            self.commit(stack, Unit::Object(id.clone(), cluster), Change::Gone, asker);
+            self.commit(stack, Unit::Object(id.clone(), cluster.cloned()), Change::Gone, asker.clone());
         }
         !stacks.is_empty()
     }
+}
 
-    /// Whose reconcile looks after an object that Flux applied.
-    fn asker_of(&self, object: &impl Resource) -> Option<Asker> {
-        let (kind, owner) = owner_of_applied(object.meta())?;
-        match kind {
-            "ClusterAddon" => Some((Queue::Cluster, cluster_of(&*self.caches.addons.get(&owner)?))),
-            _ => Some((Queue::ClusterStackRelease, owner)),
-        }
-    }
+/// The `ClusterStack` that a release belongs to.
+fn stack_of(release: &ClusterStackRelease) -> Option<Key> {
+    let mut owners = release.owner_references().iter();
+    let owner = owners.find(|owner| owner.kind == "ClusterStack")?;
+    Some(Key::new(&release.namespace().unwrap_or_default(), &owner.name))
 }

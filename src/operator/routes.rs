@@ -99,7 +99,7 @@ impl World {
                 let found = conditions.iter().find(|condition| condition.type_ == kind.as_str());
                 found.map(|found: &Condition| (found.status.clone(), found.reason.clone()))
             };
-            Some((told(ConditionType::Ready), told(ConditionType::AddonsReady)))
+            Some([ConditionType::Ready, ConditionType::Delivered, ConditionType::AddonsReady].map(told))
         };
         if sum(change.before.as_deref()) == sum(change.now.as_deref()) {
             return;

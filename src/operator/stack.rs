@@ -20,6 +20,7 @@ use super::queue::{Next, at};
 use super::reconcile::ReconcileError;
 use super::world::World;
 use super::{cluster, events, finalizer, publisher, request};
+use crate::api::Reason;
 use crate::api::cluster_stack::{CommittedDelivery, Pruned};
 use crate::api::{ClusterStack, ConditionType, labels};
 use crate::gate::Hold;
@@ -123,9 +124,9 @@ fn facts<'a>(world: &World, stack: &ClusterStack, found: &'a Found) -> StackFact
         available,
         releases: releases.roles.iter().map(state).collect(),
         troubles: found.troubles.clone(),
-        clusters: clusters(world, releases),
+        clusters: clusters(world, releases, ConditionType::AddonsReady),
         pruned: found.pruned.clone(),
-        delivered: delivered(world, stack),
+        delivered: delivered(world, stack, releases),
         published: published(world, stack),
         stays: found.stays.clone(),
     }
@@ -138,7 +139,11 @@ fn published(world: &World, stack: &ClusterStack) -> Option<Report> {
 }
 
 /// How far commits are, where the `ClusterStack` is delivered through Git.
-fn delivered(world: &World, stack: &ClusterStack) -> Option<(Report, Option<CommittedDelivery>)> {
+fn delivered(
+    world: &World,
+    stack: &ClusterStack,
+    releases: &Releases,
+) -> Option<(Report, Option<CommittedDelivery>)> {
     stack.spec.delivery.git()?;
     let key = Key::of(stack);
     let Some(progress) = world.git.progress(&key) else {
@@ -146,11 +151,16 @@ fn delivered(world: &World, stack: &ClusterStack) -> Option<(Report, Option<Comm
         return Some((Report::not_yet_reported(), told));
     };
     let waiting = world.git.outbox.outstanding(&key);
-    Some((progress.report(waiting), Some(progress.told())))
+    let not_applied = |(cluster, report): (String, Option<Report>)| {
+        (report?.reason == Reason::CommitNotApplied.as_str()).then_some(cluster)
+    };
+    let told = clusters(world, releases, ConditionType::Delivered);
+    let not_applied: Vec<String> = told.into_iter().filter_map(not_applied).collect();
+    Some((progress.report(waiting, &not_applied), Some(progress.told())))
 }
 
-/// What the `ClusterAddon` of each Cluster says of its addons.
-fn clusters(world: &World, releases: &Releases) -> Vec<(String, Option<Report>)> {
+/// What a condition of the `ClusterAddon` of each Cluster says.
+fn clusters(world: &World, releases: &Releases, kind: ConditionType) -> Vec<(String, Option<Report>)> {
     let ours = releases.clusters.iter().filter(|(name, _)| releases.owned.contains_key(*name));
     let clusters = ours.flat_map(|(_, clusters)| clusters).filter(|cluster| !cluster.cluster.deleting());
     let told = clusters.map(|cluster| {
@@ -159,7 +169,7 @@ fn clusters(world: &World, releases: &Releases) -> Vec<(String, Option<Report>)>
         let report = addon.and_then(|addon| {
             let conditions = &addon.status.as_ref()?.conditions;
             let generation = addon.metadata.generation.unwrap_or_default();
-            Some(mirror(conditions, generation, ConditionType::AddonsReady.as_str()))
+            Some(mirror(conditions, generation, kind.as_str()))
         });
         (key.to_string(), report)
     });

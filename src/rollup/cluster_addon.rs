@@ -53,6 +53,8 @@ pub struct ClusterFacts {
     pub delivered: bool,
     /// What was removed lately, where that is news.
     pub pruned: Option<Pruned>,
+    /// The `ClusterStack` that commits what the cluster gets.
+    pub committed_by: Option<String>,
     /// What the values were rendered from; none where nothing was rendered.
     pub inputs: Option<RenderedInputs>,
 }
@@ -102,6 +104,7 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
         stages: Vec::new(),
         addons: facts.addons.into_iter().map(|addon| addon_status(addon, &old.addons, now)).collect(),
         inputs: facts.inputs.or_else(|| old.inputs.clone()),
+        committed_by: facts.committed_by,
         pruned: facts.pruned.or_else(|| old.pruned.clone()),
         ready: is_ready,
         observed_generation: Some(facts.generation),
@@ -175,6 +178,7 @@ fn told_by(reason: Reason) -> ConditionType {
         Reason::DeliveryFailed
         | Reason::Committing
         | Reason::CommitNotApplied
+        | Reason::DeliveredElsewhere
         | Reason::PushFailed
         | Reason::FileEdited
         | Reason::PullRequestOpen

@@ -243,6 +243,7 @@ pub(super) fn as_they_are(
         desired: desired.to_owned(),
         release: report,
         pruned: None,
+        committed_by: identity::committed_by(addon),
         addons: addons.collect(),
         delivered: false,
         inputs: None,

@@ -8,15 +8,36 @@ use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::metrics::Queue;
 use super::super::routes::cluster_of;
 use super::super::world::{Prepared, World};
-use super::addons;
 use super::delivered::{Delivered, addon_of};
+use super::{addons, identity};
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::sink::cluster::RequestError;
 
-/// Wants all objects of a plan in the repository, and finds which of them Flux has applied.
+/// Why a plan may not be delivered: the files of the Cluster are in the repository of another `ClusterStack`. Two places with
+/// the same objects would be applied in turns, and whoever removes those of one would uninstall what the other has.
+pub(super) fn elsewhere(world: &World, addon: &ClusterAddon, prepared: &Prepared) -> Option<Hold> {
+    let before = identity::committing_stack(addon)?;
+    if before == prepared.stack_key {
+        return None;
+    }
+    let stack = world.caches.stacks.get(&before)?;
+    let theirs = stack.spec.delivery.git()?;
+    if prepared.stack.delivery.git().is_some_and(|ours| ours.is_same_place(theirs)) {
+        return None;
+    }
+    let message = format!(
+        "ClusterStack {before} has the files of this Cluster in branch {} path {} of its repository, and ClusterStack {} \
+         delivers elsewhere: give both the same delivery.git",
+        theirs.branch, theirs.path, prepared.stack_key
+    );
+    Some(Hold { reason: Reason::DeliveredElsewhere, message })
+}
+
+/// Wants all objects of a plan in the repository, and finds which of them Flux has applied. The status says first by whom
+/// they are committed: whoever deletes the Cluster later has to know.
 pub(super) async fn deliver(
     world: &World,
     addon: &ClusterAddon,
@@ -24,10 +45,15 @@ pub(super) async fn deliver(
     plan: &Plan,
 ) -> Delivered {
     let cluster = cluster_of(addon);
-    let change = Change::Planned(Arc::new(plan.clone()));
-    let asker = (Queue::Cluster, cluster.clone());
-    let standing = world.commit(&prepared.stack_key, Unit::Cluster(cluster), change, asker);
-    let mut delivered = Delivered::default();
+    let by = Some(prepared.stack_key.to_string());
+    let standing = if identity::committed_by(addon) == by {
+        let change = Change::Planned(Arc::new(plan.clone()));
+        let asker = (Queue::Cluster, cluster.clone());
+        world.commit(&prepared.stack_key, Unit::Cluster(cluster), change, asker)
+    } else {
+        Standing::Pending
+    };
+    let mut delivered = Delivered { committed_by: by, ..Delivered::default() };
     for planned in plan.objects().filter(|object| object.step == Step::Addons) {
         let (name, caches) = (addon_of(planned).to_owned(), &world.caches);
         let suspend = addons::is_suspended(prepared, planned);
@@ -61,7 +87,7 @@ async fn find<Status: ObservedKind>(
 }
 
 /// Why an object is not as planned yet.
-fn hold(standing: &Standing) -> Hold {
+pub(super) fn hold(standing: &Standing) -> Hold {
     let (reason, message) = match standing {
         Standing::Held(hold) => return hold.clone(),
         Standing::Pending => (Reason::Committing, "it waits for the next commit"),

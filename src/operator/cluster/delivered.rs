@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::cache::{Cache, Key};
 use super::super::deliver::applied;
 use super::super::world::{Prepared, World};
+use super::identity;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
@@ -30,6 +31,8 @@ pub(super) struct Delivered {
     pub(super) suspended: BTreeSet<String>,
     /// The addons whose objects are on their way through a repository, and how far.
     pub(super) committed: BTreeMap<String, Hold>,
+    /// The `ClusterStack` whose repository has them, or is to get them.
+    pub(super) committed_by: Option<String>,
 }
 
 impl Delivered {
@@ -39,7 +42,14 @@ impl Delivered {
             let digest = addon.expected.as_ref()?.spec_digest.as_ref()?;
             Some((addon.name.clone(), SpecDigest::kept(digest)))
         });
-        Self { expected: kept.collect(), ..Self::default() }
+        Self { expected: kept.collect(), committed_by: identity::committed_by(addon), ..Self::default() }
+    }
+
+    /// Nothing was written, and this is why.
+    pub(super) fn held(addon: &ClusterAddon, plan: &Plan, hold: &Hold) -> Self {
+        let addons = plan.objects().filter(|object| object.step == Step::Addons);
+        let committed = addons.map(|object| (addon_of(object).to_owned(), hold.clone())).collect();
+        Self { committed, ..Self::nothing(addon) }
     }
 
     /// Nothing is to be written: what is as planned already.

@@ -33,6 +33,17 @@ pub(super) fn requested_at(addon: &ClusterAddon) -> Option<String> {
     addon.annotations().get(labels::REQUESTED_AT).cloned()
 }
 
+/// The `ClusterStack` that commits what the Cluster gets, as the status has it.
+pub(super) fn committed_by(addon: &ClusterAddon) -> Option<String> {
+    addon.status.as_ref()?.committed_by.clone()
+}
+
+/// The key of that one.
+pub(in super::super) fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
+    let by = addon.status.as_ref()?.committed_by.as_deref()?;
+    by.split_once('/').map(|(namespace, name)| Key::new(namespace, name))
+}
+
 /// The `ClusterAddon` of a Cluster, written where it is not there or not as it should be.
 pub(super) async fn ensure(
     world: &World,

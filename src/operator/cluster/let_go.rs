@@ -9,10 +9,10 @@
 //! `namespaceDeletionGracePeriod`), so an operator that runs is there first. One that does not run for those seconds is
 //! too late: what Flux has not uninstalled by then is suspended all the same.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
 use tracing::{info, warn};
@@ -26,10 +26,12 @@ use super::super::reconcile::ReconcileError;
 use super::super::world::World;
 use super::super::{events, finalizer, ownership};
 use super::gather::Gathered;
-use super::identity;
+use super::{committed, identity};
+use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
-use crate::names::ReleaseName;
+use crate::gate::Hold;
+use crate::rollup::{Report, status_of};
 use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether the cause is there, or the objects are gone.
@@ -45,7 +47,8 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
         return Ok(Next::After(AGAIN));
     }
     let owned = term::owned_by("ClusterAddon", &Key::of(&**addon));
-    if !taken_out(world, key, addon, &owned).await? {
+    if let Some(hold) = taken_out(world, key, addon, &owned).await? {
+        tell(world, addon, &hold).await?;
         return Ok(Next::After(AGAIN));
     }
     let mut count = let_go_all(world, &world.caches.helm_releases, &owned).await?;
@@ -61,41 +64,70 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
         // Its Cluster is gone: garbage collection would do the same, where it runs.
         ownership::delete(world, &world.caches.addons, &**addon).await?;
     }
+    world.git.outbox.forget_cluster(key);
     info!(objects = count, "let go");
     world.metrics.forgot(Queue::Cluster, &key.to_string());
     let recreated = gathered.cluster.as_ref().is_some_and(|cluster| !cluster.cluster.deleting());
     Ok(if recreated { Next::After(AGAIN) } else { Next::Await })
 }
 
-/// Takes what a Cluster has out of the repository that Flux applies it from, where it is delivered so. Whether that is done:
-/// nobody remembers it once the `ClusterAddon` is gone. Flux deletes then what it has applied, all of which is suspended
-/// before.
+/// Takes what a Cluster has out of the repository that Flux applies it from, where it is delivered so; why that is not done
+/// yet: nobody remembers it once the `ClusterAddon` is gone. Flux deletes then what it has applied, all of which is
+/// suspended before.
 async fn taken_out(
     world: &World,
     key: &Key,
     addon: &ClusterAddon,
     owned: &str,
-) -> Result<bool, RequestError> {
-    let progress = addon.status.as_ref().and_then(|status| status.release.as_ref());
-    let releases = progress.into_iter().flat_map(|release| [&release.desired, &release.applied]).flatten();
-    let releases: BTreeSet<ReleaseName> = releases.filter_map(|release| release.parse().ok()).collect();
-    let stacks: BTreeSet<Key> =
-        releases.iter().flat_map(|release| world.committing_stacks(release)).collect();
-    if stacks.is_empty() {
-        return Ok(true);
-    }
+) -> Result<Option<Hold>, RequestError> {
+    let stack =
+        identity::committing_stack(addon).and_then(|stack| Some((world.caches.stacks.get(&stack)?, stack)));
+    let Some((stack, stack_key)) = stack.filter(|(stack, _)| stack.spec.delivery.git().is_some()) else {
+        return Ok(None);
+    };
     for object in world.caches.helm_releases.find(owned) {
         suspended(world, &world.caches.helm_releases, &object).await?;
     }
     for object in world.caches.kustomizations.find(owned) {
         suspended(world, &world.caches.kustomizations, &object).await?;
     }
-    let want = |stack| {
-        let asker = (Queue::Cluster, key.clone());
-        world.commit(stack, Unit::Cluster(key.clone()), Change::Gone, asker)
-    };
-    let standings: Vec<Standing> = stacks.iter().map(want).collect();
-    Ok(standings.iter().all(|standing| *standing == Standing::Committed))
+    let asker = (Queue::Cluster, key.clone());
+    let standing = world.commit(&stack_key, Unit::Cluster(key.clone()), Change::Gone, asker);
+    Ok(match standing {
+        Standing::Committed => None,
+        _ if stack.spec.suspend => {
+            let message = format!(
+                "ClusterStack {stack_key} is suspended: its files are not taken out of the repository"
+            );
+            Some(Hold { reason: Reason::Suspended, message })
+        }
+        standing => Some(committed::hold(&standing)),
+    })
+}
+
+/// Says in the status of a `ClusterAddon` that goes what it waits for.
+async fn tell(world: &World, addon: &ClusterAddon, hold: &Hold) -> Result<(), RequestError> {
+    let old = addon.status.clone().unwrap_or_default();
+    let (now, generation) = (Timestamp::now(), addon.metadata.generation.unwrap_or_default());
+    let report = Report::new(status_of(hold.reason), hold.reason.as_str(), &hold.message);
+    let mut status = old.clone();
+    for kind in [ConditionType::Ready, ConditionType::Delivered] {
+        let condition = report.clone().condition(kind, generation, &old.conditions, now);
+        match status.conditions.iter_mut().find(|condition| condition.type_ == kind.as_str()) {
+            Some(there) => *there = condition,
+            None => status.conditions.push(condition),
+        }
+    }
+    if status == old {
+        return Ok(());
+    }
+    let key = Key::of(addon);
+    let _writing = world.caches.addons.writing(&key);
+    let written: ClusterAddon =
+        world.api.write_status(&key, &status, addon.metadata.resource_version.as_deref()).await?;
+    let written = world.caches.addons.written(written);
+    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
+    Ok(())
 }
 
 /// Whether the Cluster is gone, another one, or going, or the `ClusterAddon` or the namespace is going: as the API server

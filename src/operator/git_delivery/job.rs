@@ -37,8 +37,10 @@ pub(super) struct Job {
     pub(super) batch: Batch,
     /// What the last pass left.
     pub(super) before: Option<Seen>,
-    /// The revision that Flux has applied last.
-    pub(super) applied: Option<String>,
+    /// The revision that each Kustomization of Flux has applied last.
+    pub(super) appliers: BTreeMap<Key, Option<String>>,
+    /// Whether this process may still write: another one may have become leader meanwhile.
+    pub(super) may_write: Box<dyn Fn() -> bool + Send>,
 }
 
 /// What came of it.
@@ -51,8 +53,8 @@ pub(super) struct Done {
     pub(super) seen: Option<Seen>,
     /// Whether somebody else changed our directory since the pass before.
     pub(super) is_changed_by_others: bool,
-    /// Whether Flux has applied all that is committed.
-    pub(super) is_applied: bool,
+    /// The first Kustomization that has not applied all that is committed.
+    pub(super) behind: Option<Key>,
     /// The units that are not committed, and why.
     pub(super) held: BTreeMap<Unit, Hold>,
 }
@@ -78,6 +80,9 @@ pub(super) enum ChangeError {
     /// A name that Kubernetes would refuse.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// Another process may write now.
+    #[error("this operator is not the leader any more: nothing is pushed")]
+    NotLeader,
 }
 
 /// What the last attempt found.
@@ -119,8 +124,8 @@ impl Job {
             Some(before) if pushed.is_none() && !is_changed_by_others => Some(before.clone()),
             _ => seen,
         };
-        let is_applied = self.is_applied(&clone, seen.as_ref())?;
-        Ok(Done { pushed, proposed, seen, is_changed_by_others, is_applied, held: last.held })
+        let behind = self.behind(&clone, seen.as_ref())?;
+        Ok(Done { pushed, proposed, seen, is_changed_by_others, behind, held: last.held })
     }
 
     /// The branch for a pull request, which is the same for the same change; `None` where nothing changes.
@@ -192,6 +197,9 @@ impl Job {
         if changes.is_empty() {
             return Ok(None);
         }
+        if !(self.may_write)() {
+            return Err(ChangeError::NotLeader);
+        }
         let message = self.message(plan, &changes);
         let proposal = Proposal {
             edit: edit(&changes, &self.path)?,
@@ -232,9 +240,19 @@ impl Job {
         Ok(Some(Seen { commit, tree: snapshot.tree_id(&self.path)? }))
     }
 
-    /// Whether the revision that Flux has applied has all that is committed.
-    fn is_applied(&self, clone: &Clone, seen: Option<&Seen>) -> Result<bool, GitError> {
-        let applied = self.applied.as_deref().and_then(|revision| revision.rsplit(':').next());
+    /// The first Kustomization whose revision lacks something that is committed.
+    fn behind(&self, clone: &Clone, seen: Option<&Seen>) -> Result<Option<Key>, GitError> {
+        for (key, revision) in &self.appliers {
+            if !Self::is_applied(clone, revision.as_deref(), seen)? {
+                return Ok(Some(key.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a revision has all that is committed.
+    fn is_applied(clone: &Clone, revision: Option<&str>, seen: Option<&Seen>) -> Result<bool, GitError> {
+        let applied = revision.and_then(|revision| revision.rsplit(':').next());
         let Some((applied, seen)) = applied.zip(seen) else { return Ok(false) };
         let Ok(applied) = applied.parse::<CommitId>() else { return Ok(false) };
         if applied == seen.commit {

@@ -94,6 +94,10 @@ impl Outbox {
     pub fn want(&self, stack: &Key, unit: Unit, change: Change, asker: Asker) -> Standing {
         let digest = change.digest();
         let mut all = self.lock();
+        if let (Unit::Cluster(_), Change::Planned(_)) = (&unit, &change) {
+            // A Cluster that goes over to another ClusterStack: what that one's repository gets is what counts.
+            all.iter_mut().filter(|(other, _)| *other != stack).for_each(|(_, units)| units.pass_on(&unit));
+        }
         let units = all.entry(stack.clone()).or_default();
         if units.committed.get(&unit) == Some(&digest) {
             units.wanted.remove(&unit);
@@ -143,6 +147,30 @@ impl Outbox {
         told
     }
 
+    /// A plan is not wanted any more, by any `ClusterStack`: its Cluster is paused or held, say. What is committed of it stays.
+    pub fn withdraw(&self, unit: &Unit) {
+        self.lock().values_mut().for_each(|units| units.withdraw(unit));
+    }
+
+    /// As [`Outbox::withdraw`], of one `ClusterStack`.
+    pub fn withdraw_of(&self, stack: &Key, unit: &Unit) {
+        if let Some(units) = self.lock().get_mut(stack) {
+            units.withdraw(unit);
+        }
+    }
+
+    /// A Cluster is let go: nobody asks for it again.
+    pub fn forget_cluster(&self, cluster: &Key) {
+        let is_its = |unit: &Unit| match unit {
+            Unit::Cluster(key) | Unit::Object(_, Some(key)) => key == cluster,
+            Unit::Source | Unit::Release(_) | Unit::Object(_, None) => false,
+        };
+        for units in self.lock().values_mut() {
+            units.committed.retain(|unit, _| !is_its(unit));
+            units.wanted.retain(|unit, _| !is_its(unit));
+        }
+    }
+
     /// Somebody else changed the branch: what it has of a `ClusterStack` is not known any more. What is still wanted is
     /// wanted again by the next reconcile of each.
     pub fn forget(&self, stack: &Key) {
@@ -168,6 +196,19 @@ impl Outbox {
 }
 
 impl Units {
+    /// A plan is not wanted any more.
+    fn withdraw(&mut self, unit: &Unit) {
+        if self.wanted.get(unit).is_some_and(|wish| matches!(wish.change, Change::Planned(_))) {
+            self.wanted.remove(unit);
+        }
+    }
+
+    /// Another `ClusterStack` writes the files of this unit from now on.
+    fn pass_on(&mut self, unit: &Unit) {
+        self.withdraw(unit);
+        self.committed.remove(unit);
+    }
+
     /// The objects of a plan do not go.
     fn forget_objects(&mut self, plan: &Plan) {
         let is_planned = |unit: &Unit| match unit {

@@ -1,6 +1,6 @@
 //! One pass: what is wanted of a `ClusterStack` goes into its branch, in one commit, and it is looked how far Flux is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use super::super::secrets;
 use super::super::world::World;
 use super::job::{Done, Job, JobError};
 use super::outbox::{Batch, Unit};
-use super::progress::Progress;
+use super::progress::{Place, Progress};
 use super::pull_request;
 use crate::api::{ClusterStack, GitDelivery, Reason, labels};
 use crate::foreign::flux::observed::Kustomization;
@@ -33,6 +33,9 @@ const BUSY: Duration = Duration::from_secs(1);
 /// How long until it is tried again to write what somebody else has edited.
 const HELD: Duration = Duration::from_mins(1);
 
+/// Kustomizations, with the revision that each has applied last.
+type Appliers = BTreeMap<Key, Option<String>>;
+
 /// Commits what is wanted of the `ClusterStack` of that key.
 pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
     let stack = world.caches.stacks.get(key);
@@ -45,15 +48,23 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     if stack.spec.suspend || !world.api.may_write() {
         return Ok(Next::Await);
     }
-    let before = world.git.progress(key).unwrap_or_default();
+    let mut before = world.git.progress(key).unwrap_or_default();
+    if before.place != Place::of(git) {
+        if before.looked.is_some() {
+            info!(stack = %key, "delivery.git was changed: all of it is committed anew");
+            world.git.outbox.forget(key);
+            world.everything_of(key);
+        }
+        before = Progress { place: Place::of(git), ..Progress::default() };
+    }
     let batch = world.git.outbox.wanted(key);
-    let (kustomization, applied) = applied(world, key).await?;
+    let appliers = appliers(world, key).await?;
     let now = Timestamp::now();
     let is_fresh = before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH);
-    if batch.is_empty() && is_fresh && before.applied == applied && before.hold.is_none() {
+    if batch.is_empty() && is_fresh && before.appliers == appliers && before.hold.is_none() {
         return Ok(next(&before));
     }
-    let job = match job(world, key, git, &batch, &before, applied.clone()).await {
+    let job = match job(world, key, git, &batch, &before, appliers.clone()).await {
         Ok(job) => job,
         Err(hold) => return Ok(failed(world, key, &batch, before, hold)),
     };
@@ -68,7 +79,7 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
         Ok(done) => done,
         Err(hold) => return Ok(failed(world, key, &batch, before, hold)),
     };
-    Ok(finish(world, stack, &batch, done, (kustomization, applied), now))
+    Ok(finish(world, stack, git, &batch, done, appliers))
 }
 
 /// Opens the pull request where one is wanted: until somebody merges it nothing of it is committed.
@@ -102,7 +113,7 @@ async fn job(
     git: &GitDelivery,
     batch: &Batch,
     before: &Progress,
-    applied: Option<String>,
+    appliers: Appliers,
 ) -> Result<Job, Hold> {
     let access = secrets::git_access(world, &key.namespace, &git.url, git.secret_ref.as_ref()).await?;
     let signer = secrets::signer(world, &key.namespace, &git.commit).await?;
@@ -120,7 +131,11 @@ async fn job(
         by_pull_request: git.pull_request.is_some(),
         batch: batch.clone(),
         before: before.seen.clone(),
-        applied,
+        appliers,
+        may_write: {
+            let api = world.api.clone();
+            Box::new(move || api.may_write())
+        },
     })
 }
 
@@ -139,10 +154,10 @@ fn failed(world: &World, key: &Key, batch: &Batch, before: Progress, why: Hold) 
 fn finish(
     world: &World,
     stack: &ClusterStack,
+    git: &GitDelivery,
     batch: &Batch,
     done: Done,
-    (kustomization, applied): (Option<Key>, Option<String>),
-    now: Timestamp,
+    appliers: Appliers,
 ) -> Next {
     let key = Key::of(stack);
     if let Some(commit) = done.pushed {
@@ -156,12 +171,12 @@ fn finish(
     tell(world, &key, batch, &done.held);
     let progress = Progress {
         commit: done.seen.as_ref().map(|seen| seen.commit.to_string()),
-        kustomization,
-        applied,
-        is_applied: done.is_applied,
+        appliers,
+        behind: done.behind,
         hold: done.held.into_values().next(),
-        looked: Some(now),
+        looked: Some(Timestamp::now()),
         seen: done.seen,
+        place: Place::of(git),
     };
     let next = next(&progress);
     if world.git.note(&key, Some(progress)) {
@@ -178,28 +193,31 @@ fn tell(world: &World, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) {
 
 /// When to look again though nothing is wanted.
 fn next(progress: &Progress) -> Next {
-    Next::After(match progress {
-        Progress { hold: Some(_), .. } => HELD,
-        Progress { is_applied: false, .. } => LOOK,
-        Progress { .. } => REFRESH,
+    Next::After(match progress.hold {
+        Some(_) => HELD,
+        None if progress.is_applied() => REFRESH,
+        None => LOOK,
     })
 }
 
-/// The Flux `Kustomization` that applies what is committed for a `ClusterStack`, as the labels of what it applied say, and
-/// the revision that it has applied last.
-async fn applied(world: &World, stack: &Key) -> Result<(Option<Key>, Option<String>), RequestError> {
+/// The Flux `Kustomization`s that apply what the Clusters of a `ClusterStack` share, as the labels of what they applied say,
+/// with the revision that each has applied last.
+async fn appliers(world: &World, stack: &Key) -> Result<Appliers, RequestError> {
     let caches = &world.caches;
     let owners = caches.releases.find(&term::owned_by("ClusterStack", stack)).into_iter();
     let owners = owners.map(|release| term::owned_by("ClusterStackRelease", &Key::of(&*release)));
     // The sources may be in another namespace, and the class may not be there yet.
-    let key = owners.flat_map(|owner| {
+    let keys = owners.flat_map(|owner| {
         let sources = caches.git_repositories.find(&owner).into_iter().map(|found| applied_by(&found.object));
         let classes = caches.helm_releases.find(&owner).into_iter().map(|found| applied_by(&found.object));
         sources.chain(classes).flatten().collect::<Vec<_>>()
     });
-    let Some(key) = { key }.next() else { return Ok((None, None)) };
-    let found: Option<Kustomization> = world.api.get(&key).await?;
-    Ok((Some(key), found.and_then(|found| found.status.last_applied_revision)))
+    let mut appliers = Appliers::new();
+    for key in keys.collect::<BTreeSet<Key>>() {
+        let found: Option<Kustomization> = world.api.get(&key).await?;
+        appliers.insert(key, found.and_then(|found| found.status.last_applied_revision));
+    }
+    Ok(appliers)
 }
 
 /// The `Kustomization` that has applied an object.

@@ -10,6 +10,7 @@ use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::cache::{Cache, Change, Key};
+use super::super::git_delivery::outbox::Unit;
 use super::super::queue::Next;
 use super::super::world::World;
 use super::super::{events, finalizer, ownership};
@@ -59,7 +60,11 @@ pub(super) async fn tear_down(
     if let Some(hold) = hold(world, release, name, owner).await? {
         return Ok(Course::Stays(Some(hold)));
     }
-    if take_down(world, release, name, &made).await? {
+    // What was held back until now is not written after it has gone.
+    if let Some(owner) = owner {
+        world.git.outbox.withdraw_of(&Key::of(owner), &Unit::Release(name.to_string()));
+    }
+    if take_down(world, release, &made).await? {
         done(world, release, "taken down").await
     } else {
         Ok(Course::Goes(Next::After(AGAIN)))
@@ -111,7 +116,6 @@ pub(super) async fn shared(
 async fn take_down(
     world: &World,
     release: &ClusterStackRelease,
-    name: &ReleaseName,
     made: &Inventory,
 ) -> Result<bool, RequestError> {
     let caches = &world.caches;
@@ -122,7 +126,7 @@ async fn take_down(
     }
     let charts = removed(world, release, &caches.helm_charts, &made.helm_charts).await?;
     let sources = removed(world, release, &caches.git_repositories, &made.git_repositories).await?;
-    remove_namespaces(world, name, &made.namespaces).await?;
+    remove_namespaces(world, release, &made.namespaces).await?;
     Ok(charts && sources)
 }
 
@@ -166,7 +170,7 @@ async fn removed<Status: ObservedKind>(
 /// Deletes the Namespaces that we made for Helm's records. They go by themselves then.
 async fn remove_namespaces(
     world: &World,
-    name: &ReleaseName,
+    release: &ClusterStackRelease,
     keys: &BTreeSet<Key>,
 ) -> Result<(), RequestError> {
     for key in keys {
@@ -176,7 +180,7 @@ async fn remove_namespaces(
             manager.is_some_and(|manager| manager == labels::FIELD_MANAGER)
                 && found.metadata.deletion_timestamp.is_none()
         };
-        if let Some(found) = found.filter(is_ours).filter(|found| !world.take_out_of(found, name)) {
+        if let Some(found) = found.filter(is_ours).filter(|found| !world.take_out_for(found, release)) {
             let _: Deleted<Namespace> =
                 world.api.delete(key, found.uid().as_deref().unwrap_or_default()).await?;
         }

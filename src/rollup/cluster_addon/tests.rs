@@ -30,6 +30,7 @@ fn facts(addons: Vec<AddonFacts>) -> ClusterFacts {
         addons,
         delivered: true,
         pruned: None,
+        committed_by: None,
         inputs: Some(RenderedInputs::default()),
     }
 }

@@ -99,3 +99,53 @@ fn a_branch_that_somebody_else_changed_is_looked_at_again() {
     outbox.drop(&stack);
     assert_eq!(outbox.outstanding(&stack), 0);
 }
+
+#[test]
+fn a_plan_that_was_held_is_not_committed_once_nobody_wants_it() {
+    let (outbox, stack) = (Outbox::default(), key("demo"));
+    let (one, two) = (Unit::Cluster(key("one")), Unit::Cluster(key("two")));
+    outbox.want(&stack, one.clone(), plan("a"), asker("one"));
+    outbox.want(&stack, two.clone(), Change::Gone, asker("two"));
+    outbox.withdraw(&one);
+    outbox.withdraw(&two);
+    assert_eq!(outbox.wanted(&stack), Batch::from([(two.clone(), Change::Gone)]), "what goes, goes");
+    outbox.want(&stack, Unit::Release("v1".to_owned()), plan("r"), asker("one"));
+    outbox.want(&key("other"), Unit::Release("v1".to_owned()), plan("r"), asker("one"));
+    outbox.withdraw_of(&stack, &Unit::Release("v1".to_owned()));
+    assert_eq!((outbox.outstanding(&stack), outbox.outstanding(&key("other"))), (1, 1));
+}
+
+#[test]
+fn a_cluster_that_went_to_another_stack_is_written_by_that_one_only() {
+    let (outbox, old, new) = (Outbox::default(), key("1-34"), key("1-35"));
+    let cluster = Unit::Cluster(key("one"));
+    outbox.want(&old, cluster.clone(), plan("held"), asker("one"));
+    outbox.want(&new, cluster.clone(), plan("new"), asker("one"));
+    assert!(outbox.wanted(&old).is_empty());
+    let batch = outbox.wanted(&new);
+    outbox.settle(&new, &batch, &NOTHING_HELD);
+    // And back: what the old one had committed was written over meanwhile.
+    outbox.want(&old, cluster.clone(), plan("held"), asker("one"));
+    let batch = outbox.wanted(&old);
+    outbox.settle(&old, &batch, &NOTHING_HELD);
+    assert_eq!(outbox.want(&new, cluster.clone(), plan("new"), asker("one")), Standing::Pending);
+    assert_eq!(outbox.want(&old, cluster, plan("held"), asker("one")), Standing::Pending);
+}
+
+#[test]
+fn a_cluster_that_was_let_go_leaves_nothing_behind() {
+    let (outbox, stack) = (Outbox::default(), key("demo"));
+    let Unit::Object(id, _) = object("x") else { panic!() };
+    let its = Unit::Object(id, Some(key("one")));
+    for unit in [Unit::Cluster(key("one")), its] {
+        outbox.want(&stack, unit, Change::Gone, asker("one"));
+    }
+    let batch = outbox.wanted(&stack);
+    outbox.settle(&stack, &batch, &NOTHING_HELD);
+    assert_eq!(
+        outbox.want(&stack, Unit::Cluster(key("one")), Change::Gone, asker("one")),
+        Standing::Committed
+    );
+    outbox.forget_cluster(&key("one"));
+    assert_eq!(outbox.want(&stack, Unit::Cluster(key("one")), Change::Gone, asker("one")), Standing::Pending);
+}
