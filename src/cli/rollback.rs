@@ -26,7 +26,7 @@ const MOST_COMMITS: usize = 1000;
 /// Take the last release of a stage back, and hold it
 ///
 /// Removes the release that came to the stage last, or the one of --release, and adds it to stackflux.holds.yaml, so that
-/// it is not promoted to the stage again before the hold is lifted. Both are one commit, which takes back the one that
+/// it is neither promoted nor published to the stage again before the hold is lifted. Both are one commit, which takes back the one that
 /// brought the release.
 ///
 /// No Cluster changes because of it: those that have the release keep it until their class is set to another release's.
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     /// The release; without it the one that came last and is still there
     #[arg(long, value_name = "NAME")]
     release: Option<ReleaseName>,
-    /// Why, for whoever wants to promote it again
+    /// Why, for whoever wants to bring it again
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// More Clusters and ClusterStacks of the stage than stackflux.yaml names: files, directories, or - for standard input

@@ -1,4 +1,5 @@
-//! `stackflux.holds.yaml`: releases that must not go to a stage, because they were rolled back there.
+//! `stackflux.holds.yaml`: releases that must not go to a stage, because they were rolled back there. Whatever promotes or
+//! publishes looks at it.
 //!
 //! A file of its own, and not a part of `stackflux.yaml`: that one is written by people, with comments and in an order
 //! that a program would have to keep. It lies at the root of the branch of the stage, so that a rollback and its hold
@@ -19,7 +20,7 @@ pub const FILE: &str = "stackflux.holds.yaml";
 const MOST: usize = 1000;
 
 const HEAD: &str = "\
-# Releases that `stackflux promote` refuses. `stackflux rollback` adds to them, `stackflux promote --lift-hold` removes.
+# Releases that must not come to a stage. `stackflux rollback` adds to them, `stackflux promote --lift-hold` removes.
 ";
 
 /// `stackflux.holds.yaml`, at the root of a branch of a stack repository.
@@ -30,7 +31,7 @@ pub struct HoldsFile {
     pub holds: Vec<Hold>,
 }
 
-/// A release that must not be promoted to a stage.
+/// A release that must not come to a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hold {
@@ -62,10 +63,16 @@ impl Holds {
         if malformed.is_empty() { Ok(Self(holds)) } else { Err(Problems(malformed)) }
     }
 
+    /// The holds on a release, in whichever stage.
+    pub fn of(&self, release: &ReleaseName) -> impl Iterator<Item = &Hold> {
+        let release = release.to_string();
+        self.0.iter().filter(move |hold| hold.release == release)
+    }
+
     /// The hold on a release in a stage.
     #[must_use]
     pub fn on(&self, release: &ReleaseName, stage: &str) -> Option<&Hold> {
-        self.0.iter().find(|hold| is_on(hold, release, stage))
+        self.of(release).find(|hold| hold.stage == stage)
     }
 
     /// The same with a hold more. One on the same release in the same stage is replaced.

@@ -109,7 +109,7 @@ impl Rollback {
         let facts = vec![
             Line::new("Reason: ").code(&self.reason),
             Line::new("Takes back ").code(self.commit.get(..12).unwrap_or(&self.commit)),
-            Line::new("Holds the release: it is not promoted to ")
+            Line::new("Holds the release: it is neither promoted nor published to ")
                 .code(&self.stage)
                 .words(" until the hold is lifted"),
         ];

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::{PROMOTE, Stacks, V1, V2, with};
+use crate::support::stackflux;
 
 #[track_caller]
 fn refused(stacks: &Stacks, arguments: &[&str], told: &str) {
@@ -92,6 +93,31 @@ fn holds_and_inputs_that_are_wrong_are_told() {
         &PROMOTE,
         "stage prod names the input prod/clusterstack.yaml, and its branch has no such file",
     );
+}
+
+#[test]
+fn what_was_taken_back_from_the_first_stage_is_not_published_again() {
+    let stacks = Stacks::new("held-first");
+    stacks.done(&["rollback", "stage", "--release", V2, "--reason", "it leaks", "--push"]);
+    let before = stacks.git(&["for-each-ref"]);
+    let to = format!("file://{}", stacks.url());
+    let publish = |source: &str, more: &str| {
+        let source = stacks.work().join(source).display().to_string();
+        let author = "--author=Ada <ada@example.org>";
+        stackflux(&["publish", &source, "--to", &to, "--path", "stage/releases", author, more])
+    };
+    for more in ["--dry-run", "--branch=main"] {
+        let run = publish(&format!("stage/releases/{V2}"), more);
+        assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+        let told =
+            format!("{V2} is held back from stage stage: it leaks\n→ once that is solved, remove the entry");
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+    }
+    // What a pipeline publishes is not what anybody asked for by name.
+    let new = publish("stage", "--all-new");
+    assert_eq!(new.code, 0, "{}", new.stderr);
+    assert!(new.stderr.contains(&format!("! {V2} is held back from stage stage")), "{}", new.stderr);
+    assert_eq!(stacks.git(&["for-each-ref"]), before, "nothing is written");
 }
 
 #[test]
