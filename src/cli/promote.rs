@@ -194,7 +194,7 @@ fn promotion(
     let explained = |failure: StageFailure| failure.explained();
     let present = releases(target, step.to).map_err(explained)?;
     let inputs = Inputs::read(target, step.to, &arguments.filename)?;
-    let known = inputs.target(step.to, step.repository.branch_of(step.to), &present);
+    let known = inputs.target(step.repository.place(step.to), &present);
     let effect = compare::effect(&known, content, |name| side(target, step.to, name).map_err(Failure::from));
     let effect = effect.map_err(|failure| match failure {
         Failure::Stage(failure) => failure.explained(),

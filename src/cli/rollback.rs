@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         .map_err(|refusal| explained(refusal.into()))?;
     let inputs = Inputs::read(&snapshot, stage, &arguments.filename)?;
     let branch = repository.branch_of(stage);
-    let target = inputs.target(stage, branch, &present);
+    let target = inputs.target(repository.place(stage), &present);
     // A release that cannot be read is a reason to roll it back.
     let kubernetes = |name: &ReleaseName| match side(&snapshot, stage, name) {
         Ok(side) => Some(side.release.kubernetes),

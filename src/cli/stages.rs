@@ -11,6 +11,7 @@ use super::git_access::{GitAccess, explain};
 use crate::compare::Side;
 use crate::git::{Clone, CommitId, EntryKind, GitError, GitUrl, Reference, Snapshot};
 use crate::names::ReleaseName;
+use crate::promote::follow::Place;
 use crate::promote::holds::{self, Holds};
 use crate::promote::refusal::Refusal;
 use crate::promote::stages::{self, Stage, StageError, Stages};
@@ -37,6 +38,7 @@ pub(super) struct Repository {
     pub(super) clone: Clone,
     pub(super) stages: Stages,
     branch: String,
+    url: String,
 }
 
 /// Why something with a stage was not done.
@@ -85,7 +87,8 @@ impl RepositoryArguments {
         };
         let clone = Clone::temporary(self.access.to(url)?).map_err(|error| explain(&error))?;
         let stages = stages(&clone, &self.branch).map_err(|failure| failure.explained())?;
-        Ok(Repository { clone, stages, branch: self.branch.clone() })
+        let url = clone.access().url.to_string();
+        Ok(Repository { clone, stages, branch: self.branch.clone(), url })
     }
 }
 
@@ -123,6 +126,11 @@ impl Repository {
     /// The branch of a stage.
     pub(super) fn branch_of<'a>(&'a self, stage: &'a Stage) -> &'a str {
         stage.branch.as_deref().unwrap_or(&self.branch)
+    }
+
+    /// Where a stage is.
+    pub(super) fn place<'a>(&'a self, stage: &'a Stage) -> Place<'a> {
+        Place { stage, branch: self.branch_of(stage), repository: &self.url }
     }
 
     /// The last commit of a stage's branch, and its files.

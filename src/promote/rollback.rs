@@ -76,7 +76,7 @@ impl Rollback {
         let left: Vec<&ReleaseName> = target.releases.iter().filter(|name| *name != release).collect();
         let before = left.iter().copied().filter(|name| *name < release && name.same_line(release));
         let earlier = before.filter(|name| name.prefix() == release.prefix()).max();
-        let stacks = followers(target.stacks, target.stage, target.branch, release).map(|stack| Left {
+        let stacks = followers(target, release).map(|stack| Left {
             namespace: stack.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()),
             name: stack.metadata.name.clone().unwrap_or_default(),
             listed: subscription::offered(&stack.spec, None).contains(release),
@@ -89,7 +89,7 @@ impl Rollback {
                 cluster.class().and_then(|class| class.release()).as_ref() == Some(release)
             });
         Self {
-            stage: target.stage.name.clone(),
+            stage: target.place.stage.name.clone(),
             release: release.to_string(),
             commit: commit.to_owned(),
             reason: reason.to_owned(),

@@ -82,10 +82,11 @@ fn told(refusal: &NotSoaked) -> String {
     format!("stage {stage} does not vouch for {release}:{listed}{more}")
 }
 
-/// Asks the releases of this name in the namespaces of the stage's `ClusterStacks`, and all Clusters of them.
+/// Asks the releases of this name in the namespaces of the stage's `ClusterStacks`, and all Clusters of them. `others` says
+/// of each `ClusterStack` of the release's stack why it is none that has the release, where none has it.
 pub fn judge(
     question: &Question,
-    releases: &[&ClusterStackRelease],
+    (releases, others): (&[&ClusterStackRelease], &[String]),
     members: &[Member],
 ) -> Result<Soaked, NotSoaked> {
     let mut problems = Vec::new();
@@ -102,7 +103,9 @@ pub fn judge(
         take(of_member(question, member));
     }
     if releases.is_empty() {
-        problems.insert(0, format!("no ClusterStack of {} has it", question.stage));
+        let none = if others.is_empty() { ": there is none of its stack" } else { "" };
+        problems.insert(0, format!("no ClusterStack of {} has it{none}", question.stage));
+        problems.splice(1..1, others.iter().cloned());
     } else if members.is_empty() {
         problems.push("no Cluster runs it".to_owned());
     }

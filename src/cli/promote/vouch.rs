@@ -3,14 +3,14 @@
 use jiff::SignedDuration;
 
 use super::{Arguments, Step};
-use crate::api::{ClusterStack, ClusterStackRelease};
+use crate::api::ClusterStackRelease;
 use crate::cli::error::CliError;
 use crate::cli::live::block_on;
 use crate::cli::live::read::read;
 use crate::cli::live::snapshot::Snapshot;
 use crate::cli::stages::Repository;
 use crate::cli::terminal;
-use crate::promote::compare::{follows, may_be_in};
+use crate::promote::follow::{Apart, apart};
 use crate::promote::report::Soak;
 use crate::promote::soak::{self, Member, Question};
 use crate::subscription;
@@ -51,14 +51,25 @@ fn judge(
     repository: &Repository,
     (digest, required): (&str, SignedDuration),
 ) -> Soak {
-    let (branch, url) = (repository.branch_of(step.from), repository.clone.access().url.to_string());
-    let is_of_stage = |stack: &ClusterStack| {
-        let source = stack.spec.source.as_ref();
-        subscription::is_of(&stack.spec, step.release)
-            && source.is_some_and(|source| follows(source, step.from, branch) && may_be_in(source, &url))
-    };
-    let namespaces = snapshot.stacks().filter(|stack| is_of_stage(stack));
-    let namespaces: Vec<&str> = namespaces.filter_map(|stack| stack.metadata.namespace.as_deref()).collect();
+    let place = repository.place(step.from);
+    let known = |namespace: &str, name: &str| snapshot.followed(namespace, name);
+    let (mut namespaces, mut others) = (Vec::new(), Vec::new());
+    for stack in snapshot.stacks().filter(|stack| subscription::is_of(&stack.spec, step.release)) {
+        let namespace = stack.metadata.namespace.as_deref().unwrap_or_default();
+        let called =
+            format!("ClusterStack {namespace}/{}", stack.metadata.name.as_deref().unwrap_or_default());
+        let why = apart(stack, &place, known);
+        if let Some(why @ Apart::Unknown { .. }) = &why {
+            terminal::warning(format!("{called} is not asked: {why}"));
+        }
+        match why {
+            None => {
+                namespaces.push(namespace);
+                others.push(format!("{called} follows {}, and has no such release", step.from.name));
+            }
+            Some(why) => others.push(format!("{called} does not count: {why}")),
+        }
+    }
     let releases = namespaces.iter().filter_map(|namespace| snapshot.release(namespace, step.release));
     let releases: Vec<&ClusterStackRelease> = releases.collect();
     let members = snapshot.members().filter_map(|(cluster, addon)| {
@@ -69,7 +80,7 @@ fn judge(
     });
     let question =
         Question { stage: &step.from.name, release: step.release, digest, required, now: snapshot.now() };
-    match soak::judge(&question, &releases, &members.collect::<Vec<_>>()) {
+    match soak::judge(&question, (&releases, &others), &members.collect::<Vec<_>>()) {
         Ok(soaked) => Soak::Vouched(soaked),
         Err(refusal) => Soak::Missing(refusal.problems),
     }

@@ -51,6 +51,7 @@ fn addon(name: &str, applied: &str, conditions: &Value, settled: &str) -> Cluste
 struct World {
     releases: Vec<ClusterStackRelease>,
     members: Vec<(Cluster, Option<ClusterAddon>)>,
+    others: Vec<String>,
 }
 
 impl World {
@@ -59,7 +60,7 @@ impl World {
         let since = ready("True", "19T08:00");
         let one = (cluster("one", RELEASE, &json!([])), Some(addon("one", RELEASE, &since, "19T09:00")));
         let two = (cluster("two", RELEASE, &json!([])), Some(addon("two", RELEASE, &since, "20T10:00")));
-        Self { releases: vec![release(DIGEST, &since)], members: vec![one, two] }
+        Self { releases: vec![release(DIGEST, &since)], members: vec![one, two], others: Vec::new() }
     }
 
     /// At noon on the 21st.
@@ -73,7 +74,7 @@ impl World {
         let owned: Vec<_> = self.members.iter().map(member).collect();
         let members: Vec<Member> =
             owned.iter().map(|(cluster, addon)| Member { cluster, addon: addon.as_ref() }).collect();
-        judge(&question, &releases, &members)
+        judge(&question, (&releases, &self.others), &members)
     }
 
     fn problems(&self, required: &str) -> Vec<String> {
@@ -176,7 +177,11 @@ fn without_clusters_nobody_vouches() {
     world.members.clear();
     assert_eq!(world.problems("1h"), ["no Cluster runs it"]);
     world.releases.clear();
-    assert_eq!(world.problems("1h"), ["no ClusterStack of stage has it"]);
+    assert_eq!(world.problems("1h"), ["no ClusterStack of stage has it: there is none of its stack"]);
+    world.others.push("ClusterStack a/b does not count: it follows the branch other".to_owned());
+    let told =
+        ["no ClusterStack of stage has it", "ClusterStack a/b does not count: it follows the branch other"];
+    assert_eq!(world.problems("1h"), told);
 }
 
 #[test]
