@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::error::CliError;
-use super::live::Look;
 use super::stages::inputs::Inputs;
 use super::stages::propose::{Change, Delivery};
 use super::stages::{Repository, RepositoryArguments, StageFailure, holds, releases, side};
@@ -31,19 +30,20 @@ use crate::release::File;
 /// commit. The stages are in stackflux.yaml of the stack repository.
 ///
 /// Refused where the clusters of the stage before are not Ready with this content for the time that stackflux.yaml
-/// requires (they are asked with --context and its like), and where the release was rolled back from the stage.
+/// requires (all of them are asked, with --context and its like; with --namespace or --selector some, and the commit says
+/// so), and where the release was rolled back from the stage.
 ///
 /// Exits with 0 when it was done or there was nothing to do, with 1 when it was shown only or the clusters do not vouch, and
 /// with 2 on errors, among them a release that is held or has other content in the stage.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # What would change in prod? The clusters of stage are asked in the context stage
-  stackflux promote openstack-scs-1-32-v2 --to prod --context stage -A
+  stackflux promote openstack-scs-1-32-v2 --to prod --context stage
   # The same, as it is now in the clusters of prod
   kubectl --context prod get clusterstacks,clusters,openstackclusters -A -o yaml |
-    stackflux promote openstack-scs-1-32-v2 --to prod --context stage -A --filename -
+    stackflux promote openstack-scs-1-32-v2 --to prod --context stage --filename -
   # Open the pull request, or find the one that is open
-  stackflux promote openstack-scs-1-32-v2 --from stage --to prod --context stage -A --pull-request
+  stackflux promote openstack-scs-1-32-v2 --from stage --to prod --context stage --pull-request
   # Without asking anybody, by a commit to the branch of the stage
   stackflux promote openstack-scs-1-32-v2 --to stage --offline --push")]
 pub(super) struct Arguments {
@@ -73,7 +73,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     repository: RepositoryArguments,
     #[command(flatten, next_help_heading = "Clusters of the stage before")]
-    look: Look,
+    asked: vouch::Asked,
 }
 
 /// How the changes are shown.

@@ -108,13 +108,11 @@ pub fn apart(
         (None, Some(GitRepositoryReference { name, namespace })) => {
             let own = stack.metadata.namespace.as_deref().unwrap_or("default");
             let namespace = namespace.as_deref().unwrap_or(own);
-            match known(namespace, name) {
-                Some(followed) => followed,
-                None => {
-                    let (namespace, name) = (namespace.to_owned(), name.clone());
-                    return Some(Apart::Unknown { namespace, name });
-                }
-            }
+            let Some(followed) = known(namespace, name) else {
+                let (namespace, name) = (namespace.to_owned(), name.clone());
+                return Some(Apart::Unknown { namespace, name });
+            };
+            followed
         }
         (None, None) => return Some(Apart::NoSource),
     };

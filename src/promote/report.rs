@@ -64,10 +64,11 @@ impl Soak {
             Self::Vouched(soaked) => {
                 let clusters = if soaked.clusters.len() == 1 { "cluster" } else { "clusters" };
                 format!(
-                    "{} {clusters} ready with this content for {}, since {}",
+                    "{} {clusters} ready with this content for {}, since {}{}",
                     soaked.clusters.len(),
                     Spoken(jiff::SignedDuration::from_secs(soaked.seconds)),
-                    soaked.since
+                    soaked.since,
+                    soaked.only
                 )
             }
             Self::NotAsked => "not asked (--offline)".to_owned(),

@@ -7,7 +7,7 @@ use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
 use crate::promote::compare::{Effect, Offer, Offered, PartChange, Upgrade};
-use crate::promote::soak::Soaked;
+use crate::promote::soak::{Only, Soaked};
 
 /// A HelmRelease of an addon whose chart is another, and whose values `from` become `to`.
 fn changed(cluster: &str, addon: &str, from: u8, to: u8) -> ObjectChange {
@@ -81,6 +81,7 @@ fn promotion() -> Promotion {
             clusters: vec!["a/b".into(), "a/c".into()],
             since: "2026-11-20T10:00:00Z".parse().unwrap(),
             seconds: 93_780,
+            only: Only::default(),
         }),
         lifts_hold: None,
         effect: Effect {
@@ -112,6 +113,17 @@ fn a_report_says_what_a_person_has_to_know() {
     ] {
         assert!(text.contains(told), "{told:?} is not in\n{text}");
     }
+}
+
+#[test]
+fn a_report_and_a_commit_say_which_clusters_were_not_asked() {
+    let mut promotion = promotion();
+    let Soak::Vouched(soaked) = &mut promotion.soak else { panic!() };
+    soaked.only.selector = Some("wave=1".to_owned());
+    let told = "since 2026-11-20T10:00:00Z; asked were only Clusters with the labels wave=1";
+    assert!(promotion.soak.sentence().ends_with(told));
+    assert!(document(&promotion).to_plain().contains(&format!("{told}\n")));
+    assert_eq!(serde_json::to_value(&promotion).unwrap()["soak"]["vouched"]["only"]["selector"], "wave=1");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Member, NotSoaked, Question, Soaked, Spoken, judge};
+use super::{Member, NotSoaked, Only, Question, Soaked, Spoken, judge};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
@@ -52,6 +52,7 @@ struct World {
     releases: Vec<ClusterStackRelease>,
     members: Vec<(Cluster, Option<ClusterAddon>)>,
     others: Vec<String>,
+    only: Only,
 }
 
 impl World {
@@ -60,7 +61,12 @@ impl World {
         let since = ready("True", "19T08:00");
         let one = (cluster("one", RELEASE, &json!([])), Some(addon("one", RELEASE, &since, "19T09:00")));
         let two = (cluster("two", RELEASE, &json!([])), Some(addon("two", RELEASE, &since, "20T10:00")));
-        Self { releases: vec![release(DIGEST, &since)], members: vec![one, two], others: Vec::new() }
+        Self {
+            releases: vec![release(DIGEST, &since)],
+            members: vec![one, two],
+            others: Vec::new(),
+            only: Only::default(),
+        }
     }
 
     /// At noon on the 21st.
@@ -68,7 +74,8 @@ impl World {
         let name: ReleaseName = RELEASE.parse().unwrap();
         let required: SignedDuration = required.parse().unwrap();
         let now = at("21T12:00");
-        let question = Question { stage: "stage", release: &name, digest: DIGEST, required, now };
+        let question =
+            Question { stage: "stage", release: &name, digest: DIGEST, required, now, only: &self.only };
         let releases: Vec<&ClusterStackRelease> = self.releases.iter().collect();
         let member = |(cluster, addon): &'_ (Cluster, Option<ClusterAddon>)| (cluster.clone(), addon.clone());
         let owned: Vec<_> = self.members.iter().map(member).collect();
@@ -169,6 +176,17 @@ fn other_content_vouches_for_nothing() {
             "ClusterStackRelease stacks/openstack-scs-1-32-v2 has sha256:1111, and the stage has sha256:0000 in Git"
         ]
     );
+}
+
+#[test]
+fn who_was_not_asked_is_told() {
+    let mut world = World::good();
+    world.only = Only { namespace: Some("tenant".to_owned()), selector: Some("a=b".to_owned()) };
+    assert_eq!(world.ask("1h").unwrap().only, world.only);
+    world.members.clear();
+    let told = "no Cluster runs it; asked were only Clusters in namespace tenant with the labels a=b";
+    assert_eq!(world.problems("1h"), [told]);
+    assert_eq!(Only::default().to_string(), "");
 }
 
 #[test]
