@@ -12,12 +12,13 @@ use super::stages::propose::{Change, Delivery};
 use super::stages::{Repository, RepositoryArguments, StageFailure, holds, releases, side};
 use super::{CommandResult, Outcome, terminal};
 use crate::compare::Side;
+use crate::forge::LONGEST_BODY;
 use crate::git::{Edit, Message, Snapshot, TreeId};
 use crate::names::ReleaseName;
 use crate::promote::compare::{self, EffectError};
 use crate::promote::holds;
 use crate::promote::refusal::Refusal;
-use crate::promote::report::{self, MOST_MARKDOWN, Promotion, Soak};
+use crate::promote::report::{self, Promotion, Soak};
 use crate::promote::stages::Stage;
 use crate::promote::trailers;
 use crate::release::File;
@@ -124,7 +125,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         branch: repository.branch_of(step.to),
         what: format!("promote-{}-to-{}", step.release, step.to.name),
         message: message(&promotion),
-        text: report::document(&promotion).to_markdown(MOST_MARKDOWN),
+        text: report::document(&promotion),
     };
     arguments.delivery.deliver(&repository, &change, |snapshot| step.edit(snapshot))?;
     Ok(Outcome::Done)
@@ -134,7 +135,7 @@ fn show(promotion: &Promotion, format: Format) -> Result<(), CliError> {
     let document = report::document(promotion);
     Ok(terminal::data(&match format {
         Format::Text => document.to_plain(),
-        Format::Markdown => document.to_markdown(MOST_MARKDOWN),
+        Format::Markdown => document.to_markdown(LONGEST_BODY),
         Format::Json => serde_json::to_string_pretty(promotion)? + "\n",
     })?)
 }

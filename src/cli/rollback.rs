@@ -9,12 +9,12 @@ use super::stages::inputs::Inputs;
 use super::stages::propose::{Change, Delivery};
 use super::stages::{RepositoryArguments, StageFailure, holds, releases, side};
 use super::{CommandResult, Outcome, terminal};
+use crate::forge::LONGEST_BODY;
 use crate::git::{Edit, Message, Snapshot};
 use crate::names::ReleaseName;
 use crate::promote::history::Entry;
 use crate::promote::holds;
 use crate::promote::refusal::Refusal;
-use crate::promote::report::MOST_MARKDOWN;
 use crate::promote::rollback::Rollback;
 use crate::promote::stages::Stage;
 use crate::promote::trailers;
@@ -88,7 +88,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         branch,
         what: format!("rollback-{release}-from-{}", stage.name),
         message: message(&rollback),
-        text: rollback.document().to_markdown(MOST_MARKDOWN),
+        text: rollback.document(),
     };
     arguments.delivery.deliver(&repository, &change, |snapshot| {
         edit(snapshot, stage, &release, (&commit, &arguments.reason))
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
 fn show(rollback: &Rollback, format: Format) -> Result<(), CliError> {
     Ok(terminal::data(&match format {
         Format::Text => rollback.document().to_plain(),
-        Format::Markdown => rollback.document().to_markdown(MOST_MARKDOWN),
+        Format::Markdown => rollback.document().to_markdown(LONGEST_BODY),
         Format::Json => serde_json::to_string_pretty(rollback)? + "\n",
     })?)
 }

@@ -10,9 +10,6 @@ use super::soak::{Soaked, Spoken};
 use crate::compare::charts::{KindChange, VersionChange};
 use crate::compare::parts::Change;
 
-/// The longest text that a pull request takes on every forge, in characters (GitHub's limit is 65,536).
-pub const MOST_MARKDOWN: usize = 60_000;
-
 /// How many names a sentence spells out.
 const MOST_NAMES: usize = 20;
 
@@ -171,11 +168,6 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
     } else {
         blocks.push(Block::Table(vec!["part", "change", "charts", "CRDs"], rows));
     }
-    for part in upgrade.parts.iter().filter(|part| !part.charts.values.is_empty()) {
-        let summary =
-            cluster::counted_values(&part.charts.values).words(" in values.yaml of ").code(&part.part);
-        blocks.push(Block::Folded(summary, cluster::value_lines(&part.charts.values)));
-    }
     let deleted = upgrade.parts.iter().flat_map(|part| &part.charts.kinds).filter(|kind| kind.deleted);
     let deleted: Vec<&str> = deleted.map(|kind| kind.name.as_str()).collect();
     if !deleted.is_empty() {
@@ -189,6 +181,12 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
         let line =
             Line::new("Not vendored, so that their CRDs are not known here: ").codes(unseen, MOST_NAMES);
         blocks.push(Block::Paragraph(line));
+    }
+    // What matters stands before what is folded away.
+    for part in upgrade.parts.iter().filter(|part| !part.charts.values.is_empty()) {
+        let summary =
+            cluster::counted_values(&part.charts.values).words(" in values.yaml of ").code(&part.part);
+        blocks.push(Block::Folded(summary, cluster::value_lines(&part.charts.values)));
     }
     blocks.extend(cluster::blocks(upgrade));
     blocks

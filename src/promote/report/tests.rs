@@ -1,13 +1,16 @@
 use serde_json::json;
 
-use super::{MOST_MARKDOWN, Promotion, Soak, document};
+use super::{Promotion, Soak, document};
 use crate::compare::charts::{ChartsAndKinds, KindChange, VersionChange};
 use crate::compare::parts::Change;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
-use crate::promote::compare::{Effect, Offer, Offered, PartChange, Upgrade};
+use crate::promote::compare::{Effect, LeftOut, Offer, Offered, PartChange, Upgrade};
 use crate::promote::soak::{Only, Soaked};
+
+/// What a forge takes.
+const MOST_MARKDOWN: usize = 60_000;
 
 /// A HelmRelease of an addon whose chart is another, and whose values `from` become `to`.
 fn changed(cluster: &str, addon: &str, from: u8, to: u8) -> ObjectChange {
@@ -161,9 +164,36 @@ fn a_thousand_clusters_that_all_differ_still_fit_into_a_pull_request() {
     };
     promotion.effect.upgrades[0].clusters = (0..1000).map(one).collect();
     let text = document(&promotion).to_markdown(MOST_MARKDOWN);
-    assert!(text.chars().count() <= MOST_MARKDOWN && text.contains("parts are left out"));
+    assert!(text.len() <= MOST_MARKDOWN && text.contains("**Left out, because"), "{}", text.len());
+    let told = "`Cluster tenant/cluster-0: 1 value in the HelmRelease of cni`";
+    assert!(text.contains("### Cluster `tenant/cluster-300`\n") && text.contains(told), "{text}");
     let all = document(&promotion).to_plain();
     assert!(all.contains("Cluster tenant/cluster-999\n"));
+}
+
+#[test]
+fn what_is_too_long_takes_no_warning_with_it() {
+    let mut promotion = promotion();
+    let long = "x".repeat(70_000);
+    let upgrade = &mut promotion.effect.upgrades[0];
+    upgrade.parts[1].charts.values =
+        crate::compare::values::differences(None, Some(&json!({(long.as_str()): 1})));
+    upgrade.clusters[2].held =
+        vec![HeldAddon { addon: Some("cni".into()), reason: "Held", message: format!("{long} \u{1f6d1}") }];
+    promotion.effect.left_out = (0..2000)
+        .map(|at| LeftOut { cluster: format!("tenant/left-{at}"), why: "it is later".into() })
+        .collect();
+    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
+    assert!(text.len() <= MOST_MARKDOWN, "{}", text.len());
+    for told in [
+        "**Helm deletes these CRDs, and with them all objects of their kinds**: `b.cilium.io`\n",
+        "- **Held**: `cni`: `Held`: `xxxx",
+        "<summary>1 value in values.yaml of <code>addon cni</code></summary>\n\n- `xxxx",
+        "because this is as long as a pull request may be:** `a part of Clusters that are not planned for`. The same",
+    ] {
+        assert!(text.contains(told), "{told:?} is not in\n{text}");
+    }
+    assert!(!text.contains(&"x".repeat(400)), "{text}");
 }
 
 #[test]

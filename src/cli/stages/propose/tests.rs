@@ -1,0 +1,25 @@
+use super::*;
+use crate::promote::document::{Block, Line};
+use crate::promote::trailers;
+
+fn change(reason: &str, lines: usize) -> Change<'static> {
+    let block =
+        |at: usize| Block::Folded(Line::new(&at.to_string()), vec![Line::new("").code(&"ä".repeat(100))]);
+    let message = Message::new("Promote x")
+        .trailer(trailers::PROMOTE, "x")
+        .trailer(trailers::LIFTED_HOLD, reason)
+        .trailer(trailers::STAGE, "prod");
+    Change { branch: "main", what: String::new(), message, text: Document((0..lines).map(block).collect()) }
+}
+
+#[test]
+fn a_body_has_its_trailers_however_long_the_text_is() {
+    for (reason, lines) in [("it leaked", 1), ("it leaked", 2000), ("ö".repeat(100_000).as_str(), 2000)] {
+        let body = body(&change(reason, lines));
+        assert!(body.len() <= LONGEST_BODY, "{}", body.len());
+        let end = body.rsplit_once("</details>\n").unwrap().1;
+        for told in ["Stackflux-Promote: x", "Stackflux-Lifted-Hold: ", "Stackflux-Stage: prod"] {
+            assert!(end.contains(told), "{told} is not in {end}");
+        }
+    }
+}
