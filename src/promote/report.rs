@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::compare::{Effect, Offer, Offered, PartChange, Upgrade};
 use super::document::{Block, Document, Line};
 use super::soak::{Soaked, Spoken};
-use crate::compare::charts::{KindChange, VersionChange};
+use crate::compare::charts::{KindChange, Owner, VersionChange};
 use crate::compare::parts::Change;
 
 /// How many names a sentence spells out.
@@ -168,12 +168,15 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
     } else {
         blocks.push(Block::Table(vec!["part", "change", "charts", "CRDs"], rows));
     }
-    let deleted = upgrade.parts.iter().flat_map(|part| &part.charts.kinds).filter(|kind| kind.deleted);
-    let deleted: Vec<&str> = deleted.map(|kind| kind.name.as_str()).collect();
-    if !deleted.is_empty() {
-        let line =
-            Line::default().strong("Helm deletes these CRDs, and with them all objects of their kinds");
-        blocks.push(Block::Paragraph(line.words(": ").codes(deleted, MOST_NAMES)));
+    for (owner, who) in [(Owner::Helm, "Helm"), (Owner::Flux, "Flux")] {
+        let kinds = upgrade.parts.iter().flat_map(|part| &part.charts.kinds);
+        let deleted: Vec<&str> =
+            kinds.filter(|kind| kind.deleted_by == Some(owner)).map(|kind| kind.name.as_str()).collect();
+        if !deleted.is_empty() {
+            let told = format!("{who} deletes these CRDs, and with them all objects of their kinds");
+            let line = Line::default().strong(&told).words(": ").codes(deleted, MOST_NAMES);
+            blocks.push(Block::Paragraph(line));
+        }
     }
     let unseen = upgrade.parts.iter().flat_map(|part| &part.charts.unseen);
     let unseen: Vec<&str> = unseen.map(String::as_str).collect();

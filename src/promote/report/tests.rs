@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::{Promotion, Soak, document};
-use crate::compare::charts::{ChartsAndKinds, KindChange, VersionChange};
+use crate::compare::charts::{ChartsAndKinds, KindChange, Owner, VersionChange};
 use crate::compare::parts::Change;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
 use crate::inputs::ClusterInputs;
@@ -49,8 +49,9 @@ fn promotion() -> Promotion {
             was: None,
         }],
         kinds: vec![
-            KindChange { name: "a.cilium.io".into(), change: Change::Added, deleted: false },
-            KindChange { name: "b.cilium.io".into(), change: Change::Removed, deleted: true },
+            KindChange { name: "a.cilium.io".into(), change: Change::Added, deleted_by: None },
+            KindChange { name: "b.cilium.io".into(), change: Change::Removed, deleted_by: Some(Owner::Helm) },
+            KindChange { name: "c.cilium.io".into(), change: Change::Removed, deleted_by: Some(Owner::Flux) },
         ],
         values: crate::compare::values::differences(None, Some(&json!({"hubble": {"enabled": true}}))),
         unseen: Vec::new(),
@@ -105,8 +106,9 @@ fn a_report_says_what_a_person_has_to_know() {
         "ClusterStack prod/listed will not offer it: its versions do not have v2",
         "Kubernetes v1.32.1 → v1.32.5: Cluster API replaces the machines",
         "cilium 1.16.5 → 1.17.1",
-        "a.cilium.io added, b.cilium.io removed",
+        "a.cilium.io added, b.cilium.io removed, c.cilium.io removed",
         "Helm deletes these CRDs, and with them all objects of their kinds: b.cilium.io\n",
+        "Flux deletes these CRDs, and with them all objects of their kinds: c.cilium.io\n",
         "  1 value in values.yaml of addon cni:\n    hubble.enabled: true, new\n",
         "2 Clusters: tenant/one, tenant/two\n",
         "Helm upgrades cni to another chart with other values\n",
@@ -214,5 +216,5 @@ fn json_has_each_cluster_and_value() {
     assert_eq!(value["upgrades"][0]["clusters"][2]["objects"][0]["effect"], "upgradesChartAndValues");
     assert_eq!(value["soak"]["vouched"]["seconds"], 93_780);
     assert_eq!(value["stacks"][1]["offered"], "notListed");
-    assert_eq!(value["upgrades"][0]["parts"][1]["kinds"][1]["deleted"], true);
+    assert_eq!(value["upgrades"][0]["parts"][1]["kinds"][1]["deletedBy"], "helm");
 }
