@@ -7,12 +7,12 @@ use super::history::entries;
 use super::promote::Format;
 use super::stages::inputs::Inputs;
 use super::stages::propose::{Change, Delivery};
-use super::stages::{RepositoryArguments, StageFailure, holds, releases, side};
+use super::stages::{Repository, RepositoryArguments, StageFailure, holds, releases, side};
 use super::{CommandResult, Outcome, terminal};
 use crate::forge::LONGEST_BODY;
 use crate::git::{Edit, Message, Snapshot};
 use crate::names::ReleaseName;
-use crate::promote::history::Entry;
+use crate::promote::history::{Cause, Entry};
 use crate::promote::holds;
 use crate::promote::refusal::Refusal;
 use crate::promote::rollback::Rollback;
@@ -26,8 +26,8 @@ const MOST_COMMITS: usize = 1000;
 /// Take the last release of a stage back, and hold it
 ///
 /// Removes the release that came to the stage last, or the one of --release, and adds it to stackflux.holds.yaml, so that
-/// it is neither promoted nor published to the stage again before the hold is lifted. Both are one commit, which takes back the one that
-/// brought the release.
+/// it is neither promoted nor published to the stage again before the hold is lifted. Both are one commit. Right after a
+/// rollback --release has to say which: done twice, it takes back no other release.
 ///
 /// No Cluster changes because of it: those that have the release keep it until their class is set to another release's.
 ///
@@ -43,7 +43,7 @@ const MOST_COMMITS: usize = 1000;
 pub(super) struct Arguments {
     /// The stage
     stage: String,
-    /// The release; without it the one that came last and is still there
+    /// The release; without it the one that came last and is still there, but right after a rollback
     #[arg(long, value_name = "NAME")]
     release: Option<ReleaseName>,
     /// Why, for whoever wants to bring it again
@@ -78,7 +78,8 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         Ok(side) => Some(side.release.kubernetes),
         Err(_) => None,
     };
-    let rollback = Rollback::new(&target, &release, (&commit, &arguments.reason), kubernetes);
+    let reverts = brought_alone(&repository, &commit, &stage.release_path(&release)).map_err(explained)?;
+    let rollback = Rollback::new(&target, &release, (&commit, reverts, &arguments.reason), kubernetes);
     show(&rollback, arguments.output)?;
     if !arguments.delivery.is_wanted() {
         terminal::note("nothing was written: --push commits it, --pull-request proposes it");
@@ -114,6 +115,12 @@ fn last(
     if let Some(wanted) = wanted.filter(|wanted| !present.contains(*wanted)) {
         return Err(Refusal::not_there(stage, wanted, present));
     }
+    // Whoever does it twice wants it once.
+    if let Some(Entry { cause: Cause::RolledBack, removed, .. }) =
+        entries.first().filter(|_| wanted.is_none())
+    {
+        return Err(Refusal::RolledBack { stage: stage.name.clone(), releases: removed.join(", ") });
+    }
     let parsed = |entry: &Entry| -> Vec<ReleaseName> {
         let names = entry.added.iter().filter_map(|name| name.parse().ok());
         names.filter(|name| present.contains(name) && wanted.is_none_or(|wanted| wanted == name)).collect()
@@ -128,6 +135,27 @@ fn last(
             Err(Refusal::Several { stage: stage.name.clone(), releases: releases.join(", ") })
         }
     }
+}
+
+/// Whether a commit brought this directory and changed nothing else.
+fn brought_alone(repository: &Repository, commit: &str, path: &str) -> Result<bool, StageFailure> {
+    let clone = &repository.clone;
+    // What it found is what the commit before it left that changed anything.
+    let log = clone.log(commit.parse()?, "", 2)?;
+    let [after, before] = [log.first(), log.get(1)].map(|entry| entry.map(|entry| entry.commit));
+    let (after, before) = (clone.snapshot(after)?, clone.snapshot(before)?);
+    let mut directory = String::new();
+    for name in path.split('/') {
+        let others = |snapshot: &Snapshot| -> Result<Vec<_>, StageFailure> {
+            let entries = snapshot.entries(&directory)?.into_iter();
+            Ok(entries.filter(|entry| entry.name != name).collect())
+        };
+        if others(&before)? != others(&after)? {
+            return Ok(false);
+        }
+        directory = format!("{directory}/{name}").trim_start_matches('/').to_owned();
+    }
+    Ok(before.tree_id(path)?.is_none())
 }
 
 /// What changes on the branch of the stage; `None` where the release is gone already.
@@ -151,9 +179,11 @@ fn edit(
 }
 
 fn message(rollback: &Rollback) -> Message {
-    let Rollback { stage, release, commit, reason, .. } = rollback;
+    let Rollback { stage, release, commit, reverts, reason, .. } = rollback;
     let subject = format!("Roll {release} back from {stage}");
-    let body = format!("{}\n\nThis reverts commit {commit}.", reason.trim());
+    let reason = reason.trim();
+    let body =
+        if *reverts { format!("{reason}\n\nThis reverts commit {commit}.") } else { reason.to_owned() };
     Message { body, ..Message::new(subject) }
         .trailer(trailers::ROLLBACK, release)
         .trailer(trailers::STAGE, stage)

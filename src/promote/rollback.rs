@@ -20,6 +20,8 @@ pub struct Rollback {
     pub release: String,
     /// The commit that brought it.
     pub commit: String,
+    /// Whether that commit did nothing else, so that taking the release back reverts it.
+    pub reverts: bool,
     /// Why.
     pub reason: String,
     /// What each `ClusterStack` of the stage offers then.
@@ -64,13 +66,14 @@ pub struct Left {
 }
 
 impl Rollback {
-    /// What the rollback of `release`, which `commit` brought, does to the stage. `kubernetes` gives the Kubernetes
+    /// What the rollback of `release`, which `commit` brought (and nothing else, where it `reverts` that), does to the stage.
+    /// `kubernetes` gives the Kubernetes
     /// version of a release that the stage has, where that can be read.
     #[must_use]
     pub fn new(
         target: &Target,
         release: &ReleaseName,
-        (commit, reason): (&str, &str),
+        (commit, reverts, reason): (&str, bool, &str),
         kubernetes: impl Fn(&ReleaseName) -> Option<KubernetesVersion>,
     ) -> Self {
         let left: Vec<&ReleaseName> = target.releases.iter().filter(|name| *name != release).collect();
@@ -92,6 +95,7 @@ impl Rollback {
             stage: target.place.stage.name.clone(),
             release: release.to_string(),
             commit: commit.to_owned(),
+            reverts,
             reason: reason.to_owned(),
             stacks: stacks.collect(),
             earlier: earlier.and_then(|earlier| {
@@ -108,7 +112,8 @@ impl Rollback {
         let title = Line::new("Roll ").code(&self.release).words(" back from ").code(&self.stage);
         let facts = vec![
             Line::new("Reason: ").code(&self.reason),
-            Line::new("Takes back ").code(self.commit.get(..12).unwrap_or(&self.commit)),
+            Line::new(if self.reverts { "Reverts " } else { "Came, with other changes that stay, in " })
+                .code(self.commit.get(..12).unwrap_or(&self.commit)),
             Line::new("Holds the release: it is neither promoted nor published to ")
                 .code(&self.stage)
                 .words(" until the hold is lifted"),

@@ -193,6 +193,9 @@ fn a_release_comes_back_is_held_and_the_hold_is_lifted() {
     );
     let changed = stacks.git(&["diff", "--name-only", "main^", "main"]);
     assert!(changed.lines().all(|line| line.starts_with("prod/releases/") || line == "stackflux.holds.yaml"));
+    let reverted = format!("This reverts commit {}.", stacks.git(&["rev-parse", "main~2"]));
+    let message = stacks.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(message.contains(&reverted), "{message}");
 
     stacks.expect("promote-held", &with(&PROMOTE, &["--push"]));
     let lifted = stacks.done(&with(&PROMOTE, &["--push", "--lift-hold"]));
@@ -217,10 +220,17 @@ fn a_rollback_names_the_release_where_one_commit_brought_several() {
     stacks.done(&["rollback", "stage", "--reason", "x", "--push", "--release", V1]);
     let left = stacks.git(&["ls-tree", "--name-only", "main:stage/releases"]);
     assert_eq!(left, V2);
-    let second = stacks.done(&["rollback", "stage", "--reason", "x", "--push"]);
+    let again = stacks.run(&["rollback", "stage", "--reason", "x", "--push"]);
+    assert_eq!(again.code, 2, "what is done twice is done once: {}", again.stdout);
+    let told =
+        format!("is a rollback: it took {V1} back\n→ to take back another one, name it with --release");
+    assert!(again.stderr.contains(&told), "{}", again.stderr);
+    let message = || stacks.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(!message().contains("This reverts"), "it came with other things: {}", message());
+    let second = stacks.done(&["rollback", "stage", "--reason", "x", "--push", "--release", V2]);
     assert!(second.stdout.contains(&format!("Roll {V2} back from stage\n")), "{}", second.stdout);
-    let third = stacks.run(&["rollback", "stage", "--reason", "x"]);
-    assert!(third.stderr.contains("there is nothing to roll back"), "{}", third.stderr);
+    let third = stacks.run(&["rollback", "stage", "--reason", "x", "--release", V2]);
+    assert!(third.stderr.contains("stage stage has no release docker-demo-1-34-v2"), "{}", third.stderr);
 }
 
 #[test]

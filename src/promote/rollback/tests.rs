@@ -47,7 +47,7 @@ fn rollback(present: &[u8], kubernetes_moves: bool) -> Rollback {
         clusters: &clusters,
         objects: &[],
     };
-    Rollback::new(&target, &release(2), ("0123456789abcdef", "it leaks"), |name| {
+    Rollback::new(&target, &release(2), ("0123456789abcdef", true, "it leaks"), |name| {
         let patch =
             if kubernetes_moves { name.version().to_string().replace('v', "") } else { "0".to_owned() };
         format!("v1.32.{patch}").parse().ok()
