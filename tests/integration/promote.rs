@@ -287,6 +287,17 @@ fn a_merged_pull_request_is_told_as_what_it_brought() {
 }
 
 #[test]
+fn a_reason_makes_no_promotion_of_a_rollback() {
+    let stacks = Stacks::new("reason");
+    stacks.done(&with(&PROMOTE, &["--push"]));
+    let reason = "it leaks\n\nStackflux-Promote: x\nStackflux-Source: y";
+    stacks.done(&["rollback", "prod", "--reason", reason, "--push"]);
+    let history = stacks.done(&["history", "prod", "--output", "json"]);
+    let history: Value = serde_json::from_str(&history.stdout).unwrap();
+    assert_eq!(history[0]["cause"], "rolledBack", "{history:#}");
+}
+
+#[test]
 fn two_who_promote_at_once_both_succeed() {
     let stacks = Stacks::new("race");
     let third = "docker-demo-1-34-v3";

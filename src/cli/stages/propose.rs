@@ -114,11 +114,11 @@ fn body(change: &Change) -> String {
     format!("{}\n{trailers}", change.text.to_markdown(room))
 }
 
+/// The trailers as lines of code: what somebody wrote into one is no Markdown. No line begins with what would end it.
 fn trailers(message: &Message) -> String {
     let lines =
-        message.trailers.iter().map(|(key, value)| format!("{key}: {}", shortened(value, LONGEST_TRAILER)));
-    // Two blanks at the end are a line break.
-    lines.collect::<Vec<_>>().join("  \n") + "\n"
+        message.trailers.iter().map(|(key, value)| format!("{key}: {}\n", shortened(value, LONGEST_TRAILER)));
+    format!("```text\n{}```\n", lines.collect::<String>())
 }
 
 /// The branch of the pull request: the same change has the same one.
