@@ -144,16 +144,16 @@ fn brought_alone(repository: &Repository, commit: &str, path: &str) -> Result<bo
     let log = clone.log(commit.parse()?, "", 2)?;
     let [after, before] = [log.first(), log.get(1)].map(|entry| entry.map(|entry| entry.commit));
     let (after, before) = (clone.snapshot(after)?, clone.snapshot(before)?);
-    let mut directory = String::new();
-    for name in path.split('/') {
+    let names: Vec<&str> = path.split('/').collect();
+    for (at, name) in names.iter().enumerate() {
+        let directory = names.get(..at).unwrap_or_default().join("/");
         let others = |snapshot: &Snapshot| -> Result<Vec<_>, StageFailure> {
             let entries = snapshot.entries(&directory)?.into_iter();
-            Ok(entries.filter(|entry| entry.name != name).collect())
+            Ok(entries.filter(|entry| entry.name != *name).collect())
         };
         if others(&before)? != others(&after)? {
             return Ok(false);
         }
-        directory = format!("{directory}/{name}").trim_start_matches('/').to_owned();
     }
     Ok(before.tree_id(path)?.is_none())
 }
