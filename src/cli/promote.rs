@@ -1,5 +1,6 @@
 //! `stackflux promote`.
 
+mod lift;
 mod vouch;
 
 use std::path::PathBuf;
@@ -9,19 +10,17 @@ use clap::ValueEnum;
 use super::error::CliError;
 use super::stages::inputs::Inputs;
 use super::stages::propose::{Change, Delivery};
-use super::stages::{Repository, RepositoryArguments, StageFailure, holds, releases, side};
+use super::stages::{Repository, RepositoryArguments, StageFailure, releases, side};
 use super::{CommandResult, Outcome, terminal};
 use crate::compare::Side;
 use crate::forge::LONGEST_BODY;
 use crate::git::{Edit, Message, Snapshot, TreeId};
 use crate::names::ReleaseName;
 use crate::promote::compare::{self, EffectError};
-use crate::promote::holds;
 use crate::promote::refusal::Refusal;
 use crate::promote::report::{self, Promotion, Soak};
 use crate::promote::stages::Stage;
 use crate::promote::trailers;
-use crate::release::File;
 
 /// Bring a release from one stage to the next, once it is clear what that changes
 ///
@@ -105,10 +104,11 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let promote = || Step::new(&repository, &arguments.release, step, arguments.lift_hold);
     let (step, commit, content) = promote().map_err(|failure| failure.explained())?;
     let (_, target) = repository.tip(step.to).map_err(|failure| failure.explained())?;
-    let Some(_) = step.edit(&target).map_err(|failure| failure.explained())? else {
-        terminal::success(format!("stage {} has {} with this content", step.to.name, step.release));
-        return Ok(Outcome::Done);
-    };
+    if step.is_there(&target).map_err(|failure| failure.explained())? {
+        return lift::there(&step, arguments, &target);
+    }
+    // Whatever refuses it, before anybody is asked.
+    step.edit(&target).map_err(|failure| failure.explained())?;
     let soak = vouch::soak(&step, arguments, &content.release.digest.to_string(), &repository)?;
     let promotion = promotion(&step, arguments, &content, commit, (soak, &target))?;
     show(&promotion, arguments.output)?;
@@ -157,30 +157,32 @@ impl<'a> Step<'a> {
         Ok((Self { repository, release, from, to, lift_hold, tree }, commit.to_string(), content))
     }
 
+    /// Whether the next stage has the content. Refused where it has another one under this name.
+    fn is_there(&self, target: &Snapshot) -> Result<bool, StageFailure> {
+        match target.tree_id(&self.to.release_path(self.release))? {
+            Some(tree) if tree == self.tree => Ok(true),
+            Some(_) => {
+                let (stage, release) = (self.to.name.clone(), self.release.to_string());
+                Err(Refusal::OtherContent { stage, release }.into())
+            }
+            None => Ok(false),
+        }
+    }
+
     /// What changes on the branch of the next stage; `None` where it has the content.
     fn edit(&self, target: &Snapshot) -> Result<Option<Edit>, StageFailure> {
-        let (stage, release) = (self.to.name.clone(), self.release.to_string());
-        let path = self.to.release_path(self.release);
-        match target.tree_id(&path)? {
-            Some(tree) if tree == self.tree => return Ok(None),
-            Some(_) => return Err(Refusal::OtherContent { stage, release }.into()),
-            None => {}
+        if self.is_there(target)? {
+            return Ok(None);
         }
-        let present = holds(target)?;
-        let mut edit = Edit::default();
-        edit.copy_directory(self.tree, &path)?;
-        match (present.on(self.release, &self.to.name), self.lift_hold) {
+        let (stage, release) = (self.to.name.clone(), self.release.to_string());
+        let holds = self.repository.holds(target)?;
+        let mut edit = match (holds.on(self.release, &stage), self.lift_hold) {
             (Some(hold), false) => return Err(Refusal::held(hold).into()),
             (None, true) => return Err(Refusal::NotHeld { stage, release }.into()),
-            (None, false) => {}
-            (Some(_), true) => match present.without(self.release, &self.to.name).to_yaml() {
-                Some(text) => {
-                    let file = File { content: text.into_bytes(), executable: false };
-                    edit.write(holds::FILE, file)?;
-                }
-                None => edit.remove(holds::FILE)?,
-            },
-        }
+            (None, false) => Edit::default(),
+            (Some(_), true) => lift::edit(&holds, self)?,
+        };
+        edit.copy_directory(self.tree, &self.to.release_path(self.release))?;
         Ok(Some(edit))
     }
 }
@@ -203,7 +205,7 @@ fn promotion(
             .hint("give it with --filename, or add its file to the stage's inputs in stackflux.yaml"),
         Failure::Effect(error) => CliError::usage(error.to_string()),
     })?;
-    let held = holds(target).map_err(explained)?;
+    let held = step.repository.holds(target).map_err(explained)?;
     Ok(Promotion {
         release: step.release.to_string(),
         kubernetes: content.release.kubernetes.to_string(),

@@ -7,7 +7,7 @@ use super::history::entries;
 use super::promote::Format;
 use super::stages::inputs::Inputs;
 use super::stages::propose::{Change, Delivery};
-use super::stages::{Repository, RepositoryArguments, StageFailure, holds, releases, side};
+use super::stages::{Repository, RepositoryArguments, StageFailure, releases, side};
 use super::{CommandResult, Outcome, terminal};
 use crate::forge::LONGEST_BODY;
 use crate::git::{Edit, Message, Snapshot};
@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         text: rollback.document(),
     };
     arguments.delivery.deliver(&repository, &change, |snapshot| {
-        edit(snapshot, stage, &release, (&commit, &arguments.reason))
+        edit((&repository, snapshot), stage, &release, (&commit, &arguments.reason))
     })?;
     Ok(Outcome::Done)
 }
@@ -160,7 +160,7 @@ fn brought_alone(repository: &Repository, commit: &str, path: &str) -> Result<bo
 
 /// What changes on the branch of the stage; `None` where the release is gone already.
 fn edit(
-    snapshot: &Snapshot,
+    (repository, snapshot): (&Repository, &Snapshot),
     stage: &Stage,
     release: &ReleaseName,
     (commit, reason): (&str, &str),
@@ -171,7 +171,7 @@ fn edit(
     }
     let mut edit = Edit::default();
     edit.remove_directory(&path)?;
-    let held = holds(snapshot)?.with(release, &stage.name, reason, commit);
+    let held = repository.holds(snapshot)?.with(release, &stage.name, reason, commit);
     if let Some(text) = held.to_yaml() {
         edit.write(holds::FILE, File { content: text.into_bytes(), executable: false })?;
     }

@@ -138,6 +138,12 @@ impl Repository {
         let commit = fetched(&self.clone, self.branch_of(stage))?;
         Ok((commit, self.clone.snapshot(Some(commit))?))
     }
+
+    /// The holds on the branch of a stage.
+    pub(super) fn holds(&self, snapshot: &Snapshot) -> Result<Holds, StageFailure> {
+        let file = snapshot.file(holds::FILE)?;
+        Ok(Holds::parse(file.as_ref().map(|file| file.content.as_slice()), Some(&self.stages))?)
+    }
 }
 
 /// The releases of a stage. Directories that have no release's name are none.
@@ -154,10 +160,4 @@ pub(super) fn side(snapshot: &Snapshot, stage: &Stage, name: &ReleaseName) -> Re
     let files = files.map_err(|finding| StageFailure::Ignore { path: path.clone(), finding })?;
     let loaded = Release::load(name, files, &limits);
     Ok(loaded.map_err(|findings| StageFailure::Unusable { path, findings })?.into())
-}
-
-/// The holds on the branch of a stage.
-pub(super) fn holds(snapshot: &Snapshot) -> Result<Holds, StageFailure> {
-    let file = snapshot.file(holds::FILE)?;
-    Ok(Holds::parse(file.as_ref().map(|file| file.content.as_slice()))?)
 }

@@ -29,11 +29,15 @@ pub(super) fn held(
         why: problems.to_string(),
     };
     let Some(text) = read(holds::FILE)? else { return Ok(None) };
-    let holds = Holds::parse(Some(&text)).map_err(broken)?;
-    let Some(text) = read(stages::FILE)? else { return Ok(holds.of(name).next().cloned()) };
-    let stages = Stages::parse(stages::FILE, &text).map_err(broken)?;
-    let here = |hold: &&Hold| stages.at(place.directory, place.branch).any(|stage| stage.name == hold.stage);
-    Ok(holds.of(name).find(here).cloned())
+    let stages = read(stages::FILE)?.map(|text| Stages::parse(stages::FILE, &text));
+    let stages = stages.transpose().map_err(broken)?;
+    let holds = Holds::parse(Some(&text), stages.as_ref()).map_err(broken)?;
+    let is_here = |hold: &&Hold| {
+        let here =
+            |stages: &Stages| stages.at(place.directory, place.branch).any(|stage| stage.name == hold.stage);
+        stages.as_ref().is_none_or(here)
+    };
+    Ok(holds.of(name).find(is_here).cloned())
 }
 
 #[cfg(test)]

@@ -298,6 +298,30 @@ fn a_reason_makes_no_promotion_of_a_rollback() {
 }
 
 #[test]
+fn a_hold_on_a_release_that_is_there_is_told_and_lifted_alone() {
+    let stacks = Stacks::new("held-and-there");
+    stacks.done(&with(&PROMOTE, &["--push"]));
+    stacks.done(&with(&ROLLBACK, &["--push"]));
+    stacks.pull("main");
+    // Somebody brings it back by hand.
+    let releases = stacks.work().join("prod/releases");
+    crate::support::copy(&stacks.work().join("stage/releases").join(V2), &releases);
+    stacks.push("main", "by hand");
+    let before = stacks.git(&["rev-parse", "main"]);
+    let told = stacks.done(&with(&PROMOTE, &["--push"]));
+    assert!(told.stderr.contains(&format!("! {V2} is held back from stage prod")), "{}", told.stderr);
+    assert_eq!(stacks.run(&with(&PROMOTE, &["--lift-hold"])).code, 1);
+    assert_eq!(stacks.git(&["rev-parse", "main"]), before);
+    stacks.done(&with(&PROMOTE, &["--lift-hold", "--push"]));
+    assert_eq!(stacks.git(&["diff", "--name-only", "main^", "main"]), "stackflux.holds.yaml");
+    let message = stacks.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(message.starts_with(&format!("Lift the hold on {V2} in prod\n")), "{message}");
+    assert!(message.contains("Stackflux-Lifted-Hold: monitoring loses samples"), "{message}");
+    let again = stacks.done(&with(&PROMOTE, &["--lift-hold", "--push"]));
+    assert!(!again.stderr.contains("held back"), "{}", again.stderr);
+}
+
+#[test]
 fn two_who_promote_at_once_both_succeed() {
     let stacks = Stacks::new("race");
     let third = "docker-demo-1-34-v3";

@@ -44,13 +44,17 @@ fn files_that_cannot_be_read_refuse_and_none_hold_nothing() {
     let place = Place { repository: "stacks", branch: None, directory: "releases" };
     let name = NAME.parse().unwrap();
     assert_eq!(held(&name, &place, |_| Ok(None)).unwrap(), None);
-    for (holds, told) in [
-        ("holds:\n- {release: x}\n", "stacks: stackflux.holds.yaml:2: "),
-        (holds("stage").as_str(), "stacks: stackflux.yaml:1: "),
+    for (holds, stages, told) in [
+        ("holds:\n- {release: x}\n", STAGES, "stacks: stackflux.holds.yaml:2: "),
+        (
+            holds("stag").as_str(),
+            STAGES,
+            "stacks: stackflux.holds.yaml:2: stackflux.yaml has no stage \"stag\"",
+        ),
+        (holds("stage").as_str(), "stage: []", "stacks: stackflux.yaml:1: "),
     ] {
-        let read = |file: &str| {
-            Ok(Some(if file == "stackflux.yaml" { "stage: []" } else { holds }.as_bytes().to_vec()))
-        };
+        let read =
+            |file: &str| Ok(Some(if file == "stackflux.yaml" { stages } else { holds }.as_bytes().to_vec()));
         let error = held(&name, &place, read).unwrap_err();
         assert!(error.to_string().starts_with(told), "{error}");
         assert_eq!(error.reason(), "InvalidStackRepository");

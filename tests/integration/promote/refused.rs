@@ -82,6 +82,14 @@ fn holds_and_inputs_that_are_wrong_are_told() {
     stacks.write("stackflux.holds.yaml", "holds: [{release: x}]\n");
     stacks.push("main", "holds that are wrong");
     refused(&stacks, &PROMOTE, "stackflux.holds.yaml:1: ");
+    let hold = format!("holds:\n- {{release: {V2}, stage: prd, reason: x, commit: a}}\n");
+    stacks.write("stackflux.holds.yaml", &hold);
+    stacks.push("main", "a hold on no stage");
+    refused(
+        &stacks,
+        &PROMOTE,
+        "stackflux.holds.yaml:2: stackflux.yaml has no stage \"prd\"; it has stage, prod\n",
+    );
     fs::remove_file(stacks.work().join("stackflux.holds.yaml")).unwrap();
     stacks.write("prod/clusterstack.yaml", "a: [\n");
     stacks.push("main", "inputs that are wrong");
