@@ -198,12 +198,13 @@ fn promotion(
     let present = releases(target, step.to).map_err(explained)?;
     let inputs = Inputs::read(target, step.to, &arguments.filename)?;
     let known = inputs.target(step.repository.place(step.to), &present);
-    let effect = compare::effect(&known, content, |name| side(target, step.to, name).map_err(Failure::from));
-    let effect = effect.map_err(|failure| match failure {
-        Failure::Stage(failure) => failure.explained(),
-        Failure::Effect(error @ EffectError::Stack(_)) => CliError::usage(error.to_string())
-            .hint("give it with --filename, or add its file to the stage's inputs in stackflux.yaml"),
-        Failure::Effect(error) => CliError::usage(error.to_string()),
+    let effect = compare::effect(&known, content, |name| {
+        side(target, step.to, name).map_err(|failure| failure.to_string())
+    });
+    let effect = effect.map_err(|error| {
+        let hint = matches!(error, EffectError::Stack(_))
+            .then_some("give it with --filename, or add its file to the stage's inputs in stackflux.yaml");
+        CliError::explained(&error, hint)
     })?;
     let held = step.repository.holds(target).map_err(explained)?;
     Ok(Promotion {
@@ -217,24 +218,6 @@ fn promotion(
         lifts_hold: held.on(step.release, &step.to.name).map(|hold| hold.reason.clone()),
         effect,
     })
-}
-
-/// Why it cannot be said what a promotion changes.
-enum Failure {
-    Stage(StageFailure),
-    Effect(EffectError),
-}
-
-impl From<StageFailure> for Failure {
-    fn from(failure: StageFailure) -> Self {
-        Self::Stage(failure)
-    }
-}
-
-impl From<EffectError> for Failure {
-    fn from(error: EffectError) -> Self {
-        Self::Effect(error)
-    }
 }
 
 fn message(promotion: &Promotion) -> Message {

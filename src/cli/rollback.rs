@@ -70,7 +70,12 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let present = releases(&snapshot, stage).map_err(explained)?;
     let (release, commit) = last(stage, &found, &present, arguments.release.as_ref())
         .map_err(|refusal| explained(refusal.into()))?;
-    let inputs = Inputs::read(&snapshot, stage, &arguments.filename)?;
+    // They are for the report alone: what cannot be read keeps no release in the stage.
+    let inputs = Inputs::read(&snapshot, stage, &arguments.filename).unwrap_or_else(|error| {
+        let error = error.message;
+        terminal::warning(format!("of ClusterStacks and Clusters nothing is known here: {error}"));
+        Inputs::default()
+    });
     let branch = repository.branch_of(stage);
     let target = inputs.target(repository.place(stage), &present);
     // A release that cannot be read is a reason to roll it back.

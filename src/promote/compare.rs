@@ -53,6 +53,9 @@ pub struct Effect {
     pub stacks: Vec<Offer>,
     /// What differs from a release that the stage has, and what becomes of the Clusters that have it.
     pub upgrades: Vec<Upgrade>,
+    /// Releases of the stage that cannot be compared, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Clusters that are not planned for, and why.
     pub left_out: Vec<LeftOut>,
 }
@@ -120,6 +123,16 @@ pub struct PartChange {
     pub charts: ChartsAndKinds,
 }
 
+/// A release of the stage that cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unreadable {
+    /// Its name.
+    pub release: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// A Cluster that is not planned for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -144,28 +157,50 @@ pub fn followers<'a>(
     })
 }
 
-/// What the promotion of `to` changes. `present` gives the content of a release that the stage has.
-pub fn effect<E: From<EffectError>>(
+/// What the promotion of `to` changes. `present` gives the content of a release that the stage has, or why that cannot be
+/// read, which is no reason not to bring another one.
+pub fn effect(
     target: &Target,
     to: &Side,
-    mut present: impl FnMut(&ReleaseName) -> Result<Side, E>,
-) -> Result<Effect, E> {
+    present: impl Fn(&ReleaseName) -> Result<Side, String>,
+) -> Result<Effect, EffectError> {
     let mut effect = Effect::default();
     for stack in followers(target, &to.release.name) {
         effect.stacks.push(offer(stack, target, &to.release.name));
-        let stack = Stack::new(stack, None, target.objects.iter()).map_err(EffectError::from)?;
+        let stack = Stack::new(stack, None, target.objects.iter())?;
         for (from, clusters) in by_release(&stack, target, &to.release.name, &mut effect.left_out) {
-            let upgrade = upgrade(&present(&from)?, to, Some((&stack, &clusters)));
-            effect.upgrades.push(upgrade.map_err(EffectError::from)?);
+            match present(&from) {
+                Ok(from) => effect.upgrades.push(upgrade(&from, to, Some((&stack, &clusters)))?),
+                Err(why) => effect.cannot_compare(&from, &why, &clusters),
+            }
         }
     }
     // Without Clusters, what the stage had last is what people compare with.
     let before = target.releases.iter().filter(|name| name.prefix() == to.release.name.prefix());
     let before = before.filter(|name| **name < to.release.name && name.same_line(&to.release.name)).max();
     if let Some(before) = before.filter(|_| effect.upgrades.is_empty()) {
-        effect.upgrades.push(upgrade(&present(before)?, to, None).map_err(EffectError::from)?);
+        match present(before) {
+            Ok(from) => effect.upgrades.push(upgrade(&from, to, None)?),
+            Err(why) => effect.cannot_compare(before, &why, &[]),
+        }
     }
     Ok(effect)
+}
+
+impl Effect {
+    /// Notes a release that cannot be read, and the Clusters that have it.
+    fn cannot_compare(&mut self, from: &ReleaseName, why: &str, clusters: &[ClusterInputs]) {
+        let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+        let unreadable = Unreadable { release: from.to_string(), why };
+        if !self.unreadable.contains(&unreadable) {
+            self.unreadable.push(unreadable);
+        }
+        let named = clusters.iter().map(|inputs| &inputs.cluster);
+        self.left_out.extend(named.map(|cluster| LeftOut {
+            cluster: format!("{}/{}", cluster.namespace(), cluster.name()),
+            why: format!("it has {from}, which cannot be compared"),
+        }));
+    }
 }
 
 fn offer(stack: &ClusterStack, target: &Target, release: &ReleaseName) -> Offer {

@@ -83,6 +83,13 @@ pub fn document(promotion: &Promotion) -> Document {
     for upgrade in &promotion.effect.upgrades {
         blocks.extend(of_upgrade(promotion, upgrade));
     }
+    let unreadable = promotion.effect.unreadable.iter();
+    let unreadable: Vec<Line> =
+        unreadable.map(|one| Line::default().code(&one.release).words(": ").code(&one.why)).collect();
+    if !unreadable.is_empty() {
+        blocks.push(Block::Heading(2, Line::new("Releases of the stage that cannot be compared")));
+        blocks.push(Block::List(unreadable));
+    }
     let left_out = promotion.effect.left_out.iter();
     let left_out = left_out.map(|left| Line::new("Cluster ").code(&left.cluster).words(": ").code(&left.why));
     let left_out: Vec<Line> = left_out.collect();

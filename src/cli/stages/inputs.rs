@@ -21,6 +21,7 @@ use crate::promote::stages::Stage;
 use crate::release::Limits;
 
 /// The objects of a stage.
+#[derive(Default)]
 pub(in crate::cli) struct Inputs {
     stacks: Vec<ClusterStack>,
     clusters: Vec<ClusterInputs>,

@@ -91,6 +91,7 @@ fn promotion() -> Promotion {
         effect: Effect {
             stacks: vec![offer("auto", Offered::Latest), offer("listed", Offered::NotListed)],
             upgrades: vec![upgrade],
+            unreadable: Vec::new(),
             left_out: Vec::new(),
         },
     }

@@ -104,6 +104,31 @@ fn holds_and_inputs_that_are_wrong_are_told() {
 }
 
 #[test]
+fn what_is_wrong_in_a_stage_keeps_no_release_in_it_or_out_of_it() {
+    let stacks = Stacks::new("broken-inputs");
+    fs::remove_file(stacks.work().join(format!("prod/releases/{V1}/cluster-class/Chart.yaml"))).unwrap();
+    stacks.push("main", "an old release that cannot be read");
+    let shown = stacks.done(&with(&PROMOTE, &["--push"]));
+    for told in [
+        "Releases of the stage that cannot be compared\n",
+        &format!("{V1}: prod/releases/{V1} cannot be used: error: MissingFile"),
+        &format!("Cluster demo/one: it has {V1}, which cannot be compared\n"),
+    ] {
+        assert!(shown.stdout.contains(told), "{told:?} is not in\n{}", shown.stdout);
+    }
+    stacks.pull("main");
+    stacks.write("prod/clusterstack.yaml", "a: [\n");
+    stacks.push("main", "inputs that are wrong");
+    let rolled_back = stacks.done(&["rollback", "prod", "--reason", "it leaks", "--push"]);
+    assert!(
+        rolled_back.stderr.contains("nothing is known here: prod/clusterstack.yaml: "),
+        "{}",
+        rolled_back.stderr
+    );
+    assert_eq!(stacks.git(&["ls-tree", "--name-only", "main:prod/releases"]), V1);
+}
+
+#[test]
 fn what_was_taken_back_from_the_first_stage_is_not_published_again() {
     let stacks = Stacks::new("held-first");
     stacks.done(&["rollback", "stage", "--release", V2, "--reason", "it leaks", "--push"]);
