@@ -18,6 +18,7 @@ use crate::http::{Answer, Client, HttpError, Request, Url, next_page, place};
 use dialect::Existing;
 pub use error::ForgeError;
 pub use repository::Repository;
+pub use text::LONGEST_BODY;
 
 /// Pages of open pull requests that are looked through. Only Gitea cannot search for a branch.
 const MOST_PAGES: usize = 40;

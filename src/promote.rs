@@ -13,6 +13,7 @@
 
 pub mod compare;
 pub mod document;
+pub mod follow;
 pub mod history;
 pub mod holds;
 pub mod refusal;

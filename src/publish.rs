@@ -4,7 +4,7 @@
 //!  source::origin ─ fetch ─▶ Prepared ── vendor ──▶ Prepared ── compare ──▶ write: a directory, or a commit
 //!                     (unpacked, linted)   (charts)      ▲          │
 //!                                                        │          ├─ the same is there: nothing to do
-//!                                  what is there already ┘          └─ something else is there: refused
+//!                        what is there already, and held ┘          └─ something else is there, or it is held: refused
 //! ```
 //! A release that is there is never changed, and the same release gives the same files and the same message, so that
 //! publishing twice is publishing once.
@@ -15,6 +15,7 @@ pub mod directory;
 mod error;
 mod existing;
 pub mod git;
+mod held;
 pub mod message;
 mod prepared;
 pub mod vendor;

@@ -102,7 +102,7 @@ fn change(commit: &LogEntry, before: BTreeMap<String, String>, after: BTreeMap<S
 }
 
 /// Our trailers in the text of a message: where a forge squashed a pull request, others may follow them.
-fn of_text(text: &str) -> impl Iterator<Item = (String, String)> {
+pub(super) fn of_text(text: &str) -> impl Iterator<Item = (String, String)> {
     let ours = text
         .lines()
         .filter_map(|line| line.split_once(": "))

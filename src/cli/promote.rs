@@ -1,5 +1,6 @@
 //! `stackflux promote`.
 
+mod lift;
 mod vouch;
 
 use std::path::PathBuf;
@@ -7,21 +8,19 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::error::CliError;
-use super::live::Look;
 use super::stages::inputs::Inputs;
 use super::stages::propose::{Change, Delivery};
-use super::stages::{Repository, RepositoryArguments, StageFailure, holds, releases, side};
+use super::stages::{Repository, RepositoryArguments, StageFailure, releases, side};
 use super::{CommandResult, Outcome, terminal};
 use crate::compare::Side;
+use crate::forge::LONGEST_BODY;
 use crate::git::{Edit, Message, Snapshot, TreeId};
 use crate::names::ReleaseName;
 use crate::promote::compare::{self, EffectError};
-use crate::promote::holds;
 use crate::promote::refusal::Refusal;
-use crate::promote::report::{self, MOST_MARKDOWN, Promotion, Soak};
+use crate::promote::report::{self, Promotion, Soak};
 use crate::promote::stages::Stage;
 use crate::promote::trailers;
-use crate::release::File;
 
 /// Bring a release from one stage to the next, once it is clear what that changes
 ///
@@ -31,19 +30,20 @@ use crate::release::File;
 /// commit. The stages are in stackflux.yaml of the stack repository.
 ///
 /// Refused where the clusters of the stage before are not Ready with this content for the time that stackflux.yaml
-/// requires (they are asked with --context and its like), and where the release was rolled back from the stage.
+/// requires (all of them are asked, with --context and its like; with --namespace or --selector some, and the commit says
+/// so), and where the release was rolled back from the stage.
 ///
 /// Exits with 0 when it was done or there was nothing to do, with 1 when it was shown only or the clusters do not vouch, and
 /// with 2 on errors, among them a release that is held or has other content in the stage.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # What would change in prod? The clusters of stage are asked in the context stage
-  stackflux promote openstack-scs-1-32-v2 --to prod --context stage -A
+  stackflux promote openstack-scs-1-32-v2 --to prod --context stage
   # The same, as it is now in the clusters of prod
   kubectl --context prod get clusterstacks,clusters,openstackclusters -A -o yaml |
-    stackflux promote openstack-scs-1-32-v2 --to prod --context stage -A --filename -
+    stackflux promote openstack-scs-1-32-v2 --to prod --context stage --filename -
   # Open the pull request, or find the one that is open
-  stackflux promote openstack-scs-1-32-v2 --from stage --to prod --context stage -A --pull-request
+  stackflux promote openstack-scs-1-32-v2 --from stage --to prod --context stage --pull-request
   # Without asking anybody, by a commit to the branch of the stage
   stackflux promote openstack-scs-1-32-v2 --to stage --offline --push")]
 pub(super) struct Arguments {
@@ -73,7 +73,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     repository: RepositoryArguments,
     #[command(flatten, next_help_heading = "Clusters of the stage before")]
-    look: Look,
+    asked: vouch::Asked,
 }
 
 /// How the changes are shown.
@@ -104,10 +104,11 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let promote = || Step::new(&repository, &arguments.release, step, arguments.lift_hold);
     let (step, commit, content) = promote().map_err(|failure| failure.explained())?;
     let (_, target) = repository.tip(step.to).map_err(|failure| failure.explained())?;
-    let Some(_) = step.edit(&target).map_err(|failure| failure.explained())? else {
-        terminal::success(format!("stage {} has {} with this content", step.to.name, step.release));
-        return Ok(Outcome::Done);
-    };
+    if step.is_there(&target).map_err(|failure| failure.explained())? {
+        return lift::there(&step, arguments, &target);
+    }
+    // Whatever refuses it, before anybody is asked.
+    step.edit(&target).map_err(|failure| failure.explained())?;
     let soak = vouch::soak(&step, arguments, &content.release.digest.to_string(), &repository)?;
     let promotion = promotion(&step, arguments, &content, commit, (soak, &target))?;
     show(&promotion, arguments.output)?;
@@ -124,7 +125,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         branch: repository.branch_of(step.to),
         what: format!("promote-{}-to-{}", step.release, step.to.name),
         message: message(&promotion),
-        text: report::document(&promotion).to_markdown(MOST_MARKDOWN),
+        text: report::document(&promotion),
     };
     arguments.delivery.deliver(&repository, &change, |snapshot| step.edit(snapshot))?;
     Ok(Outcome::Done)
@@ -134,7 +135,7 @@ fn show(promotion: &Promotion, format: Format) -> Result<(), CliError> {
     let document = report::document(promotion);
     Ok(terminal::data(&match format {
         Format::Text => document.to_plain(),
-        Format::Markdown => document.to_markdown(MOST_MARKDOWN),
+        Format::Markdown => document.to_markdown(LONGEST_BODY),
         Format::Json => serde_json::to_string_pretty(promotion)? + "\n",
     })?)
 }
@@ -156,30 +157,32 @@ impl<'a> Step<'a> {
         Ok((Self { repository, release, from, to, lift_hold, tree }, commit.to_string(), content))
     }
 
+    /// Whether the next stage has the content. Refused where it has another one under this name.
+    fn is_there(&self, target: &Snapshot) -> Result<bool, StageFailure> {
+        match target.tree_id(&self.to.release_path(self.release))? {
+            Some(tree) if tree == self.tree => Ok(true),
+            Some(_) => {
+                let (stage, release) = (self.to.name.clone(), self.release.to_string());
+                Err(Refusal::OtherContent { stage, release }.into())
+            }
+            None => Ok(false),
+        }
+    }
+
     /// What changes on the branch of the next stage; `None` where it has the content.
     fn edit(&self, target: &Snapshot) -> Result<Option<Edit>, StageFailure> {
-        let (stage, release) = (self.to.name.clone(), self.release.to_string());
-        let path = self.to.release_path(self.release);
-        match target.tree_id(&path)? {
-            Some(tree) if tree == self.tree => return Ok(None),
-            Some(_) => return Err(Refusal::OtherContent { stage, release }.into()),
-            None => {}
+        if self.is_there(target)? {
+            return Ok(None);
         }
-        let present = holds(target)?;
-        let mut edit = Edit::default();
-        edit.copy_directory(self.tree, &path)?;
-        match (present.on(self.release, &self.to.name), self.lift_hold) {
+        let (stage, release) = (self.to.name.clone(), self.release.to_string());
+        let holds = self.repository.holds(target)?;
+        let mut edit = match (holds.on(self.release, &stage), self.lift_hold) {
             (Some(hold), false) => return Err(Refusal::held(hold).into()),
             (None, true) => return Err(Refusal::NotHeld { stage, release }.into()),
-            (None, false) => {}
-            (Some(_), true) => match present.without(self.release, &self.to.name).to_yaml() {
-                Some(text) => {
-                    let file = File { content: text.into_bytes(), executable: false };
-                    edit.write(holds::FILE, file)?;
-                }
-                None => edit.remove(holds::FILE)?,
-            },
-        }
+            (None, false) => Edit::default(),
+            (Some(_), true) => lift::edit(&holds, self)?,
+        };
+        edit.copy_directory(self.tree, &self.to.release_path(self.release))?;
         Ok(Some(edit))
     }
 }
@@ -194,15 +197,16 @@ fn promotion(
     let explained = |failure: StageFailure| failure.explained();
     let present = releases(target, step.to).map_err(explained)?;
     let inputs = Inputs::read(target, step.to, &arguments.filename)?;
-    let known = inputs.target(step.to, step.repository.branch_of(step.to), &present);
-    let effect = compare::effect(&known, content, |name| side(target, step.to, name).map_err(Failure::from));
-    let effect = effect.map_err(|failure| match failure {
-        Failure::Stage(failure) => failure.explained(),
-        Failure::Effect(error @ EffectError::Stack(_)) => CliError::usage(error.to_string())
-            .hint("give it with --filename, or add its file to the stage's inputs in stackflux.yaml"),
-        Failure::Effect(error) => CliError::usage(error.to_string()),
+    let known = inputs.target(step.repository.place(step.to), &present);
+    let effect = compare::effect(&known, content, |name| {
+        side(target, step.to, name).map_err(|failure| failure.to_string())
+    });
+    let effect = effect.map_err(|error| {
+        let hint = matches!(error, EffectError::Stack(_))
+            .then_some("give it with --filename, or add its file to the stage's inputs in stackflux.yaml");
+        CliError::explained(&error, hint)
     })?;
-    let held = holds(target).map_err(explained)?;
+    let held = step.repository.holds(target).map_err(explained)?;
     Ok(Promotion {
         release: step.release.to_string(),
         kubernetes: content.release.kubernetes.to_string(),
@@ -214,24 +218,6 @@ fn promotion(
         lifts_hold: held.on(step.release, &step.to.name).map(|hold| hold.reason.clone()),
         effect,
     })
-}
-
-/// Why it cannot be said what a promotion changes.
-enum Failure {
-    Stage(StageFailure),
-    Effect(EffectError),
-}
-
-impl From<StageFailure> for Failure {
-    fn from(failure: StageFailure) -> Self {
-        Self::Stage(failure)
-    }
-}
-
-impl From<EffectError> for Failure {
-    fn from(error: EffectError) -> Self {
-        Self::Effect(error)
-    }
 }
 
 fn message(promotion: &Promotion) -> Message {

@@ -25,7 +25,8 @@ use target::{Place, Target};
 /// every byte of it came from. Errors of the check refuse it; warnings are told.
 ///
 /// A release that is there with the same content is not written again, and one with other content is refused: what was
-/// published is never changed. When others push at the same time, the commit is made again on top of theirs; nothing is
+/// published is never changed. One that was rolled back from the stage whose directory it is, is refused, too, until the
+/// hold on it is gone. When others push at the same time, the commit is made again on top of theirs; nothing is
 /// ever overwritten or force-pushed.
 ///
 /// Exits with 2 where a release could not be published; the others are published all the same.
@@ -62,7 +63,7 @@ pub(super) struct Arguments {
     /// A release of a source that has several; may be given more than once
     #[arg(long = "release", value_name = "NAME")]
     releases: Vec<ReleaseName>,
-    /// All releases of the source that the stack repository does not have
+    /// All releases of the source that the stack repository does not have, but for those that are held back
     #[arg(long, conflicts_with = "releases")]
     all_new: bool,
     /// Fetch the charts that the release's charts depend on and do not have in charts/, from their Helm repository or
@@ -157,13 +158,26 @@ async fn wanted(
     let listed = origins::list(origin).await?.releases;
     if arguments.all_new {
         let there = target.names().map_err(|error| explain(&error))?;
-        return Ok(listed.into_iter().filter(|name| !there.contains(name)).collect());
+        return not_held(listed.into_iter().filter(|name| !there.contains(name)), target);
     }
     if matches!(source, Address::Path(_)) && listed.len() == 1 {
         return Ok(listed.into_iter().collect());
     }
     let message = format!("{source} has {} releases, and none is named", listed.len());
     Err(CliError::usage(message).hint("name one with --release, or take all that are new with --all-new"))
+}
+
+/// The releases that nobody holds back. Of the others it is said why they are left out: what a pipeline publishes is not
+/// what anybody asked for by name.
+fn not_held(names: impl Iterator<Item = ReleaseName>, target: &Target) -> Result<Vec<ReleaseName>, CliError> {
+    let mut free = Vec::new();
+    for name in names {
+        match target.existing(&name).map_err(|error| explain(&error))?.held {
+            Some(hold) => terminal::warning(PublishError::Held(hold)),
+            None => free.push(name),
+        }
+    }
+    Ok(free)
 }
 
 async fn publish(

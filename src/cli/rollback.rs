@@ -7,14 +7,14 @@ use super::history::entries;
 use super::promote::Format;
 use super::stages::inputs::Inputs;
 use super::stages::propose::{Change, Delivery};
-use super::stages::{RepositoryArguments, StageFailure, holds, releases, side};
+use super::stages::{Repository, RepositoryArguments, StageFailure, releases, side};
 use super::{CommandResult, Outcome, terminal};
+use crate::forge::LONGEST_BODY;
 use crate::git::{Edit, Message, Snapshot};
 use crate::names::ReleaseName;
-use crate::promote::history::Entry;
+use crate::promote::history::{Cause, Entry};
 use crate::promote::holds;
 use crate::promote::refusal::Refusal;
-use crate::promote::report::MOST_MARKDOWN;
 use crate::promote::rollback::Rollback;
 use crate::promote::stages::Stage;
 use crate::promote::trailers;
@@ -26,8 +26,8 @@ const MOST_COMMITS: usize = 1000;
 /// Take the last release of a stage back, and hold it
 ///
 /// Removes the release that came to the stage last, or the one of --release, and adds it to stackflux.holds.yaml, so that
-/// it is not promoted to the stage again before the hold is lifted. Both are one commit, which takes back the one that
-/// brought the release.
+/// it is neither promoted nor published to the stage again before the hold is lifted. Both are one commit. Right after a
+/// rollback --release has to say which: done twice, it takes back no other release.
 ///
 /// No Cluster changes because of it: those that have the release keep it until their class is set to another release's.
 ///
@@ -43,10 +43,10 @@ const MOST_COMMITS: usize = 1000;
 pub(super) struct Arguments {
     /// The stage
     stage: String,
-    /// The release; without it the one that came last and is still there
+    /// The release; without it the one that came last and is still there, but right after a rollback
     #[arg(long, value_name = "NAME")]
     release: Option<ReleaseName>,
-    /// Why, for whoever wants to promote it again
+    /// Why, for whoever wants to bring it again
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// More Clusters and ClusterStacks of the stage than stackflux.yaml names: files, directories, or - for standard input
@@ -70,15 +70,21 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let present = releases(&snapshot, stage).map_err(explained)?;
     let (release, commit) = last(stage, &found, &present, arguments.release.as_ref())
         .map_err(|refusal| explained(refusal.into()))?;
-    let inputs = Inputs::read(&snapshot, stage, &arguments.filename)?;
+    // They are for the report alone: what cannot be read keeps no release in the stage.
+    let inputs = Inputs::read(&snapshot, stage, &arguments.filename).unwrap_or_else(|error| {
+        let error = error.message;
+        terminal::warning(format!("of ClusterStacks and Clusters nothing is known here: {error}"));
+        Inputs::default()
+    });
     let branch = repository.branch_of(stage);
-    let target = inputs.target(stage, branch, &present);
+    let target = inputs.target(repository.place(stage), &present);
     // A release that cannot be read is a reason to roll it back.
     let kubernetes = |name: &ReleaseName| match side(&snapshot, stage, name) {
         Ok(side) => Some(side.release.kubernetes),
         Err(_) => None,
     };
-    let rollback = Rollback::new(&target, &release, (&commit, &arguments.reason), kubernetes);
+    let reverts = brought_alone(&repository, &commit, &stage.release_path(&release)).map_err(explained)?;
+    let rollback = Rollback::new(&target, &release, (&commit, reverts, &arguments.reason), kubernetes);
     show(&rollback, arguments.output)?;
     if !arguments.delivery.is_wanted() {
         terminal::note("nothing was written: --push commits it, --pull-request proposes it");
@@ -88,10 +94,10 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         branch,
         what: format!("rollback-{release}-from-{}", stage.name),
         message: message(&rollback),
-        text: rollback.document().to_markdown(MOST_MARKDOWN),
+        text: rollback.document(),
     };
     arguments.delivery.deliver(&repository, &change, |snapshot| {
-        edit(snapshot, stage, &release, (&commit, &arguments.reason))
+        edit((&repository, snapshot), stage, &release, (&commit, &arguments.reason))
     })?;
     Ok(Outcome::Done)
 }
@@ -99,7 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
 fn show(rollback: &Rollback, format: Format) -> Result<(), CliError> {
     Ok(terminal::data(&match format {
         Format::Text => rollback.document().to_plain(),
-        Format::Markdown => rollback.document().to_markdown(MOST_MARKDOWN),
+        Format::Markdown => rollback.document().to_markdown(LONGEST_BODY),
         Format::Json => serde_json::to_string_pretty(rollback)? + "\n",
     })?)
 }
@@ -113,6 +119,12 @@ fn last(
 ) -> Result<(ReleaseName, String), Refusal> {
     if let Some(wanted) = wanted.filter(|wanted| !present.contains(*wanted)) {
         return Err(Refusal::not_there(stage, wanted, present));
+    }
+    // Whoever does it twice wants it once.
+    if let Some(Entry { cause: Cause::RolledBack, removed, .. }) =
+        entries.first().filter(|_| wanted.is_none())
+    {
+        return Err(Refusal::RolledBack { stage: stage.name.clone(), releases: removed.join(", ") });
     }
     let parsed = |entry: &Entry| -> Vec<ReleaseName> {
         let names = entry.added.iter().filter_map(|name| name.parse().ok());
@@ -130,9 +142,30 @@ fn last(
     }
 }
 
+/// Whether a commit brought this directory and changed nothing else.
+fn brought_alone(repository: &Repository, commit: &str, path: &str) -> Result<bool, StageFailure> {
+    let clone = &repository.clone;
+    // What it found is what the commit before it left that changed anything.
+    let log = clone.log(commit.parse()?, "", 2)?;
+    let [after, before] = [log.first(), log.get(1)].map(|entry| entry.map(|entry| entry.commit));
+    let (after, before) = (clone.snapshot(after)?, clone.snapshot(before)?);
+    let names: Vec<&str> = path.split('/').collect();
+    for (at, name) in names.iter().enumerate() {
+        let directory = names.get(..at).unwrap_or_default().join("/");
+        let others = |snapshot: &Snapshot| -> Result<Vec<_>, StageFailure> {
+            let entries = snapshot.entries(&directory)?.into_iter();
+            Ok(entries.filter(|entry| entry.name != *name).collect())
+        };
+        if others(&before)? != others(&after)? {
+            return Ok(false);
+        }
+    }
+    Ok(before.tree_id(path)?.is_none())
+}
+
 /// What changes on the branch of the stage; `None` where the release is gone already.
 fn edit(
-    snapshot: &Snapshot,
+    (repository, snapshot): (&Repository, &Snapshot),
     stage: &Stage,
     release: &ReleaseName,
     (commit, reason): (&str, &str),
@@ -143,7 +176,7 @@ fn edit(
     }
     let mut edit = Edit::default();
     edit.remove_directory(&path)?;
-    let held = holds(snapshot)?.with(release, &stage.name, reason, commit);
+    let held = repository.holds(snapshot)?.with(release, &stage.name, reason, commit);
     if let Some(text) = held.to_yaml() {
         edit.write(holds::FILE, File { content: text.into_bytes(), executable: false })?;
     }
@@ -151,9 +184,11 @@ fn edit(
 }
 
 fn message(rollback: &Rollback) -> Message {
-    let Rollback { stage, release, commit, reason, .. } = rollback;
+    let Rollback { stage, release, commit, reverts, reason, .. } = rollback;
     let subject = format!("Roll {release} back from {stage}");
-    let body = format!("{}\n\nThis reverts commit {commit}.", reason.trim());
+    let reason = reason.trim();
+    let body =
+        if *reverts { format!("{reason}\n\nThis reverts commit {commit}.") } else { reason.to_owned() };
     Message { body, ..Message::new(subject) }
         .trailer(trailers::ROLLBACK, release)
         .trailer(trailers::STAGE, stage)

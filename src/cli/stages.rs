@@ -11,6 +11,7 @@ use super::git_access::{GitAccess, explain};
 use crate::compare::Side;
 use crate::git::{Clone, CommitId, EntryKind, GitError, GitUrl, Reference, Snapshot};
 use crate::names::ReleaseName;
+use crate::promote::follow::Place;
 use crate::promote::holds::{self, Holds};
 use crate::promote::refusal::Refusal;
 use crate::promote::stages::{self, Stage, StageError, Stages};
@@ -37,6 +38,7 @@ pub(super) struct Repository {
     pub(super) clone: Clone,
     pub(super) stages: Stages,
     branch: String,
+    url: String,
 }
 
 /// Why something with a stage was not done.
@@ -85,7 +87,8 @@ impl RepositoryArguments {
         };
         let clone = Clone::temporary(self.access.to(url)?).map_err(|error| explain(&error))?;
         let stages = stages(&clone, &self.branch).map_err(|failure| failure.explained())?;
-        Ok(Repository { clone, stages, branch: self.branch.clone() })
+        let url = clone.access().url.to_string();
+        Ok(Repository { clone, stages, branch: self.branch.clone(), url })
     }
 }
 
@@ -125,10 +128,21 @@ impl Repository {
         stage.branch.as_deref().unwrap_or(&self.branch)
     }
 
+    /// Where a stage is.
+    pub(super) fn place<'a>(&'a self, stage: &'a Stage) -> Place<'a> {
+        Place { stage, branch: self.branch_of(stage), repository: &self.url }
+    }
+
     /// The last commit of a stage's branch, and its files.
     pub(super) fn tip(&self, stage: &Stage) -> Result<(CommitId, Snapshot<'_>), StageFailure> {
         let commit = fetched(&self.clone, self.branch_of(stage))?;
         Ok((commit, self.clone.snapshot(Some(commit))?))
+    }
+
+    /// The holds on the branch of a stage.
+    pub(super) fn holds(&self, snapshot: &Snapshot) -> Result<Holds, StageFailure> {
+        let file = snapshot.file(holds::FILE)?;
+        Ok(Holds::parse(file.as_ref().map(|file| file.content.as_slice()), Some(&self.stages))?)
     }
 }
 
@@ -146,10 +160,4 @@ pub(super) fn side(snapshot: &Snapshot, stage: &Stage, name: &ReleaseName) -> Re
     let files = files.map_err(|finding| StageFailure::Ignore { path: path.clone(), finding })?;
     let loaded = Release::load(name, files, &limits);
     Ok(loaded.map_err(|findings| StageFailure::Unusable { path, findings })?.into())
-}
-
-/// The holds on the branch of a stage.
-pub(super) fn holds(snapshot: &Snapshot) -> Result<Holds, StageFailure> {
-    let file = snapshot.file(holds::FILE)?;
-    Ok(Holds::parse(file.as_ref().map(|file| file.content.as_slice()))?)
 }

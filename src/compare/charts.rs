@@ -52,8 +52,20 @@ pub struct KindChange {
     pub name: String,
     /// What became of it.
     pub change: Change,
-    /// Whether Helm deletes it, and with it all objects of the kind: it is gone, and was a template. Those in `crds/` stay.
-    pub deleted: bool,
+    /// Who deletes it, and with it all objects of the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_by: Option<Owner>,
+}
+
+/// Who deletes an object once it is not among what it has to apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Owner {
+    /// Helm, what was a template of a chart. What is in `crds/` has no owner: it stays
+    /// (<https://helm.sh/docs/chart_best_practices/custom_resource_definitions/>).
+    Helm,
+    /// Flux, what was among the manifests of an addon without a chart.
+    Flux,
 }
 
 /// Compares an addon; `None` on the side that does not have it.
@@ -84,10 +96,18 @@ struct Contents {
     unseen: BTreeSet<String>,
 }
 
-#[derive(PartialEq, Eq)]
 struct Definition {
     digest: Digest,
-    templated: bool,
+    owner: Option<Owner>,
+    /// Whether it asks its owner to leave it.
+    keep: bool,
+}
+
+impl Definition {
+    /// Who deletes it when it becomes `to`.
+    fn deleted_by(&self, to: Option<&Self>) -> Option<Owner> {
+        self.owner.filter(|_| !self.keep && to.is_none_or(|to| to.owner != self.owner))
+    }
 }
 
 impl Contents {
@@ -115,11 +135,18 @@ impl Contents {
             let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
             if let "yaml" | "yml" = ending {
                 let place = name.split('/').rev().find(|part| ["crds", "templates"].contains(part));
-                if is_chart && place.is_none() {
-                    continue;
+                let owner = match (is_chart, place) {
+                    (true, None) => continue,
+                    (true, Some("crds")) => None,
+                    (true, Some(_)) => Some(Owner::Helm),
+                    (false, _) => Some(Owner::Flux),
+                };
+                for (name, definition) in definitions(&String::from_utf8_lossy(&file.content), owner) {
+                    // Of one that is in both places of a chart Helm deletes the template.
+                    if owner.is_some() || !self.kinds.contains_key(&name) {
+                        self.kinds.insert(name, definition);
+                    }
                 }
-                let text = String::from_utf8_lossy(&file.content);
-                self.kinds.extend(definitions(&text, place != Some("crds")));
             } else if ending == "tgz" && name.contains("charts/") && depth > 0 {
                 // One that cannot be read was refused when the release was loaded.
                 let Ok(inner) = archive::unpack_within(&file.content, name, limits) else { continue };
@@ -137,10 +164,10 @@ impl Contents {
         let kinds: BTreeSet<&String> = self.kinds.keys().chain(other.kinds.keys()).collect();
         let kinds = kinds.into_iter().filter_map(|name| {
             let (from, to) = (self.kinds.get(name), other.kinds.get(name));
-            let digest = |kind: Option<&Definition>| kind.map(|kind| kind.digest);
-            let change = Change::between(digest(from).as_ref(), digest(to).as_ref());
-            let deleted = to.is_none() && from.is_some_and(|kind| kind.templated);
-            (change != Change::Unchanged).then(|| KindChange { name: name.clone(), change, deleted })
+            let content = |kind: Option<&Definition>| kind.map(|kind| (kind.digest, kind.owner));
+            let change = Change::between(content(from).as_ref(), content(to).as_ref());
+            let deleted_by = from.and_then(|kind| kind.deleted_by(to));
+            (change != Change::Unchanged).then(|| KindChange { name: name.clone(), change, deleted_by })
         });
         ChartsAndKinds {
             charts: charts.chain(itself(self.chart.as_ref(), other.chart.as_ref())).collect(),
@@ -174,7 +201,7 @@ fn itself(from: Option<&(String, String)>, to: Option<&(String, String)>) -> Opt
 
 /// The definitions of kinds in a text, which may be a template of Helm's and so no YAML: a document with the kind at the
 /// beginning of a line, and the first name below its metadata.
-fn definitions(text: &str, templated: bool) -> Vec<(String, Definition)> {
+fn definitions(text: &str, owner: Option<Owner>) -> Vec<(String, Definition)> {
     let mut found = Vec::new();
     for document in documents(text) {
         let mut lines = document.iter();
@@ -194,9 +221,34 @@ fn definitions(text: &str, templated: bool) -> Vec<(String, Definition)> {
         let name = name.find_map(|line| line.trim_start().strip_prefix("name:"));
         let name = name.map(|name| name.trim().trim_matches(['"', '\'']).to_owned());
         let digest = Digest::of_bytes(document.join("\n").as_bytes());
-        found.push((name.unwrap_or_else(|| "without a name".to_owned()), Definition { digest, templated }));
+        let definition = Definition { digest, owner, keep: is_kept(&below, owner) };
+        found.push((name.unwrap_or_else(|| "without a name".to_owned()), definition));
     }
     found
+}
+
+/// Whether metadata ask the owner not to delete the object. Where a template decides whether they do, they do not: rather a
+/// warning too many.
+fn is_kept(metadata: &[&str], owner: Option<Owner>) -> bool {
+    let (key, wanted) = match owner {
+        Some(Owner::Helm) => ("helm.sh/resource-policy", "keep"),
+        Some(Owner::Flux) => ("kustomize.toolkit.fluxcd.io/prune", "disabled"),
+        None => return false,
+    };
+    let mut open = 0_u32;
+    for line in metadata {
+        let action = line.trim_start().trim_start_matches("{{").trim_start_matches(['-', ' ']);
+        match (line.contains("{{"), action.split(' ').next()) {
+            (true, Some("if" | "with" | "range")) => open += 1,
+            (true, Some("end" | "end}}" | "end-}}")) => open = open.saturating_sub(1),
+            _ => {}
+        }
+        let value = line.split_once(key).map(|(_, rest)| rest.trim_start_matches(['"', '\'', ' ', ':']));
+        if open == 0 && value.is_some_and(|value| value.starts_with(wanted)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// The documents of a text, in lines without white space at their ends, without comments and empty lines.

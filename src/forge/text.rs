@@ -7,8 +7,8 @@ use super::PullRequest;
 /// The longest title in bytes: GitLab and Gitea take 255 characters, GitHub 256.
 const LONGEST_TITLE: usize = 250;
 
-/// The longest text in bytes: GitHub takes 65,536 characters, the others more.
-const LONGEST_BODY: usize = 60_000;
+/// The longest text of a pull request in bytes: GitHub takes 65,536 characters, the others more.
+pub const LONGEST_BODY: usize = 60_000;
 
 /// The longest message of a forge that is repeated, in characters.
 const LONGEST_MESSAGE: usize = 400;

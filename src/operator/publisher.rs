@@ -27,8 +27,9 @@ use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterStack, Reason, Upstream};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
-use crate::publish::Published;
+use crate::promote::holds;
 use crate::publish::git::Committed;
+use crate::publish::{PublishError, Published};
 use crate::rollup::{ConditionStatus, Report};
 use crate::source::origin::{Listing, Origin};
 use crate::subscription;
@@ -115,15 +116,16 @@ async fn publish_missing(
     let wanted = wanted(stack, &listing);
     let target = publish::Target::of(world, key, git, upstream).await?;
     let there = target.clone().releases().await?;
-    let (mut is_news, mut failures) = (false, Vec::new());
+    let (mut is_news, mut failures, mut kept_back) = (false, Vec::new(), Vec::new());
     for name in wanted.difference(&there) {
         // One that cannot be used does not keep the others back.
         match publish_one(&*origin, name, &target).await {
-            Ok(Published::Written(committed)) => {
+            Ok(Ok(Published::Written(committed))) => {
                 info!(stack = %key, release = %name, commit = %committed.commit, "published");
                 is_news = true;
             }
-            Ok(_) => {}
+            Ok(Ok(Published::Unchanged)) => {}
+            Ok(Err(hold)) => kept_back.push(PublishError::Held(hold).to_string()),
             Err(Stop::Held(hold)) => failures.push(hold),
             Err(Stop::Busy) => return Err(Stop::Busy),
         }
@@ -134,17 +136,21 @@ async fn publish_missing(
     if let Some(failure) = together(failures) {
         return Err(failure.into());
     }
-    Ok(report(&wanted, &listing))
+    Ok(report(&wanted, &listing, &kept_back))
 }
 
+/// Publishes a release; gives the hold on it where that keeps it away, without fetching it.
 async fn publish_one(
     origin: &dyn Origin,
     name: &ReleaseName,
     target: &publish::Target,
-) -> Result<Published<Committed>, Stop> {
+) -> Result<Result<Published<Committed>, holds::Hold>, Stop> {
+    if let Some(hold) = target.clone().held(name.clone()).await? {
+        return Ok(Err(hold));
+    }
     let fetched = origin.fetch(name).await;
     let fetched = fetched.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
-    target.clone().publish(fetched).await
+    target.clone().publish(fetched).await.map(Ok)
 }
 
 /// The first of several failures, which says how many more there are.
@@ -165,13 +171,17 @@ fn wanted(stack: &ClusterStack, listing: &Listing) -> BTreeSet<ReleaseName> {
     offered.intersection(&listing.releases).cloned().collect()
 }
 
-/// What is told where the branch has all that is wanted. What is told again is told in the same words.
-fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing) -> Report {
-    let message = match wanted.last() {
-        None => "nothing that is published upstream is wanted".to_owned(),
-        Some(latest) => format!(
-            "{latest} and what else is wanted of {} releases upstream is in the stack repository",
-            listing.releases.len()
+/// What is told where the branch has all that is wanted and not held. What is told again is told in the same words.
+fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) -> Report {
+    let all = listing.releases.len();
+    let message = match (wanted.last(), held) {
+        (None, _) => "nothing that is published upstream is wanted".to_owned(),
+        (Some(latest), []) => {
+            format!("{latest} and what else is wanted of {all} releases upstream is in the stack repository")
+        }
+        (Some(_), held) => format!(
+            "what is wanted of {all} releases upstream is in the stack repository, but for what is held: {}",
+            held.join("; ")
         ),
     };
     Report::new(ConditionStatus::True, Reason::Published.as_str(), &message)
@@ -200,3 +210,6 @@ impl World {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

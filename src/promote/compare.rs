@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::stages::Stage;
-use crate::api::{ClusterStack, StackSource};
+use super::follow::{Apart, Followed, Place, apart};
+use crate::api::ClusterStack;
 use crate::compare::Side;
 use crate::compare::charts::{self, ChartsAndKinds};
 use crate::compare::parts::{self, Change};
@@ -34,9 +34,7 @@ pub enum EffectError {
 /// What is known of the stage that a release comes to.
 pub struct Target<'a> {
     /// The stage.
-    pub stage: &'a Stage,
-    /// The branch of its directory.
-    pub branch: &'a str,
+    pub place: Place<'a>,
     /// The releases that it has now.
     pub releases: &'a BTreeSet<ReleaseName>,
     /// Its `ClusterStacks`, and whatever others are among the stage's inputs.
@@ -55,6 +53,9 @@ pub struct Effect {
     pub stacks: Vec<Offer>,
     /// What differs from a release that the stage has, and what becomes of the Clusters that have it.
     pub upgrades: Vec<Upgrade>,
+    /// Releases of the stage that cannot be compared, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Clusters that are not planned for, and why.
     pub left_out: Vec<LeftOut>,
 }
@@ -122,6 +123,16 @@ pub struct PartChange {
     pub charts: ChartsAndKinds,
 }
 
+/// A release of the stage that cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unreadable {
+    /// Its name.
+    pub release: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// A Cluster that is not planned for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -132,75 +143,64 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// The `ClusterStacks` that follow a stage and are of the release's stack.
+/// The `ClusterStacks` of the release's stack that follow the stage, and those of which that is not known because their
+/// `GitRepository` is not among the inputs: [`Stack::new`] says so.
 pub fn followers<'a>(
-    stacks: &'a [ClusterStack],
-    stage: &'a Stage,
-    branch: &'a str,
+    target: &Target<'a>,
     release: &'a ReleaseName,
 ) -> impl Iterator<Item = &'a ClusterStack> {
+    let Target { place, stacks, objects, .. } = *target;
+    let known = move |namespace: &str, name: &str| Followed::among(objects, namespace, name);
     stacks.iter().filter(move |stack| {
-        let source = stack.spec.source.as_ref();
         subscription::is_of(&stack.spec, release)
-            && source.is_some_and(|source| follows(source, stage, branch))
+            && matches!(apart(stack, &place, known), None | Some(Apart::Unknown { .. }))
     })
 }
 
-/// Whether a source is the directory of a stage. One with a `GitRepository` of somebody else's does not say which branch
-/// that follows: the directory decides.
-#[must_use]
-pub fn follows(source: &StackSource, stage: &Stage, branch: &str) -> bool {
-    let path = source.release_path().trim_start_matches("./").trim_end_matches('/');
-    let reference = source.git.as_ref().and_then(|git| git.reference.as_ref());
-    let named = reference.and_then(|reference| {
-        let full = reference.name.as_deref().and_then(|name| name.strip_prefix("refs/heads/"));
-        reference.branch.as_deref().or(full)
-    });
-    path == stage.path && named.is_none_or(|named| named == branch)
-}
-
-/// Whether a source may be in a repository, by what both are called on their server (`owner/name`): one repository has many
-/// addresses, by HTTPS, by SSH, from inside a cluster. What has no such name, a directory say, may be any.
-#[must_use]
-pub fn may_be_in(source: &StackSource, repository: &str) -> bool {
-    let url = source.git.as_ref().map(|git| git.url.as_str());
-    let names = url.and_then(name_on_server).zip(name_on_server(repository));
-    names.is_none_or(|(one, other)| one == other)
-}
-
-/// `owner/name` in `https://host/owner/name.git`, `ssh://git@host:22/owner/name` and `git@host:owner/name.git`.
-fn name_on_server(url: &str) -> Option<&str> {
-    let path = match url.split_once("://") {
-        Some(("file", _)) => return None,
-        Some((_, rest)) => rest.split_once('/')?.1,
-        None => url.split_once(':')?.1,
-    };
-    let path = path.trim_matches('/');
-    Some(path.strip_suffix(".git").unwrap_or(path))
-}
-
-/// What the promotion of `to` changes. `present` gives the content of a release that the stage has.
-pub fn effect<E: From<EffectError>>(
+/// What the promotion of `to` changes. `present` gives the content of a release that the stage has, or why that cannot be
+/// read, which is no reason not to bring another one.
+pub fn effect(
     target: &Target,
     to: &Side,
-    mut present: impl FnMut(&ReleaseName) -> Result<Side, E>,
-) -> Result<Effect, E> {
+    present: impl Fn(&ReleaseName) -> Result<Side, String>,
+) -> Result<Effect, EffectError> {
     let mut effect = Effect::default();
-    for stack in followers(target.stacks, target.stage, target.branch, &to.release.name) {
+    for stack in followers(target, &to.release.name) {
         effect.stacks.push(offer(stack, target, &to.release.name));
-        let stack = Stack::new(stack, None, target.objects.iter()).map_err(EffectError::from)?;
+        let stack = Stack::new(stack, None, target.objects.iter())?;
         for (from, clusters) in by_release(&stack, target, &to.release.name, &mut effect.left_out) {
-            let upgrade = upgrade(&present(&from)?, to, Some((&stack, &clusters)));
-            effect.upgrades.push(upgrade.map_err(EffectError::from)?);
+            match present(&from) {
+                Ok(from) => effect.upgrades.push(upgrade(&from, to, Some((&stack, &clusters)))?),
+                Err(why) => effect.cannot_compare(&from, &why, &clusters),
+            }
         }
     }
     // Without Clusters, what the stage had last is what people compare with.
     let before = target.releases.iter().filter(|name| name.prefix() == to.release.name.prefix());
     let before = before.filter(|name| **name < to.release.name && name.same_line(&to.release.name)).max();
     if let Some(before) = before.filter(|_| effect.upgrades.is_empty()) {
-        effect.upgrades.push(upgrade(&present(before)?, to, None).map_err(EffectError::from)?);
+        match present(before) {
+            Ok(from) => effect.upgrades.push(upgrade(&from, to, None)?),
+            Err(why) => effect.cannot_compare(before, &why, &[]),
+        }
     }
     Ok(effect)
+}
+
+impl Effect {
+    /// Notes a release that cannot be read, and the Clusters that have it.
+    fn cannot_compare(&mut self, from: &ReleaseName, why: &str, clusters: &[ClusterInputs]) {
+        let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+        let unreadable = Unreadable { release: from.to_string(), why };
+        if !self.unreadable.contains(&unreadable) {
+            self.unreadable.push(unreadable);
+        }
+        let named = clusters.iter().map(|inputs| &inputs.cluster);
+        self.left_out.extend(named.map(|cluster| LeftOut {
+            cluster: format!("{}/{}", cluster.namespace(), cluster.name()),
+            why: format!("it has {from}, which cannot be compared"),
+        }));
+    }
 }
 
 fn offer(stack: &ClusterStack, target: &Target, release: &ReleaseName) -> Offer {

@@ -1,7 +1,7 @@
 //! A text with headings, lists, tables and parts to fold, as plain text for a terminal and as Markdown for a forge.
 //!
 //! Everything that somebody else wrote stands in code: a forge then makes no link, no mention and no picture of it. Of
-//! what is too long for a forge whole blocks are left out from the end, and it is said so.
+//! what is too long for a forge whole blocks are left out, those that it folds away first, and it is said which.
 
 mod markdown;
 mod plain;
@@ -94,10 +94,19 @@ impl Document {
         plain::write(self)
     }
 
-    /// For a forge, of at most `most` characters.
+    /// For a forge, of at most `most` bytes. Texts of somebody else's are shortened.
     #[must_use]
     pub fn to_markdown(&self, most: usize) -> String {
         markdown::write(self, most)
+    }
+}
+
+/// A text of at most so many characters, with `…` where it was cut.
+#[must_use]
+pub fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

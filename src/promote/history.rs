@@ -110,12 +110,13 @@ fn cause(subject: &str, trailers: &[(String, String)]) -> Cause {
         let found = trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.trim().to_owned())
     };
+    // First: the text of a rollback has a reason, in which anything may stand.
+    if trailer(keys::ROLLBACK).is_some() {
+        return Cause::RolledBack;
+    }
     if trailer(keys::PROMOTE).is_some() {
         let from = trailer(keys::FROM).unwrap_or_default();
         return Cause::Promoted { from, soak: trailer(keys::SOAK) };
-    }
-    if trailer(keys::ROLLBACK).is_some() {
-        return Cause::RolledBack;
     }
     if let Some(source) = trailer(keys::SOURCE) {
         return Cause::Published { source };

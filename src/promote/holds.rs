@@ -1,13 +1,17 @@
-//! `stackflux.holds.yaml`: releases that must not go to a stage, because they were rolled back there.
+//! `stackflux.holds.yaml`: releases that must not go to a stage, because they were rolled back there. Whatever promotes or
+//! publishes looks at it.
 //!
 //! A file of its own, and not a part of `stackflux.yaml`: that one is written by people, with comments and in an order
 //! that a program would have to keep. It lies at the root of the branch of the stage, so that a rollback and its hold
 //! are one commit.
 
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_yaml::Spanned;
 
+use super::stages::Stages;
 use super::yaml::{self, Problem, Problems};
 use crate::names::ReleaseName;
 use crate::plan::canonical;
@@ -19,7 +23,7 @@ pub const FILE: &str = "stackflux.holds.yaml";
 const MOST: usize = 1000;
 
 const HEAD: &str = "\
-# Releases that `stackflux promote` refuses. `stackflux rollback` adds to them, `stackflux promote --lift-hold` removes.
+# Releases that must not come to a stage. `stackflux rollback` adds to them, `stackflux promote --lift-hold` removes.
 ";
 
 /// `stackflux.holds.yaml`, at the root of a branch of a stack repository.
@@ -30,7 +34,7 @@ pub struct HoldsFile {
     pub holds: Vec<Hold>,
 }
 
-/// A release that must not be promoted to a stage.
+/// A release that must not come to a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hold {
@@ -49,23 +53,39 @@ pub struct Hold {
 pub struct Holds(Vec<Hold>);
 
 impl Holds {
-    /// Reads the file; no holds where there is none.
-    pub fn parse(content: Option<&[u8]>) -> Result<Self, Problems> {
+    /// Reads the file; no holds where there is none. A hold on a stage that is not among `stages` would hold nothing back,
+    /// and is refused; `None` where they are not known.
+    pub fn parse(content: Option<&[u8]>, stages: Option<&Stages>) -> Result<Self, Problems> {
         let Some(content) = content else { return Ok(Self::default()) };
-        let HoldsFile { holds } = yaml::read(FILE, yaml::text(FILE, content)?)?;
+        let source = yaml::text(FILE, content)?;
+        let HoldsFile { holds } = yaml::read(FILE, source)?;
         if holds.len() > MOST {
             let message = format!("holds has {} entries, and {MOST} are the most", holds.len());
             return Err(Problem::of(FILE, message).into());
         }
-        let malformed = holds.iter().filter_map(|hold| hold.release.parse::<ReleaseName>().err());
-        let malformed: Vec<Problem> = malformed.map(|error| Problem::of(FILE, error.to_string())).collect();
-        if malformed.is_empty() { Ok(Self(holds)) } else { Err(Problems(malformed)) }
+        // The same once more for the places.
+        let Places { holds: places } = yaml::read(FILE, source)?;
+        let problems: Vec<Problem> = holds
+            .iter()
+            .zip(&places)
+            .filter_map(|(hold, place)| {
+                let message = problem(hold, stages)?;
+                Some(Problem::at(FILE, source, place.referenced.line(), message))
+            })
+            .collect();
+        if problems.is_empty() { Ok(Self(holds)) } else { Err(Problems(problems)) }
+    }
+
+    /// The holds on a release, in whichever stage.
+    pub fn of(&self, release: &ReleaseName) -> impl Iterator<Item = &Hold> {
+        let release = release.to_string();
+        self.0.iter().filter(move |hold| hold.release == release)
     }
 
     /// The hold on a release in a stage.
     #[must_use]
     pub fn on(&self, release: &ReleaseName, stage: &str) -> Option<&Hold> {
-        self.0.iter().find(|hold| is_on(hold, release, stage))
+        self.of(release).find(|hold| hold.stage == stage)
     }
 
     /// The same with a hold more. One on the same release in the same stage is replaced.
@@ -96,6 +116,18 @@ impl Holds {
         let yaml = || format!("{HEAD}{}", canonical::to_yaml(&json!({"holds": self.0})));
         (!self.0.is_empty()).then(yaml)
     }
+}
+
+/// Where each hold stands in the file.
+#[derive(Deserialize)]
+struct Places {
+    holds: Vec<Spanned<IgnoredAny>>,
+}
+
+/// Why a hold holds nothing back.
+fn problem(hold: &Hold, stages: Option<&Stages>) -> Option<String> {
+    let release = hold.release.parse::<ReleaseName>().err().map(|error| error.to_string());
+    release.or_else(|| stages?.stage(&hold.stage).err().map(|error| error.to_string()))
 }
 
 fn is_on(hold: &Hold, release: &ReleaseName, stage: &str) -> bool {

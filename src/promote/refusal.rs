@@ -55,6 +55,14 @@ pub enum Refusal {
     /// No commit says what to roll back.
     #[error("nothing came to stage {0} that is still there: there is nothing to roll back")]
     Nothing(String),
+    /// The last thing that happened is a rollback, which may be the one that is wanted.
+    #[error("the last commit to stage {stage} is a rollback: it took {releases} back")]
+    RolledBack {
+        /// The stage.
+        stage: String,
+        /// What it took back.
+        releases: String,
+    },
     /// One commit brought several.
     #[error("the last commit to stage {stage} that brought a release brought several: {releases}")]
     Several {
@@ -98,6 +106,7 @@ impl Refusal {
             )),
             Self::NotHeld { .. } => Some("promote without --lift-hold".to_owned()),
             Self::Several { .. } => Some("name one of them with --release".to_owned()),
+            Self::RolledBack { .. } => Some("to take back another one, name it with --release".to_owned()),
             Self::Nothing(_) => None,
         }
     }

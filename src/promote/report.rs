@@ -7,11 +7,8 @@ use serde::Serialize;
 use super::compare::{Effect, Offer, Offered, PartChange, Upgrade};
 use super::document::{Block, Document, Line};
 use super::soak::{Soaked, Spoken};
-use crate::compare::charts::{KindChange, VersionChange};
+use crate::compare::charts::{KindChange, Owner, VersionChange};
 use crate::compare::parts::Change;
-
-/// The longest text that a pull request takes on every forge, in characters (GitHub's limit is 65,536).
-pub const MOST_MARKDOWN: usize = 60_000;
 
 /// How many names a sentence spells out.
 const MOST_NAMES: usize = 20;
@@ -64,10 +61,11 @@ impl Soak {
             Self::Vouched(soaked) => {
                 let clusters = if soaked.clusters.len() == 1 { "cluster" } else { "clusters" };
                 format!(
-                    "{} {clusters} ready with this content for {}, since {}",
+                    "{} {clusters} ready with this content for {}, since {}{}",
                     soaked.clusters.len(),
                     Spoken(jiff::SignedDuration::from_secs(soaked.seconds)),
-                    soaked.since
+                    soaked.since,
+                    soaked.only
                 )
             }
             Self::NotAsked => "not asked (--offline)".to_owned(),
@@ -84,6 +82,13 @@ pub fn document(promotion: &Promotion) -> Document {
     blocks.extend(stacks(promotion));
     for upgrade in &promotion.effect.upgrades {
         blocks.extend(of_upgrade(promotion, upgrade));
+    }
+    let unreadable = promotion.effect.unreadable.iter();
+    let unreadable: Vec<Line> =
+        unreadable.map(|one| Line::default().code(&one.release).words(": ").code(&one.why)).collect();
+    if !unreadable.is_empty() {
+        blocks.push(Block::Heading(2, Line::new("Releases of the stage that cannot be compared")));
+        blocks.push(Block::List(unreadable));
     }
     let left_out = promotion.effect.left_out.iter();
     let left_out = left_out.map(|left| Line::new("Cluster ").code(&left.cluster).words(": ").code(&left.why));
@@ -170,17 +175,15 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
     } else {
         blocks.push(Block::Table(vec!["part", "change", "charts", "CRDs"], rows));
     }
-    for part in upgrade.parts.iter().filter(|part| !part.charts.values.is_empty()) {
-        let summary =
-            cluster::counted_values(&part.charts.values).words(" in values.yaml of ").code(&part.part);
-        blocks.push(Block::Folded(summary, cluster::value_lines(&part.charts.values)));
-    }
-    let deleted = upgrade.parts.iter().flat_map(|part| &part.charts.kinds).filter(|kind| kind.deleted);
-    let deleted: Vec<&str> = deleted.map(|kind| kind.name.as_str()).collect();
-    if !deleted.is_empty() {
-        let line =
-            Line::default().strong("Helm deletes these CRDs, and with them all objects of their kinds");
-        blocks.push(Block::Paragraph(line.words(": ").codes(deleted, MOST_NAMES)));
+    for (owner, who) in [(Owner::Helm, "Helm"), (Owner::Flux, "Flux")] {
+        let kinds = upgrade.parts.iter().flat_map(|part| &part.charts.kinds);
+        let deleted: Vec<&str> =
+            kinds.filter(|kind| kind.deleted_by == Some(owner)).map(|kind| kind.name.as_str()).collect();
+        if !deleted.is_empty() {
+            let told = format!("{who} deletes these CRDs, and with them all objects of their kinds");
+            let line = Line::default().strong(&told).words(": ").codes(deleted, MOST_NAMES);
+            blocks.push(Block::Paragraph(line));
+        }
     }
     let unseen = upgrade.parts.iter().flat_map(|part| &part.charts.unseen);
     let unseen: Vec<&str> = unseen.map(String::as_str).collect();
@@ -188,6 +191,12 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
         let line =
             Line::new("Not vendored, so that their CRDs are not known here: ").codes(unseen, MOST_NAMES);
         blocks.push(Block::Paragraph(line));
+    }
+    // What matters stands before what is folded away.
+    for part in upgrade.parts.iter().filter(|part| !part.charts.values.is_empty()) {
+        let summary =
+            cluster::counted_values(&part.charts.values).words(" in values.yaml of ").code(&part.part);
+        blocks.push(Block::Folded(summary, cluster::value_lines(&part.charts.values)));
     }
     blocks.extend(cluster::blocks(upgrade));
     blocks

@@ -20,6 +20,8 @@ pub struct Rollback {
     pub release: String,
     /// The commit that brought it.
     pub commit: String,
+    /// Whether that commit did nothing else, so that taking the release back reverts it.
+    pub reverts: bool,
     /// Why.
     pub reason: String,
     /// What each `ClusterStack` of the stage offers then.
@@ -64,19 +66,20 @@ pub struct Left {
 }
 
 impl Rollback {
-    /// What the rollback of `release`, which `commit` brought, does to the stage. `kubernetes` gives the Kubernetes
+    /// What the rollback of `release`, which `commit` brought (and nothing else, where it `reverts` that), does to the stage.
+    /// `kubernetes` gives the Kubernetes
     /// version of a release that the stage has, where that can be read.
     #[must_use]
     pub fn new(
         target: &Target,
         release: &ReleaseName,
-        (commit, reason): (&str, &str),
+        (commit, reverts, reason): (&str, bool, &str),
         kubernetes: impl Fn(&ReleaseName) -> Option<KubernetesVersion>,
     ) -> Self {
         let left: Vec<&ReleaseName> = target.releases.iter().filter(|name| *name != release).collect();
         let before = left.iter().copied().filter(|name| *name < release && name.same_line(release));
         let earlier = before.filter(|name| name.prefix() == release.prefix()).max();
-        let stacks = followers(target.stacks, target.stage, target.branch, release).map(|stack| Left {
+        let stacks = followers(target, release).map(|stack| Left {
             namespace: stack.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()),
             name: stack.metadata.name.clone().unwrap_or_default(),
             listed: subscription::offered(&stack.spec, None).contains(release),
@@ -89,9 +92,10 @@ impl Rollback {
                 cluster.class().and_then(|class| class.release()).as_ref() == Some(release)
             });
         Self {
-            stage: target.stage.name.clone(),
+            stage: target.place.stage.name.clone(),
             release: release.to_string(),
             commit: commit.to_owned(),
+            reverts,
             reason: reason.to_owned(),
             stacks: stacks.collect(),
             earlier: earlier.and_then(|earlier| {
@@ -108,8 +112,9 @@ impl Rollback {
         let title = Line::new("Roll ").code(&self.release).words(" back from ").code(&self.stage);
         let facts = vec![
             Line::new("Reason: ").code(&self.reason),
-            Line::new("Takes back ").code(self.commit.get(..12).unwrap_or(&self.commit)),
-            Line::new("Holds the release: it is not promoted to ")
+            Line::new(if self.reverts { "Reverts " } else { "Came, with other changes that stay, in " })
+                .code(self.commit.get(..12).unwrap_or(&self.commit)),
+            Line::new("Holds the release: it is neither promoted nor published to ")
                 .code(&self.stage)
                 .words(" until the hold is lifted"),
         ];

@@ -36,6 +36,42 @@ pub struct Question<'a> {
     pub required: SignedDuration,
     /// The time.
     pub now: Timestamp,
+    /// Which Clusters are asked.
+    pub only: &'a Only,
+}
+
+/// Which Clusters are asked: all of the stage where nothing is said here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Only {
+    /// Those of one namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Those with these labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<String>,
+}
+
+impl Only {
+    fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// At the end of a sentence; empty where all are asked.
+impl fmt::Display for Only {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_all() {
+            return Ok(());
+        }
+        write!(f, "; asked were only Clusters")?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, " in namespace {namespace}")?;
+        }
+        match &self.selector {
+            Some(selector) => write!(f, " with the labels {selector}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A Cluster of the stage with its addons.
@@ -57,6 +93,9 @@ pub struct Soaked {
     pub since: Timestamp,
     /// How long that is, in seconds.
     pub seconds: i64,
+    /// Which Clusters were asked, where that were not all.
+    #[serde(skip_serializing_if = "Only::is_all")]
+    pub only: Only,
 }
 
 /// Why that cannot be said: what is wrong, cluster by cluster, the first twenty.
@@ -82,10 +121,11 @@ fn told(refusal: &NotSoaked) -> String {
     format!("stage {stage} does not vouch for {release}:{listed}{more}")
 }
 
-/// Asks the releases of this name in the namespaces of the stage's `ClusterStacks`, and all Clusters of them.
+/// Asks the releases of this name in the namespaces of the stage's `ClusterStacks`, and all Clusters of them. `others` says
+/// of each `ClusterStack` of the release's stack why it is none that has the release, where none has it.
 pub fn judge(
     question: &Question,
-    releases: &[&ClusterStackRelease],
+    (releases, others): (&[&ClusterStackRelease], &[String]),
     members: &[Member],
 ) -> Result<Soaked, NotSoaked> {
     let mut problems = Vec::new();
@@ -102,15 +142,18 @@ pub fn judge(
         take(of_member(question, member));
     }
     if releases.is_empty() {
-        problems.insert(0, format!("no ClusterStack of {} has it", question.stage));
+        let none = if others.is_empty() { ": there is none of its stack" } else { "" };
+        problems.insert(0, format!("no ClusterStack of {} has it{none}", question.stage));
+        problems.splice(1..1, others.iter().cloned());
     } else if members.is_empty() {
-        problems.push("no Cluster runs it".to_owned());
+        problems.push(format!("no Cluster runs it{}", question.only));
     }
     match begins.into_iter().max() {
         Some(since) if problems.is_empty() => Ok(Soaked {
             clusters: members.iter().map(|member| name_of(member.cluster)).collect(),
             since,
             seconds: question.now.duration_since(since).as_secs(),
+            only: question.only.clone(),
         }),
         _ => Err(NotSoaked {
             stage: question.stage.to_owned(),

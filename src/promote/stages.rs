@@ -132,6 +132,17 @@ impl Stages {
         })
     }
 
+    /// The stages whose releases are in this directory of this branch; `None` is whichever branch there is.
+    ///
+    /// A stage without a branch is on that of the file, which is taken to be this one.
+    pub fn at<'a>(&'a self, path: &'a str, branch: Option<&'a str>) -> impl Iterator<Item = &'a Stage> {
+        let is_here = move |stage: &&Stage| {
+            let both = stage.branch.as_deref().zip(branch);
+            stage.path == path && both.is_none_or(|(of_stage, branch)| of_stage == branch)
+        };
+        self.0.iter().filter(is_here)
+    }
+
     /// The two stages of a promotion. Without `from` it is the stage before `to`.
     pub fn step(&self, from: Option<&str>, to: &str) -> Result<(&Stage, &Stage), StageError> {
         let to = self.stage(to)?;

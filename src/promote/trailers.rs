@@ -14,7 +14,7 @@ pub const CONTENT_DIGEST: &str = "Stackflux-Content-Digest";
 pub const SOAK: &str = "Stackflux-Soak";
 /// The reason of the hold that was lifted.
 pub const LIFTED_HOLD: &str = "Stackflux-Lifted-Hold";
-/// The commit that is taken back.
+/// The commit that had brought the release that is taken back.
 pub const REVERTS: &str = "Stackflux-Reverts";
 /// Where `stackflux publish` got the content of a release from, with digest or commit.
 pub const SOURCE: &str = "Stackflux-Source";

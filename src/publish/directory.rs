@@ -9,8 +9,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::held::{self, held};
 use super::{Existing, IgnoreFiles, Prepared, PublishError, Published};
 use crate::names::ReleaseName;
+use crate::promote::holds::Hold;
 use crate::release::ignore::IGNORE_FILE;
 use crate::release::{Files, Limits};
 use crate::source;
@@ -19,8 +21,8 @@ use crate::source::origin::Listing;
 /// What the directory of a release is called until it is whole.
 const UNFINISHED: &str = ".stackflux-unfinished-";
 
-/// The longest `.sourceignore` that is read, in bytes.
-const LONGEST_IGNORE_FILE: u64 = 1 << 20;
+/// The longest file that people write, such as `.sourceignore`, in bytes.
+const LONGEST_TEXT: u64 = 1 << 20;
 
 /// A directory that has, or will have, the directory of the releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +62,8 @@ impl DirectoryTarget {
             Err(error) => return Err(PublishError::Io { path, error }),
         };
         let (place, directory) = (self.top.display().to_string(), self.directory.clone());
-        Ok(Existing { place, directory, release, ignore_files: self.ignore_files()? })
+        let (held, ignore_files) = (self.held(name)?, self.ignore_files()?);
+        Ok(Existing { place, directory, release, ignore_files, held })
     }
 
     /// The releases that are there already.
@@ -84,6 +87,20 @@ impl DirectoryTarget {
         self.top.join(&self.directory)
     }
 
+    /// The hold on a release, in the repository whose work tree has the directory; in the directory itself where there
+    /// is none.
+    fn held(&self, name: &ReleaseName) -> Result<Option<Hold>, PublishError> {
+        // The directory need not be there yet.
+        let top = fs::canonicalize(&self.top).or_else(|_| std::path::absolute(&self.top));
+        let top = top.map_err(io_error(&self.top))?;
+        let root = top.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&top);
+        let releases = top.join(&self.directory);
+        let directory = releases.strip_prefix(root).unwrap_or(&releases).to_string_lossy();
+        let repository = root.display().to_string();
+        let here = held::Place { repository: &repository, branch: None, directory: &directory };
+        held(name, &here, |file| read_text(&root.join(file)))
+    }
+
     fn path_of(&self, name: &ReleaseName) -> PathBuf {
         self.releases().join(name.to_string())
     }
@@ -99,26 +116,27 @@ impl DirectoryTarget {
                     if directory.is_empty() { part.to_owned() } else { format!("{directory}/{part}") };
             }
             let path = self.top.join(&directory).join(IGNORE_FILE);
-            if let Some(text) = read_ignore_file(&path)? {
-                found.push((directory.clone(), text));
+            if let Some(text) = read_text(&path)? {
+                found.push((directory.clone(), String::from_utf8_lossy(&text).into_owned()));
             }
         }
         Ok(found)
     }
 }
 
-fn read_ignore_file(path: &Path) -> Result<Option<String>, PublishError> {
+/// A file that people write; `None` where there is none.
+fn read_text(path: &Path) -> Result<Option<Vec<u8>>, PublishError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error(path)(error)),
     };
     let mut content = Vec::new();
-    file.take(LONGEST_IGNORE_FILE + 1).read_to_end(&mut content).map_err(io_error(path))?;
-    if content.len() as u64 > LONGEST_IGNORE_FILE {
+    file.take(LONGEST_TEXT + 1).read_to_end(&mut content).map_err(io_error(path))?;
+    if content.len() as u64 > LONGEST_TEXT {
         return Err(refused(path, "it has more than 1 MiB"));
     }
-    Ok(Some(String::from_utf8_lossy(&content).into_owned()))
+    Ok(Some(content))
 }
 
 /// Removes what publishers left that were stopped. Whoever holds the lock is the only one who writes.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::vendor::VendorError;
 use crate::error::{Class, Classify};
 use crate::git::{GitError, UpdateError};
+use crate::promote::holds::{self, Hold};
 use crate::release::Findings;
 use crate::source::SourceError;
 use crate::source::origin::OriginError;
@@ -57,6 +58,9 @@ pub enum PublishError {
         /// The files that differ, or are on one side only.
         paths: Vec<String>,
     },
+    /// It was taken back from the stage that it would come to.
+    #[error("{} is held back from stage {}: {}", .0.release, .0.stage, .0.reason)]
+    Held(Hold),
     /// The stack repository would not give Flux all of the release.
     #[error(
         "{name}: a .sourceignore of {place} leaves out files that its charts need: {}",
@@ -109,6 +113,9 @@ impl PublishError {
             Self::LeftOut { .. } => {
                 Some("add a line `!…` for them to that file, or make its patterns narrower".to_owned())
             }
+            Self::Held(_) => {
+                Some(format!("once that is solved, remove the entry from {}, and publish again", holds::FILE))
+            }
             Self::Git(error) => error.hint(),
             Self::NotPushed(error) => match &**error {
                 UpdateError::Git(error) => error.hint(),
@@ -137,6 +144,7 @@ impl Classify for PublishError {
             Self::Unusable { .. }
             | Self::ChartMismatch { .. }
             | Self::ReleaseExists { .. }
+            | Self::Held(_)
             | Self::LeftOut { .. }
             | Self::Place { .. } => Class::Terminal,
             Self::Io { .. } => Class::Transient,
@@ -153,6 +161,7 @@ impl Classify for PublishError {
             Self::Unusable { findings, .. } => findings.reason(),
             Self::ChartMismatch { .. } => "ChartMismatch",
             Self::ReleaseExists { .. } => "ReleaseExists",
+            Self::Held(_) => "ReleaseHeld",
             Self::LeftOut { .. } => "FileIgnored",
             Self::Place { .. } => "InvalidStackRepository",
             Self::Io { .. } => "WriteFailed",

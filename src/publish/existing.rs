@@ -2,6 +2,7 @@
 
 use super::dependencies::Missing;
 use super::{Prepared, PublishError};
+use crate::promote::holds::Hold;
 use crate::release::ignore::{IGNORE_FILE, Rules};
 use crate::release::{File, Files, is_needed_by_a_chart};
 
@@ -19,6 +20,8 @@ pub struct Existing {
     pub release: Option<Files>,
     /// The `.sourceignore` files above the release, those of the top first.
     pub ignore_files: IgnoreFiles,
+    /// What keeps the release away: it was taken back from the stage that has the directory.
+    pub held: Option<Hold>,
 }
 
 impl Existing {
@@ -37,9 +40,12 @@ impl Existing {
     }
 
     /// Whether the release has to be written: `false` where it is there already. Refused where something else is there,
-    /// or where Flux would not see all of it.
+    /// where it is held, or where Flux would not see all of it.
     pub fn needs(&self, prepared: &Prepared, vendoring: bool) -> Result<bool, PublishError> {
         let Some(release) = &self.release else {
+            if let Some(hold) = &self.held {
+                return Err(PublishError::Held(hold.clone()));
+            }
             return self.check_left_out(prepared).map(|()| true);
         };
         if self.has(prepared, vendoring) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::held::{self, held};
 use super::{Existing, Prepared, PublishError, Published, message};
 use crate::git::{
     Clone, CommitId, Edit, EntryKind, GitError, Identity, Proposal, Reference, Signer, Snapshot, Target,
@@ -88,6 +89,8 @@ impl GitTarget {
 
     fn existing_in(&self, snapshot: &Snapshot<'_>, name: &ReleaseName) -> Result<Existing, PublishError> {
         let place = format!("{} (branch {})", self.clone.access().url, self.branch);
+        let here = held::Place { repository: &place, branch: Some(&self.branch), directory: &self.directory };
+        let held = held(name, &here, |path| Ok(snapshot.file(path)?.map(|file| file.content)))?;
         let name = name.to_string();
         let there = snapshot.entries(&self.directory)?.into_iter().find(|entry| entry.name == name);
         let release = match there.map(|entry| entry.kind) {
@@ -106,7 +109,7 @@ impl GitTarget {
             }
         };
         let ignore_files = ignore_files(snapshot, &self.directory)?;
-        Ok(Existing { place, directory: self.directory.clone(), release, ignore_files })
+        Ok(Existing { place, directory: self.directory.clone(), release, ignore_files, held })
     }
 
     fn edit(&self, prepared: &Prepared) -> Result<Edit, GitError> {

@@ -193,6 +193,9 @@ fn a_release_comes_back_is_held_and_the_hold_is_lifted() {
     );
     let changed = stacks.git(&["diff", "--name-only", "main^", "main"]);
     assert!(changed.lines().all(|line| line.starts_with("prod/releases/") || line == "stackflux.holds.yaml"));
+    let reverted = format!("This reverts commit {}.", stacks.git(&["rev-parse", "main~2"]));
+    let message = stacks.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(message.contains(&reverted), "{message}");
 
     stacks.expect("promote-held", &with(&PROMOTE, &["--push"]));
     let lifted = stacks.done(&with(&PROMOTE, &["--push", "--lift-hold"]));
@@ -217,10 +220,17 @@ fn a_rollback_names_the_release_where_one_commit_brought_several() {
     stacks.done(&["rollback", "stage", "--reason", "x", "--push", "--release", V1]);
     let left = stacks.git(&["ls-tree", "--name-only", "main:stage/releases"]);
     assert_eq!(left, V2);
-    let second = stacks.done(&["rollback", "stage", "--reason", "x", "--push"]);
+    let again = stacks.run(&["rollback", "stage", "--reason", "x", "--push"]);
+    assert_eq!(again.code, 2, "what is done twice is done once: {}", again.stdout);
+    let told =
+        format!("is a rollback: it took {V1} back\n→ to take back another one, name it with --release");
+    assert!(again.stderr.contains(&told), "{}", again.stderr);
+    let message = || stacks.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(!message().contains("This reverts"), "it came with other things: {}", message());
+    let second = stacks.done(&["rollback", "stage", "--reason", "x", "--push", "--release", V2]);
     assert!(second.stdout.contains(&format!("Roll {V2} back from stage\n")), "{}", second.stdout);
-    let third = stacks.run(&["rollback", "stage", "--reason", "x"]);
-    assert!(third.stderr.contains("there is nothing to roll back"), "{}", third.stderr);
+    let third = stacks.run(&["rollback", "stage", "--reason", "x", "--release", V2]);
+    assert!(third.stderr.contains("stage stage has no release docker-demo-1-34-v2"), "{}", third.stderr);
 }
 
 #[test]
@@ -274,6 +284,41 @@ fn a_merged_pull_request_is_told_as_what_it_brought() {
     let rollback = stacks.done(&with(&ROLLBACK, &["--push", "--output", "json"]));
     let rollback: Value = serde_json::from_str(&rollback.stdout).unwrap();
     assert_eq!(rollback["release"], V2);
+}
+
+#[test]
+fn a_reason_makes_no_promotion_of_a_rollback() {
+    let stacks = Stacks::new("reason");
+    stacks.done(&with(&PROMOTE, &["--push"]));
+    let reason = "it leaks\n\nStackflux-Promote: x\nStackflux-Source: y";
+    stacks.done(&["rollback", "prod", "--reason", reason, "--push"]);
+    let history = stacks.done(&["history", "prod", "--output", "json"]);
+    let history: Value = serde_json::from_str(&history.stdout).unwrap();
+    assert_eq!(history[0]["cause"], "rolledBack", "{history:#}");
+}
+
+#[test]
+fn a_hold_on_a_release_that_is_there_is_told_and_lifted_alone() {
+    let stacks = Stacks::new("held-and-there");
+    stacks.done(&with(&PROMOTE, &["--push"]));
+    stacks.done(&with(&ROLLBACK, &["--push"]));
+    stacks.pull("main");
+    // Somebody brings it back by hand.
+    let releases = stacks.work().join("prod/releases");
+    crate::support::copy(&stacks.work().join("stage/releases").join(V2), &releases);
+    stacks.push("main", "by hand");
+    let before = stacks.git(&["rev-parse", "main"]);
+    let told = stacks.done(&with(&PROMOTE, &["--push"]));
+    assert!(told.stderr.contains(&format!("! {V2} is held back from stage prod")), "{}", told.stderr);
+    assert_eq!(stacks.run(&with(&PROMOTE, &["--lift-hold"])).code, 1);
+    assert_eq!(stacks.git(&["rev-parse", "main"]), before);
+    stacks.done(&with(&PROMOTE, &["--lift-hold", "--push"]));
+    assert_eq!(stacks.git(&["diff", "--name-only", "main^", "main"]), "stackflux.holds.yaml");
+    let message = stacks.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(message.starts_with(&format!("Lift the hold on {V2} in prod\n")), "{message}");
+    assert!(message.contains("Stackflux-Lifted-Hold: monitoring loses samples"), "{message}");
+    let again = stacks.done(&with(&PROMOTE, &["--lift-hold", "--push"]));
+    assert!(!again.stderr.contains("held back"), "{}", again.stderr);
 }
 
 #[test]

@@ -115,7 +115,8 @@ impl Stages {
     /// `promote`, with the clusters of stage asked.
     fn promote(&self, more: &[&str]) -> Run {
         let kubeconfig = self.stage.management().kubeconfig().display().to_string();
-        let asked = ["--kubeconfig", &kubeconfig, "--namespace", &self.stage.namespace];
+        // Not the namespace: the Clusters of the stage are asked wherever they are.
+        let asked = ["--kubeconfig", &kubeconfig];
         self.run(&[&["promote", V2, "--from", "stage", "--to", "prod"], &asked[..], more].concat())
     }
 }

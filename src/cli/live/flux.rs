@@ -3,11 +3,13 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
+use crate::api::GitReference;
 use crate::api::conditions::Reason;
 use crate::foreign::flux::observed::{
     Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus,
     ObservedKind, Status,
 };
+use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report};
 
 /// The kinds of Flux that stackflux writes.
@@ -36,6 +38,10 @@ struct Spec {
     suspend: bool,
     chart_ref: Option<Reference>,
     source_ref: Option<Reference>,
+    #[serde(default)]
+    url: String,
+    #[serde(default, rename = "ref")]
+    reference: GitReference,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -156,6 +162,11 @@ impl FluxObject {
         let reference = self.spec.chart_ref.as_ref().or(self.spec.source_ref.as_ref())?;
         let namespace = reference.namespace.clone().or_else(|| self.metadata.namespace.clone());
         Some((FluxKind::of(&reference.kind)?, namespace.unwrap_or_default(), reference.name.clone()))
+    }
+
+    /// What it follows, where it is a `GitRepository`.
+    pub(super) fn followed(&self) -> Followed {
+        Followed { url: self.spec.url.clone(), reference: self.spec.reference.clone() }
     }
 
     /// What it applied, from its inventory.

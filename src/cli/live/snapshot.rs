@@ -10,6 +10,7 @@ use super::flux::{FluxKind, FluxObject};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType};
 use crate::foreign::capi::{Cluster, text};
 use crate::names::ReleaseName;
+use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report, mirror};
 
 /// Namespace and name.
@@ -113,6 +114,11 @@ impl Snapshot {
         name: &ReleaseName,
     ) -> Option<&ClusterStackRelease> {
         self.releases.get(&(namespace.to_owned(), name.to_string()))
+    }
+
+    /// What the `GitRepository` of this name follows; `None` where it was not read or is not there.
+    pub(in crate::cli) fn followed(&self, namespace: &str, name: &str) -> Option<Followed> {
+        self.flux(FluxKind::GitRepository, namespace, name).map(FluxObject::followed)
     }
 
     pub(super) fn flux(&self, kind: FluxKind, namespace: &str, name: &str) -> Option<&FluxObject> {

@@ -3,17 +3,47 @@
 use jiff::SignedDuration;
 
 use super::{Arguments, Step};
-use crate::api::{ClusterStack, ClusterStackRelease};
+use crate::api::ClusterStackRelease;
 use crate::cli::error::CliError;
-use crate::cli::live::block_on;
 use crate::cli::live::read::read;
 use crate::cli::live::snapshot::Snapshot;
+use crate::cli::live::{Access, Scope, block_on};
 use crate::cli::stages::Repository;
 use crate::cli::terminal;
-use crate::promote::compare::{follows, may_be_in};
+use crate::promote::follow::{Apart, apart};
 use crate::promote::report::Soak;
-use crate::promote::soak::{self, Member, Question};
+use crate::promote::soak::{self, Member, Only, Question};
 use crate::subscription;
+
+/// Which clusters are asked, and how they are reached.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Asked {
+    #[command(flatten)]
+    access: Access,
+    /// Ask only Clusters of this namespace; without it those of all namespaces. The commit says so
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Ask Clusters of all namespaces, as without --namespace
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Ask only Clusters with these labels, such as `wave=1,region!=west`. The commit says so
+    #[arg(short = 'l', long, value_name = "LABELS")]
+    selector: Option<String>,
+}
+
+impl Asked {
+    fn only(&self) -> Only {
+        let namespace = self.namespace.clone().filter(|_| !self.all_namespaces);
+        Only { namespace, selector: self.selector.clone() }
+    }
+
+    /// Reads what is asked.
+    async fn read(&self) -> Result<(Snapshot, Vec<String>), CliError> {
+        let Only { namespace, selector } = self.only();
+        let session = self.access.open(namespace.clone()).await?;
+        read(&session, &Scope { namespace, selector }).await
+    }
+}
 
 /// What they say; nobody is asked where the stage requires nothing, or `--offline` is given.
 pub(super) fn soak(
@@ -26,11 +56,7 @@ pub(super) fn soak(
     if arguments.offline {
         return Ok(Soak::NotAsked);
     }
-    let (snapshot, unread) = block_on(async {
-        let (session, scope) = arguments.look.open().await?;
-        read(&session, &scope).await
-    })
-    .map_err(|error| CliError {
+    let (snapshot, unread) = block_on(arguments.asked.read()).map_err(|error| CliError {
         hint: Some(error.hint.unwrap_or_else(|| {
             format!(
                 "--context names the management cluster of {}; --offline promotes without asking it",
@@ -42,23 +68,34 @@ pub(super) fn soak(
     for notice in unread {
         terminal::warning(notice);
     }
-    Ok(judge(step, &snapshot, repository, (digest, required)))
+    Ok(judge(step, &snapshot, repository, (digest, required, &arguments.asked.only())))
 }
 
 fn judge(
     step: &Step,
     snapshot: &Snapshot,
     repository: &Repository,
-    (digest, required): (&str, SignedDuration),
+    (digest, required, only): (&str, SignedDuration, &Only),
 ) -> Soak {
-    let (branch, url) = (repository.branch_of(step.from), repository.clone.access().url.to_string());
-    let is_of_stage = |stack: &ClusterStack| {
-        let source = stack.spec.source.as_ref();
-        subscription::is_of(&stack.spec, step.release)
-            && source.is_some_and(|source| follows(source, step.from, branch) && may_be_in(source, &url))
-    };
-    let namespaces = snapshot.stacks().filter(|stack| is_of_stage(stack));
-    let namespaces: Vec<&str> = namespaces.filter_map(|stack| stack.metadata.namespace.as_deref()).collect();
+    let place = repository.place(step.from);
+    let known = |namespace: &str, name: &str| snapshot.followed(namespace, name);
+    let (mut namespaces, mut others) = (Vec::new(), Vec::new());
+    for stack in snapshot.stacks().filter(|stack| subscription::is_of(&stack.spec, step.release)) {
+        let namespace = stack.metadata.namespace.as_deref().unwrap_or_default();
+        let called =
+            format!("ClusterStack {namespace}/{}", stack.metadata.name.as_deref().unwrap_or_default());
+        let why = apart(stack, &place, known);
+        if let Some(why @ Apart::Unknown { .. }) = &why {
+            terminal::warning(format!("{called} is not asked: {why}"));
+        }
+        match why {
+            None => {
+                namespaces.push(namespace);
+                others.push(format!("{called} follows {}, and has no such release", step.from.name));
+            }
+            Some(why) => others.push(format!("{called} does not count: {why}")),
+        }
+    }
     let releases = namespaces.iter().filter_map(|namespace| snapshot.release(namespace, step.release));
     let releases: Vec<&ClusterStackRelease> = releases.collect();
     let members = snapshot.members().filter_map(|(cluster, addon)| {
@@ -67,9 +104,15 @@ fn judge(
         let is_of_stack = release.prefix() == step.release.prefix() && release.same_line(step.release);
         (is_of_stack && namespaces.contains(&class.namespace.as_str())).then_some(Member { cluster, addon })
     });
-    let question =
-        Question { stage: &step.from.name, release: step.release, digest, required, now: snapshot.now() };
-    match soak::judge(&question, &releases, &members.collect::<Vec<_>>()) {
+    let question = Question {
+        stage: &step.from.name,
+        release: step.release,
+        digest,
+        required,
+        now: snapshot.now(),
+        only,
+    };
+    match soak::judge(&question, (&releases, &others), &members.collect::<Vec<_>>()) {
         Ok(soaked) => Soak::Vouched(soaked),
         Err(refusal) => Soak::Missing(refusal.problems),
     }

@@ -16,10 +16,12 @@ use crate::git::Snapshot;
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
 use crate::promote::compare::Target;
+use crate::promote::follow::Place;
 use crate::promote::stages::Stage;
 use crate::release::Limits;
 
 /// The objects of a stage.
+#[derive(Default)]
 pub(in crate::cli) struct Inputs {
     stacks: Vec<ClusterStack>,
     clusters: Vec<ClusterInputs>,
@@ -59,12 +61,11 @@ impl Inputs {
     /// The same with the stage's releases.
     pub(in crate::cli) fn target<'a>(
         &'a self,
-        stage: &'a Stage,
-        branch: &'a str,
+        place: Place<'a>,
         releases: &'a BTreeSet<ReleaseName>,
     ) -> Target<'a> {
         let Self { stacks, clusters, objects } = self;
-        Target { stage, branch, releases, stacks, clusters, objects }
+        Target { place, releases, stacks, clusters, objects }
     }
 }
 

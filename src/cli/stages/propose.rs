@@ -8,8 +8,12 @@ use crate::cli::forge_access::ForgeAccess;
 use crate::cli::git_access::{Authorship, explain};
 use crate::cli::live::block_on;
 use crate::cli::terminal;
-use crate::forge::{Forge, PullRequest};
+use crate::forge::{Forge, LONGEST_BODY, PullRequest};
 use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, UpdateError, Updated};
+use crate::promote::document::{Document, shortened};
+
+/// The longest value of a trailer in a pull request, in characters.
+const LONGEST_TRAILER: usize = 1000;
 
 /// What becomes of the change. Nothing is written without one of the flags.
 #[derive(Debug, Args)]
@@ -31,8 +35,8 @@ pub(in crate::cli) struct Change<'a> {
     pub(in crate::cli) what: String,
     /// The commit's message; its first line is the pull request's title.
     pub(in crate::cli) message: Message,
-    /// The text of the pull request, as Markdown.
-    pub(in crate::cli) text: String,
+    /// The text of the pull request.
+    pub(in crate::cli) text: Document,
 }
 
 impl Delivery {
@@ -93,7 +97,7 @@ impl Delivery {
             head: branch,
             base: change.branch.to_owned(),
             title: change.message.subject.clone(),
-            body: format!("{}\n{}", change.text, trailers(&change.message)),
+            body: body(change),
         };
         let opened = block_on(self.forge.open(forge, wanted))?;
         let verb = if opened.created { "opened" } else { "there already" };
@@ -102,12 +106,19 @@ impl Delivery {
     }
 }
 
-/// The trailers of a commit as a paragraph of Markdown: a forge that squashes keeps the text of the pull request, and not
-/// the message of the commit.
+/// The text of a pull request with the trailers of the commit, no longer than a forge takes: one that squashes keeps this,
+/// and not the message of the commit.
+fn body(change: &Change) -> String {
+    let trailers = trailers(&change.message);
+    let room = LONGEST_BODY.saturating_sub(trailers.len() + 1);
+    format!("{}\n{trailers}", change.text.to_markdown(room))
+}
+
+/// The trailers as lines of code: what somebody wrote into one is no Markdown. No line begins with what would end it.
 fn trailers(message: &Message) -> String {
-    let lines = message.trailers.iter().map(|(key, value)| format!("{key}: {value}"));
-    // Two blanks at the end are a line break.
-    lines.collect::<Vec<_>>().join("  \n") + "\n"
+    let lines =
+        message.trailers.iter().map(|(key, value)| format!("{key}: {}\n", shortened(value, LONGEST_TRAILER)));
+    format!("```text\n{}```\n", lines.collect::<String>())
 }
 
 /// The branch of the pull request: the same change has the same one.
@@ -124,3 +135,6 @@ fn own_branch(
     let digest = edit.digest().short();
     Ok(format!("stackflux/{}-{}", change.what, digest.get(..8).unwrap_or(&digest)))
 }
+
+#[cfg(test)]
+mod tests;

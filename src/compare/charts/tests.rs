@@ -3,7 +3,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::{Contents, KindChange};
+use super::{Contents, KindChange, Owner};
 use crate::compare::parts::Change;
 use crate::release::{Chart, File, Files};
 
@@ -34,14 +34,19 @@ fn archive(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The names of the kinds that differ, with what became of them.
-fn kinds(from: &Files, to: &Files) -> Vec<(String, Change, bool)> {
-    let contents = |files: &Files| {
+/// The names of the kinds that differ, with what became of them and who deletes them.
+fn kinds(from: &Files, to: &Files) -> Vec<(String, Change, Option<Owner>)> {
+    kinds_of((from, true), (to, true))
+}
+
+/// The same; whether each side is a chart.
+fn kinds_of(from: (&Files, bool), to: (&Files, bool)) -> Vec<(String, Change, Option<Owner>)> {
+    let contents = |(files, is_chart): (&Files, bool)| {
         let mut contents = Contents::default();
-        contents.take(files, "a", true, super::DEPTH, &mut crate::release::Limits::default());
+        contents.take(files, "a", is_chart, super::DEPTH, &mut crate::release::Limits::default());
         contents
     };
-    let told = |kind: KindChange| (kind.name, kind.change, kind.deleted);
+    let told = |kind: KindChange| (kind.name, kind.change, kind.deleted_by);
     contents(from).compare(&contents(to)).kinds.into_iter().map(told).collect()
 }
 
@@ -64,12 +69,68 @@ fn definitions_are_found_in_both_places_and_nowhere_else() {
     assert_eq!(
         kinds(&from, &to),
         [
-            ("gone.x".to_owned(), Change::Removed, false),
-            ("new.x".to_owned(), Change::Added, false),
-            ("templated.x".to_owned(), Change::Removed, true),
+            ("gone.x".to_owned(), Change::Removed, None),
+            ("new.x".to_owned(), Change::Added, None),
+            ("templated.x".to_owned(), Change::Removed, Some(Owner::Helm)),
         ],
         "Helm keeps what is in crds/, and deletes what was a template"
     );
+}
+
+#[test]
+fn a_template_that_becomes_a_crd_of_the_chart_is_deleted() {
+    let (template, crd) =
+        (files(&[("a/templates/x.yaml", crd("x", "a"))]), files(&[("a/crds/x.yaml", crd("x", "a"))]));
+    let both = files(&[("a/templates/z.yaml", self::crd("x", "a")), ("a/crds/x.yaml", self::crd("x", "a"))]);
+    assert_eq!(kinds(&template, &crd), [("x".to_owned(), Change::Changed, Some(Owner::Helm))]);
+    assert_eq!(kinds(&both, &crd), [("x".to_owned(), Change::Changed, Some(Owner::Helm))]);
+    assert_eq!(kinds(&crd, &template), [("x".to_owned(), Change::Changed, None)]);
+    let moved = files(&[("a/templates/deep/y.yaml", self::crd("x", "b"))]);
+    assert_eq!(kinds(&template, &moved), [("x".to_owned(), Change::Changed, None)]);
+}
+
+#[test]
+fn manifests_without_a_chart_are_pruned_wherever_they_are() {
+    let (there, gone) =
+        (files(&[("a/crds/x.yaml", crd("x", "a"))]), files(&[("a/other.yaml", String::new())]));
+    let kinds = |from, to| kinds_of((from, false), (to, false));
+    assert_eq!(kinds(&there, &gone), [("x".to_owned(), Change::Removed, Some(Owner::Flux))]);
+    assert_eq!(kinds(&there, &files(&[("a/x.yaml", crd("x", "a"))])), []);
+    let chart = files(&[("a/templates/x.yaml", crd("x", "a"))]);
+    let becomes_chart = kinds_of((&there, false), (&chart, true));
+    assert_eq!(
+        becomes_chart,
+        [("x".to_owned(), Change::Changed, Some(Owner::Flux))],
+        "Flux prunes what it applied"
+    );
+}
+
+#[test]
+fn what_asks_to_be_kept_is_not_deleted() {
+    let gone = files(&[("a/Chart.yaml", String::new())]);
+    let deleted_by = |annotations: &str, is_chart: bool| {
+        let text = crd("x", "a").replace("  annotations:\n    name: no\n", annotations);
+        let found = kinds_of((&files(&[("a/templates/x.yaml", text)]), is_chart), (&gone, is_chart));
+        assert_eq!((found.len(), found[0].1), (1, Change::Removed), "{annotations}");
+        found[0].2
+    };
+    for kept in [
+        "  annotations:\n    helm.sh/resource-policy: keep\n",
+        "  annotations:\n    \"helm.sh/resource-policy\": \"keep\"\n",
+        "  annotations: {a: b, helm.sh/resource-policy: keep}\n",
+        "  annotations:\n    {{- if .Values.more }}\n    a: b\n    {{- end }}\n    helm.sh/resource-policy: keep\n",
+    ] {
+        assert_eq!(deleted_by(kept, true), None, "{kept}");
+        assert_eq!(deleted_by(kept, false), Some(Owner::Flux), "{kept}");
+    }
+    for not_kept in [
+        "  annotations:\n    helm.sh/resource-policy: delete\n",
+        "  annotations:\n    {{- if .Values.crds.keep }}\n    helm.sh/resource-policy: keep\n    {{- end }}\n",
+    ] {
+        assert_eq!(deleted_by(not_kept, true), Some(Owner::Helm), "{not_kept}");
+    }
+    let flux = "  annotations:\n    kustomize.toolkit.fluxcd.io/prune: disabled\n";
+    assert_eq!((deleted_by(flux, false), deleted_by(flux, true)), (None, Some(Owner::Helm)));
 }
 
 #[test]
@@ -84,7 +145,7 @@ fn definitions_in_vendored_charts_are_found_however_deep() {
         files.insert("a/charts/outer-1.tgz", file).unwrap();
         files
     };
-    assert_eq!(kinds(&side("one"), &side("two")), [("deep.x".to_owned(), Change::Changed, false)]);
+    assert_eq!(kinds(&side("one"), &side("two")), [("deep.x".to_owned(), Change::Changed, None)]);
     assert!(kinds(&side("one"), &side("one")).is_empty());
 }
 

@@ -13,6 +13,7 @@ use crate::api::git_source::GitSource;
 use crate::api::{Reason, Upstream};
 use crate::git::{Access, Clone, GitError, Identity};
 use crate::names::ReleaseName;
+use crate::promote::holds;
 use crate::publish::git::{Committed, Committing, GitTarget};
 use crate::publish::{Prepared, PublishError, Published};
 use crate::release::Limits;
@@ -66,6 +67,11 @@ impl Target {
     /// The releases that are in the branch.
     pub(super) async fn releases(self) -> Result<BTreeSet<ReleaseName>, Stop> {
         self.blocking(|repository, _| repository.names()).await
+    }
+
+    /// What keeps a release away from the branch.
+    pub(super) async fn held(self, name: ReleaseName) -> Result<Option<holds::Hold>, Stop> {
+        self.blocking(move |repository, _| Ok(repository.existing(&name)?.held)).await
     }
 
     /// Checks a release and publishes it.

@@ -2,9 +2,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Offered, Target, followers, follows, may_be_in, offer, unreachable};
+use super::{Offered, Target, followers, offer, unreachable};
 use crate::api::ClusterStack;
 use crate::names::ReleaseName;
+use crate::promote::follow::Place;
 use crate::promote::stages::{FILE, Stage, Stages};
 
 fn stage() -> Stage {
@@ -33,40 +34,38 @@ fn git(path: &str, reference: &Value) -> Value {
     json!({"git": {"url": "https://h/r", "path": path, "ref": reference}})
 }
 
-#[test]
-fn a_stack_follows_a_stage_by_its_directory_and_branch() {
-    let follows = |source: Value| {
-        let stack = stack(&source, &json!({}));
-        follows(stack.spec.source.as_ref().unwrap(), &stage(), "main")
-    };
-    assert!(follows(git("prod/releases", &json!({"branch": "main"}))));
-    assert!(follows(git("./prod/releases/", &json!({"name": "refs/heads/main"}))));
-    assert!(!follows(git("stage/releases", &json!({"branch": "main"}))));
-    assert!(!follows(git("prod/releases", &json!({"branch": "other"}))));
-    assert!(!follows(git("prod/releases", &json!({"name": "refs/heads/other"}))));
-    assert!(follows(json!({"gitRepositoryRef": {"name": "stacks"}, "path": "prod/releases"})));
-    assert!(!follows(json!({"gitRepositoryRef": {"name": "stacks"}})), "the default is releases");
+fn target<'a>(
+    stage: &'a Stage,
+    stacks: &'a [ClusterStack],
+    releases: &'a BTreeSet<ReleaseName>,
+) -> Target<'a> {
+    let place = Place { stage, branch: "main", repository: "https://h/r" };
+    Target { place, releases, stacks, clusters: &[], objects: &[] }
 }
 
 #[test]
-fn a_stack_of_another_repository_is_none_of_the_stage() {
-    let at = |url: &str| {
-        let stack = stack(&json!({"git": {"url": url, "path": "prod/releases"}}), &json!({}));
-        may_be_in(stack.spec.source.as_ref().unwrap(), "https://git.example.org/team/stacks.git")
+fn stacks_of_another_repository_or_branch_have_nothing_to_do_with_the_stage() {
+    let source = |url: &str, branch: &str| json!({"git": {"url": url, "path": "prod/releases", "ref": {"branch": branch}}});
+    let stacks =
+        [source("https://h/r", "main"), source("https://h/other", "main"), source("https://h/r", "other")];
+    let stacks = stacks.map(|source| stack(&source, &json!({})));
+    let referring = stack(&json!({"gitRepositoryRef": {"name": "r"}, "path": "prod/releases"}), &json!({}));
+    let stacks = [stacks.to_vec(), vec![referring]].concat();
+    let (stage, releases) = (stage(), BTreeSet::new());
+    let unknown = target(&stage, &stacks, &releases);
+    let followed = |target: &Target| followers(target, &release("1-32-v2")).count();
+    assert_eq!(
+        followed(&unknown),
+        2,
+        "of the one whose GitRepository is not known it is said so when it is planned for"
+    );
+    let repository = |url: &str| {
+        [json!({"kind": "GitRepository", "metadata": {"name": "r", "namespace": "prod"},
+        "spec": {"url": url, "ref": {"branch": "main"}}})]
     };
-    for same in [
-        "https://git.example.org/team/stacks",
-        "ssh://git@git.example.org:2222/team/stacks.git",
-        "http://gitea.internal/team/stacks.git/",
-    ] {
-        assert!(at(same), "{same}");
-    }
-    assert!(!at("https://git.example.org/other/stacks.git"));
-    let any = stack(&json!({"gitRepositoryRef": {"name": "stacks"}, "path": "prod/releases"}), &json!({}));
-    let any = any.spec.source.as_ref().unwrap();
-    assert!(may_be_in(any, "git@git.example.org:team/stacks.git"));
-    let known = stack(&git("prod/releases", &json!({})), &json!({}));
-    assert!(may_be_in(known.spec.source.as_ref().unwrap(), "/srv/stacks"), "a directory has no name");
+    let (here, other) = (repository("https://h/r"), repository("https://h/other"));
+    assert_eq!(followed(&Target { objects: &here, ..target(&stage, &stacks, &releases) }), 2);
+    assert_eq!(followed(&Target { objects: &other, ..target(&stage, &stacks, &releases) }), 1);
 }
 
 #[test]
@@ -74,16 +73,8 @@ fn whether_a_stack_will_offer_the_release_is_told() {
     let source = git("prod/releases", &json!({"branch": "main"}));
     let offered = |more: Value, present: &[&str]| {
         let (stacks, releases, stage) = ([stack(&source, &more)], releases(present), stage());
-        let target = Target {
-            stage: &stage,
-            branch: "main",
-            releases: &releases,
-            stacks: &stacks,
-            clusters: &[],
-            objects: &[],
-        };
-        let new = release("1-32-v2");
-        let stack = followers(&stacks, &stage, "main", &new).next().unwrap();
+        let (target, new) = (target(&stage, &stacks, &releases), release("1-32-v2"));
+        let stack = followers(&target, &new).next().unwrap();
         offer(stack, &target, &new).offered
     };
     let subscribed = json!({"autoSubscribe": true});
@@ -97,9 +88,11 @@ fn whether_a_stack_will_offer_the_release_is_told() {
 
 #[test]
 fn another_minor_version_has_other_stacks() {
-    let (stacks, stage) = ([stack(&git("prod/releases", &json!({})), &json!({}))], stage());
-    assert_eq!(followers(&stacks, &stage, "main", &release("1-33-v2")).count(), 0);
-    assert_eq!(followers(&stacks, &stage, "main", &release("1-32-v2-beta-1")).count(), 0);
+    let source = git("prod/releases", &json!({"branch": "main"}));
+    let (stacks, stage, releases) = ([stack(&source, &json!({}))], stage(), BTreeSet::new());
+    let target = target(&stage, &stacks, &releases);
+    let followed_by = |name: &str| followers(&target, &release(name)).count();
+    assert_eq!((followed_by("1-32-v2"), followed_by("1-33-v2"), followed_by("1-32-v2-beta-1")), (1, 0, 0));
 }
 
 #[test]

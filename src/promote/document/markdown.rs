@@ -1,32 +1,90 @@
-//! Markdown as GitHub, GitLab and Gitea have it.
+//! Markdown as GitHub, GitLab and Gitea have it, no longer than they take.
 
-use super::{Block, Document, Line, Span};
+use super::{Block, Document, Line, Span, plain, shortened};
 use crate::release::finding::Printable;
 
-/// Room for the sentence that says what was left out.
-const ROOM: usize = 200;
+/// Room for what says what was left out, in bytes.
+const ROOM: usize = 2000;
 
-/// Whole blocks, as many as there is room for. Of one that is too long for all of the room the lines that fit are kept.
+/// The longest text of somebody else's, in characters.
+const LONGEST_CODE: usize = 300;
+
+/// The longest name of something that was left out, in characters.
+const LONGEST_NAME: usize = 120;
+
+/// Whole blocks, in their order. Where there is no room for all, the folded ones are left out before the others, and of
+/// either the ones that there is no room left for; a heading goes with all that is below it.
 pub(super) fn write(document: &Document, most: usize) -> String {
-    let mut out = String::new();
-    let mut length = 0;
-    for (at, block) in document.0.iter().enumerate() {
-        let text = markdown(block);
-        let size = text.chars().count() + 1;
-        if length + size + ROOM > most && at > 0 {
-            let left = document.0.len() - at;
-            let parts = if left == 1 { "part is" } else { "parts are" };
-            let rest = format!(
-                "\n**{left} more {parts} left out: this is as long as a pull request may be.** `stackflux promote` \
-                 without `--pull-request` shows all of it.\n"
-            );
-            return out + &rest;
-        }
-        out.push_str(if at > 0 { "\n" } else { "" });
-        out.push_str(&text);
-        length += size;
+    let texts: Vec<String> = document.0.iter().map(markdown).collect();
+    let all: usize = texts.iter().map(|text| text.len() + 1).sum();
+    if all <= most {
+        return texts.join("\n");
     }
-    out
+    let fit = fitting(document, &texts, most.saturating_sub(ROOM));
+    let kept: Vec<&str> =
+        texts.iter().zip(&fit).filter(|(_, fit)| **fit).map(|(text, _)| text.as_str()).collect();
+    kept.join("\n") + &left_out(&names(document, &fit))
+}
+
+/// Which blocks there is room for.
+fn fitting(document: &Document, texts: &[String], mut room: usize) -> Vec<bool> {
+    let mut fit = vec![false; texts.len()];
+    for folded in [false, true] {
+        // The level of a heading that does not fit.
+        let mut lost = None;
+        for ((block, text), fit) in document.0.iter().zip(texts).zip(&mut fit) {
+            if let Block::Heading(level, _) = block
+                && lost.is_some_and(|lost| *level <= lost)
+            {
+                lost = None;
+            }
+            let is_next = matches!(block, Block::Folded(..)) == folded;
+            if is_next && lost.is_none() && text.len() < room {
+                room -= text.len() + 1;
+                *fit = true;
+            }
+            if let (Block::Heading(level, _), false, None) = (block, *fit, lost) {
+                lost = Some(*level);
+            }
+        }
+    }
+    fit
+}
+
+/// What the blocks are called that do not fit: with the heading that they are below. What is below a heading that does not
+/// fit has no name of its own.
+fn names(document: &Document, fit: &[bool]) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut heading, mut lost) = (String::new(), None);
+    for (block, fit) in document.0.iter().zip(fit) {
+        match (block, fit) {
+            (Block::Heading(level, line), fit) if lost.is_none_or(|lost| *level <= lost) => {
+                heading = plain::text(line);
+                lost = (!fit).then_some(*level);
+                found.extend((!fit).then(|| heading.clone()));
+            }
+            (Block::Folded(summary, _), false) if lost.is_none() => {
+                found.push(format!("{heading}: {}", plain::text(summary)));
+            }
+            (_, false) if lost.is_none() => found.push(format!("a part of {heading}")),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn left_out(names: &[String]) -> String {
+    let mut text = "\n**Left out, because this is as long as a pull request may be:** ".to_owned();
+    let end = ". The same command without `--pull-request` shows all of it.\n";
+    for (at, name) in names.iter().enumerate() {
+        let name = format!("{}{}", if at > 0 { ", " } else { "" }, code(&shortened(name, LONGEST_NAME)));
+        let more = format!(" and {} more", names.len() - at);
+        if text.len() + name.len() + more.len() + end.len() > ROOM {
+            return text + &more + end;
+        }
+        text.push_str(&name);
+    }
+    text + end
 }
 
 fn markdown(block: &Block) -> String {
@@ -82,7 +140,7 @@ fn escaped(words: &str) -> String {
 
 /// A code span with a fence that the text has not, as `CommonMark` wants it.
 fn code(text: &str) -> String {
-    let text = Printable(text).to_string();
+    let text = Printable(&shortened(text, LONGEST_CODE)).to_string();
     if text.trim().is_empty() {
         return "` `".to_owned();
     }
@@ -100,7 +158,7 @@ fn html(line: &Line) -> String {
     let spans = line.0.iter().map(|span| match span {
         Span::Words(words) => entities(words),
         Span::Strong(words) => format!("<strong>{}</strong>", entities(words)),
-        Span::Code(text) => format!("<code>{}</code>", entities(text)),
+        Span::Code(text) => format!("<code>{}</code>", entities(&shortened(text, LONGEST_CODE))),
     });
     spans.collect()
 }

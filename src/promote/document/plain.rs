@@ -32,7 +32,7 @@ fn heading(level: u8, text: &str) -> String {
     }
 }
 
-fn text(line: &Line) -> String {
+pub(super) fn text(line: &Line) -> String {
     let spans = line.0.iter().map(|span| match span {
         Span::Words(text) | Span::Strong(text) | Span::Code(text) => Printable(text).to_string(),
     });

@@ -40,14 +40,52 @@ fn words_of_our_own_are_no_markdown_either() {
 
 #[test]
 fn a_document_is_never_longer_than_a_forge_takes() {
-    let block = |at: usize| Block::List(vec![line(&format!("{at} {}", "x".repeat(300))); 10]);
-    let document = Document((0..100).map(block).collect());
+    let list = |at: usize| Block::List(vec![line(&format!("{at} {}", "ä".repeat(150))); 10]);
+    let document = Document((0..100).map(list).collect());
     let text = document.to_markdown(20_000);
-    assert!(text.chars().count() <= 20_000, "{}", text.chars().count());
-    assert!(text.contains("parts are left out"), "{text}");
-    assert!(document.to_markdown(1_000_000).contains("`99 x"));
-    let one = Document(vec![Block::Heading(1, line("x")), block(1)]);
-    assert!(one.to_markdown(1000).contains("1 more part is left out"));
+    assert!(text.len() <= 20_000 && text.contains("**Left out"), "{}", text.len());
+    assert!(document.to_markdown(1_000_000).contains("`99 ä"));
+    let folded = Document(
+        (0..1000).map(|at| Block::Folded(line(&at.to_string()), vec![line(&"x".repeat(200))])).collect(),
+    );
+    let text = folded.to_markdown(20_000);
+    assert!(text.len() <= 20_000 && text.contains(" more. The same command"), "{text}");
+    assert_eq!(text.matches("</details>\n").count(), text.matches("<details>").count());
+    let one = |length: usize| markdown(Block::Paragraph(Line::default().code(&"x".repeat(length))));
+    assert_eq!((one(300).len(), one(301).len()), (303, 303 + '…'.len_utf8()));
+}
+
+#[test]
+fn only_what_is_too_long_is_left_out_and_named() {
+    let lines = |count: usize| vec![line(&"x".repeat(200)); count];
+    let document = Document(vec![
+        Block::Heading(1, Line::new("Title")),
+        Block::Heading(2, Line::new("Values")),
+        Block::Folded(Line::new("many"), lines(100)),
+        Block::Folded(Line::new("few"), lines(1)),
+        Block::List(lines(2)),
+        Block::Heading(2, Line::new("Lists")),
+        Block::List(lines(200)),
+        Block::Paragraph(Line::new("The end")),
+    ]);
+    let text = document.to_markdown(10_000);
+    assert!(text.contains("<summary>few</summary>") && text.contains("\nThe end\n"), "{text}");
+    assert!(text.contains(":** `Values: many`, `a part of Lists`. The same command"), "{text}");
+    assert!(!text.contains("<summary>many"), "{text}");
+}
+
+#[test]
+fn what_is_below_a_heading_goes_with_it() {
+    let section = |level: u8, name: &str, length: usize| {
+        let title = (0..length).fold(Line::new(name), |title, _| title.code(&"x".repeat(200)));
+        [Block::Heading(level, title), Block::List(vec![line(name)])]
+    };
+    let sections =
+        [section(2, "one", 0), section(2, "two", 100), section(3, "three", 0), section(2, "four", 0)];
+    let text = Document(sections.concat()).to_markdown(10_000);
+    assert!(text.contains("see `one`") && text.contains("see `four`"), "{text}");
+    assert!(!text.contains("see `two`") && !text.contains("three"), "{text}");
+    assert!(text.contains(":** `twoxxx") && text.contains("…`. The same command"), "{text}");
 }
 
 #[test]

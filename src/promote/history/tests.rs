@@ -49,6 +49,8 @@ fn the_cause_is_in_the_trailers() {
     assert_eq!(promoted, Cause::Promoted { from: from.to_owned(), soak: Some("3 clusters".to_owned()) });
     assert_eq!(promoted.words(), "promoted from stage@0123456789ab");
     assert_eq!(cause(&[("stackflux-rollback", "r1")]), Cause::RolledBack);
+    let reason = cause(&[("Stackflux-Promote", "a reason says so"), ("Stackflux-Rollback", "r1")]);
+    assert_eq!(reason, Cause::RolledBack);
     let published = cause(&[("Signed-off-by", "x"), ("Stackflux-Source", "oci://h/r:tag@sha256:00")]);
     assert_eq!(published.words(), "published from oci://h/r:tag@sha256:00");
     assert_eq!(cause(&[("Signed-off-by", "x")]), Cause::Other);

@@ -6,9 +6,9 @@ use super::MOST_NAMES;
 use crate::compare::plans::{ClusterChange, Effect, ObjectChange, Verb};
 use crate::compare::values::ValueChange;
 use crate::promote::compare::Upgrade;
-use crate::promote::document::{Block, Line};
+use crate::promote::document::{Block, Line, shortened};
 
-/// The most values that are told of one addon, and the most characters of one.
+/// The most values that are told of one addon, and the most characters of one and of its path.
 const MOST_VALUES: usize = 50;
 const LONGEST_VALUE: usize = 120;
 
@@ -143,19 +143,13 @@ pub(super) fn value_lines(values: &[ValueChange]) -> Vec<Line> {
 }
 
 fn of_value(value: &ValueChange) -> Line {
-    let line = Line::default().code(&value.path).words(": ");
+    let shortened = |text: &str| shortened(text, LONGEST_VALUE);
+    let line = Line::default().code(&shortened(&value.path)).words(": ");
     match (&value.from, &value.to) {
         (Some(from), Some(to)) => line.code(&shortened(from)).words(" → ").code(&shortened(to)),
         (None, Some(to)) => line.code(&shortened(to)).words(", new"),
         (Some(from), _) => line.code(&shortened(from)).words(", removed"),
         (None, None) => line,
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_VALUE) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }
 

@@ -1,13 +1,16 @@
 use serde_json::json;
 
-use super::{MOST_MARKDOWN, Promotion, Soak, document};
-use crate::compare::charts::{ChartsAndKinds, KindChange, VersionChange};
+use super::{Promotion, Soak, document};
+use crate::compare::charts::{ChartsAndKinds, KindChange, Owner, VersionChange};
 use crate::compare::parts::Change;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
-use crate::promote::compare::{Effect, Offer, Offered, PartChange, Upgrade};
-use crate::promote::soak::Soaked;
+use crate::promote::compare::{Effect, LeftOut, Offer, Offered, PartChange, Upgrade};
+use crate::promote::soak::{Only, Soaked};
+
+/// What a forge takes.
+const MOST_MARKDOWN: usize = 60_000;
 
 /// A HelmRelease of an addon whose chart is another, and whose values `from` become `to`.
 fn changed(cluster: &str, addon: &str, from: u8, to: u8) -> ObjectChange {
@@ -46,8 +49,9 @@ fn promotion() -> Promotion {
             was: None,
         }],
         kinds: vec![
-            KindChange { name: "a.cilium.io".into(), change: Change::Added, deleted: false },
-            KindChange { name: "b.cilium.io".into(), change: Change::Removed, deleted: true },
+            KindChange { name: "a.cilium.io".into(), change: Change::Added, deleted_by: None },
+            KindChange { name: "b.cilium.io".into(), change: Change::Removed, deleted_by: Some(Owner::Helm) },
+            KindChange { name: "c.cilium.io".into(), change: Change::Removed, deleted_by: Some(Owner::Flux) },
         ],
         values: crate::compare::values::differences(None, Some(&json!({"hubble": {"enabled": true}}))),
         unseen: Vec::new(),
@@ -81,11 +85,13 @@ fn promotion() -> Promotion {
             clusters: vec!["a/b".into(), "a/c".into()],
             since: "2026-11-20T10:00:00Z".parse().unwrap(),
             seconds: 93_780,
+            only: Only::default(),
         }),
         lifts_hold: None,
         effect: Effect {
             stacks: vec![offer("auto", Offered::Latest), offer("listed", Offered::NotListed)],
             upgrades: vec![upgrade],
+            unreadable: Vec::new(),
             left_out: Vec::new(),
         },
     }
@@ -101,8 +107,9 @@ fn a_report_says_what_a_person_has_to_know() {
         "ClusterStack prod/listed will not offer it: its versions do not have v2",
         "Kubernetes v1.32.1 → v1.32.5: Cluster API replaces the machines",
         "cilium 1.16.5 → 1.17.1",
-        "a.cilium.io added, b.cilium.io removed",
+        "a.cilium.io added, b.cilium.io removed, c.cilium.io removed",
         "Helm deletes these CRDs, and with them all objects of their kinds: b.cilium.io\n",
+        "Flux deletes these CRDs, and with them all objects of their kinds: c.cilium.io\n",
         "  1 value in values.yaml of addon cni:\n    hubble.enabled: true, new\n",
         "2 Clusters: tenant/one, tenant/two\n",
         "Helm upgrades cni to another chart with other values\n",
@@ -112,6 +119,17 @@ fn a_report_says_what_a_person_has_to_know() {
     ] {
         assert!(text.contains(told), "{told:?} is not in\n{text}");
     }
+}
+
+#[test]
+fn a_report_and_a_commit_say_which_clusters_were_not_asked() {
+    let mut promotion = promotion();
+    let Soak::Vouched(soaked) = &mut promotion.soak else { panic!() };
+    soaked.only.selector = Some("wave=1".to_owned());
+    let told = "since 2026-11-20T10:00:00Z; asked were only Clusters with the labels wave=1";
+    assert!(promotion.soak.sentence().ends_with(told));
+    assert!(document(&promotion).to_plain().contains(&format!("{told}\n")));
+    assert_eq!(serde_json::to_value(&promotion).unwrap()["soak"]["vouched"]["only"]["selector"], "wave=1");
 }
 
 #[test]
@@ -149,9 +167,36 @@ fn a_thousand_clusters_that_all_differ_still_fit_into_a_pull_request() {
     };
     promotion.effect.upgrades[0].clusters = (0..1000).map(one).collect();
     let text = document(&promotion).to_markdown(MOST_MARKDOWN);
-    assert!(text.chars().count() <= MOST_MARKDOWN && text.contains("parts are left out"));
+    assert!(text.len() <= MOST_MARKDOWN && text.contains("**Left out, because"), "{}", text.len());
+    let told = "`Cluster tenant/cluster-0: 1 value in the HelmRelease of cni`";
+    assert!(text.contains("### Cluster `tenant/cluster-200`\n") && text.contains(told), "{text}");
     let all = document(&promotion).to_plain();
     assert!(all.contains("Cluster tenant/cluster-999\n"));
+}
+
+#[test]
+fn what_is_too_long_takes_no_warning_with_it() {
+    let mut promotion = promotion();
+    let long = "x".repeat(70_000);
+    let upgrade = &mut promotion.effect.upgrades[0];
+    upgrade.parts[1].charts.values =
+        crate::compare::values::differences(None, Some(&json!({(long.as_str()): 1})));
+    upgrade.clusters[2].held =
+        vec![HeldAddon { addon: Some("cni".into()), reason: "Held", message: format!("{long} \u{1f6d1}") }];
+    promotion.effect.left_out = (0..2000)
+        .map(|at| LeftOut { cluster: format!("tenant/left-{at}"), why: "it is later".into() })
+        .collect();
+    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
+    assert!(text.len() <= MOST_MARKDOWN, "{}", text.len());
+    for told in [
+        "**Helm deletes these CRDs, and with them all objects of their kinds**: `b.cilium.io`\n",
+        "- **Held**: `cni`: `Held`: `xxxx",
+        "<summary>1 value in values.yaml of <code>addon cni</code></summary>\n\n- `xxxx",
+        "because this is as long as a pull request may be:** `a part of Clusters that are not planned for`. The same",
+    ] {
+        assert!(text.contains(told), "{told:?} is not in\n{text}");
+    }
+    assert!(!text.contains(&"x".repeat(400)), "{text}");
 }
 
 #[test]
@@ -172,5 +217,5 @@ fn json_has_each_cluster_and_value() {
     assert_eq!(value["upgrades"][0]["clusters"][2]["objects"][0]["effect"], "upgradesChartAndValues");
     assert_eq!(value["soak"]["vouched"]["seconds"], 93_780);
     assert_eq!(value["stacks"][1]["offered"], "notListed");
-    assert_eq!(value["upgrades"][0]["parts"][1]["kinds"][1]["deleted"], true);
+    assert_eq!(value["upgrades"][0]["parts"][1]["kinds"][1]["deletedBy"], "helm");
 }

@@ -8,6 +8,7 @@ use crate::foreign::capi::Cluster;
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
 use crate::promote::compare::Target;
+use crate::promote::follow::Place;
 use crate::promote::stages::{FILE, Stages};
 
 fn release(version: u8) -> ReleaseName {
@@ -16,7 +17,7 @@ fn release(version: u8) -> ReleaseName {
 
 fn stack(name: &str, more: &Value) -> ClusterStack {
     let mut spec = json!({"provider": "openstack", "name": "scs", "kubernetesVersion": "1.32", "noProvider": true,
-        "source": {"git": {"url": "https://h/r"}}});
+        "source": {"git": {"url": "https://h/r", "ref": {"branch": "main"}}}});
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(json!({"apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
         "metadata": {"name": name, "namespace": "prod"}, "spec": spec}))
@@ -40,14 +41,13 @@ fn rollback(present: &[u8], kubernetes_moves: bool) -> Rollback {
     ];
     let clusters = [cluster("one", "openstack-scs-1-32-v2"), cluster("two", "openstack-scs-1-32-v1")];
     let target = Target {
-        stage: stages.stage("prod").unwrap(),
-        branch: "main",
+        place: Place { stage: stages.stage("prod").unwrap(), branch: "main", repository: "https://h/r" },
         releases: &releases,
         stacks: &stacks,
         clusters: &clusters,
         objects: &[],
     };
-    Rollback::new(&target, &release(2), ("0123456789abcdef", "it leaks"), |name| {
+    Rollback::new(&target, &release(2), ("0123456789abcdef", true, "it leaks"), |name| {
         let patch =
             if kubernetes_moves { name.version().to_string().replace('v', "") } else { "0".to_owned() };
         format!("v1.32.{patch}").parse().ok()

@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Member, NotSoaked, Question, Soaked, Spoken, judge};
+use super::{Member, NotSoaked, Only, Question, Soaked, Spoken, judge};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
@@ -51,6 +51,8 @@ fn addon(name: &str, applied: &str, conditions: &Value, settled: &str) -> Cluste
 struct World {
     releases: Vec<ClusterStackRelease>,
     members: Vec<(Cluster, Option<ClusterAddon>)>,
+    others: Vec<String>,
+    only: Only,
 }
 
 impl World {
@@ -59,7 +61,12 @@ impl World {
         let since = ready("True", "19T08:00");
         let one = (cluster("one", RELEASE, &json!([])), Some(addon("one", RELEASE, &since, "19T09:00")));
         let two = (cluster("two", RELEASE, &json!([])), Some(addon("two", RELEASE, &since, "20T10:00")));
-        Self { releases: vec![release(DIGEST, &since)], members: vec![one, two] }
+        Self {
+            releases: vec![release(DIGEST, &since)],
+            members: vec![one, two],
+            others: Vec::new(),
+            only: Only::default(),
+        }
     }
 
     /// At noon on the 21st.
@@ -67,13 +74,14 @@ impl World {
         let name: ReleaseName = RELEASE.parse().unwrap();
         let required: SignedDuration = required.parse().unwrap();
         let now = at("21T12:00");
-        let question = Question { stage: "stage", release: &name, digest: DIGEST, required, now };
+        let question =
+            Question { stage: "stage", release: &name, digest: DIGEST, required, now, only: &self.only };
         let releases: Vec<&ClusterStackRelease> = self.releases.iter().collect();
         let member = |(cluster, addon): &'_ (Cluster, Option<ClusterAddon>)| (cluster.clone(), addon.clone());
         let owned: Vec<_> = self.members.iter().map(member).collect();
         let members: Vec<Member> =
             owned.iter().map(|(cluster, addon)| Member { cluster, addon: addon.as_ref() }).collect();
-        judge(&question, &releases, &members)
+        judge(&question, (&releases, &self.others), &members)
     }
 
     fn problems(&self, required: &str) -> Vec<String> {
@@ -171,12 +179,27 @@ fn other_content_vouches_for_nothing() {
 }
 
 #[test]
+fn who_was_not_asked_is_told() {
+    let mut world = World::good();
+    world.only = Only { namespace: Some("tenant".to_owned()), selector: Some("a=b".to_owned()) };
+    assert_eq!(world.ask("1h").unwrap().only, world.only);
+    world.members.clear();
+    let told = "no Cluster runs it; asked were only Clusters in namespace tenant with the labels a=b";
+    assert_eq!(world.problems("1h"), [told]);
+    assert_eq!(Only::default().to_string(), "");
+}
+
+#[test]
 fn without_clusters_nobody_vouches() {
     let mut world = World::good();
     world.members.clear();
     assert_eq!(world.problems("1h"), ["no Cluster runs it"]);
     world.releases.clear();
-    assert_eq!(world.problems("1h"), ["no ClusterStack of stage has it"]);
+    assert_eq!(world.problems("1h"), ["no ClusterStack of stage has it: there is none of its stack"]);
+    world.others.push("ClusterStack a/b does not count: it follows the branch other".to_owned());
+    let told =
+        ["no ClusterStack of stage has it", "ClusterStack a/b does not count: it follows the branch other"];
+    assert_eq!(world.problems("1h"), told);
 }
 
 #[test]

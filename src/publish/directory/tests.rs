@@ -88,3 +88,24 @@ fn what_is_in_the_way() {
     assert_eq!(target.publish(&prepared(NAME), false).unwrap_err().reason(), "FileIgnored");
     assert_eq!(names(&target), Vec::<String>::new());
 }
+
+#[test]
+fn what_was_taken_back_is_known_from_the_top_of_the_repository() {
+    let (scratch, target) = target();
+    let hold = format!("holds: [{{release: {NAME}, stage: first, reason: it leaks, commit: abc}}]\n");
+    fs::write(scratch.path().join("stackflux.holds.yaml"), &hold).unwrap();
+    let stages = "stages: [{name: first, path: stacks/a/releases}]\n";
+    fs::write(scratch.path().join("stackflux.yaml"), stages).unwrap();
+    target.publish(&prepared("openstack-demo-1-34-v3"), false).unwrap();
+    fs::remove_dir_all(&target.top).unwrap();
+    fs::create_dir(scratch.path().join(".git")).unwrap();
+    assert_eq!(target.publish(&prepared(NAME), false).unwrap_err().reason(), "ReleaseHeld");
+    assert_eq!(names(&target), Vec::<String>::new());
+    fs::remove_dir(scratch.path().join(".git")).unwrap();
+    target.publish(&prepared(NAME), false).unwrap();
+
+    fs::write(target.top.join("stackflux.holds.yaml"), &hold).unwrap();
+    fs::remove_dir_all(target.releases()).unwrap();
+    let error = target.publish(&prepared(NAME), false).unwrap_err();
+    assert_eq!(error.reason(), "ReleaseHeld", "a directory of no repository has its own");
+}

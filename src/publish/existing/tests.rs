@@ -9,6 +9,7 @@ fn existing(release: Option<Files>, ignore_files: &[(&str, &str)]) -> Existing {
         directory: "releases".to_owned(),
         release,
         ignore_files: ignore_files.collect(),
+        held: None,
     }
 }
 
@@ -24,6 +25,21 @@ fn what_is_there_is_not_written_again() {
     assert!(existing(None, &[]).needs(&prepared(NAME), false).unwrap());
     assert!(!existing(Some(files(NAME)), &[]).needs(&prepared(NAME), false).unwrap());
     assert!(!existing(Some(files(NAME)), &[("", "*.yaml\n")]).needs(&prepared(NAME), false).unwrap());
+}
+
+#[test]
+fn what_is_held_is_not_written_and_what_is_there_stays() {
+    let hold = |release| {
+        let stage = "stage".to_owned();
+        let held =
+            Hold { release: NAME.to_owned(), stage, reason: "it leaks".to_owned(), commit: "a".to_owned() };
+        Existing { held: Some(held), ..existing(release, &[]) }
+    };
+    let error = hold(None).needs(&prepared(NAME), false).unwrap_err();
+    assert_eq!(error.to_string(), format!("{NAME} is held back from stage stage: it leaks"));
+    assert_eq!(error.reason(), "ReleaseHeld");
+    assert!(error.hint().unwrap().contains("stackflux.holds.yaml"));
+    assert!(!hold(Some(files(NAME))).needs(&prepared(NAME), false).unwrap());
 }
 
 #[test]

@@ -133,3 +133,28 @@ fn what_is_in_the_way() {
     let other = prepared("openstack-demo-1-34-v3");
     assert_eq!(publish(&target, &other, false).unwrap_err().reason(), "FileIgnored");
 }
+
+#[test]
+fn what_was_taken_back_from_the_stage_of_the_directory_does_not_come_again() {
+    let (_directory, remote) = bare();
+    let target = target(&remote);
+    write(
+        &target.clone,
+        "stackflux.yaml",
+        "stages: [{name: first}, {name: second, path: other, after: first}]\n",
+    );
+    let holds = |stage: &str| {
+        format!("holds: [{{release: {NAME}, stage: {stage}, reason: it leaks, commit: abc}}]\n")
+    };
+    write(&target.clone, "stackflux.holds.yaml", &holds("first"));
+    for pull_request in [false, true] {
+        let error = publish(&target, &prepared(NAME), pull_request).unwrap_err();
+        assert_eq!(error.to_string(), format!("{NAME} is held back from stage first: it leaks"));
+    }
+    assert_eq!(subjects(&remote).len(), 2, "nothing is written");
+    write(&target.clone, "stackflux.holds.yaml", "holds: [\n");
+    let broken = publish(&target, &prepared(NAME), false).unwrap_err();
+    assert!(broken.to_string().contains(": stackflux.holds.yaml:1: "), "{broken}");
+    write(&target.clone, "stackflux.holds.yaml", &holds("second"));
+    written(publish(&target, &prepared(NAME), false).unwrap());
+}

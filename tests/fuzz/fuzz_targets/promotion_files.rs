@@ -14,9 +14,9 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(!text.chars().any(|character| character.is_control() && character != '\n'), "{text:?}");
         }
     }
-    if let Ok(holds) = Holds::parse(Some(bytes)) {
+    if let Ok(holds) = Holds::parse(Some(bytes), None) {
         let written = holds.to_yaml();
-        let again = Holds::parse(written.as_deref().map(str::as_bytes)).unwrap();
+        let again = Holds::parse(written.as_deref().map(str::as_bytes), None).unwrap();
         assert_eq!(again, holds, "{written:?}");
     }
 });

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::{PROMOTE, Stacks, V1, V2, with};
+use crate::support::stackflux;
 
 #[track_caller]
 fn refused(stacks: &Stacks, arguments: &[&str], told: &str) {
@@ -81,6 +82,14 @@ fn holds_and_inputs_that_are_wrong_are_told() {
     stacks.write("stackflux.holds.yaml", "holds: [{release: x}]\n");
     stacks.push("main", "holds that are wrong");
     refused(&stacks, &PROMOTE, "stackflux.holds.yaml:1: ");
+    let hold = format!("holds:\n- {{release: {V2}, stage: prd, reason: x, commit: a}}\n");
+    stacks.write("stackflux.holds.yaml", &hold);
+    stacks.push("main", "a hold on no stage");
+    refused(
+        &stacks,
+        &PROMOTE,
+        "stackflux.holds.yaml:2: stackflux.yaml has no stage \"prd\"; it has stage, prod\n",
+    );
     fs::remove_file(stacks.work().join("stackflux.holds.yaml")).unwrap();
     stacks.write("prod/clusterstack.yaml", "a: [\n");
     stacks.push("main", "inputs that are wrong");
@@ -92,6 +101,56 @@ fn holds_and_inputs_that_are_wrong_are_told() {
         &PROMOTE,
         "stage prod names the input prod/clusterstack.yaml, and its branch has no such file",
     );
+}
+
+#[test]
+fn what_is_wrong_in_a_stage_keeps_no_release_in_it_or_out_of_it() {
+    let stacks = Stacks::new("broken-inputs");
+    fs::remove_file(stacks.work().join(format!("prod/releases/{V1}/cluster-class/Chart.yaml"))).unwrap();
+    stacks.push("main", "an old release that cannot be read");
+    let shown = stacks.done(&with(&PROMOTE, &["--push"]));
+    for told in [
+        "Releases of the stage that cannot be compared\n",
+        &format!("{V1}: prod/releases/{V1} cannot be used: error: MissingFile"),
+        &format!("Cluster demo/one: it has {V1}, which cannot be compared\n"),
+    ] {
+        assert!(shown.stdout.contains(told), "{told:?} is not in\n{}", shown.stdout);
+    }
+    stacks.pull("main");
+    stacks.write("prod/clusterstack.yaml", "a: [\n");
+    stacks.push("main", "inputs that are wrong");
+    let rolled_back = stacks.done(&["rollback", "prod", "--reason", "it leaks", "--push"]);
+    assert!(
+        rolled_back.stderr.contains("nothing is known here: prod/clusterstack.yaml: "),
+        "{}",
+        rolled_back.stderr
+    );
+    assert_eq!(stacks.git(&["ls-tree", "--name-only", "main:prod/releases"]), V1);
+}
+
+#[test]
+fn what_was_taken_back_from_the_first_stage_is_not_published_again() {
+    let stacks = Stacks::new("held-first");
+    stacks.done(&["rollback", "stage", "--release", V2, "--reason", "it leaks", "--push"]);
+    let before = stacks.git(&["for-each-ref"]);
+    let to = format!("file://{}", stacks.url());
+    let publish = |source: &str, more: &str| {
+        let source = stacks.work().join(source).display().to_string();
+        let author = "--author=Ada <ada@example.org>";
+        stackflux(&["publish", &source, "--to", &to, "--path", "stage/releases", author, more])
+    };
+    for more in ["--dry-run", "--branch=main"] {
+        let run = publish(&format!("stage/releases/{V2}"), more);
+        assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+        let told =
+            format!("{V2} is held back from stage stage: it leaks\n→ once that is solved, remove the entry");
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+    }
+    // What a pipeline publishes is not what anybody asked for by name.
+    let new = publish("stage", "--all-new");
+    assert_eq!(new.code, 0, "{}", new.stderr);
+    assert!(new.stderr.contains(&format!("! {V2} is held back from stage stage")), "{}", new.stderr);
+    assert_eq!(stacks.git(&["for-each-ref"]), before, "nothing is written");
 }
 
 #[test]

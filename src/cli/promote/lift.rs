@@ -1,0 +1,68 @@
+//! The hold on a release is lifted.
+
+use super::{Arguments, Step};
+use crate::cli::stages::StageFailure;
+use crate::cli::stages::propose::Change;
+use crate::cli::{CommandResult, Outcome, terminal};
+use crate::git::{Edit, Message, Snapshot};
+use crate::promote::document::{Block, Document, Line};
+use crate::promote::holds::{self, Hold, Holds};
+use crate::promote::refusal::Refusal;
+use crate::promote::trailers;
+use crate::release::File;
+
+/// The next stage has the release already: there is nothing to do but to lift a hold on it, where that is asked for.
+pub(super) fn there(step: &Step, arguments: &Arguments, target: &Snapshot) -> CommandResult {
+    let (stage, release) = (&step.to.name, step.release);
+    terminal::success(format!("stage {stage} has {release} with this content"));
+    let holds = step.repository.holds(target).map_err(|failure: StageFailure| failure.explained())?;
+    let Some(hold) = holds.on(release, stage) else { return Ok(Outcome::Done) };
+    if !step.lift_hold {
+        let refusal = Refusal::held(hold);
+        terminal::warning(format!("{refusal}; it is there all the same, and --lift-hold removes the hold"));
+        return Ok(Outcome::Done);
+    }
+    if !arguments.delivery.is_wanted() {
+        terminal::note("the hold is still there: --push lifts it, --pull-request proposes it");
+        return Ok(Outcome::Differs);
+    }
+    let change = Change {
+        branch: step.repository.branch_of(step.to),
+        what: format!("lift-hold-on-{release}-in-{stage}"),
+        message: message(hold),
+        text: document(hold),
+    };
+    arguments.delivery.deliver(step.repository, &change, |snapshot| {
+        let holds = step.repository.holds(snapshot)?;
+        holds.on(release, stage).map(|_| edit(&holds, step)).transpose()
+    })?;
+    Ok(Outcome::Done)
+}
+
+/// Takes the hold out of the file, which goes with the last one.
+pub(super) fn edit(holds: &Holds, step: &Step) -> Result<Edit, StageFailure> {
+    let mut edit = Edit::default();
+    match holds.without(step.release, &step.to.name).to_yaml() {
+        Some(text) => {
+            edit.write(holds::FILE, File { content: text.into_bytes(), executable: false })?;
+        }
+        None => edit.remove(holds::FILE)?,
+    }
+    Ok(edit)
+}
+
+fn message(hold: &Hold) -> Message {
+    Message::new(format!("Lift the hold on {} in {}", hold.release, hold.stage))
+        .trailer(trailers::STAGE, &hold.stage)
+        .trailer(trailers::LIFTED_HOLD, &hold.reason)
+        .trailer(trailers::VERSION, env!("CARGO_PKG_VERSION"))
+}
+
+fn document(hold: &Hold) -> Document {
+    let title = Line::new("Lift the hold on ").code(&hold.release).words(" in ").code(&hold.stage);
+    let facts = vec![
+        Line::new("Reason: ").code(&hold.reason),
+        Line::new("The stage has the release already: nothing else changes"),
+    ];
+    Document(vec![Block::Heading(1, title), Block::List(facts)])
+}

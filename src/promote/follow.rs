@@ -1,0 +1,159 @@
+//! Which `ClusterStacks` follow a stage: those whose source is its directory, on its branch, in its repository.
+
+use serde_json::Value;
+
+use super::stages::Stage;
+use crate::api::{ClusterStack, GitReference, GitRepositoryReference};
+use crate::foreign::capi::{field, text};
+
+/// What Flux follows where nothing is said.
+const DEFAULT_BRANCH: &str = "master";
+
+/// A stage, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// The branch of its directory.
+    pub branch: &'a str,
+    /// The URL or the path of the repository.
+    pub repository: &'a str,
+}
+
+/// What a `GitRepository` follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// Its `spec.url`.
+    pub url: String,
+    /// Its `spec.ref`.
+    pub reference: GitReference,
+}
+
+/// Why a `ClusterStack` does not follow a stage.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Apart {
+    /// It takes the operator's default.
+    #[error("it has no spec.source of its own")]
+    NoSource,
+    /// It reads another directory.
+    #[error("it follows the directory {0}")]
+    Directory(String),
+    /// It refers to a `GitRepository` that is not known.
+    #[error("its GitRepository {namespace}/{name} is not known here")]
+    Unknown {
+        /// The namespace of the `GitRepository`.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// It is at another branch.
+    #[error("it follows the branch {0}")]
+    Branch(String),
+    /// It is at something that no promotion moves.
+    #[error("it follows the {kind} {name}, which is no branch")]
+    NoBranch {
+        /// What it is at.
+        kind: &'static str,
+        /// What that is called.
+        name: String,
+    },
+    /// It reads another repository.
+    #[error("it follows the repository {0}")]
+    Repository(String),
+}
+
+impl Followed {
+    /// What a `GitRepository` says; `None` where its reference has another shape than Flux's.
+    #[must_use]
+    pub fn of(object: &Value) -> Option<Self> {
+        let reference = match field(object, &["spec", "ref"]) {
+            Some(reference) => serde_json::from_value(reference.clone()).ok()?,
+            None => GitReference::default(),
+        };
+        Some(Self { url: text(object, &["spec", "url"]).to_owned(), reference })
+    }
+
+    /// The `GitRepository` of this namespace and name among objects.
+    #[must_use]
+    pub fn among(objects: &[Value], namespace: &str, name: &str) -> Option<Self> {
+        let is_it = |object: &&Value| {
+            let of = match text(object, &["metadata", "namespace"]) {
+                "" => "default",
+                of => of,
+            };
+            (text(object, &["kind"]), text(object, &["metadata", "name"]), of)
+                == ("GitRepository", name, namespace)
+        };
+        Self::of(objects.iter().find(is_it)?)
+    }
+}
+
+/// Why a `ClusterStack` does not follow the stage; `None` where it does. `known` gives the `GitRepository` of a namespace and
+/// a name.
+#[must_use]
+pub fn apart(
+    stack: &ClusterStack,
+    place: &Place,
+    known: impl Fn(&str, &str) -> Option<Followed>,
+) -> Option<Apart> {
+    let Some(source) = &stack.spec.source else { return Some(Apart::NoSource) };
+    let path = source.release_path().trim_start_matches("./").trim_end_matches('/');
+    if path != place.stage.path {
+        return Some(Apart::Directory(path.to_owned()));
+    }
+    let followed = match (&source.git, &source.git_repository_ref) {
+        (Some(git), _) => {
+            Followed { url: git.url.clone(), reference: git.reference.clone().unwrap_or_default() }
+        }
+        (None, Some(GitRepositoryReference { name, namespace })) => {
+            let own = stack.metadata.namespace.as_deref().unwrap_or("default");
+            let namespace = namespace.as_deref().unwrap_or(own);
+            let Some(followed) = known(namespace, name) else {
+                let (namespace, name) = (namespace.to_owned(), name.clone());
+                return Some(Apart::Unknown { namespace, name });
+            };
+            followed
+        }
+        (None, None) => return Some(Apart::NoSource),
+    };
+    of_branch(&followed.reference, place.branch).or_else(|| of_repository(&followed.url, place.repository))
+}
+
+/// Why a reference of Flux's is not this branch. Of several fields the one counts that Flux takes.
+fn of_branch(reference: &GitReference, branch: &str) -> Option<Apart> {
+    let GitReference { commit, name, semver, tag, branch: named } = reference;
+    let no_branch = |kind, name: &String| Some(Apart::NoBranch { kind, name: name.clone() });
+    let named = match (commit, name, semver, tag) {
+        (Some(commit), ..) => return no_branch("commit", commit),
+        (_, Some(name), ..) => match name.strip_prefix("refs/heads/") {
+            Some(named) => named,
+            None => return no_branch("reference", name),
+        },
+        (_, _, Some(range), _) => return no_branch("version range", range),
+        (.., Some(tag)) => return no_branch("tag", tag),
+        (None, None, None, None) => named.as_deref().unwrap_or(DEFAULT_BRANCH),
+    };
+    (named != branch).then(|| Apart::Branch(named.to_owned()))
+}
+
+/// Why a URL is not of this repository, by what both are called on their server (`owner/name`): one repository has many
+/// addresses, by HTTPS, by SSH, from inside a cluster. What has no such name, a directory say, may be any.
+fn of_repository(url: &str, repository: &str) -> Option<Apart> {
+    let (one, other) = name_on_server(url).zip(name_on_server(repository))?;
+    // No forge has two that differ in nothing but case.
+    (!one.eq_ignore_ascii_case(other)).then(|| Apart::Repository(one.to_owned()))
+}
+
+/// `owner/name` in `https://host/owner/name.git`, `ssh://git@host:22/owner/name` and `git@host:owner/name.git`.
+fn name_on_server(url: &str) -> Option<&str> {
+    let path = match url.split_once("://") {
+        Some(("file", _)) => return None,
+        Some((_, rest)) => rest.split_once('/')?.1,
+        None => url.split_once(':')?.1,
+    };
+    let path = path.trim_matches('/');
+    Some(path.strip_suffix(".git").unwrap_or(path))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+use serde_json::{Value, json};
+
+use super::{Followed, Place, apart};
+use crate::api::ClusterStack;
+use crate::promote::stages::{FILE, Stages};
+
+const HERE: &str = "https://git.example.org/team/stacks.git";
+
+fn stack(source: &Value) -> ClusterStack {
+    let spec = json!({"provider": "openstack", "name": "scs", "kubernetesVersion": "1.32", "noProvider": true,
+        "source": source});
+    serde_json::from_value(json!({"apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+        "metadata": {"name": "scs", "namespace": "prod"}, "spec": spec}))
+    .unwrap()
+}
+
+/// Why a source is not that of the stage `prod`, which is on `branch` in `repository`; empty where it is.
+fn why(source: &Value, (branch, repository): (&str, &str), objects: &[Value]) -> String {
+    let stages = Stages::parse(FILE, b"stages: [{name: prod, path: prod/releases}]").unwrap();
+    let place = Place { stage: stages.stage("prod").unwrap(), branch, repository };
+    let apart = apart(&stack(source), &place, |namespace, name| Followed::among(objects, namespace, name));
+    apart.map(|apart| apart.to_string()).unwrap_or_default()
+}
+
+fn git(path: &str, reference: &Value) -> Value {
+    json!({"git": {"url": HERE, "path": path, "ref": reference}})
+}
+
+#[test]
+fn a_stack_follows_a_stage_by_its_directory_and_branch() {
+    let why = |source: Value| why(&source, ("main", HERE), &[]);
+    assert_eq!(why(git("prod/releases", &json!({"branch": "main"}))), "");
+    assert_eq!(why(git("./prod/releases/", &json!({"name": "refs/heads/main"}))), "");
+    assert_eq!(
+        why(git("stage/releases", &json!({"branch": "main"}))),
+        "it follows the directory stage/releases"
+    );
+    assert_eq!(why(git("prod/releases", &json!({"branch": "other"}))), "it follows the branch other");
+    assert_eq!(
+        why(git("prod/releases", &json!({"name": "refs/heads/other"}))),
+        "it follows the branch other"
+    );
+    assert_eq!(why(Value::Null), "it has no spec.source of its own");
+}
+
+#[test]
+fn what_is_no_branch_follows_no_stage_and_nothing_is_master() {
+    let at = |reference: Value| why(&git("prod/releases", &reference), ("main", HERE), &[]);
+    for (reference, told) in [
+        (json!({"tag": "main"}), "it follows the tag main, which is no branch"),
+        (json!({"commit": "abc"}), "it follows the commit abc, which is no branch"),
+        (json!({"semver": ">=1.0.0"}), "it follows the version range >=1.0.0, which is no branch"),
+        (json!({"name": "refs/tags/main"}), "it follows the reference refs/tags/main, which is no branch"),
+        (
+            json!({"name": "refs/pull/1/head"}),
+            "it follows the reference refs/pull/1/head, which is no branch",
+        ),
+        (json!({"branch": "main", "commit": "abc"}), "it follows the commit abc, which is no branch"),
+        (json!({"branch": "main", "tag": "v1"}), "it follows the tag v1, which is no branch"),
+        (json!({}), "it follows the branch master"),
+    ] {
+        assert_eq!(at(reference), told);
+    }
+    let nothing = json!({"git": {"url": HERE, "path": "prod/releases"}});
+    assert_eq!(why(&nothing, ("main", HERE), &[]), "it follows the branch master");
+    assert_eq!(why(&nothing, ("master", HERE), &[]), "");
+}
+
+#[test]
+fn a_stack_of_another_repository_is_none_of_the_stage() {
+    let at = |url: &str, repository: &str| {
+        let source = json!({"git": {"url": url, "path": "prod/releases", "ref": {"branch": "main"}}});
+        why(&source, ("main", repository), &[])
+    };
+    for same in [
+        "https://git.example.org/team/stacks",
+        "https://git.example.org/Team/Stacks",
+        "ssh://git@git.example.org:2222/team/stacks.git",
+        "http://gitea.internal/team/stacks.git/",
+    ] {
+        assert_eq!(at(same, HERE), "");
+        assert_eq!(at(same, "git@git.example.org:team/stacks.git"), "");
+    }
+    assert_eq!(
+        at("https://user:pass@git.example.org/other/stacks.git", HERE),
+        "it follows the repository other/stacks"
+    );
+    assert_eq!(at(HERE, "/srv/stacks"), "", "a directory has no name");
+}
+
+#[test]
+fn a_repository_that_is_referred_to_is_looked_at() {
+    let source = json!({"gitRepositoryRef": {"name": "stacks"}, "path": "prod/releases"});
+    let repository = |namespace: &str, spec: Value| {
+        json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "stacks", "namespace": namespace}, "spec": spec})
+    };
+    let at = |spec: Value| why(&source, ("main", HERE), &[repository("prod", spec)]);
+    assert_eq!(at(json!({"url": HERE, "ref": {"branch": "main"}})), "");
+    assert_eq!(at(json!({"url": HERE})), "it follows the branch master");
+    assert_eq!(at(json!({"url": HERE, "ref": {"tag": "v1"}})), "it follows the tag v1, which is no branch");
+    let other = json!({"url": "https://git.example.org/other/stacks", "ref": {"branch": "main"}});
+    assert_eq!(at(other), "it follows the repository other/stacks");
+    let unknown = "its GitRepository prod/stacks is not known here";
+    assert_eq!(at(json!({"url": HERE, "ref": {"branch": 1}})), unknown, "another shape than Flux's");
+    let elsewhere = repository("elsewhere", json!({"url": HERE, "ref": {"branch": "main"}}));
+    assert_eq!(why(&source, ("main", HERE), std::slice::from_ref(&elsewhere)), unknown);
+    let there =
+        json!({"gitRepositoryRef": {"name": "stacks", "namespace": "elsewhere"}, "path": "prod/releases"});
+    assert_eq!(why(&there, ("main", HERE), &[elsewhere]), "");
+}

@@ -1,0 +1,62 @@
+use super::*;
+use crate::error::Classify as _;
+use crate::publish::tests::NAME;
+
+const STAGES: &str = "\
+stages:
+- {name: stage, path: stage/releases}
+- {name: prod, path: prod/releases, after: stage}
+- {name: other, path: stage/releases, branch: other}
+";
+
+fn holds(stage: &str) -> String {
+    format!("holds:\n- {{release: {NAME}, stage: {stage}, reason: it leaks, commit: abc}}\n")
+}
+
+/// The stage in which the release is held.
+fn ask(holds: &str, stages: Option<&str>, directory: &str, branch: Option<&str>) -> Option<String> {
+    let read = |file: &str| {
+        let text = if file == "stackflux.holds.yaml" { Some(holds) } else { stages };
+        Ok(text.map(|text| text.as_bytes().to_vec()))
+    };
+    let place = Place { repository: "stacks", branch, directory };
+    held(&NAME.parse().unwrap(), &place, read).unwrap().map(|hold| hold.stage)
+}
+
+#[test]
+fn a_hold_is_on_a_stage_and_the_stage_has_a_directory_of_a_branch() {
+    let in_stage = |directory, branch| ask(&holds("stage"), Some(STAGES), directory, branch).is_some();
+    assert!(in_stage("stage/releases", Some("main")) && in_stage("stage/releases", None));
+    assert!(!in_stage("prod/releases", Some("main")) && !in_stage("releases", None));
+    let in_other = |branch| ask(&holds("other"), Some(STAGES), "stage/releases", branch).is_some();
+    assert!(in_other(Some("other")) && in_other(None) && !in_other(Some("main")));
+}
+
+#[test]
+fn on_a_branch_without_stages_every_hold_on_the_release_counts() {
+    assert_eq!(ask(&holds("prod"), None, "releases", Some("production")).as_deref(), Some("prod"));
+    let other = "holds: [{release: openstack-demo-1-34-v9, stage: prod, reason: x, commit: abc}]\n";
+    assert_eq!(ask(other, None, "releases", Some("production")), None);
+}
+
+#[test]
+fn files_that_cannot_be_read_refuse_and_none_hold_nothing() {
+    let place = Place { repository: "stacks", branch: None, directory: "releases" };
+    let name = NAME.parse().unwrap();
+    assert_eq!(held(&name, &place, |_| Ok(None)).unwrap(), None);
+    for (holds, stages, told) in [
+        ("holds:\n- {release: x}\n", STAGES, "stacks: stackflux.holds.yaml:2: "),
+        (
+            holds("stag").as_str(),
+            STAGES,
+            "stacks: stackflux.holds.yaml:2: stackflux.yaml has no stage \"stag\"",
+        ),
+        (holds("stage").as_str(), "stage: []", "stacks: stackflux.yaml:1: "),
+    ] {
+        let read =
+            |file: &str| Ok(Some(if file == "stackflux.yaml" { stages } else { holds }.as_bytes().to_vec()));
+        let error = held(&name, &place, read).unwrap_err();
+        assert!(error.to_string().starts_with(told), "{error}");
+        assert_eq!(error.reason(), "InvalidStackRepository");
+    }
+}
