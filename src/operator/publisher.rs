@@ -25,6 +25,7 @@ use super::stack::source_key;
 use super::world::World;
 use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterStack, Reason, Upstream};
+use crate::error::{Class, Classify as _};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::promote::holds;
@@ -70,9 +71,14 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     let (report, next) = match publish_missing(world, key, stack, upstream).await {
         Ok(report) => (report, Next::After(upstream.interval.to_std())),
         Err(Stop::Busy) => return Ok(Next::After(Duration::from_secs(1))),
-        Err(Stop::Held(hold)) => {
+        Err(Stop::Held(hold, class)) => {
             warn!(stack = %key, reason = %hold.reason, "{}", hold.message);
-            (Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message), Next::Retry)
+            let next = match class {
+                Class::Transient => Next::Retry,
+                // Fetching the same again before it may be mended upstream is of no use.
+                Class::Terminal => Next::After(upstream.interval.to_std()),
+            };
+            (Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message), next)
         }
     };
     if world.publisher.note(key, Some(report)) {
@@ -90,13 +96,13 @@ pub(super) fn upstream(stack: &ClusterStack) -> Option<&Upstream> {
 enum Stop {
     /// Another of our own writes the same repository.
     Busy,
-    /// Something is wrong, and this is what.
-    Held(Hold),
+    /// Something is wrong, and this is what; the class says whether trying again can help.
+    Held(Hold, Class),
 }
 
 impl From<Hold> for Stop {
     fn from(hold: Hold) -> Self {
-        Self::Held(hold)
+        Self::Held(hold, Class::Transient)
     }
 }
 
@@ -126,15 +132,15 @@ async fn publish_missing(
             }
             Ok(Ok(Published::Unchanged)) => {}
             Ok(Err(hold)) => kept_back.push(PublishError::Held(hold).to_string()),
-            Err(Stop::Held(hold)) => failures.push(hold),
+            Err(Stop::Held(hold, class)) => failures.push((hold, class)),
             Err(Stop::Busy) => return Err(Stop::Busy),
         }
     }
     if is_news {
         look_now(world, stack).await;
     }
-    if let Some(failure) = together(failures) {
-        return Err(failure.into());
+    if let Some((hold, class)) = together(failures) {
+        return Err(Stop::Held(hold, class));
     }
     Ok(report(&wanted, &listing, &kept_back))
 }
@@ -149,20 +155,23 @@ async fn publish_one(
         return Ok(Err(hold));
     }
     let fetched = origin.fetch(name).await;
-    let fetched = fetched.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
+    let fetched =
+        fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
     target.clone().publish(fetched).await.map(Ok)
 }
 
-/// The first of several failures, which says how many more there are.
-fn together(failures: Vec<Hold>) -> Option<Hold> {
+/// The first of several failures, which says how many more there are. Trying again can help where it can help one of them.
+fn together(failures: Vec<(Hold, Class)>) -> Option<(Hold, Class)> {
     let more = failures.len().saturating_sub(1);
-    let first = failures.into_iter().next()?;
+    let transient = failures.iter().any(|(_, class)| *class == Class::Transient);
+    let class = if transient { Class::Transient } else { Class::Terminal };
+    let (first, _) = failures.into_iter().next()?;
     let message = match more {
         0 => first.message,
         1 => format!("{}; and one more release", first.message),
         more => format!("{}; and {more} more releases", first.message),
     };
-    Some(Hold { message, ..first })
+    Some((Hold { message, ..first }, class))
 }
 
 /// The releases that the `ClusterStack` offers and that are published upstream.

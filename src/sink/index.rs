@@ -31,7 +31,7 @@ pub enum IndexError {
     NotText,
     /// It is not the YAML that we write.
     #[error("{0}")]
-    Malformed(Box<serde_yaml::Error>),
+    Malformed(String),
     /// A later stackflux wrote it.
     #[error(
         "it has version {0}, and this stackflux knows version {VERSION}: use the stackflux that wrote it"
@@ -80,6 +80,30 @@ impl Default for Index {
     }
 }
 
+/// What an index of any version has.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, IndexError> {
+    serde_yaml::from_str_with_options(text, options()).map_err(|error| malformed(&error))
+}
+
+/// What is wrong, in one line.
+fn malformed(error: &serde_yaml::Error) -> IndexError {
+    use serde_yaml::MessageFormatter as _;
+    let inner = match error {
+        serde_yaml::Error::WithSnippet { error, .. } => error,
+        error => error,
+    };
+    let what = serde_yaml::UserMessageFormatter.format_message(inner);
+    IndexError::Malformed(match error.location() {
+        Some(place) => format!("line {}, column {}: {what}", place.line(), place.column()),
+        None => what.into_owned(),
+    })
+}
+
 impl Index {
     /// Reads an index, and refuses one that leads out of its directory.
     pub fn parse(bytes: &[u8]) -> Result<Self, IndexError> {
@@ -87,11 +111,12 @@ impl Index {
             return Err(IndexError::TooLarge);
         }
         let text = str::from_utf8(bytes).map_err(|_| IndexError::NotText)?;
-        let index: Self = serde_yaml::from_str_with_options(text, options())
-            .map_err(|error| IndexError::Malformed(Box::new(error)))?;
-        if index.version != VERSION {
-            return Err(IndexError::Version(index.version));
+        // The version first: another one may have other fields.
+        let Versioned { version } = read(text)?;
+        if version != VERSION {
+            return Err(IndexError::Version(version));
         }
+        let index: Self = read(text)?;
         let file = index.files.keys().find(|path| !is_file(path));
         let directory = index.directories.keys().find(|path| path.parse::<Part>().is_err());
         match file.or(directory) {

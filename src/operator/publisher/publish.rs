@@ -11,6 +11,7 @@ use super::super::world::World;
 use super::{Stop, hold};
 use crate::api::git_source::GitSource;
 use crate::api::{Reason, Upstream};
+use crate::error::Classify as _;
 use crate::git::{Access, Clone, GitError, Identity};
 use crate::names::ReleaseName;
 use crate::promote::holds;
@@ -96,7 +97,7 @@ impl Target {
         match tokio::task::spawn_blocking(job).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
-            Ok(Err(error)) => Err(hold(Reason::PublishFailed, error.to_string()).into()),
+            Ok(Err(error)) => Err(Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class())),
             Err(panicked) => Err(hold(Reason::PublishFailed, panicked.to_string()).into()),
         }
     }

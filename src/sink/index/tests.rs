@@ -67,6 +67,8 @@ fn what_is_no_index_of_ours_is_refused() {
     assert!(matches!(Index::parse(b"\xff"), Err(IndexError::NotText)));
     let later = Index::parse(b"version: 7\nkustomization: abc\n");
     assert!(matches!(later, Err(IndexError::Version(7))), "{later:?}");
+    let later = Index::parse(b"version: 2\nnew: {field: 1}\nfiles: []\n");
+    assert!(matches!(later, Err(IndexError::Version(2))), "{later:?}");
     for text in [
         "",
         "version: 1",
@@ -77,7 +79,8 @@ fn what_is_no_index_of_ours_is_refused() {
         "<<<<<<< HEAD\nversion: 1\n",
     ] {
         let refused = Index::parse(text.as_bytes());
-        assert!(matches!(refused, Err(IndexError::Malformed(_))), "{text:?}: {refused:?}");
+        let Err(IndexError::Malformed(what)) = refused else { panic!("{text:?}: {refused:?}") };
+        assert!(!what.contains('\n') && !what.is_empty(), "{what}");
     }
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(Index::parse(deep.as_bytes()).is_err());
