@@ -4,6 +4,7 @@ mod account;
 mod by_git;
 mod by_git_killed;
 mod by_git_removal;
+mod by_git_wanted;
 mod deliver;
 mod diary;
 mod diff_live;
