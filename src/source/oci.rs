@@ -41,8 +41,14 @@ pub struct OciOrigin {
 }
 
 impl OciOrigin {
-    /// The repository of an address. Nothing is sent yet, but a credential helper may run.
+    /// The repository of an address, which has a digest only together with the release that it is of. Nothing is sent
+    /// yet, but a credential helper may run.
     pub async fn open(address: &OciAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
+        if address.digest.is_some() && address.release.is_none() {
+            return Err(OriginError::Settings(format!(
+                "{address}: a digest is that of one release, and none is named: write :release before the digest"
+            )));
+        }
         let registry = Registry::open(address, access).await?;
         let verification = access.verification.clone();
         Ok(Self { address: address.clone(), registry, verification, limits })
@@ -54,9 +60,9 @@ impl OciOrigin {
         &self.registry
     }
 
-    /// The manifest of a release: that of the pinned digest where the address has one for it, else that of the tag.
+    /// The manifest of a release: that of the digest where the address has one for it, else that of the tag.
     pub async fn manifest(&self, name: &ReleaseName) -> Result<Pulled, OriginError> {
-        let is_pinned = self.address.release.as_ref().is_none_or(|pinned| pinned == name);
+        let is_pinned = self.address.release.as_ref() == Some(name);
         let reference = match self.address.digest.filter(|_| is_pinned) {
             Some(digest) => Reference::Digest(digest),
             None => Reference::Tag(name.to_string()),

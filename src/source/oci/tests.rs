@@ -177,6 +177,19 @@ async fn a_release_that_is_not_there() {
 }
 
 #[tokio::test]
+async fn a_digest_is_of_the_release_that_is_named_with_it() {
+    let host = registry(release(), |_| None).await;
+    let (place, digest) = (format!("{}/{REPOSITORY}", host.address()), digest(&release().manifest));
+    let origin = open_at(&format!("{place}:{NAME}@{digest}"), &access()).await;
+    assert_eq!(origin.fetch(&name()).await.unwrap().provenance.digest, Some(digest.clone()));
+    let error = origin.fetch(&"docker-demo-1-34-v2".parse().unwrap()).await.unwrap_err();
+    assert!(matches!(error, OriginError::NoRelease { .. }), "it is not that of another one: {error}");
+    let Ok(Address::Oci(address)) = format!("oci://{place}@{digest}").parse() else { panic!("{place}") };
+    let error = OciOrigin::open(&address, &access(), limits()).await.unwrap_err();
+    assert!(error.to_string().contains("a digest is that of one release"), "{error}");
+}
+
+#[tokio::test]
 async fn pages_of_tags_by_link_and_by_the_last_one() {
     let pages: Arc<Vec<Vec<String>>> = Arc::new(
         (0..3)
