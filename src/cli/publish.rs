@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::forge_access::ForgeAccess;
 use super::git_access::{Authorship, GitAccess};
 use super::origin_access::OriginAccess;
-use super::output::{Format, print};
+use super::output::{Format, count, print};
 use super::{CommandResult, Outcome, live, origins, terminal};
 use crate::names::ReleaseName;
 use crate::publish::vendor::Vendor;
@@ -166,7 +166,12 @@ async fn wanted(
     let listed = origins::list(origin).await?.releases;
     if arguments.all_new {
         let there = target.names().map_err(|error| explain(&error))?;
-        return Ok(listed.into_iter().filter(|name| !there.contains(name)).collect());
+        let all = count(listed.len(), "release");
+        let new: Vec<_> = listed.into_iter().filter(|name| !there.contains(name)).collect();
+        if new.is_empty() {
+            terminal::note(format!("nothing is new: of the {all} of {source} {target} lacks none"));
+        }
+        return Ok(new);
     }
     if matches!(source, Address::Path(_)) && listed.len() == 1 {
         return Ok(listed.into_iter().collect());

@@ -94,6 +94,10 @@ fn all_that_is_new() {
     names.sort_by_key(fs::DirEntry::file_name);
     let names: Vec<_> = names.iter().map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert_eq!(names, ["openstack-demo-1-34-v1", RELEASE]);
+    fs::remove_dir_all(directory.join("stack/releases/openstack-demo-1-34-v3")).unwrap();
+    let Run { code, stderr, .. } = publish(&directory, "stack", "to", &["--all-new"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("nothing is new: of the 2 releases of stack"), "{stderr}");
 }
 
 #[test]
