@@ -59,7 +59,7 @@ impl GitHubOrigin {
         let assets = self.assets(release.id).await?;
         self.check(name, &assets)?;
         let files = self.files(name, assets).await?;
-        let provenance = Provenance { source: self.source(name), digest: None, verified: None };
+        let provenance = Provenance { source: self.source(name), ..Provenance::default() };
         Ok(Fetched { name: name.clone(), files, provenance })
     }
 

@@ -209,7 +209,7 @@ impl Origin for RemoteOrigin {
                 place: source.clone(),
                 findings: (*finding).into(),
             })?;
-            let provenance = Provenance { source, digest: Some(commit.to_string()), verified: None };
+            let provenance = Provenance { source, digest: Some(commit.to_string()), ..Provenance::default() };
             Ok(Fetched { name, files, provenance })
         })
     }
