@@ -10,7 +10,7 @@ use crate::names::ReleaseName;
 use crate::release::Digest;
 
 /// The places that an address can name, for errors.
-const FORMS: &str = "oci://host/repository[:release][@sha256:…], github://organisation/repository[@release], \
+pub const FORMS: &str = "oci://host/repository[:release][@sha256:…], github://organisation/repository[@release], \
                      git+https://host/path.git[//directory][?ref=…] (also git+ssh, git+http, git+file) or a path";
 
 /// What stands before `://`, also where it is for something else than releases.
