@@ -223,6 +223,26 @@ async fn what_github_refuses() {
     let host = host(|_| None).await;
     let error = open(&host, true).fetch(&"docker-demo-1-34-v2".parse().unwrap()).await.unwrap_err();
     assert!(matches!(error, OriginError::NoRelease { .. }), "{error}");
+    let error = open(&host, false).fetch(&"docker-demo-1-34-v2".parse().unwrap()).await.unwrap_err();
+    assert!(error.to_string().contains("a private one needs a token"), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_is_asked_after_the_last_request_of_the_hour() {
+    let used_up = |_: &Seen| {
+        Some(with(with(said(429, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800"))
+    };
+    let host = host(move |seen| seen.path().contains("/assets").then(|| used_up(seen)).flatten()).await;
+    let origin = open(&host, true);
+    assert_eq!(origin.list().await.unwrap().releases.len(), 1);
+    let first = origin.describe(&name()).await.unwrap_err().to_string();
+    let asked = host.seen().len();
+    for _ in 0..3 {
+        let error = origin.describe(&name()).await.unwrap_err();
+        assert!(matches!(error, OriginError::Refused { status: 429, .. }), "{error}");
+        assert!(error.to_string().contains("used up, again in") && first.contains("used up"), "{error}");
+    }
+    assert_eq!(host.seen().len(), asked);
 }
 
 #[tokio::test]
