@@ -19,6 +19,8 @@ pub const GITHUB: &str = "https://api.github.com";
 const LONGEST: Duration = Duration::from_secs(30);
 /// The most pages of 100 that are read: GitHub itself ends lists of releases at 10,000.
 const MOST_PAGES: usize = 100;
+/// The length of GitHub's lists where no other is asked for: one that is shorter is all there is.
+const FEW_ASSETS: usize = 30;
 /// The version of the API that this was written for.
 const VERSION: (&str, &str) = ("x-github-api-version", "2022-11-28");
 
@@ -43,6 +45,14 @@ pub(super) struct Release {
     #[serde(default)]
     pub(super) draft: bool,
     pub(super) published_at: Option<String>,
+    assets: Option<Vec<Asset>>,
+}
+
+impl Release {
+    /// Its files, where they are so few that GitHub tells all of them with the release.
+    pub(super) fn all_assets(&self) -> Option<Vec<Asset>> {
+        self.assets.clone().filter(|assets| assets.len() < FEW_ASSETS)
+    }
 }
 
 /// A file of a release.

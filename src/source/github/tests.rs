@@ -106,6 +106,28 @@ async fn a_description_fetches_small_files_only() {
 }
 
 #[tokio::test]
+async fn what_was_listed_is_not_asked_again() {
+    let listed = |count: usize| {
+        let mut listed = release(NAME);
+        let mut open = asset(&FILES[1]);
+        open["state"] = "open".into();
+        listed["assets"] = [vec![asset(&FILES[0])], vec![open; count]].concat().into();
+        json!([listed]).to_string()
+    };
+    for (assets, requests) in [(1, 2), (29, 3)] {
+        let list = listed(assets);
+        let host =
+            host(move |seen| seen.path().ends_with("/releases").then(|| said(200, list.clone()))).await;
+        let origin = open(&host, false);
+        assert_eq!(origin.list().await.unwrap().releases.len(), 1);
+        let described = origin.describe(&name()).await.unwrap();
+        assert_eq!(described.kubernetes.unwrap().to_string(), "v1.34.2");
+        assert_eq!(described.date.unwrap().to_string(), "2026-05-04T10:20:30Z");
+        assert_eq!(host.seen().len(), requests, "{:?}", host.targets());
+    }
+}
+
+#[tokio::test]
 async fn all_pages_and_no_drafts() {
     let base = "/api/v3/repos/scs/stacks/releases?per_page=100&page=";
     let host = Host::start(move |seen| {
