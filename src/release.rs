@@ -5,6 +5,7 @@
 //! be wrong any more.
 
 pub mod archive;
+pub mod bound;
 pub mod catalog;
 pub mod chart_index;
 pub mod digest;

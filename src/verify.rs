@@ -19,6 +19,9 @@ use crate::release::Digest;
 
 pub use key::{KeyError, PublicKey};
 
+/// The most characters of somebody else's text that an error repeats.
+const MOST_CITED: usize = 100;
+
 /// A signature that holds: of this manifest, by this key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
@@ -87,7 +90,18 @@ fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], what: &str, most: usize
     if bytes.len() > most {
         return Err(Unverified::TooLarge { size: bytes.len(), most });
     }
-    serde_json::from_slice(bytes).map_err(|error| Unverified::Malformed(format!("{what}: {error}")))
+    // What serde says may cite all of it: only where it stands is told.
+    serde_json::from_slice(bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        Unverified::Malformed(format!(
+            "{what}: it is not the JSON that was expected (line {line}, column {column})"
+        ))
+    })
+}
+
+/// A text of somebody else's, as much of it as an error repeats.
+fn cited(text: &str) -> String {
+    text.chars().take(MOST_CITED).collect()
 }
 
 #[cfg(test)]

@@ -148,6 +148,7 @@ fn admitted() -> Vec<Case> {
         json!({"source": {"git": {"ref": {"branch": null}}}}),
         json!({"source": {"git": {"ref": {"branch": null, "semver": ">=1.0.0"}}, "upstream": null}}),
         json!({"source": {"upstream": {"url": "github://SovereignCloudStack/cluster-stacks", "interval": null, "verify": {"provider": null}, "commit": null}}}),
+        json!({"source": {"upstream": {"url": "oci://[::1]:5000/kaas/cluster-stacks"}}}),
         json!({"delivery": null}),
         json!({"delivery": {"mode": "Cluster"}}),
         json!({"delivery": {"mode": null, "git": null}}),

@@ -69,7 +69,8 @@ rules! {
     UPSTREAM: "!has(self.upstream) || (has(self.git) && (!has(self.git.ref) || !(has(self.git.ref.tag) || \
         has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
         "source.upstream is published to source.git, which then names no ref but a branch";
-    UPSTREAM_URL: "self.matches('^(oci|github)://.')", "url begins with oci:// or github://";
+    UPSTREAM_URL: "self.matches('^(oci://[^/@]+/[^:@]+|github://[^@]+)$')",
+        "url is oci://<host>/<repository> or github://<owner>/<repository>, without tag, release or digest";
     GIT_DELIVERY: "!has(self.mode) || self.mode != 'Git' || has(self.git)",
         "delivery.git is required where delivery.mode is Git";
     BRANCH: "self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_./]*[-A-Za-z0-9_])?$') && !self.contains('..') && \

@@ -13,7 +13,7 @@ use super::{Duration, rules};
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Upstream {
-    /// The address: `oci://<host>/<repository>` or `github://<owner>/<repository>`.
+    /// The address: `oci://<host>/<repository>` or `github://<owner>/<repository>`, without tag, release or digest.
     #[schemars(length(max = 2048))]
     #[x_kube(validation = rules::UPSTREAM_URL)]
     pub url: String,

@@ -128,14 +128,14 @@ impl OriginAccess {
         Ok(Credentials::Password { user: user.to_owned(), password })
     }
 
-    /// The file of docker login: the one that was named has to be there, the usual one may be missing.
+    /// The file of docker login: the one that a flag names has to be there, any other may be missing.
     fn docker_config_file(&self) -> Option<PathBuf> {
-        let named = self.docker_config.clone().or_else(|| env::var_os("DOCKER_CONFIG").map(PathBuf::from));
-        match (named, env::home_dir()) {
-            (Some(directory), _) => Some(directory.join("config.json")),
-            (None, Some(home)) => Some(home.join(".docker/config.json")).filter(|file| file.is_file()),
-            (None, None) => None,
+        if let Some(directory) = &self.docker_config {
+            return Some(directory.join("config.json"));
         }
+        let named = env::var_os("DOCKER_CONFIG").filter(|directory| !directory.is_empty()).map(PathBuf::from);
+        let directory = named.or_else(|| Some(env::home_dir()?.join(".docker")))?;
+        Some(directory.join("config.json")).filter(|file| file.is_file())
     }
 }
 
@@ -149,11 +149,15 @@ fn secret(file: Option<&Path>, variable: &str) -> Result<Option<SecretString>, C
     let text = match file {
         Some(file) => {
             let text = String::from_utf8(read(file)?).map_err(|_| CliError::io(file, "it is not UTF-8"))?;
-            Some(text.trim_end_matches(['\r', '\n']).to_owned())
+            let text = text.trim_end_matches(['\r', '\n']).to_owned();
+            if text.is_empty() {
+                return Err(CliError::io(file, "it is empty, and a password or a token is expected in it"));
+            }
+            Some(text)
         }
-        None => env::var(variable).ok(),
+        None => env::var(variable).ok().filter(|text| !text.is_empty()),
     };
-    Ok(text.filter(|text| !text.is_empty()).map(SecretString::from))
+    Ok(text.map(SecretString::from))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CliError> {

@@ -1,11 +1,14 @@
 //! How a command gets at the releases of an address.
 
+use std::path::Path;
+
 use super::error::CliError;
 use super::git_access;
 use super::origin_access::OriginAccess;
 use crate::git::{Access, GitUrl};
 use crate::release::Limits;
-use crate::source::address::Address;
+use crate::source::SourceError;
+use crate::source::address::{Address, FORMS};
 use crate::source::github::GitHubOrigin;
 use crate::source::local::LocalOrigin;
 use crate::source::oci::OciOrigin;
@@ -39,8 +42,14 @@ pub(super) async fn open(
                     .map_err(|error| git_access::explain(&error))?,
             )
         }
-        Address::Path(path) => Box::new(LocalOrigin::open(path)?),
+        Address::Path(path) => Box::new(LocalOrigin::open(path).map_err(|error| unopened(path, &error))?),
     })
+}
+
+/// Why a path is no source: what is nowhere may have been meant as another address.
+fn unopened(path: &Path, error: &SourceError) -> CliError {
+    let hint = (!path.exists()).then(|| format!("a source is {FORMS}"));
+    CliError::explained(error, hint)
 }
 
 /// The releases of a place.

@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::forge_access::ForgeAccess;
 use super::git_access::{Authorship, GitAccess};
 use super::origin_access::OriginAccess;
-use super::output::{Format, print};
+use super::output::{Format, count, print};
 use super::{CommandResult, Outcome, live, origins, terminal};
 use crate::names::ReleaseName;
 use crate::publish::vendor::Vendor;
@@ -91,7 +91,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     // Not by clap, which would repeat what it cannot read, passwords included.
-    let source = pinned(arguments.source.parse()?, arguments.digest)?;
+    let source = pinned(arguments.source.parse()?, arguments)?;
     let target = Target::open(arguments)?;
     let (report, failed) = live::block_on(async {
         let beside = |url| arguments.git.to_other(url, target.url());
@@ -118,9 +118,9 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     Ok(if failed { Outcome::Failed } else { Outcome::Done })
 }
 
-/// The address with the digest that was given beside it.
-fn pinned(mut source: Address, digest: Option<Digest>) -> Result<Address, CliError> {
-    match (&mut source, digest) {
+/// The address with the digest that was given beside it, and with the one release that a digest is of.
+fn pinned(mut source: Address, arguments: &Arguments) -> Result<Address, CliError> {
+    match (&mut source, arguments.digest) {
         (_, None) => {}
         (Address::Oci(address), Some(digest)) if address.digest.is_none_or(|given| given == digest) => {
             address.digest = Some(digest);
@@ -134,6 +134,16 @@ fn pinned(mut source: Address, digest: Option<Digest>) -> Result<Address, CliErr
             ));
         }
     }
+    if let Address::Oci(address) = &mut source
+        && address.digest.is_some()
+        && address.release.is_none()
+    {
+        let [name] = arguments.releases.as_slice() else {
+            return Err(CliError::usage("a digest is that of one release, and none or several are named")
+                .hint("name one, behind the source (:release) or with --release"));
+        };
+        address.release = Some(name.clone());
+    }
     Ok(source)
 }
 
@@ -144,9 +154,8 @@ async fn wanted(
     origin: &dyn Origin,
     target: &Target,
 ) -> Result<Vec<ReleaseName>, CliError> {
-    let selected = !arguments.releases.is_empty() || arguments.all_new;
     match source.release() {
-        Some(name) if selected => {
+        Some(name) if arguments.all_new || arguments.releases.iter().any(|other| other != name) => {
             let message =
                 format!("the source names the release {name}, and --release or --all-new name others");
             return Err(CliError::usage(message).hint("leave one of them out"));
@@ -158,7 +167,12 @@ async fn wanted(
     let listed = origins::list(origin).await?.releases;
     if arguments.all_new {
         let there = target.names().map_err(|error| explain(&error))?;
-        return not_held(listed.into_iter().filter(|name| !there.contains(name)), target);
+        let all = count(listed.len(), "release");
+        let new: Vec<_> = listed.into_iter().filter(|name| !there.contains(name)).collect();
+        if new.is_empty() {
+            terminal::note(format!("nothing is new: of the {all} of {source} {target} lacks none"));
+        }
+        return not_held(new.into_iter(), target);
     }
     if matches!(source, Address::Path(_)) && listed.len() == 1 {
         return Ok(listed.into_iter().collect());

@@ -137,8 +137,14 @@ impl GitUrl {
         self.port.map_or_else(|| self.host.clone(), |port| format!("{}:{port}", self.host))
     }
 
+    /// The refusal, without what may be a secret: a query, and before an `@` in the path the rest of a password with a
+    /// `/`, of which host and port are then the beginning.
     fn refuse<T>(&self, part: &'static str, value: &str, why: &'static str) -> Result<T, GitUrlError> {
-        Err(GitUrlError::Part { url: self.to_string(), part, value: value.to_owned(), why })
+        if let (true, Some((_, rest))) = (self.transport != Transport::File, self.path.rsplit_once('@')) {
+            return Err(GitUrlError::Password(host_of(rest).to_owned()));
+        }
+        let shown = |text: &str| text.split(['?', '#']).next().unwrap_or_default().to_owned();
+        Err(GitUrlError::Part { url: shown(&self.to_string()), part, value: shown(value), why })
     }
 
     fn checked(self) -> Result<Self, GitUrlError> {
@@ -229,6 +235,11 @@ fn is_path(text: &str) -> bool {
     !text.is_empty() && (before.contains('/') || !text.contains(':'))
 }
 
+/// The beginning that may be a host.
+fn host_of(text: &str) -> &str {
+    text.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
 /// `[user[:password]@]host[:port]/path`.
 fn network(transport: Transport, rest: &str) -> Result<GitUrl, GitUrlError> {
     let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
@@ -237,7 +248,7 @@ fn network(transport: Transport, rest: &str) -> Result<GitUrl, GitUrlError> {
         None => (None, authority),
     };
     if user.is_some_and(|user| user.contains(':')) {
-        return Err(GitUrlError::Password(address.to_owned()));
+        return Err(GitUrlError::Password(host_of(address).to_owned()));
     }
     let (host, port) = match address.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),

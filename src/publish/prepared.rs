@@ -4,7 +4,7 @@ use super::dependencies::{self, Missing};
 use super::vendor::Vendor;
 use super::{Existing, PublishError};
 use crate::names::ReleaseName;
-use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release, range};
+use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release, bound, range};
 use crate::source::origin::{Fetched, Origin, Provenance};
 
 /// A release that may be published.
@@ -62,12 +62,19 @@ pub struct Vendored {
 }
 
 impl Prepared {
-    /// Unpacks and checks a release. An error of `lint` refuses it, and so does a dependency that nobody can fetch.
+    /// Unpacks and checks a release. An error of `lint` refuses it, and so does a dependency that nobody can fetch; and
+    /// where somebody vouches for the content, that it is not the content of this release.
     pub fn of(fetched: Fetched, limits: &Limits) -> Result<Self, PublishError> {
         let Fetched { name, files, provenance } = fetched;
         let (release, files, warnings) = load(&name, files, limits)?;
-        let missing = dependencies::missing(&release, &files)
-            .map_err(|findings| PublishError::Unusable { name: name.to_string(), findings })?;
+        let unusable = |findings| PublishError::Unusable { name: name.to_string(), findings };
+        if provenance.is_vouched_for() {
+            let findings = bound::check(&name, &files, limits);
+            if findings.has_errors() {
+                return Err(unusable(findings));
+            }
+        }
+        let missing = dependencies::missing(&release, &files).map_err(unusable)?;
         Ok(Self { release, files, warnings, provenance, missing, vendored: Vec::new() })
     }
 

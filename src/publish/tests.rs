@@ -35,7 +35,7 @@ pub(crate) fn with(mut files: Files, path: &str, content: &str) -> Files {
 
 pub(crate) fn fetched(name: &str, files: Files) -> Fetched {
     let source = format!("oci://host/stacks:{name}@sha256:ab");
-    let provenance = Provenance { source, digest: Some("sha256:ab".to_owned()), verified: None };
+    let provenance = Provenance { source, digest: Some("sha256:ab".to_owned()), ..Provenance::default() };
     Fetched { name: name.parse().unwrap(), files, provenance }
 }
 

@@ -8,10 +8,10 @@ use std::ops::BitOr;
 
 use crate::names::ReleaseName;
 
-use super::CLUSTER_CLASS;
-use super::document::Document;
+use super::document::{Document, Value};
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
+use super::{CLUSTER_CLASS, bound};
 
 /// What a name must contain to differ between two releases of a class.
 const VERSION: &str = ".Chart.Version";
@@ -21,10 +21,10 @@ const RELEASE: &str = ".Release.Name";
 /// The most objects of one file that are told of.
 const MOST_OBJECTS: usize = 20;
 
-/// Warns of a chart version that is not the release's, and of names without a version. Templates beyond the size of one
+/// Warns of a chart name or version that is not the release's, and of names without a version. Templates beyond the size of one
 /// YAML file are not looked at: no class is as large.
 pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
-    check_version(name, files, limits, findings);
+    check_chart(name, files, limits, findings);
     let mut left = limits.yaml_file;
     let templates: Vec<(&str, &str)> = files
         .below(&format!("{CLUSTER_CLASS}/templates"))
@@ -49,14 +49,32 @@ pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings
     }
 }
 
-/// `.Chart.Version` is part of the names that Clusters refer to, and so must be the release's version.
-fn check_version(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
+/// What the chart says of itself.
+fn check_chart(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
     let path = format!("{CLUSTER_CLASS}/Chart.yaml");
     // What else is wrong with the file is told by whoever reads the chart.
     let Some(document) = Document::read(files, &path, false, limits, &mut Findings::default()) else {
         return;
     };
-    let Some(value) = document.root().get("version") else { return };
+    if let Some(value) = document.root().get("name") {
+        check_name(name, &value, findings);
+    }
+    if let Some(value) = document.root().get("version") {
+        check_version(name, &value, findings);
+    }
+}
+
+/// A chart that is called as that of another release may be that of another release.
+fn check_name(name: &ReleaseName, value: &Value<'_>, findings: &mut Findings) {
+    let (found, own) = (value.text(&mut Findings::default()).unwrap_or_default(), bound::chart_name(name));
+    if found.ends_with(bound::CHART) && found != own {
+        let message = format!("the class chart is called {found}, and that of {name} {own}");
+        findings.push(value.warning(Reason::MetadataMismatch, message));
+    }
+}
+
+/// `.Chart.Version` is part of the names that Clusters refer to, and so must be the release's version.
+fn check_version(name: &ReleaseName, value: &Value<'_>, findings: &mut Findings) {
     let version = value.text(&mut Findings::default()).unwrap_or_default();
     if version.is_empty() || version == name.version().dotted() {
         return;

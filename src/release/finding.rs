@@ -87,7 +87,7 @@ reasons! {
     DuplicateStage,
     /// An addon's directory that no stage names.
     AddonWithoutStage,
-    /// `metadata.yaml` or `csctl.yaml` says something else than the release's name.
+    /// `metadata.yaml`, `csctl.yaml` or the class chart's name says something else than the release's name.
     MetadataMismatch,
     /// A chart's version is not the one that its release gives it.
     VersionMismatch,

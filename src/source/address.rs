@@ -10,8 +10,15 @@ use crate::names::ReleaseName;
 use crate::release::Digest;
 
 /// The places that an address can name, for errors.
-const FORMS: &str = "oci://host/repository[:release][@sha256:…], github://organisation/repository[@release], \
+pub const FORMS: &str = "oci://host/repository[:release][@sha256:…], github://organisation/repository[@release], \
                      git+https://host/path.git[//directory][?ref=…] (also git+ssh, git+http, git+file) or a path";
+
+/// What stands before `://`, also where it is for something else than releases.
+const SCHEMES: [&str; 10] =
+    ["oci", "github", "git+https", "git+http", "git+ssh", "git+file", "https", "http", "ssh", "file"];
+
+/// Said of an address with a user, or with what may be one.
+const USER: &str = "it has a user or a password: credentials come from files or the environment";
 
 /// A place that has releases, or one release there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +70,7 @@ pub struct GitAddress {
     pub reference: Option<String>,
 }
 
-/// Why a text is no address. What is shown of it never has a user or a password.
+/// Why a text is no address. What is shown of it never has a user, a password or a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{address:?} is no address of releases: {why}")]
 pub struct AddressError {
@@ -90,17 +97,23 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let Some((scheme, rest)) = text.split_once("://") else {
-            let path = Self::Path(PathBuf::from(text));
-            return if text.is_empty() { Err(refuse(text, format!("write {FORMS}"))) } else { Ok(path) };
+            let is_mistyped = text.split_once(':').is_some_and(|(scheme, _)| SCHEMES.contains(&scheme));
+            if text.is_empty() || is_mistyped {
+                return Err(refuse(text, format!("write {FORMS}")));
+            }
+            return Ok(Self::Path(PathBuf::from(text)));
         };
         let parsed = match scheme {
+            "oci" | "github" if rest.contains(['?', '#']) => {
+                Err("'?' and '#' have no meaning here".to_owned())
+            }
             "oci" => OciAddress::parse(rest).map(Self::Oci),
             "github" => GitHubAddress::parse(rest).map(Self::GitHub),
             "git+https" | "git+http" | "git+ssh" | "git+file" => {
                 GitAddress::parse(text.strip_prefix("git+").unwrap_or(text)).map(Self::Git)
             }
             "https" | "http" | "ssh" | "file" => Err(format!("write git+{scheme}:// for a Git repository")),
-            _ => Err(format!("{scheme:?} is not known: write {FORMS}")),
+            _ => Err(format!("what stands before :// is not known: write {FORMS}")),
         };
         parsed.map_err(|why| refuse(text, why))
     }
@@ -119,8 +132,13 @@ impl fmt::Display for Address {
 
 impl OciAddress {
     fn parse(rest: &str) -> Result<Self, String> {
-        let (named, digest) = split_last(rest, '@');
-        let digest = digest.map(str::parse::<Digest>).transpose();
+        let (named, digest) =
+            rest.rsplit_once('@').map_or((rest, None), |(named, digest)| (named, Some(digest)));
+        // Only a digest has a ':' behind the '@', and no '/'.
+        if named.contains('@') || digest.is_some_and(|digest| digest.contains('/') || !digest.contains(':')) {
+            return Err(USER.to_owned());
+        }
+        let digest = digest.map(str::parse::<Digest>).transpose().map_err(|error| error.to_string())?;
         let (registry, named) = named.split_once('/').ok_or("the repository is missing after the host")?;
         check_host(registry)?;
         let (repository, release) = split_last(named, ':');
@@ -129,7 +147,6 @@ impl OciAddress {
                 "{repository:?} is no repository: lower-case words with '/', '.', '_' or '-'"
             ));
         }
-        let digest = digest.map_err(|error| error.to_string())?;
         let (registry, repository) = (registry.to_owned(), repository.to_owned());
         Ok(Self { registry, repository, release: release.map(parse_release).transpose()?, digest })
     }
@@ -175,6 +192,9 @@ impl fmt::Display for GitHubAddress {
 
 impl GitAddress {
     fn parse(text: &str) -> Result<Self, String> {
+        if text.contains('#') {
+            return Err("'#' has no meaning here: write ?ref=… for a branch, a tag or a commit".to_owned());
+        }
         let (place, query) = text.split_once('?').map_or((text, None), |(place, query)| (place, Some(query)));
         let (scheme, rest) = place.split_once("://").ok_or("the URL has no host")?;
         let (repository, directory) = rest.split_once("//").unwrap_or((rest, ""));
@@ -204,18 +224,18 @@ impl fmt::Display for GitAddress {
     }
 }
 
-/// The address without what may be a user and a password: what stands before the last `@` of the host's part.
+/// The address without what may be a secret: its query and fragment, and what stands before an `@` that a release or a
+/// digest does not follow. A password may have any sign, and so nothing is shown where it is not clear where it ends.
 fn refuse(text: &str, why: String) -> AddressError {
-    let address = text.split_once("://").map_or_else(
-        || text.to_owned(),
-        |(scheme, rest)| {
-            let host = rest.split('/').next().unwrap_or_default();
-            let shown =
-                host.rsplit_once('@').map_or(rest, |(user, _)| rest.get(user.len() + 1..).unwrap_or(""));
-            format!("{scheme}://{shown}")
-        },
-    );
-    AddressError { address, why }
+    let (scheme, rest) = text.split_once("://").map_or((None, text), |(scheme, rest)| (Some(scheme), rest));
+    let is_name = |name: &str| name.parse::<ReleaseName>().is_ok() || name.parse::<Digest>().is_ok();
+    let (place, more) = rest.find(['?', '#']).map_or((rest, ""), |at| rest.split_at(at));
+    let (named, _) = place.rsplit_once('@').filter(|(_, name)| is_name(name)).unwrap_or((place, ""));
+    let hidden = named.rfind('@').map_or(0, |at| at + 1);
+    let shown = if more.contains('@') { "…" } else { place.get(hidden..).unwrap_or_default() };
+    let plain = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
+    let scheme = scheme.map(|scheme| format!("{}://", if plain(scheme) { scheme } else { "…" }));
+    AddressError { address: format!("{}{shown}", scheme.unwrap_or_default()), why }
 }
 
 /// The text before the last `sign` that stands in its last part, and what follows it.
@@ -232,9 +252,6 @@ fn parse_release(name: &str) -> Result<ReleaseName, String> {
 
 /// Checks the host of a registry and its port.
 fn check_host(host: &str) -> Result<(), String> {
-    if host.contains('@') {
-        return Err("it has a user: credentials come from files or the environment".to_owned());
-    }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'[' | b']');
     let url = Url::parse(&format!("https://{host}/")).ok();
     let is_host = url.is_some_and(|url| url.host_str().is_some()) && host.bytes().all(plain);
@@ -244,11 +261,9 @@ fn check_host(host: &str) -> Result<(), String> {
 /// Checks the URL of a repository: a host where the scheme needs one, and no secret.
 fn check_git_url(url: &str) -> Result<(), String> {
     let parsed = Url::parse(url).map_err(|error| format!("the URL cannot be used: {error}"))?;
-    if parsed.password().is_some() || (!parsed.username().is_empty() && parsed.scheme() != "ssh") {
-        return Err("it has a user or a password: credentials come from files or the environment".to_owned());
-    }
-    if parsed.fragment().is_some() {
-        return Err("'#' has no meaning here: write ?ref=… for a branch, a tag or a commit".to_owned());
+    // A password with a '/' ends the host where it begins, and its '@' is in the path.
+    if parsed.password().is_some() || (url.contains('@') && matches!(parsed.scheme(), "http" | "https")) {
+        return Err(format!("{USER}; in a path write %40 for '@'"));
     }
     if parsed.scheme() != "file" && parsed.host_str().is_none_or(str::is_empty) {
         return Err("the URL has no host".to_owned());
@@ -270,7 +285,7 @@ fn parse_query(query: &str) -> Result<String, String> {
     if is_reference {
         Ok(reference.to_owned())
     } else {
-        Err(format!("{reference:?} is no branch, tag or commit"))
+        Err("what stands behind ref= is no branch, tag or commit".to_owned())
     }
 }
 

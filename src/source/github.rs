@@ -3,7 +3,8 @@
 
 mod api;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -14,7 +15,7 @@ use super::address::GitHubAddress;
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
 use crate::names::ReleaseName;
 use crate::release::{File, Files, Limits, summary};
-use api::Api;
+use api::{Api, Release};
 
 /// Assets that are fetched at a time.
 const AT_A_TIME: usize = 4;
@@ -24,6 +25,8 @@ const AT_A_TIME: usize = 4;
 pub struct GitHubOrigin {
     address: GitHubAddress,
     api: Api,
+    /// The releases by their tags, once they were listed: each request counts.
+    listed: OnceLock<BTreeMap<String, Release>>,
     limits: Limits,
 }
 
@@ -31,18 +34,28 @@ impl GitHubOrigin {
     /// The repository of an address. Nothing is sent yet.
     pub fn open(address: &GitHubAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
         let api = Api::new(access, &address.organisation, &address.repository)?;
-        Ok(Self { address: address.clone(), api, limits })
+        Ok(Self { address: address.clone(), api, listed: OnceLock::new(), limits })
     }
 
     async fn listed(&self) -> Result<Listing, OriginError> {
-        let releases = self.api.releases().await?;
         // A draft is seen only by those who write it, and has no tag yet.
-        Ok(Listing::of(releases.into_iter().filter(|release| !release.draft).map(|release| release.tag_name)))
+        let releases = self.api.releases().await?.into_iter().filter(|release| !release.draft);
+        let releases: BTreeMap<_, _> = releases.map(|release| (release.tag_name.clone(), release)).collect();
+        let listing = Listing::of(releases.keys());
+        self.listed.get_or_init(|| releases);
+        Ok(listing)
     }
 
     async fn described(&self, name: &ReleaseName) -> Result<Description, OriginError> {
-        let release = self.api.release(name).await?;
-        let mut small = self.assets(release.id).await?;
+        let listed = self.listed.get().and_then(|listed| listed.get(&name.to_string()));
+        let release = match listed {
+            Some(release) => release.clone(),
+            None => self.api.release(name).await?,
+        };
+        let mut small = match release.all_assets() {
+            Some(assets) => uploaded(assets),
+            None => self.assets(release.id).await?,
+        };
         small.retain(|asset| summary::FILES.contains(&asset.name.as_str()));
         let most = self.limits.yaml_file as u64;
         if let Some(asset) = small.iter().find(|asset| asset.size > most) {
@@ -59,15 +72,13 @@ impl GitHubOrigin {
         let assets = self.assets(release.id).await?;
         self.check(name, &assets)?;
         let files = self.files(name, assets).await?;
-        let provenance = Provenance { source: self.source(name), digest: None, verified: None };
+        let provenance = Provenance { source: self.source(name), ..Provenance::default() };
         Ok(Fetched { name: name.clone(), files, provenance })
     }
 
     /// The assets of a release that were uploaded to their end.
     async fn assets(&self, release: u64) -> Result<Vec<Asset>, OriginError> {
-        let mut assets = self.api.assets(release).await?;
-        assets.retain(|asset| asset.state == "uploaded");
-        Ok(assets)
+        self.api.assets(release).await.map(uploaded)
     }
 
     /// Refuses what no release has, before any of it is fetched.
@@ -112,6 +123,12 @@ impl GitHubOrigin {
     fn source(&self, name: &ReleaseName) -> String {
         GitHubAddress { release: Some(name.clone()), ..self.address.clone() }.to_string()
     }
+}
+
+/// Those that were uploaded to their end.
+fn uploaded(mut assets: Vec<Asset>) -> Vec<Asset> {
+    assets.retain(|asset| asset.state == "uploaded");
+    assets
 }
 
 impl Origin for GitHubOrigin {

@@ -113,7 +113,7 @@ impl Origin for LocalOrigin {
         self.blocking(move |local| {
             let files = local.read(&name)?.files;
             let digest = Some(Digest::of(&files, "").to_string());
-            let provenance = Provenance { source: local.place_of(&name), digest, verified: None };
+            let provenance = Provenance { source: local.place_of(&name), digest, ..Provenance::default() };
             Ok(Fetched { name, files, provenance })
         })
     }

@@ -23,7 +23,7 @@ pub use registry::{Pulled, Reference, Registry};
 use super::address::OciAddress;
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
 use crate::names::ReleaseName;
-use crate::release::{File, Files, Limits, summary};
+use crate::release::{Digest, File, Files, Limits, summary};
 use crate::verify::{Verified, stored};
 use manifest::Descriptor;
 use signatures::{Signed, Verification};
@@ -41,8 +41,14 @@ pub struct OciOrigin {
 }
 
 impl OciOrigin {
-    /// The repository of an address. Nothing is sent yet, but a credential helper may run.
+    /// The repository of an address, which has a digest only together with the release that it is of. Nothing is sent
+    /// yet, but a credential helper may run.
     pub async fn open(address: &OciAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
+        if address.digest.is_some() && address.release.is_none() {
+            return Err(OriginError::Settings(format!(
+                "{address}: a digest is that of one release, and none is named: write :release before the digest"
+            )));
+        }
         let registry = Registry::open(address, access).await?;
         let verification = access.verification.clone();
         Ok(Self { address: address.clone(), registry, verification, limits })
@@ -54,10 +60,9 @@ impl OciOrigin {
         &self.registry
     }
 
-    /// The manifest of a release: that of the pinned digest where the address has one for it, else that of the tag.
+    /// The manifest of a release: that of the digest where the address has one for it, else that of the tag.
     pub async fn manifest(&self, name: &ReleaseName) -> Result<Pulled, OriginError> {
-        let is_pinned = self.address.release.as_ref().is_none_or(|pinned| pinned == name);
-        let reference = match self.address.digest.filter(|_| is_pinned) {
+        let reference = match self.pinned(name) {
             Some(digest) => Reference::Digest(digest),
             None => Reference::Tag(name.to_string()),
         };
@@ -67,6 +72,11 @@ impl OciOrigin {
             }
             error => error,
         })
+    }
+
+    /// The digest of a release, where the address has one for it.
+    fn pinned(&self, name: &ReleaseName) -> Option<Digest> {
+        self.address.digest.filter(|_| self.address.release.as_ref() == Some(name))
     }
 
     /// The manifest of a release, and what was verified of it before anything that it names is fetched.
@@ -119,6 +129,7 @@ impl OciOrigin {
             source,
             digest: Some(digest.to_string()),
             verified: verified.map(|verified| verified.to_string()),
+            is_pinned: self.pinned(name).is_some(),
         };
         Ok(Fetched { name: name.clone(), files, provenance })
     }
@@ -128,7 +139,7 @@ impl OciOrigin {
     }
 
     /// A release here as an address.
-    fn source(&self, name: &ReleaseName, digest: Option<crate::release::Digest>) -> String {
+    fn source(&self, name: &ReleaseName, digest: Option<Digest>) -> String {
         OciAddress { release: Some(name.clone()), digest, ..self.address.clone() }.to_string()
     }
 }

@@ -91,6 +91,16 @@ pub struct Provenance {
     pub digest: Option<String>,
     /// What was verified, and by which key.
     pub verified: Option<String>,
+    /// Whether the content is that of a digest that was asked for.
+    pub is_pinned: bool,
+}
+
+impl Provenance {
+    /// Whether somebody vouches for the content. Nobody does so for the name under which it came.
+    #[must_use]
+    pub fn is_vouched_for(&self) -> bool {
+        self.is_pinned || self.verified.is_some()
+    }
 }
 
 #[cfg(test)]

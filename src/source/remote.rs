@@ -67,7 +67,7 @@ impl Remote {
             }),
         };
         let snapshot = clone.snapshot(Some(tip)).map_err(|error| self.failed(&error))?;
-        let directory = self.directory(&snapshot).map_err(|error| self.failed(&error))?;
+        let directory = self.directory(&snapshot)?;
         read(&Opened { clone: &clone, snapshot, directory })
     }
 
@@ -88,10 +88,20 @@ impl Remote {
     }
 
     /// As with a directory of this machine: `releases` below the one that is named, where there is one.
-    fn directory(&self, snapshot: &Snapshot<'_>) -> Result<String, GitError> {
+    fn directory(&self, snapshot: &Snapshot<'_>) -> Result<String, OriginError> {
+        let is_there = |directory: &str| match snapshot.tree_id(directory) {
+            Ok(id) => Ok(id.is_some()),
+            Err(error) => Err(self.failed(&error)),
+        };
         let named = &self.address.directory;
         let below = if named.is_empty() { RELEASES.to_owned() } else { format!("{named}/{RELEASES}") };
-        Ok(if snapshot.tree_id(&below)?.is_some() { below } else { named.clone() })
+        if is_there(&below)? {
+            Ok(below)
+        } else if is_there(named)? {
+            Ok(named.clone())
+        } else {
+            Err(self.missing(format!("the directory {named}")))
+        }
     }
 
     fn missing(&self, what: String) -> OriginError {
@@ -199,7 +209,7 @@ impl Origin for RemoteOrigin {
                 place: source.clone(),
                 findings: (*finding).into(),
             })?;
-            let provenance = Provenance { source, digest: Some(commit.to_string()), verified: None };
+            let provenance = Provenance { source, digest: Some(commit.to_string()), ..Provenance::default() };
             Ok(Fetched { name, files, provenance })
         })
     }

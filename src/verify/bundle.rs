@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{PublicKey, Unverified, Verified, decode, parse};
+use super::{PublicKey, Unverified, Verified, cited, decode, parse};
 use crate::release::Digest;
 
 /// The media type of a bundle, the artifact type of the manifest that it is the only layer of.
@@ -80,7 +80,7 @@ pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verifi
     if bundle.media_type != MEDIA_TYPE {
         return Err(Unverified::Malformed(format!(
             "its media type is {:?}, expected {MEDIA_TYPE}",
-            bundle.media_type
+            cited(&bundle.media_type)
         )));
     }
     let Some(envelope) = bundle.dsse_envelope else {
@@ -95,7 +95,7 @@ pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verifi
         return Err(if keyless { Unverified::Keyless } else { Unverified::WrongSignature });
     }
     if envelope.payload_type != PAYLOAD_TYPE {
-        return Err(Unverified::OtherStatement(envelope.payload_type));
+        return Err(Unverified::OtherStatement(cited(&envelope.payload_type)));
     }
     states(&payload, manifest)?;
     Ok(Verified { key: key.fingerprint(), reference: None })
@@ -105,13 +105,13 @@ pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verifi
 fn states(payload: &[u8], manifest: &Digest) -> Result<(), Unverified> {
     let statement: Statement = parse(payload, "the statement", MOST)?;
     if statement.kind != STATEMENT_TYPE {
-        return Err(Unverified::OtherStatement(statement.kind));
+        return Err(Unverified::OtherStatement(cited(&statement.kind)));
     }
     if statement.predicate_type != PREDICATE {
-        return Err(Unverified::OtherStatement(statement.predicate_type));
+        return Err(Unverified::OtherStatement(cited(&statement.predicate_type)));
     }
     let found = format!("sha256:{}", only(statement.subject, "subjects")?.digest.sha256);
-    if found == manifest.to_string() { Ok(()) } else { Err(Unverified::OtherDigest(found)) }
+    if found == manifest.to_string() { Ok(()) } else { Err(Unverified::OtherDigest(cited(&found))) }
 }
 
 /// What is signed of an envelope ([DSSE's protocol](https://github.com/secure-systems-lab/dsse/blob/master/protocol.md)).

@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use super::{PublicKey, Unverified, Verified, decode, parse};
+use super::{PublicKey, Unverified, Verified, cited, decode, parse};
 use crate::release::Digest;
 
 /// The media type of a layer that is a signed text.
@@ -71,10 +71,10 @@ pub fn check(
     }
     let Payload { critical: Critical { identity, image, r#type } } = parse(payload, "the signed text", MOST)?;
     if r#type != "cosign container image signature" {
-        return Err(Unverified::OtherStatement(r#type));
+        return Err(Unverified::OtherStatement(cited(&r#type)));
     }
     if image.digest != manifest.to_string() {
-        return Err(Unverified::OtherDigest(image.digest));
+        return Err(Unverified::OtherDigest(cited(&image.digest)));
     }
     let reference = identity.reference;
     if reference.len() > LONGEST_REFERENCE || !reference.chars().all(|character| character.is_ascii_graphic())

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use super::identity::Identity;
 use super::*;
 
+mod hostile;
+
 const MANIFEST: &[u8] = include_bytes!("../../tests/signatures/manifest.json");
 const P256: &str = include_str!("../../tests/signatures/p256.pub");
 const ED25519: &str = include_str!("../../tests/signatures/ed25519.pub");
@@ -222,7 +224,7 @@ fn a_text_that_says_two_things_is_refused() {
     );
     let result =
         simple_signing::check(&signer.key(), &ours, twice.as_bytes(), &signer.sign(twice.as_bytes()));
-    assert!(malformed(result).contains("duplicate field `docker-manifest-digest`"));
+    assert!(malformed(result).starts_with("the signed text: it is not the JSON"));
     let statement = format!(
         r#"{{"_type": "https://in-toto.io/Statement/v1", "predicateType": "{}",
            "subject": [{{"digest": {{"sha256": "{}", "sha256": "{}"}}}}]}}"#,
@@ -231,7 +233,7 @@ fn a_text_that_says_two_things_is_refused() {
         hex(&ours)
     );
     let result = signer.check(&signer.bundle("application/vnd.in-toto+json", statement.as_bytes()));
-    assert!(malformed(result).contains("duplicate field `sha256`"));
+    assert!(malformed(result).starts_with("the statement: it is not the JSON"));
 }
 
 #[test]
@@ -257,7 +259,10 @@ fn a_statement_is_about_one_manifest() {
     assert_eq!(subjects(json!([subject(&other()), subject(&manifest())])), count(2));
     assert_eq!(subjects(json!([])), count(0));
     assert_eq!(subjects(json!([subject(&other())])), Err(Unverified::OtherDigest(other().to_string())));
-    assert!(malformed(subjects(json!([{"digest": {"sha512": "00"}}]))).contains("missing field `sha256`"));
+    assert!(
+        malformed(subjects(json!([{"digest": {"sha512": "00"}}])))
+            .starts_with("the statement: it is not the JSON")
+    );
     assert!(malformed(subjects(json!([null]))).starts_with("the statement: "));
 }
 

@@ -35,8 +35,19 @@ pub(super) fn refused_by_rules() -> Vec<Case> {
         ),
         rules(
             "spec.source.upstream.url",
-            "url begins with oci://",
-            ["https://registry.example.com/x", "oci://", ""].map(|url| upstream(json!({"url": url}))).into(),
+            "url is oci://<host>/<repository>",
+            [
+                "https://registry.example.com/x",
+                "oci://",
+                "oci://registry.example.com",
+                "oci://registry.example.com/x:openstack-scs2-1-34-v2",
+                "oci://registry.example.com:5000/x@sha256:cc59cd3f6c1e2ee2a155ac562f3cf8a04003b9b27f868df14d603b17636baf3a",
+                "oci://user@registry.example.com/x",
+                "github://SovereignCloudStack/cluster-stacks@openstack-scs2-1-34-v2",
+                "",
+            ]
+            .map(|url| upstream(json!({"url": url})))
+            .into(),
         ),
         rules(
             "spec.source.upstream.pushSecretRef.name",

@@ -93,3 +93,32 @@ fn secrets_come_from_files_and_the_environment_and_are_not_printed() {
     assert_eq!(broken.code, 2);
     assert!(broken.stderr.contains("config.json") && !broken.stderr.contains("hidden"), "{}", broken.stderr);
 }
+
+#[test]
+fn usual_mistakes_are_told() {
+    let directory = scratch("sources-mistakes");
+    let (empty, nothing) = (directory.join("empty"), directory.join("nothing"));
+    std::fs::write(&empty, "\n").unwrap();
+    std::fs::create_dir(&nothing).unwrap();
+    let (empty, nothing) = (empty.display().to_string(), nothing.display().to_string());
+    for arguments in [
+        ["releases", "github://a/b", "--github-token-file", &empty].as_slice(),
+        &["releases", "oci://127.0.0.1:1/a/b", "--username", "me", "--password-file", &empty],
+    ] {
+        let run = run(arguments, &[]);
+        assert_eq!(run.code, 2, "{}", run.stdout);
+        assert!(run.stderr.contains(&format!("{empty}: it is empty")), "{}", run.stderr);
+    }
+    let (registry, _asked) = listen(NO_TAGS);
+    let source = format!("oci://{registry}/a/b");
+    for docker in ["", &nothing] {
+        let run = run(&["releases", &source, "--plain-http"], &[("DOCKER_CONFIG", docker)]);
+        assert_eq!(run.code, 0, "nobody in particular may ask: {}", run.stderr);
+    }
+    let named = run(&["releases", &source, "--plain-http", "--docker-config", &nothing], &[]);
+    assert!(named.code == 2 && named.stderr.contains("config.json"), "{}", named.stderr);
+    for source in ["ghcr.io/org/repo:docker-demo-1-34-v1", "oci:/host/x", "git@github.com:org/repo.git"] {
+        let run = run(&["releases", source], &[]);
+        assert!(run.code == 2 && run.stderr.contains("oci://host/repository"), "{}", run.stderr);
+    }
+}

@@ -37,9 +37,21 @@ fn every_form_keeps_what_libgit2_needs_and_shows_no_user() {
 
 #[test]
 fn a_password_in_the_address_is_refused_without_showing_it() {
-    for text in ["https://ann:s3cret@host/b", "https://:s3cret@host/b", "ssh://ann:s3cret@host/b"] {
+    for text in [
+        "https://ann:s3cret@host/b",
+        "https://:s3cret@host/b",
+        "ssh://ann:s3cret@host/b",
+        "https://ann:pa/s3cret@host/b",
+        "https://ann:s3cret/pa@host/b",
+        "https://an!n/s3cret@host/b",
+        "https://ann:pa?s3cret@host/b",
+        "https://ann:pa@host?s3cret",
+        "https://host/b?access_token=s3cret",
+        "https://host/b#s3cret",
+        "git@host:b?access_token=s3cret",
+    ] {
         let error = refused(text);
-        assert!(!error.contains("s3cret") && error.contains("host"), "{error}");
+        assert!(!error.contains("s3cret") && !error.contains("ann") && error.contains("host"), "{error}");
     }
 }
 

@@ -29,6 +29,36 @@ fn a_release_with_errors_is_refused() {
 }
 
 #[test]
+fn what_somebody_vouches_for_has_to_be_of_the_release() {
+    let (chart, metadata) = ("cluster-class/Chart.yaml", "metadata.yaml");
+    let replaced = |files: Files, path: &str, content: &str| {
+        let others = files.iter().filter(|(other, _)| *other != path);
+        let files = others.fold(Files::default(), |mut files, (path, file)| {
+            files.insert(path, file.clone()).unwrap();
+            files
+        });
+        with(files, path, content)
+    };
+    // As in source form: the chart says `v1` whatever the release.
+    let own = replaced(files(NAME), chart, "name: openstack-demo-1-34-cluster-class\nversion: v1\n");
+    for (files, is_refused) in [
+        (own.clone(), false),
+        (replaced(own.clone(), chart, "name: docker-demo-1-34-cluster-class\nversion: v2\n"), true),
+        (replaced(own.clone(), chart, "name: openstack-demo-1-33-cluster-class\nversion: v2\n"), true),
+        (replaced(own, metadata, "versions: {kubernetes: v1.34.2}\n"), true),
+        (files(NAME), true),
+    ] {
+        assert!(Prepared::of(fetched(NAME, files.clone()), &Limits::default()).is_ok(), "nobody vouches");
+        for (verified, is_pinned) in [(Some("cosign, key".to_owned()), false), (None, true)] {
+            let mut fetched = fetched(NAME, files.clone());
+            (fetched.provenance.verified, fetched.provenance.is_pinned) = (verified, is_pinned);
+            let reason = Prepared::of(fetched, &Limits::default()).map_err(|error| error.reason());
+            assert_eq!(reason.err(), is_refused.then_some("MetadataMismatch"));
+        }
+    }
+}
+
+#[test]
 fn links_are_refused() {
     let mut linked = files(NAME);
     linked.insert_link("cluster-addon/policies/passwd", "/etc/passwd").unwrap();

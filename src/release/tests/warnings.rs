@@ -79,6 +79,16 @@ fn a_class_chart_of_another_version() {
 }
 
 #[test]
+fn a_class_chart_of_another_stack() {
+    let path = "cluster-class/Chart.yaml";
+    let finding = Stack::good().replacing(path, "demo-class", "docker-demo-1-34-cluster-class").warned();
+    let message = "the class chart is called docker-demo-1-34-cluster-class, and that of openstack-demo-1-34-v2 \
+                   openstack-demo-1-34-cluster-class";
+    expect(&finding, Reason::MetadataMismatch, path, 2, message);
+    Stack::good().replacing(path, "demo-class", "openstack-demo-1-34-cluster-class").clean();
+}
+
+#[test]
 fn an_unversioned_name_in_the_class() {
     let path = "cluster-class/templates/image.yaml";
     let text =

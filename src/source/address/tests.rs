@@ -25,6 +25,8 @@ fn what_is_written_is_what_is_shown() {
         &format!("git+https://git.example.com/stacks.git//releases/{RELEASE}?ref=v1"),
         &format!("git+ssh://git@git.example.com:2222/stacks.git//{RELEASE}"),
         "git+file:///srv/stacks.git//a/b",
+        "git+file:///srv/with@at.git//a@b?ref=stacks@1.0",
+        "git+https://host/%40scope/stacks.git",
         "stacks/releases",
         "/srv/with:colon@and-at",
     ] {
@@ -62,9 +64,36 @@ fn nobody_sees_a_password() {
         "git+ssh://git:geheim@host/stacks.git",
         "git+https://user:geheim@/",
         "ftp://user:geheim@host",
+        "git+https://git.example.com/x.git?access_token=geheim",
+        "https://git.example.com/x.git?private_token=geheim",
+        "git+https://host/x.git?ref=main&access_token=geheim",
+        "git+https://host/x.git#geheim",
+        "git+https://host/x.git//stacks#geheim",
+        "git+https://user:pa/geheim@git.example.com/x.git",
+        "git+https://user:80/geheim@git.example.com/x.git",
+        "git+https://user:pa?geheim@git.example.com/x.git",
+        "git+https://user:geheim#x@git.example.com/x.git",
+        "git+ssh://git:pa/geheim@git.example.com/x.git",
+        "oci://user:pa/geheim@host/repo",
+        "oci://user:geheim/pa@host/repo",
+        "oci://user:pa/geheim@host",
+        "oci://host/repo?token=geheim",
+        "oci://host?token=geheim",
+        "oci://host/repo:v1#geheim",
+        "github://user/geheim@github.com/x",
+        "github://organisation/repo@v1?token=geheim",
+        "github://user/pa:geheim@github.com",
+        "https:/user:geheim@host/x",
+        "geheim:x@ftp://host",
     ] {
         let error = refused(text);
-        assert!(!error.contains("geheim"), "{error}");
+        assert!(!error.contains("geheim") && !error.contains("user:"), "{text}: {error}");
+    }
+    for text in
+        [&format!("oci://user:geheim@host/x:{RELEASE}@{DIGEST}"), &format!("github://geheim@a/b@{RELEASE}")]
+    {
+        let error = refused(text);
+        assert!(!error.contains("geheim") && error.contains(RELEASE), "{text}: {error}");
     }
     assert!(refused("git+https://user:x@host/stacks.git").contains("credentials come from files"));
 }
@@ -74,7 +103,9 @@ fn what_cannot_be_meant() {
     for (text, why) in [
         ("", "write oci://"),
         ("https://host/stacks.git", "write git+https://"),
-        ("ftp://host/stacks", "\"ftp\" is not known"),
+        ("ftp://host/stacks", "is not known: write oci://"),
+        ("oci:/host/stacks", "write oci://"),
+        ("github:SovereignCloudStack/cluster-stacks", "write oci://"),
         ("oci://host", "the repository is missing"),
         ("oci:///stacks", "no host"),
         ("oci://ho st/stacks", "no host"),
@@ -97,6 +128,7 @@ fn what_cannot_be_meant() {
         ("git+https://host/stacks.git?ref=", "no branch"),
         ("git+https://host/stacks.git?ref=--upload-pack=x", "no branch"),
         ("git+https://host/stacks.git?ref=a..b", "no branch"),
+        ("git+https://host/@scope/stacks.git", "write %40"),
         ("git+https://host/stacks.git?branch=main", "only ref="),
         ("git+https://host/stacks.git#main", "write ?ref="),
     ] {

@@ -1,5 +1,6 @@
 //! The part of GitHub's REST API that has releases.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -18,6 +19,8 @@ pub const GITHUB: &str = "https://api.github.com";
 const LONGEST: Duration = Duration::from_secs(30);
 /// The most pages of 100 that are read: GitHub itself ends lists of releases at 10,000.
 const MOST_PAGES: usize = 100;
+/// The length of GitHub's lists where no other is asked for: one that is shorter is all there is.
+const FEW_ASSETS: usize = 30;
 /// The version of the API that this was written for.
 const VERSION: (&str, &str) = ("x-github-api-version", "2022-11-28");
 
@@ -42,6 +45,14 @@ pub(super) struct Release {
     #[serde(default)]
     pub(super) draft: bool,
     pub(super) published_at: Option<String>,
+    assets: Option<Vec<Asset>>,
+}
+
+impl Release {
+    /// Its files, where they are so few that GitHub tells all of them with the release.
+    pub(super) fn all_assets(&self) -> Option<Vec<Asset>> {
+        self.assets.clone().filter(|assets| assets.len() < FEW_ASSETS)
+    }
 }
 
 /// A file of a release.
@@ -67,6 +78,8 @@ pub(super) struct Api {
     /// `…/repos/<organisation>/<repository>/`.
     base: Url,
     authorization: Option<SecretString>,
+    /// The refusal after which nothing is asked any more: the requests of this hour are used up.
+    used_up: OnceLock<(u16, String)>,
 }
 
 impl Api {
@@ -87,6 +100,7 @@ impl Api {
             http: access.client.clone(),
             base: base.map_err(|_| refuse("it is no URL"))?,
             authorization,
+            used_up: OnceLock::new(),
         })
     }
 
@@ -99,7 +113,7 @@ impl Api {
     pub(super) async fn release(&self, name: &ReleaseName) -> Result<Release, OriginError> {
         let answer = self.get(&self.url(&format!("releases/tags/{name}"))?).await;
         let answer = answer.map_err(|error| match error {
-            OriginError::NotFound { place, .. } => {
+            OriginError::NotFound { place, .. } if self.authorization.is_some() => {
                 OriginError::NoRelease { place, name: Box::new(name.clone()) }
             }
             error => error,
@@ -122,6 +136,7 @@ impl Api {
                 malformed(format!("the file {}: {error}", asset.name))
             },
         )?;
+        self.check_left(&url)?;
         let request = self.signed(&url)?.accept("application/octet-stream");
         let expected = Expected { digest, size: Some(asset.size), most };
         let fetched = self.http.download(&request, expected, Vec::new()).await;
@@ -143,7 +158,14 @@ impl Api {
         Err(OriginError::TooLarge { place: http::place(&page), most: MOST_PAGES as u64, unit: "pages" })
     }
 
+    /// Refuses what GitHub would refuse, which counts what is asked all the same.
+    fn check_left(&self, url: &Url) -> Result<(), OriginError> {
+        let Some((status, message)) = self.used_up.get().cloned() else { return Ok(()) };
+        Err(OriginError::Refused { place: http::place(url), status, message })
+    }
+
     async fn get(&self, url: &Url) -> Result<Answer, OriginError> {
+        self.check_left(url)?;
         let request = self.signed(url)?.accept("application/vnd.github+json").within(LONGEST);
         self.http.ask(&request).await.and_then(Answer::success).map_err(|error| self.refused(error))
     }
@@ -171,6 +193,7 @@ impl Api {
                 let minutes = after.as_secs().div_ceil(60);
                 let message =
                     format!("the requests of this hour are used up, again in {minutes} minutes{more}");
+                self.used_up.get_or_init(|| (status, message.clone()));
                 OriginError::Refused { place, status, message }
             }
             (401, _) => {

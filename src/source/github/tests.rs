@@ -106,6 +106,28 @@ async fn a_description_fetches_small_files_only() {
 }
 
 #[tokio::test]
+async fn what_was_listed_is_not_asked_again() {
+    let listed = |count: usize| {
+        let mut listed = release(NAME);
+        let mut open = asset(&FILES[1]);
+        open["state"] = "open".into();
+        listed["assets"] = [vec![asset(&FILES[0])], vec![open; count]].concat().into();
+        json!([listed]).to_string()
+    };
+    for (assets, requests) in [(1, 2), (29, 3)] {
+        let list = listed(assets);
+        let host =
+            host(move |seen| seen.path().ends_with("/releases").then(|| said(200, list.clone()))).await;
+        let origin = open(&host, false);
+        assert_eq!(origin.list().await.unwrap().releases.len(), 1);
+        let described = origin.describe(&name()).await.unwrap();
+        assert_eq!(described.kubernetes.unwrap().to_string(), "v1.34.2");
+        assert_eq!(described.date.unwrap().to_string(), "2026-05-04T10:20:30Z");
+        assert_eq!(host.seen().len(), requests, "{:?}", host.targets());
+    }
+}
+
+#[tokio::test]
 async fn all_pages_and_no_drafts() {
     let base = "/api/v3/repos/scs/stacks/releases?per_page=100&page=";
     let host = Host::start(move |seen| {
@@ -223,6 +245,26 @@ async fn what_github_refuses() {
     let host = host(|_| None).await;
     let error = open(&host, true).fetch(&"docker-demo-1-34-v2".parse().unwrap()).await.unwrap_err();
     assert!(matches!(error, OriginError::NoRelease { .. }), "{error}");
+    let error = open(&host, false).fetch(&"docker-demo-1-34-v2".parse().unwrap()).await.unwrap_err();
+    assert!(error.to_string().contains("a private one needs a token"), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_is_asked_after_the_last_request_of_the_hour() {
+    let used_up = |_: &Seen| {
+        Some(with(with(said(429, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800"))
+    };
+    let host = host(move |seen| seen.path().contains("/assets").then(|| used_up(seen)).flatten()).await;
+    let origin = open(&host, true);
+    assert_eq!(origin.list().await.unwrap().releases.len(), 1);
+    let first = origin.describe(&name()).await.unwrap_err().to_string();
+    let asked = host.seen().len();
+    for _ in 0..3 {
+        let error = origin.describe(&name()).await.unwrap_err();
+        assert!(matches!(error, OriginError::Refused { status: 429, .. }), "{error}");
+        assert!(error.to_string().contains("used up, again in") && first.contains("used up"), "{error}");
+    }
+    assert_eq!(host.seen().len(), asked);
 }
 
 #[tokio::test]

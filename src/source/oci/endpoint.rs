@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::login::Login;
-use super::manifest::Descriptor;
+use super::manifest::{Descriptor, Document};
 use super::registry::Reference;
 use crate::http::{self, Answer, Client, Expected, MOST_JSON, Request, Url, next_page};
 use crate::release::Digest;
@@ -47,14 +47,34 @@ pub(super) struct Endpoint {
     pub(super) is_down: AtomicBool,
 }
 
+/// The bytes of a manifest or of a list, as they came.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) bytes: Vec<u8>,
+    /// Their digest.
+    pub(super) digest: Digest,
+    /// Who sent them: a mirror, or the registry.
+    place: String,
+}
+
+impl Received {
+    pub(super) fn parse(&self) -> Result<Document, OriginError> {
+        Document::parse(&self.bytes).map_err(|error| self.refused(error))
+    }
+
+    pub(super) fn refused(&self, error: String) -> OriginError {
+        OriginError::Malformed { place: self.place.clone(), error }
+    }
+}
+
 #[derive(Deserialize)]
 struct TagList {
     tags: Option<Vec<String>>,
 }
 
 impl Endpoint {
-    /// The bytes of a manifest and their digest, which is the one that was asked for.
-    pub(super) async fn manifest(&self, reference: &Reference) -> Result<(Vec<u8>, Digest), OriginError> {
+    /// The bytes of a manifest, whose digest is the one that was asked for.
+    pub(super) async fn manifest(&self, reference: &Reference) -> Result<Received, OriginError> {
         let url = self.url(&format!("manifests/{reference}"))?;
         let answer = self.get(Request::get(url).accept(MANIFESTS)).await?;
         let place = http::place(answer.url());
@@ -66,7 +86,7 @@ impl Endpoint {
                 return Err(OriginError::DigestMismatch { place, expected, found });
             }
         }
-        Ok((bytes, found))
+        Ok(Received { bytes, digest: found, place })
     }
 
     /// The bytes that a descriptor describes.

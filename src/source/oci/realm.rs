@@ -2,6 +2,10 @@
 
 use crate::http::{Url, place};
 
+/// What stands before a country's domain where others register names below it, as in `co.uk` and `com.au`.
+const SECOND_LEVELS: [&str; 16] =
+    ["ac", "co", "com", "edu", "go", "gov", "gv", "id", "ltd", "me", "mil", "ne", "net", "nom", "or", "org"];
+
 /// Why a realm is not asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RealmError {
@@ -53,9 +57,9 @@ fn in_domain(host: &str, registry: &str) -> bool {
     let Some((_, domain)) = registry.split_once('.') else { return false };
     let mut words = domain.rsplit('.');
     let (Some(top), Some(second)) = (words.next(), words.next()) else { return false };
-    // Addresses have no domains, and under `co.uk`, `com.au` and the like are others.
+    // Addresses have no domains, and a domain that many share is nobody's.
     let is_address = top.bytes().all(|byte| byte.is_ascii_digit()) || registry.contains(':');
-    let is_public = words.next().is_none() && top.len() == 2 && second.len() <= 3;
+    let is_public = words.next().is_none() && top.len() == 2 && SECOND_LEVELS.contains(&second);
     let is_below = host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     !is_address && !is_public && is_below
 }

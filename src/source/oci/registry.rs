@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
 
 use super::access::{Access, Mirror};
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Received};
 use super::login::Login;
 use super::manifest::{Descriptor, Document, Manifest};
-use crate::http::{self, Url};
+use crate::http::Url;
 use crate::release::Digest;
 use crate::source::address::OciAddress;
 use crate::source::origin::OriginError;
@@ -72,6 +72,12 @@ pub struct Pulled {
     pub manifest: Manifest,
 }
 
+impl Pulled {
+    fn of(Received { bytes, digest, .. }: Received, named: Digest, manifest: Manifest) -> Self {
+        Self { digest, named, bytes, manifest }
+    }
+}
+
 /// A repository of a registry, to pull from.
 #[derive(Debug)]
 pub struct Registry {
@@ -101,22 +107,22 @@ impl Registry {
     /// A manifest, checked against the reference. A list of one manifest stands for that one.
     pub async fn manifest(&self, reference: &Reference) -> Result<Pulled, OriginError> {
         reference.check()?;
-        let (bytes, digest) = self.document(reference).await?;
-        let refused = |error: String| OriginError::Malformed { place: self.place(reference), error };
-        let entries = match Document::parse(&bytes).map_err(refused)? {
-            Document::Manifest(manifest) => return Ok(Pulled { digest, named: digest, bytes, manifest }),
+        let received = self.document(reference).await?;
+        let named = received.digest;
+        let entries = match received.parse()? {
+            Document::Manifest(manifest) => return Ok(Pulled::of(received, named, manifest)),
             Document::Index(entries) => entries,
         };
         let [entry] = entries.as_slice() else {
             let count = entries.len();
-            return Err(refused(format!(
+            return Err(received.refused(format!(
                 "it is a list of {count} manifests, and a release has one: name its digest"
             )));
         };
-        let (named, (bytes, digest)) = (digest, self.document(&Reference::Digest(entry.digest)).await?);
-        match Document::parse(&bytes).map_err(refused)? {
-            Document::Manifest(manifest) => Ok(Pulled { digest, named, bytes, manifest }),
-            Document::Index(_) => Err(refused("it is a list of a list of manifests".to_owned())),
+        let received = self.document(&Reference::Digest(entry.digest)).await?;
+        match received.parse()? {
+            Document::Manifest(manifest) => Ok(Pulled::of(received, named, manifest)),
+            Document::Index(_) => Err(received.refused("it is a list of a list of manifests".to_owned())),
         }
     }
 
@@ -167,7 +173,7 @@ impl Registry {
     }
 
     /// The bytes of a manifest or of a list, checked against the reference.
-    pub(super) async fn document(&self, reference: &Reference) -> Result<(Vec<u8>, Digest), OriginError> {
+    pub(super) async fn document(&self, reference: &Reference) -> Result<Received, OriginError> {
         for mirror in self.mirrors() {
             match mirror.manifest(reference).await {
                 Err(failure) if mirror.gives_way(&failure) => {}
@@ -180,10 +186,6 @@ impl Registry {
     /// The mirrors that are not known to be of no use.
     fn mirrors(&self) -> impl Iterator<Item = &Endpoint> {
         self.mirrors.iter().filter(|mirror| !mirror.is_down.load(Ordering::Relaxed))
-    }
-
-    fn place(&self, reference: &Reference) -> String {
-        format!("{}manifests/{reference}", http::place(&self.origin.base))
     }
 }
 

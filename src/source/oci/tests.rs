@@ -137,6 +137,7 @@ async fn a_release_comes_whole() {
     assert_eq!(fetched.files.get("docker-demo-1-34-cluster-class-v1.tgz").unwrap().content, b"the class");
     let digest = digest(&release().manifest);
     assert_eq!(fetched.provenance.source, format!("oci://{}/{REPOSITORY}:{NAME}@{digest}", host.address()));
+    assert!(!fetched.provenance.is_pinned, "nobody asked for that digest");
 }
 
 #[tokio::test]
@@ -174,6 +175,20 @@ async fn a_release_that_is_not_there() {
     let error = origin.fetch(&"docker-demo-1-34-v2".parse().unwrap()).await.unwrap_err();
     assert!(matches!(error, OriginError::NoRelease { .. }), "{error}");
     assert!(error.to_string().contains(&host.address()), "{error}");
+}
+
+#[tokio::test]
+async fn a_digest_is_of_the_release_that_is_named_with_it() {
+    let host = registry(release(), |_| None).await;
+    let (place, digest) = (format!("{}/{REPOSITORY}", host.address()), digest(&release().manifest));
+    let origin = open_at(&format!("{place}:{NAME}@{digest}"), &access()).await;
+    let provenance = origin.fetch(&name()).await.unwrap().provenance;
+    assert!(provenance.is_pinned && provenance.digest == Some(digest.clone()), "{provenance:?}");
+    let error = origin.fetch(&"docker-demo-1-34-v2".parse().unwrap()).await.unwrap_err();
+    assert!(matches!(error, OriginError::NoRelease { .. }), "it is not that of another one: {error}");
+    let Ok(Address::Oci(address)) = format!("oci://{place}@{digest}").parse() else { panic!("{place}") };
+    let error = OciOrigin::open(&address, &access(), limits()).await.unwrap_err();
+    assert!(error.to_string().contains("a digest is that of one release"), "{error}");
 }
 
 #[tokio::test]

@@ -92,7 +92,12 @@ fn what_is_not_there_is_told() {
     let reason = |result: Result<Fetched, OriginError>| result.unwrap_err().reason();
     let missing = name("docker-demo-1-34-v9");
     assert_eq!(reason(wait(origin(&directory, "").fetch(&missing))), "ReleaseNotFound");
-    assert_eq!(reason(wait(origin(&directory, "//elsewhere").fetch(&name(V1)))), "ReleaseNotFound");
+    for rest in ["//nosuch", "//releases/nosuch", "//README.md"] {
+        let error = wait(origin(&directory, rest).list()).unwrap_err();
+        let told = format!(": the directory {} is not there", &rest[2..]);
+        assert!(error.to_string().ends_with(&told), "{error}");
+        assert_eq!(reason(wait(origin(&directory, rest).fetch(&name(V1)))), "SourceNotFound", "{rest}");
+    }
     for rest in ["?ref=missing", "?ref=0123456789abcdef0123456789abcdef01234567"] {
         assert_eq!(reason(wait(origin(&directory, rest).fetch(&name(V1)))), "SourceNotFound", "{rest}");
     }

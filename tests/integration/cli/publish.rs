@@ -56,6 +56,30 @@ fn what_cannot_be_published() {
 }
 
 #[test]
+fn a_digest_is_of_one_release() {
+    let directory = scratch("publish-digest");
+    let digest = format!("sha256:{}", "0".repeat(64));
+    // Nobody listens there: what is refused by its arguments is refused before that is seen.
+    let place = "oci://127.0.0.1:1/stacks";
+    let pinned = format!("{place}@{digest}");
+    for more in [
+        &["--all-new", "--digest", &digest][..],
+        &["--digest", &digest],
+        &["--digest", &digest, "--release", RELEASE, "--release", "openstack-demo-1-34-v3"],
+    ] {
+        let run = publish(&directory, place, "to", more);
+        assert!(run.code == 2 && run.stderr.contains("a digest is that of one release"), "{}", run.stderr);
+    }
+    let run = publish(&directory, &pinned, "to", &["--all-new"]);
+    assert!(run.code == 2 && run.stderr.contains("a digest is that of one release"), "{}", run.stderr);
+    let (named, release) = (format!("{place}:{RELEASE}"), ["--release", RELEASE]);
+    for (source, more) in [(&pinned, &release[..]), (&named, &["--release", RELEASE, "--digest", &digest])] {
+        let run = publish(&directory, source, "to", more);
+        assert!(run.code == 2 && run.stderr.contains("127.0.0.1:1"), "it is asked: {}", run.stderr);
+    }
+}
+
+#[test]
 fn all_that_is_new() {
     let directory = with_stack("publish-new");
     let Run { code, stderr, .. } = publish(&directory, "stack", "to", &["--release", RELEASE]);
@@ -70,6 +94,10 @@ fn all_that_is_new() {
     names.sort_by_key(fs::DirEntry::file_name);
     let names: Vec<_> = names.iter().map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert_eq!(names, ["openstack-demo-1-34-v1", RELEASE]);
+    fs::remove_dir_all(directory.join("stack/releases/openstack-demo-1-34-v3")).unwrap();
+    let Run { code, stderr, .. } = publish(&directory, "stack", "to", &["--all-new"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("nothing is new: of the 2 releases of stack"), "{stderr}");
 }
 
 #[test]

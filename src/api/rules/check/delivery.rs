@@ -72,7 +72,14 @@ pub(in super::super) fn is_author(text: &str) -> bool {
 }
 
 pub(in super::super) fn is_upstream_url(text: &str) -> bool {
-    begins_with_one_of(text, &["oci://", "github://"])
+    let is_place = match text.split_once("://") {
+        Some(("oci", rest)) => rest.split_once('/').is_some_and(|(host, repository)| {
+            !host.is_empty() && !repository.is_empty() && !repository.contains(':')
+        }),
+        Some(("github", rest)) => !rest.is_empty(),
+        _ => false,
+    };
+    is_place && !text.contains('@') && text.chars().count() <= 2048
 }
 
 pub(in super::super) fn is_http_url(text: &str) -> bool {

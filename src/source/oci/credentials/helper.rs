@@ -1,19 +1,22 @@
 //! Programs that keep credentials: `docker-credential-<name> get`, as
 //! <https://github.com/docker/docker-credential-helpers> says.
 
-use std::io::{Read as _, Write as _};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::io::{self, Read as _, Write as _};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
 use super::{Credentials, secret};
 
 /// How long a helper may take. It may ask a person for the key of a key ring.
 const LONGEST: Duration = Duration::from_mins(1);
+/// How long it is waited between two looks at whether it has ended.
+const PAUSE: Duration = Duration::from_millis(10);
 /// The most bytes that it may say.
 const MOST: u64 = 64 << 10;
 
@@ -36,14 +39,19 @@ pub(super) async fn get(name: String, server: String) -> Result<Option<Credentia
     }
     let program = format!("docker-credential-{name}");
     let called = program.clone();
-    match timeout(LONGEST, spawn_blocking(move || run(&called, &server))).await {
-        Ok(Ok(answer)) => answer.map_err(|error| format!("{program}: {error}")),
-        Ok(Err(_)) => Err(format!("{program} was not run to its end")),
-        Err(_) => Err(format!("{program} did not answer within {} s", LONGEST.as_secs())),
+    match spawn_blocking(move || run(&called, &server, LONGEST)).await {
+        Ok(answer) => answer.map_err(|error| format!("{program}: {error}")),
+        Err(_) => Err(format!("{program} was not run to its end")),
     }
 }
 
-pub(in crate::source::oci) fn run(program: &str, server: &str) -> Result<Option<Credentials>, String> {
+/// Runs a helper, which is killed where it does not end within this time.
+pub(in crate::source::oci) fn run(
+    program: &str,
+    server: &str,
+    within: Duration,
+) -> Result<Option<Credentials>, String> {
+    let until = Instant::now() + within;
     let mut command = Command::new(program);
     command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("cannot be run: {error}"))?;
@@ -51,11 +59,11 @@ pub(in crate::source::oci) fn run(program: &str, server: &str) -> Result<Option<
         // One that does not read it says so by its status.
         let _ = stdin.write_all(server.as_bytes());
     }
-    let mut said = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        stdout.take(MOST).read_to_end(&mut said).map_err(|error| format!("cannot be read: {error}"))?;
-    }
-    let status = child.wait().map_err(|error| format!("cannot be waited for: {error}"))?;
+    let said = child.stdout.take().map(listen);
+    let said = said.and_then(|said| said.recv_timeout(within).ok());
+    let status = end(&mut child, until)?;
+    let said = said.ok_or("it ended, and something that it began did not")?;
+    let said = said.map_err(|error| format!("cannot be read: {error}"))?;
     if !status.success() {
         let unknown = String::from_utf8_lossy(&said).contains("credentials not found");
         return if unknown {
@@ -71,4 +79,31 @@ pub(in crate::source::oci) fn run(program: &str, server: &str) -> Result<Option<
         (user, Some(token)) if user == "<token>" => Credentials::IdentityToken(token),
         (user, Some(password)) => Credentials::Password { user, password },
     }))
+}
+
+/// What a helper says, once it has said all. On a thread of its own: a helper that hangs may say nothing for ever.
+fn listen(stdout: ChildStdout) -> Receiver<io::Result<Vec<u8>>> {
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        let mut said = Vec::new();
+        let read = stdout.take(MOST).read_to_end(&mut said);
+        // Nobody listens any more where it took too long.
+        let _ = tell.send(read.map(|_| said));
+    });
+    told
+}
+
+/// Waits for the end of a helper, and kills it where that does not come in time.
+fn end(child: &mut Child, until: Instant) -> Result<ExitStatus, String> {
+    let failed = |error| format!("cannot be waited for: {error}");
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(status);
+        }
+        if Instant::now() >= until {
+            child.kill().and_then(|()| child.wait()).map_err(failed)?;
+            return Err("it did not answer in time, and was ended".to_owned());
+        }
+        thread::sleep(PAUSE);
+    }
 }

@@ -14,7 +14,7 @@ impl Repository for Registry {
             reference.parse().map_or_else(|_| Reference::Tag(reference.to_owned()), Reference::Digest);
         Box::pin(async move {
             match self.document(&reference).await {
-                Ok((bytes, _)) => Ok(Some(bytes)),
+                Ok(received) => Ok(Some(received.bytes)),
                 Err(OriginError::Refused { status: 404, .. } | OriginError::NotFound { .. }) => Ok(None),
                 Err(error) => Err(error),
             }

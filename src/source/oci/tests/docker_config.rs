@@ -1,6 +1,7 @@
 //! What docker login wrote, and the programs that keep credentials.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 
@@ -93,6 +94,9 @@ async fn helpers_are_named_plainly_and_only_run_where_that_is_wanted() {
     }
 }
 
+/// Longer than any helper here takes.
+const LONG: Duration = Duration::from_mins(1);
+
 /// A helper with this script.
 fn script(text: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
@@ -106,7 +110,7 @@ fn script(text: &str) -> (tempfile::TempDir, String) {
 fn what_helpers_say() {
     let answer = |text: &str| {
         let (_directory, program) = script(text);
-        helper::run(&program, "quay.io").map(|found| found.as_ref().map(shown))
+        helper::run(&program, "quay.io", LONG).map(|found| found.as_ref().map(shown))
     };
     let echo = "read server; echo \"{\\\"ServerURL\\\": \\\"$server\\\", \\\"Username\\\": \\\"$1 $server\\\", \\\"Secret\\\": \\\"s\\\"}\"";
     assert_eq!(answer(echo), Ok(Some("get quay.io:s".to_owned())));
@@ -120,5 +124,21 @@ fn what_helpers_say() {
         let error = answer(broken).unwrap_err();
         assert!(!error.contains("hidden"), "{error}");
     }
-    assert!(helper::run("/no/such/helper", "quay.io").unwrap_err().contains("cannot be run"));
+    assert!(helper::run("/no/such/helper", "quay.io", LONG).unwrap_err().contains("cannot be run"));
+}
+
+#[test]
+fn a_helper_that_hangs_is_ended() {
+    for hanging in ["exec sleep 600", "exec >&-; exec sleep 600"] {
+        let (directory, program) = script(&format!("echo $$ > \"$(dirname \"$0\")/pid\"; {hanging}"));
+        let file = directory.path().join("pid");
+        let started = || std::fs::read_to_string(&file).is_ok_and(|pid| pid.ends_with('\n'));
+        // On a slow machine a script may not have begun when it is ended.
+        let within = (1..).map(|seconds| Duration::from_millis(300) * seconds);
+        let error = within.map(|within| helper::run(&program, "quay.io", within).unwrap_err());
+        let error = error.take(20).find(|_| started()).unwrap();
+        assert!(error.contains("did not answer in time"), "{error}");
+        let pid = std::fs::read_to_string(&file).unwrap();
+        assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "it is still there");
+    }
 }

@@ -73,7 +73,7 @@ async fn manifests_of_another_digest() {
     let error = refusal(&host, &access()).await;
     assert!(matches!(error, OriginError::DigestMismatch { .. }), "the header: {error}");
     let host = registry(release(), claims(b"pinned")).await;
-    let pinned = format!("{}/{REPOSITORY}@{}", host.address(), digest(b"pinned"));
+    let pinned = format!("{}/{REPOSITORY}:{NAME}@{}", host.address(), digest(b"pinned"));
     let error = open_at(&pinned, &access()).await.fetch(&name()).await.unwrap_err();
     assert!(matches!(error, OriginError::DigestMismatch { .. }), "the pin: {error}");
 }

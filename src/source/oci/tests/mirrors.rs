@@ -78,6 +78,23 @@ async fn a_mirror_that_lies_is_told_of() {
 }
 
 #[tokio::test]
+async fn rubbish_of_a_mirror_is_told_as_the_mirrors() {
+    let host = registry(release(), |_| None).await;
+    let list =
+        json!({"manifests": [{"mediaType": "x", "digest": digest(b"rubbish"), "size": 7}]}).to_string();
+    let in_a_list = move |seen: &Seen| {
+        let rubbish = seen.path().ends_with(&digest(b"rubbish"));
+        said(200, if rubbish { "rubbish".to_owned() } else { list.clone() })
+    };
+    for mirror in [Host::start(|_| said(200, "rubbish")).await, Host::start(in_a_list).await] {
+        let error = open(&host, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap_err();
+        assert!(matches!(error, OriginError::Malformed { .. }), "{error}");
+        let told = error.to_string();
+        assert!(told.contains(&mirror.address()) && !told.contains(&host.address()), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn mirrors_of_other_registries_are_not_asked() {
     let (host, mirror) = (registry(release(), |_| None).await, registry(release(), |_| None).await);
     let mirrors = vec![format!("registry.example.com={}", mirror.url).parse().unwrap()];

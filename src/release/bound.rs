@@ -1,0 +1,43 @@
+//! Whether content is that of its release: what vouches for content (a signature, a digest) vouches for no name.
+
+use crate::names::ReleaseName;
+
+use super::CLUSTER_CLASS;
+use super::document::Document;
+use super::files::{Files, Limits};
+use super::finding::{Findings, Reason};
+use super::metadata::METADATA;
+
+/// All in the files of an unpacked release that shows it to be another one than its name says, or that leaves open which
+/// version it is: errors, beside those of [`Release::load`](super::Release::load). A release in source form has its
+/// version nowhere: its class chart says `v1` whatever the release, and that is a warning.
+#[must_use]
+pub fn check(name: &ReleaseName, files: &Files, limits: &Limits) -> Findings {
+    let mut findings = Findings::default();
+    let chart = format!("{CLUSTER_CLASS}/Chart.yaml");
+    // What else is wrong with the files is told by whoever loads the release.
+    let unread = &mut Findings::default();
+    if let Some(document) = Document::read(files, &chart, false, limits, unread)
+        && let Some(value) = document.root().get("name")
+        && let Some(found) = value.text(unread).filter(|found| *found != chart_name(name))
+    {
+        let message = format!("the class chart is called {found}, and that of {name} {}", chart_name(name));
+        findings.push(value.error(Reason::MetadataMismatch, message));
+    }
+    if let Some(document) = Document::read(files, METADATA, false, limits, unread)
+        && document.root().get("versions").is_none_or(|versions| versions.get("clusterStack").is_none())
+    {
+        let message =
+            format!("versions.clusterStack is missing: nothing says that this is {}", name.version());
+        findings.push(document.root().error(Reason::MetadataMismatch, message));
+    }
+    findings
+}
+
+/// What the chart of a release's cluster class is called.
+pub(super) fn chart_name(name: &ReleaseName) -> String {
+    format!("{}{CHART}", name.prefix())
+}
+
+/// What the name of the chart of a cluster class ends with.
+pub(super) const CHART: &str = "-cluster-class";

@@ -1,0 +1,20 @@
+use super::*;
+
+#[test]
+fn what_is_hostile_is_not_repeated_at_length() {
+    let long = "x".repeat(900_000);
+    for wrong in [
+        json!({"mediaType": "a", "dsseEnvelope": &long}),
+        json!({"mediaType": &long, "dsseEnvelope": null}),
+        json!([&long]),
+        json!({"mediaType": {"a": &long}}),
+    ] {
+        let error = bundle::check(&key(P256), &manifest(), wrong.to_string().as_bytes()).unwrap_err();
+        assert!(error.to_string().len() < 400, "{} bytes", error.to_string().len());
+    }
+    let error = stored::signatures(json!({"layers": &long}).to_string().as_bytes()).unwrap_err();
+    assert!(
+        error.to_string().contains("the manifest: it is not the JSON that was expected (line 1"),
+        "{error}"
+    );
+}
