@@ -13,6 +13,7 @@ use super::objects::Sourced;
 use super::releases::Releases;
 use super::stack_settings::StackArguments;
 use super::{CommandResult, Outcome, clusters, objects, terminal};
+use crate::compare::files::Detail;
 use crate::compare::{Side, parts, plans};
 use crate::foreign::capi::ClassReference;
 use crate::inputs::ClusterInputs;
@@ -115,7 +116,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         return live::run(&arguments.live, &arguments.from, arguments.stack.namespace.clone(), shown);
     };
     let (from, to) = (open(&arguments.from)?, open(to)?);
-    let parts = parts::compare(&from, &to);
+    let parts = parts::compare(&from, &to, Detail::Lines);
     let plans = if arguments.filename.is_empty() {
         None
     } else {

@@ -114,7 +114,7 @@ fn stages(clone: &Clone, branch: &str) -> Result<Stages, StageFailure> {
     let file = clone.snapshot(Some(tip))?.file(stages::FILE)?;
     let file =
         file.ok_or_else(|| StageFailure::NoStages { file: stages::FILE, branch: branch.to_owned() })?;
-    Ok(Stages::parse(stages::FILE, &file.content)?)
+    Ok(Stages::parse(stages::FILE, &file.content, Some(branch))?)
 }
 
 fn fetched(clone: &Clone, branch: &str) -> Result<CommitId, StageFailure> {

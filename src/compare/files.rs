@@ -62,10 +62,19 @@ pub struct FileChange {
     pub lines: Lines,
 }
 
+/// What is looked for in files that differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Which they are.
+    Names,
+    /// Their lines, too.
+    Lines,
+}
+
 /// How the content of a file is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lines {
-    /// A unified diff without its header; empty where the content is the same.
+    /// A unified diff without its header; empty where the content is the same, or lines are not looked for.
     Text(String),
     /// Bytes that are no text, or too many: how many there are on each side.
     Bytes {
@@ -117,15 +126,15 @@ impl Vendored {
 }
 
 /// The files that differ: vendored charts by their names, all others by their paths.
-pub(super) fn compare(from: &Contents, to: &Contents) -> Vec<FileChange> {
+pub(super) fn compare(from: &Contents, to: &Contents, detail: Detail) -> Vec<FileChange> {
     let (old, new) = (from.vendored(to), to.vendored(from));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let charts = names.into_iter().map(|name| vendored_change(name, old.get(name), new.get(name)));
     let seen: BTreeSet<&String> = old.values().chain(new.values()).map(|chart| &chart.path).collect();
     let paths: BTreeSet<&String> = from.0.keys().chain(to.0.keys()).collect();
     let paths = paths.difference(&seen).copied();
-    let files =
-        paths.filter_map(|path| file_change(path, from.0.get(path).copied(), to.0.get(path).copied()));
+    let files = paths
+        .filter_map(|path| file_change(path, from.0.get(path).copied(), to.0.get(path).copied(), detail));
     let mut changes: Vec<FileChange> = charts.chain(files).collect();
     changes.sort_by(|one, other| one.path.cmp(&other.path));
     changes
@@ -148,14 +157,14 @@ fn vendored_change(name: &str, from: Option<&Vendored>, to: Option<&Vendored>) -
     }
 }
 
-fn file_change(path: &str, from: Option<&File>, to: Option<&File>) -> Option<FileChange> {
+fn file_change(path: &str, from: Option<&File>, to: Option<&File>, detail: Detail) -> Option<FileChange> {
     let change = Change::between(from, to);
     if change == Change::Unchanged {
         return None;
     }
-    let content = |file: Option<&File>| file.map(|file| file.content.clone()).unwrap_or_default();
-    let (old, new) = (content(from), content(to));
-    let lines = match (unified::as_text(&old), unified::as_text(&new)) {
+    let [old, new] = [from, to].map(|file| file.map(|file| file.content.as_slice()).unwrap_or_default());
+    let lines = match (unified::as_text(old), unified::as_text(new)) {
+        (Some(_), Some(_)) if detail == Detail::Names => Lines::Text(String::new()),
         (Some(old), Some(new)) => Lines::Text(unified::hunks(old, new)),
         _ => Lines::Bytes { from: old.len(), to: new.len() },
     };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Side;
-use super::files::{self, Contents, FileChange};
+use super::files::{self, Contents, Detail, FileChange};
 use crate::release::{Addon, CLUSTER_CLASS, Chart, NODE_IMAGES};
 
 /// What became of a part or a file.
@@ -149,15 +149,16 @@ const VALUES_TEMPLATE: &[&str] = &["cluster-addon-values.yaml"];
 
 /// Compares all parts.
 #[must_use]
-pub fn compare(from: &Side, to: &Side) -> Parts {
-    let part =
-        |roots: &[&str]| Part::of_some(&Contents::of(&from.files, roots), &Contents::of(&to.files, roots));
+pub fn compare(from: &Side, to: &Side, detail: Detail) -> Parts {
+    let part = |roots: &[&str]| {
+        Part::of_some(&Contents::of(&from.files, roots), &Contents::of(&to.files, roots), detail)
+    };
     let class = ChartChange::between(Some(&from.release.cluster_class), Some(&to.release.cluster_class));
     let kept = to.release.addons.iter().map(|addon| &addon.name);
     let removed = from.release.addons.iter().map(|addon| &addon.name);
     let removed = removed.filter(|name| to.release.addon(name).is_none());
     let addons = kept.chain(removed).map(|name| {
-        let part = addon((from, from.release.addon(name)), (to, to.release.addon(name)));
+        let part = addon((from, from.release.addon(name)), (to, to.release.addon(name)), detail);
         AddonPart { name: name.to_string(), part }
     });
     Parts {
@@ -167,7 +168,7 @@ pub fn compare(from: &Side, to: &Side) -> Parts {
         node_images: part(&[NODE_IMAGES]),
         values_template: part(VALUES_TEMPLATE),
         addons: addons.collect(),
-        other: Part::of_some(&other(from), &other(to)),
+        other: Part::of_some(&other(from), &other(to), detail),
     }
 }
 
@@ -178,9 +179,9 @@ fn other(side: &Side) -> Contents<'_> {
     Contents::except(&side.files, &named.into_iter().chain(addons).collect::<Vec<_>>())
 }
 
-fn addon(from: (&Side, Option<&Addon>), to: (&Side, Option<&Addon>)) -> Part {
+fn addon(from: (&Side, Option<&Addon>), to: (&Side, Option<&Addon>), detail: Detail) -> Part {
     let chart = ChartChange::between(from.1.and_then(Addon::chart), to.1.and_then(Addon::chart));
-    Part::between(addon_files(from).as_ref(), addon_files(to).as_ref(), chart)
+    Part::between(addon_files(from).as_ref(), addon_files(to).as_ref(), chart, detail)
 }
 
 fn addon_files<'a>((side, addon): (&'a Side, Option<&Addon>)) -> Option<Contents<'a>> {
@@ -189,16 +190,21 @@ fn addon_files<'a>((side, addon): (&'a Side, Option<&Addon>)) -> Option<Contents
 
 impl Part {
     /// Compares a part that a release may be without; `None` where neither release has it.
-    fn of_some(from: &Contents, to: &Contents) -> Option<Self> {
+    fn of_some(from: &Contents, to: &Contents, detail: Detail) -> Option<Self> {
         let some = |contents| Some(contents).filter(|contents: &&Contents| !contents.is_empty());
         let (from, to) = (some(from), some(to));
-        (from.is_some() || to.is_some()).then(|| Self::between(from, to, None))
+        (from.is_some() || to.is_some()).then(|| Self::between(from, to, None, detail))
     }
 
     /// Compares what a part consists of. The files of a part that is new or gone are named, and not shown.
-    fn between(from: Option<&Contents>, to: Option<&Contents>, chart: Option<ChartChange>) -> Self {
+    fn between(
+        from: Option<&Contents>,
+        to: Option<&Contents>,
+        chart: Option<ChartChange>,
+        detail: Detail,
+    ) -> Self {
         let none = Contents::default();
-        let files = files::compare(from.unwrap_or(&none), to.unwrap_or(&none));
+        let files = files::compare(from.unwrap_or(&none), to.unwrap_or(&none), detail);
         Self { change: Change::between(from, to), chart, files }
     }
 }

@@ -1,9 +1,14 @@
 //! Unified diffs of texts.
 
+use std::time::Duration;
+
 use similar::TextDiff;
 
 /// The longest text that is compared line by line, in bytes. What is longer was not written by people.
 const LONGEST: usize = 4 << 20;
+
+/// How long the smallest difference is looked for. After that the one is taken that is known.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The bytes as a text that can be compared line by line.
 #[must_use]
@@ -14,5 +19,6 @@ pub fn as_text(bytes: &[u8]) -> Option<&str> {
 /// The hunks of a unified diff, without its header; empty where the texts are the same.
 #[must_use]
 pub fn hunks(from: &str, to: &str) -> String {
-    TextDiff::from_lines(from, to).unified_diff().iter_hunks().map(|hunk| hunk.to_string()).collect()
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(from, to);
+    diff.unified_diff().iter_hunks().map(|hunk| hunk.to_string()).collect()
 }

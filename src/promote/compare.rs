@@ -13,6 +13,7 @@ use super::follow::{Apart, Followed, Place, apart};
 use crate::api::ClusterStack;
 use crate::compare::Side;
 use crate::compare::charts::{self, ChartsAndKinds};
+use crate::compare::files::Detail;
 use crate::compare::parts::{self, Change};
 use crate::compare::plans::{self, ClusterChange, CompareError, ObjectChange};
 use crate::inputs::ClusterInputs;
@@ -281,7 +282,7 @@ fn upgrade(
 }
 
 fn part_changes(from: &Side, to: &Side) -> Vec<PartChange> {
-    let parts = parts::compare(from, to);
+    let parts = parts::compare(from, to, Detail::Names);
     let named = |side: &'_ Side, name: &str| {
         side.release.addons.iter().find(|addon| addon.name.as_str() == name).cloned()
     };

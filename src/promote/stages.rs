@@ -103,13 +103,13 @@ pub enum StageError {
 
 impl Stages {
     /// Reads the file and checks it whole; everything that is wrong besides YAML is told at once. `file` is what the
-    /// file is called in that.
-    pub fn parse(file: &str, content: &[u8]) -> Result<Self, Problems> {
+    /// file is called in that; `branch` the one of stages that name none, where that is known.
+    pub fn parse(file: &str, content: &[u8], branch: Option<&str>) -> Result<Self, Problems> {
         let source = yaml::text(file, content)?;
         let StagesFile { stages } = yaml::read(file, source)?;
         // The same once more for the places: what is wrong between stages has no place of its own.
         let Places { stages: places } = yaml::read(file, source)?;
-        let problems: Vec<Problem> = problems(&stages)
+        let problems: Vec<Problem> = problems(&stages, branch)
             .into_iter()
             .map(|(at, message)| match places.get(at) {
                 Some(place) => Problem::at(file, source, place.referenced.line(), message),
@@ -163,7 +163,7 @@ struct Places {
 }
 
 /// What is wrong: the stage's number in the file, and what it is.
-fn problems(stages: &[Stage]) -> Vec<(usize, String)> {
+fn problems(stages: &[Stage], branch: Option<&str>) -> Vec<(usize, String)> {
     if stages.is_empty() || stages.len() > MOST {
         return vec![(0, format!("stages has {} entries: expected 1 to {MOST}", stages.len()))];
     }
@@ -176,7 +176,7 @@ fn problems(stages: &[Stage]) -> Vec<(usize, String)> {
         if before.iter().any(|other| other.name == *name) {
             found.push((at, format!("there are two stages {name:?}")));
         }
-        if let Some(other) = before.iter().find(|other| overlap(other, stage)) {
+        if let Some(other) = before.iter().find(|other| overlap(other, stage, branch)) {
             let message = format!(
                 "stage {name:?} has the directory {} and {:?} has {}: each stage needs one of its own",
                 stage.path, other.name, other.path
@@ -225,12 +225,13 @@ fn is_branch(name: &str) -> bool {
     fits && name.chars().all(plain) && name.split('/').all(part)
 }
 
-/// Whether one stage's directory is the other's, or in it.
-fn overlap(one: &Stage, other: &Stage) -> bool {
+/// Whether one stage's directory is the other's, or in it, on the same branch.
+fn overlap(one: &Stage, other: &Stage, branch: Option<&str>) -> bool {
     let within = |inner: &str, outer: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    one.branch == other.branch && (within(&one.path, &other.path) || within(&other.path, &one.path))
+    let [one_is_on, other_is_on] = [one, other].map(|stage| stage.branch.as_deref().or(branch));
+    one_is_on == other_is_on && (within(&one.path, &other.path) || within(&other.path, &one.path))
 }
 
 fn order_problem(stage: &Stage, stages: &[Stage]) -> Option<String> {

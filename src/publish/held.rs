@@ -29,7 +29,7 @@ pub(super) fn held(
         why: problems.to_string(),
     };
     let Some(text) = read(holds::FILE)? else { return Ok(None) };
-    let stages = read(stages::FILE)?.map(|text| Stages::parse(stages::FILE, &text));
+    let stages = read(stages::FILE)?.map(|text| Stages::parse(stages::FILE, &text, None));
     let stages = stages.transpose().map_err(broken)?;
     let holds = Holds::parse(Some(&text), stages.as_ref()).map_err(broken)?;
     let is_here = |hold: &&Hold| {

@@ -10,7 +10,7 @@ use crate::promote::stages::{FILE, Stage, Stages};
 
 fn stage() -> Stage {
     let text = "stages: [{name: prod, path: prod/releases}]";
-    Stages::parse(FILE, text.as_bytes()).unwrap().stage("prod").unwrap().clone()
+    Stages::parse(FILE, text.as_bytes(), None).unwrap().stage("prod").unwrap().clone()
 }
 
 fn release(text: &str) -> ReleaseName {

@@ -34,7 +34,8 @@ fn a_second_hold_on_the_same_replaces_the_first() {
 
 #[test]
 fn a_hold_that_would_hold_nothing_back_is_refused_with_its_line() {
-    let stages = Stages::parse("stackflux.yaml", b"stages: [{name: stage}, {name: prod, path: p}]").unwrap();
+    let stages =
+        Stages::parse("stackflux.yaml", b"stages: [{name: stage}, {name: prod, path: p}]", None).unwrap();
     let hold = |release: &str, stage: &str| {
         format!("  - release: {release}\n    stage: {stage}\n    reason: x\n    commit: {COMMIT}\n")
     };

@@ -19,7 +19,7 @@ stages:
 ";
 
 fn problems(text: &str) -> Vec<String> {
-    let problems = Stages::parse(FILE, text.as_bytes()).unwrap_err();
+    let problems = Stages::parse(FILE, text.as_bytes(), None).unwrap_err();
     problems.0.iter().map(ToString::to_string).collect()
 }
 
@@ -31,7 +31,7 @@ fn file(stages: &[&str]) -> String {
 
 #[test]
 fn stages_are_read_with_their_defaults() {
-    let stages = Stages::parse(FILE, THREE.as_bytes()).unwrap();
+    let stages = Stages::parse(FILE, THREE.as_bytes(), None).unwrap();
     let (from, to) = stages.step(None, "prod").unwrap();
     assert_eq!((from.name.as_str(), to.name.as_str()), ("stage", "prod"));
     assert_eq!((to.path.as_str(), to.branch.as_deref()), ("releases", Some("production")));
@@ -43,7 +43,7 @@ fn stages_are_read_with_their_defaults() {
 
 #[test]
 fn a_release_goes_one_step_only() {
-    let stages = Stages::parse(FILE, THREE.as_bytes()).unwrap();
+    let stages = Stages::parse(FILE, THREE.as_bytes(), None).unwrap();
     assert!(stages.step(Some("stage"), "prod").is_ok());
     assert!(matches!(stages.step(Some("dev"), "prod"), Err(StageError::NotNext { .. })));
     assert!(matches!(stages.step(Some("prod"), "stage"), Err(StageError::NotNext { .. })));
@@ -95,6 +95,15 @@ fn everything_that_is_wrong_between_stages_is_told_at_once() {
 }
 
 #[test]
+fn a_stage_without_a_branch_is_on_that_of_the_file() {
+    let text = file(&["name: a", "name: b, branch: trunk"]);
+    let parse = |branch| Stages::parse(FILE, text.as_bytes(), branch).map(drop);
+    let told = parse(Some("trunk")).unwrap_err().to_string();
+    assert!(told.contains("stage \"b\" has the directory releases and \"a\" has releases"), "{told}");
+    assert_eq!((parse(Some("main")), parse(None)), (Ok(()), Ok(())));
+}
+
+#[test]
 fn names_paths_and_branches_that_lead_elsewhere_are_refused() {
     for stage in [
         "name: A",
@@ -116,7 +125,7 @@ fn names_paths_and_branches_that_lead_elsewhere_are_refused() {
         assert_eq!(problems(&file(&[stage])).len(), 1, "{stage}");
     }
     for stage in ["name: a-1, path: a/b.c, branch: release/1.x", "name: \"1\", inputs: [x, y/z.yaml]"] {
-        assert!(Stages::parse(FILE, file(&[stage]).as_bytes()).is_ok(), "{stage}");
+        assert!(Stages::parse(FILE, file(&[stage]).as_bytes(), None).is_ok(), "{stage}");
     }
 }
 
@@ -131,7 +140,7 @@ fn a_file_that_would_cost_much_is_refused() {
         "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nstages: [*b,*b,*b,*b,*b,*b,*b,*b]\n";
     assert_eq!(problems(bomb).len(), 1);
     assert_eq!(
-        Stages::parse(FILE, &[0xff, 0xfe]).unwrap_err().to_string(),
+        Stages::parse(FILE, &[0xff, 0xfe], None).unwrap_err().to_string(),
         "stackflux.yaml: the file is not UTF-8"
     );
 }

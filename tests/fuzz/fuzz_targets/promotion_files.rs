@@ -6,7 +6,7 @@ use stackflux::promote::holds::Holds;
 use stackflux::promote::stages::{FILE, Stages};
 
 fuzz_target!(|bytes: &[u8]| {
-    match Stages::parse(FILE, bytes) {
+    match Stages::parse(FILE, bytes, None) {
         Ok(stages) => stages.iter().for_each(|stage| order(&stages, &stage.name)),
         Err(problems) => {
             let text = problems.to_string();
