@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Existing, Prepared, PublishError, Published, message};
 use crate::git::{
-    Clone, CommitId, Edit, EntryKind, GitError, Identity, Proposal, Reference, Signer, Snapshot, Target,
-    UpdateError, Updated, update,
+    Clone, CommitId, Edit, EntryKind, GitError, Identity, Proposal, Signer, Snapshot, Target, UpdateError,
+    Updated, update,
 };
 use crate::names::ReleaseName;
 use crate::release::Limits;
@@ -82,7 +82,7 @@ impl GitTarget {
     }
 
     fn snapshot(&self) -> Result<Snapshot<'_>, GitError> {
-        let commit = self.clone.fetch(&Reference::Branch(self.branch.clone()))?;
+        let commit = self.clone.fetch_to_change(&self.branch)?;
         self.clone.snapshot(commit)
     }
 

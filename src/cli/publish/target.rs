@@ -69,9 +69,10 @@ impl Target {
         let access = arguments.git.to(url)?;
         let is_proposed = arguments.forge.is_wanted() && !arguments.dry_run;
         let forge = is_proposed.then(|| arguments.forge.to(&access.url, access.credentials.ca.clone()));
-        let clone = Clone::temporary(access).map_err(|error| git_access::explain(&error))?;
-        let target = GitTarget { clone, branch: arguments.branch.clone(), directory };
         let (authorship, forge) = (arguments.authorship.clone(), forge.transpose()?);
+        let clone = Clone::temporary(access).map_err(|error| git_access::explain(&error))?;
+        let branch = git_access::branch_of(&clone, arguments.branch.as_deref())?;
+        let target = GitTarget { clone, branch, directory };
         Ok(Self::Git(Box::new(Branch { target, authorship, forge })))
     }
 
