@@ -75,6 +75,26 @@ async fn an_index_is_fetched_once() {
 }
 
 #[tokio::test]
+async fn an_archive_that_several_want_is_fetched_once() {
+    let host = repository(&hex(), "cilium-1.2.3.tgz").await;
+    let both = [helm(&host.url), Missing { version: "1.x".to_owned(), ..helm(&host.url) }];
+    let charts = vendor(true, None).fetch(&both, 1 << 20).await.unwrap();
+    assert_eq!(charts.iter().map(|chart| chart.version.as_str()).collect::<Vec<_>>(), ["1.2.3"]);
+    let asked = host.targets();
+    assert_eq!(asked.iter().filter(|target| target.ends_with(".tgz")).count(), 1, "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_version_that_is_none_is_not_taken() {
+    let index = format!("entries: {{cilium: [{{version: latest, digest: '{}', urls: ['x.tgz']}}]}}", hex());
+    let host = Host::start(move |_| said(200, index.clone())).await;
+    let latest = Missing { version: "latest".to_owned(), ..helm(&host.url) };
+    let error = fetch(&vendor(true, None), latest).await.unwrap_err();
+    assert_eq!(error.reason(), "ChartRefused");
+    assert!(error.to_string().contains("cilium latest is not fetched: that is no version"), "{error}");
+}
+
+#[tokio::test]
 async fn a_repository_that_lies() {
     let other = "0".repeat(64);
     for (digest, url, reason) in [
