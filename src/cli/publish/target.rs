@@ -10,7 +10,7 @@ use super::{Arguments, explain};
 use crate::cli::error::CliError;
 use crate::cli::git_access::{self, Authorship};
 use crate::forge::{Forge, PullRequest};
-use crate::git::{Clone, GitUrl};
+use crate::git::{Clone, GitUrl, GitUrlError};
 use crate::names::ReleaseName;
 use crate::publish::directory::DirectoryTarget;
 use crate::publish::git::{Committing, GitTarget};
@@ -61,7 +61,11 @@ impl Target {
             }
             return Ok(Self::Directory(DirectoryTarget { top, directory }));
         }
-        let url: GitUrl = text.parse()?;
+        let url: GitUrl = text.parse().map_err(|error: GitUrlError| match error {
+            GitUrlError::Form(_) => CliError::usage(error.to_string())
+                .hint("a directory with a colon in its name is written ./name:more"),
+            error => error.into(),
+        })?;
         if !arguments.dry_run {
             // Better told before anything is fetched.
             arguments.authorship.identity()?;
@@ -169,10 +173,10 @@ fn directory(path: &str) -> Result<String, CliError> {
     Ok(directory.to_owned())
 }
 
-/// Whether the text is a URL, or `user@host:path` as Git has it, and not a directory.
+/// Whether the text is the address of a Git repository and not a directory. As Git has it: what has a `:` before its
+/// first `/` is no path.
 fn is_git(text: &str) -> bool {
-    let host = text.split_once(':').map_or("", |(host, _)| host);
-    text.contains("://") || (host.contains('@') && !host.contains('/'))
+    text.split_once(':').is_some_and(|(before, _)| !before.contains('/'))
 }
 
 fn is_bare_repository(path: &Path) -> bool {

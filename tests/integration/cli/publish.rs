@@ -147,6 +147,20 @@ fn the_branch_is_the_one_that_the_repository_has() {
 }
 
 #[test]
+fn what_looks_like_a_server_is_no_directory() {
+    let directory = with_stack("publish-colon");
+    for to in ["git.example.com:stacks.git", "bob:s3cret@git.example.com:stacks.git", "ext::sh -c x"] {
+        let run = publish(&directory, "stack", to, &["--release", RELEASE]);
+        assert!(run.code == 2 && run.stderr.contains("is no address of a Git repository"), "{}", run.stderr);
+        assert!(run.stderr.contains("is written ./name") && !run.stderr.contains("s3cret"), "{}", run.stderr);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is written");
+    }
+    let run = publish(&directory, "stack", "./a:b", &["--release", RELEASE]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(directory.join("a:b/releases").join(RELEASE).is_dir());
+}
+
+#[test]
 fn without_an_author_nothing_is_fetched() {
     let directory = with_stack("publish-author");
     git(&directory, &["init", "-q", "--bare", "stacks.git"]);
