@@ -191,7 +191,7 @@ async fn publish(
             Ok(Entry::new(&prepared, Done::Unchanged, None))
         }
         Published::Written(place) => {
-            let place = target.propose(arguments, &prepared, place).await?;
+            let place = target.propose(arguments, place).await?;
             let (told, done) = match place {
                 Place::PullRequest { .. } => ("proposed", Done::Proposed),
                 _ => ("published", Done::Published),

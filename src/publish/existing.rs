@@ -85,8 +85,7 @@ impl Existing {
 /// Whether both have the same files but for the archives of fetched charts, and what else is there is one archive for
 /// each chart that has to be fetched, in a version that is wanted.
 fn is_the_same_but_for_versions(existing: &Files, prepared: &Prepared) -> bool {
-    let fetched: BTreeSet<String> =
-        prepared.vendored.iter().map(|chart| chart.missing.archive(&chart.version)).collect();
+    let fetched = prepared.fetched();
     let is_own = |path: &str| prepared.files.get(path).is_some() && !fetched.contains(path);
     let own = |files: &Files| -> Vec<(String, File)> {
         let own = files.iter().filter(|(path, _)| is_own(path));

@@ -1,5 +1,7 @@
 //! A release that may be published: unpacked, without errors, with charts that can be built.
 
+use std::collections::BTreeSet;
+
 use super::dependencies::{self, Missing};
 use super::vendor::Vendor;
 use super::{Existing, PublishError};
@@ -96,6 +98,11 @@ impl Prepared {
             }
         }
         Ok(Self { release, files, warnings, vendored, ..self })
+    }
+
+    /// The paths of the archives that were fetched for it.
+    pub(super) fn fetched(&self) -> BTreeSet<String> {
+        self.vendored.iter().map(|chart| chart.missing.archive(&chart.version)).collect()
     }
 
     /// The release's name.

@@ -10,11 +10,11 @@ use super::{Arguments, explain};
 use crate::cli::error::CliError;
 use crate::cli::git_access::{self, Authorship};
 use crate::forge::{Forge, PullRequest};
-use crate::git::{Clone, GitUrl, GitUrlError};
+use crate::git::{Clone, GitUrl, GitUrlError, Message};
 use crate::names::ReleaseName;
 use crate::publish::directory::DirectoryTarget;
-use crate::publish::git::{Committing, GitTarget};
-use crate::publish::{Existing, Prepared, PublishError, Published, message};
+use crate::publish::git::{Committed, Committing, GitTarget};
+use crate::publish::{Existing, Prepared, PublishError, Published};
 use crate::release::files::check_path;
 
 /// The stack repository that releases are published to.
@@ -37,9 +37,20 @@ pub(super) struct Branch {
 #[derive(Debug, Serialize)]
 #[serde(rename_all_fields = "camelCase", untagged)]
 pub(super) enum Place {
-    Directory { directory: PathBuf },
-    Commit { commit: String, branch: String },
-    PullRequest { commit: String, branch: String, pull_request: String },
+    Directory {
+        directory: PathBuf,
+    },
+    Commit {
+        commit: String,
+        branch: String,
+        #[serde(skip)]
+        message: Message,
+    },
+    PullRequest {
+        commit: String,
+        branch: String,
+        pull_request: String,
+    },
 }
 
 impl Target {
@@ -116,24 +127,24 @@ impl Target {
                 let (identity, signer) = (authorship.identity()?, authorship.signer());
                 let how = Committing { identity, signer, pull_request: forge.is_some() };
                 let published = target.publish(prepared, vendoring, &how).map_err(|error| explain(&error))?;
-                published.map(|done| Place::Commit { commit: done.commit.to_string(), branch: done.branch })
+                published.map(|Committed { commit, branch, message }| Place::Commit {
+                    commit: commit.to_string(),
+                    branch,
+                    message,
+                })
             }
         })
     }
 
     /// Opens the pull request of a release that was written to a branch of its own, or finds it.
-    pub(super) async fn propose(
-        &self,
-        arguments: &Arguments,
-        prepared: &Prepared,
-        place: Place,
-    ) -> Result<Place, CliError> {
-        let (Self::Git(of), Place::Commit { commit, branch }) = (self, &place) else { return Ok(place) };
+    pub(super) async fn propose(&self, arguments: &Arguments, place: Place) -> Result<Place, CliError> {
+        let (Self::Git(of), Place::Commit { commit, branch, message }) = (self, &place) else {
+            return Ok(place);
+        };
         let Branch { target, forge: Some(forge), .. } = &**of else { return Ok(place) };
-        let message = message::message(prepared);
         let trailers = message.trailers.iter().map(|(key, value)| format!("{key}: {value}\n"));
         let body = format!("{}\n\n```text\n{}```\n", message.body, trailers.collect::<String>());
-        let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject);
+        let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject.clone());
         let opened = arguments.forge.open(forge, PullRequest { head, base, title, body }).await?;
         let (commit, branch) = (commit.clone(), branch.clone());
         Ok(Place::PullRequest { commit, branch, pull_request: opened.url })
@@ -155,7 +166,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory { directory } => directory.display().fmt(f),
-            Self::Commit { commit, branch } => write!(f, "commit {commit} on branch {branch}"),
+            Self::Commit { commit, branch, .. } => write!(f, "commit {commit} on branch {branch}"),
             Self::PullRequest { commit, pull_request, .. } => {
                 write!(f, "{pull_request} with commit {commit}")
             }
