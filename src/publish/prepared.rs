@@ -41,7 +41,8 @@ pub async fn prepare(
     else {
         return Ok(prepared);
     };
-    let vendored = vendor.fetch(&prepared.missing, limits.unpacked).await;
+    let left = limits.unpacked.saturating_sub(prepared.files.size());
+    let vendored = vendor.fetch(&prepared.missing, left).await;
     prepared.with(
         vendored.map_err(|error| PublishError::Chart { name: name.to_string(), error: Box::new(error) })?,
         limits,

@@ -6,7 +6,7 @@ mod error;
 mod helm;
 mod oci;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Url;
 
@@ -16,6 +16,12 @@ use crate::release::{Digest, range};
 use crate::source::oci::Access;
 
 pub use error::VendorError;
+
+/// The most charts that are fetched for a release: those of SCS have five.
+const MOST_CHARTS: usize = 100;
+
+/// The most repositories that they may be in. Of each an index may be fetched, which is long.
+const MOST_REPOSITORIES: usize = 20;
 
 /// Fetches charts.
 #[derive(Clone, Debug)]
@@ -33,20 +39,26 @@ impl Vendor {
     }
 
     /// Fetches all of these, each in the version that `Chart.lock` has, else the highest of its range; those that are the
-    /// same archive once. `most` is the longest archive in bytes.
+    /// same archive once. `most` is what all archives together may have, in bytes.
     pub async fn fetch(&self, missing: &[Missing], most: u64) -> Result<Vec<Vendored>, VendorError> {
-        let mut fetched: Vec<Vendored> = Vec::new();
+        let repositories: BTreeSet<&Repository> = missing.iter().map(|one| &one.repository).collect();
+        at_most(missing.len(), MOST_CHARTS, "charts")?;
+        at_most(repositories.len(), MOST_REPOSITORIES, "repositories of charts")?;
+        let (mut fetched, mut left): (Vec<Vendored>, u64) = (Vec::new(), most);
         for chosen in self.choose(missing).await? {
             let path = chosen.missing.archive(&chosen.version);
             if fetched.iter().any(|one| one.missing.archive(&one.version) == path) {
                 continue;
             }
-            fetched.push(match &chosen.archive {
-                Archive::Url(url, digest) => self.of_url(&chosen, url, *digest, most).await?,
+            // One after the other: each may have what those before it have left.
+            let vendored = match &chosen.archive {
+                Archive::Url(url, digest) => self.of_url(&chosen, url, *digest, left).await?,
                 Archive::Registry { reference, expected } => {
-                    self.of_reference(&chosen, reference, *expected, most).await?
+                    self.of_reference(&chosen, reference, *expected, left).await?
                 }
-            });
+            };
+            left = left.saturating_sub(vendored.content.len() as u64);
+            fetched.push(vendored);
         }
         Ok(fetched)
     }
@@ -71,6 +83,10 @@ impl Vendor {
         chosen.sort_by_key(|chosen| missing.iter().position(|one| one == chosen.missing));
         Ok(chosen)
     }
+}
+
+fn at_most(there: usize, most: usize, what: &'static str) -> Result<(), VendorError> {
+    if there > most { Err(VendorError::TooMany { there, what, most }) } else { Ok(()) }
 }
 
 /// The version of a dependency that is taken of those that are there, which is one by Helm's rules: it is part of a path.
