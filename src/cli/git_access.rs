@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::error::CliError;
-use crate::git::{Access, Credentials, GitError, GitUrl, Identity, KnownHosts, Signer, SshKey};
+use crate::git::{Access, Clone, Credentials, GitError, GitUrl, Identity, KnownHosts, Signer, SshKey};
 
 /// Where the password may be, besides a file: a process list shows arguments.
 const PASSWORD: &str = "STACKFLUX_GIT_PASSWORD";
@@ -158,6 +158,14 @@ fn configured_author() -> Option<String> {
     let name = setting("GIT_AUTHOR_NAME", "user.name")?;
     let mail = setting("GIT_AUTHOR_EMAIL", "user.email")?;
     Some(format!("{name} <{mail}>"))
+}
+
+/// The branch that is written to: the one that is named, else the repository's own first.
+pub(super) fn branch_of(clone: &Clone, named: Option<&str>) -> Result<String, CliError> {
+    match named {
+        Some(name) => Ok(name.to_owned()),
+        None => clone.default_branch().map_err(|error| explain(&error)),
+    }
 }
 
 /// The error with what to do about it.

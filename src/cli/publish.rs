@@ -57,9 +57,10 @@ pub(super) struct Arguments {
     /// The directory of the releases in the stack repository
     #[arg(long, value_name = "PATH", default_value = "releases")]
     path: String,
-    /// The branch of the Git repository; it is made where there is none
-    #[arg(long, value_name = "BRANCH", default_value = "main")]
-    branch: String,
+    /// The branch of the Git repository; without it the one that its HEAD names. An empty repository gets it (without it
+    /// main)
+    #[arg(long, value_name = "BRANCH")]
+    branch: Option<String>,
     /// A release of a source that has several; may be given more than once
     #[arg(long = "release", value_name = "NAME")]
     releases: Vec<ReleaseName>,
@@ -218,7 +219,7 @@ async fn publish(
             Ok(Entry::new(&prepared, Done::Unchanged, None))
         }
         Published::Written(place) => {
-            let place = target.propose(arguments, &prepared, place).await?;
+            let place = target.propose(arguments, place).await?;
             let (told, done) = match place {
                 Place::PullRequest { .. } => ("proposed", Done::Proposed),
                 _ => ("published", Done::Published),

@@ -15,6 +15,12 @@ use super::{Access, CommitId, GitError, Snapshot};
 /// How many objects may lie on their own in one of 256 directories: about 25,000 in all. libgit2 packs none of them.
 const MOST_LOOSE: usize = 100;
 
+/// The first branch of an empty repository.
+const FIRST_BRANCH: &str = "main";
+
+/// What stands before the name of a branch in that of its reference.
+const BRANCHES: &str = "refs/heads/";
+
 /// What the lock is called in the directory.
 const LOCK: &str = "stackflux.lock";
 
@@ -54,6 +60,14 @@ pub struct Clone {
     // Removed with its contents, after the repository is closed.
     _temporary: Option<TempDir>,
     _lock: File,
+}
+
+/// What a server has.
+struct There {
+    /// Names and ids.
+    references: Vec<(String, Oid)>,
+    /// The branch that its `HEAD` names.
+    head: Option<String>,
 }
 
 impl Clone {
@@ -114,26 +128,46 @@ impl Clone {
 
     /// Fetches what a branch, tag or commit leads to. `None` where there is no such branch or tag.
     pub fn fetch(&self, reference: &Reference) -> Result<Option<CommitId>, GitError> {
-        match reference {
-            Reference::Head => self.fetch_named("HEAD", "", "refs/stackflux/HEAD"),
-            Reference::Branch(name) => self.fetch_named("refs/heads/", name, "refs/remotes/origin/"),
-            Reference::Tag(name) => self.fetch_named("refs/tags/", name, "refs/tags/"),
-            Reference::Commit(commit) => self.fetch_commit(*commit),
+        let (remote, local) = match reference {
+            Reference::Head => ("HEAD".to_owned(), "refs/stackflux/HEAD".to_owned()),
+            Reference::Branch(name) => (branch(name)?, format!("refs/remotes/origin/{name}")),
+            Reference::Tag(name) => (named("refs/tags/", name)?, format!("refs/tags/{name}")),
+            Reference::Commit(commit) => return self.fetch_commit(*commit),
+        };
+        self.fetch_named(&remote, &local).map(|(commit, _)| commit)
+    }
+
+    /// Fetches the branch that a change is for. `None` where the repository is empty; a branch that is missing beside
+    /// others is an error: what was made of nothing would have no history in common with them.
+    pub fn fetch_to_change(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        let (commit, there) = self.fetch_named(&branch(name)?, &format!("refs/remotes/origin/{name}"))?;
+        let there = there.branches();
+        if commit.is_none() && !there.is_empty() {
+            return Err(GitError::NoBranch { url: self.url(), branch: name.to_owned(), there });
+        }
+        Ok(commit)
+    }
+
+    /// The branch that the repository's `HEAD` names; `main` where the repository is empty.
+    pub fn default_branch(&self) -> Result<String, GitError> {
+        let (_, there) = self.fetch_named("HEAD", "refs/stackflux/HEAD")?;
+        let branches = there.branches();
+        match there.head {
+            Some(branch) => Ok(branch),
+            None if branches.is_empty() => Ok(FIRST_BRANCH.to_owned()),
+            None => Err(GitError::NoHead { url: self.url(), there: branches }),
         }
     }
 
-    fn fetch_named(&self, there: &str, name: &str, here: &str) -> Result<Option<CommitId>, GitError> {
-        let (remote, local) = (format!("{there}{name}"), format!("{here}{name}"));
-        if !git2::Reference::is_valid_name(&remote) {
-            return Err(GitError::Name(name.to_owned()));
-        }
-        let found = self.receive(&[&format!("+{remote}:{local}")])?;
-        let Some((_, id)) = found.iter().find(|(name, _)| *name == remote) else {
-            self.forget(&local)?;
-            return Ok(None);
+    /// Fetches what a reference leads to, and says what else the server has.
+    fn fetch_named(&self, remote: &str, local: &str) -> Result<(Option<CommitId>, There), GitError> {
+        let there = self.receive(&[&format!("+{remote}:{local}")])?;
+        let Some((_, id)) = there.references.iter().find(|(name, _)| name == remote) else {
+            self.forget(local)?;
+            return Ok((None, there));
         };
         let commit = self.repository.find_object(*id, None)?.peel_to_commit()?;
-        Ok(Some(CommitId(commit.id())))
+        Ok((Some(CommitId(commit.id())), there))
     }
 
     fn fetch_commit(&self, commit: CommitId) -> Result<Option<CommitId>, GitError> {
@@ -147,8 +181,8 @@ impl Clone {
         }
     }
 
-    /// Fetches, and returns what the server has: names and ids.
-    fn receive(&self, refspecs: &[&str]) -> Result<Vec<(String, Oid)>, GitError> {
+    /// Fetches, and returns what the server has.
+    fn receive(&self, refspecs: &[&str]) -> Result<There, GitError> {
         let connection = Connection::new(&self.access, &self.limits)?;
         let mut remote = self.repository.remote_anonymous(&self.access.url.remote())?;
         let mut options = FetchOptions::new();
@@ -159,7 +193,14 @@ impl Clone {
             .follow_redirects(RemoteRedirect::None);
         remote.fetch(refspecs, Some(&mut options), None).map_err(|error| connection.error(&error))?;
         let heads = remote.list().map_err(|error| connection.error(&error))?;
-        Ok(heads.iter().map(|head| (head.name().to_owned(), head.oid())).collect())
+        let references = heads.iter().map(|head| (head.name().to_owned(), head.oid())).collect();
+        let head = remote.default_branch().ok();
+        let head = head.as_ref().and_then(|head| head.as_str().ok()?.strip_prefix(BRANCHES));
+        Ok(There { references, head: head.map(str::to_owned) })
+    }
+
+    fn url(&self) -> String {
+        self.access.url.to_string()
     }
 
     /// Notes where a branch of the repository is, so that it is not fetched again.
@@ -187,6 +228,30 @@ impl Clone {
     }
 }
 
+impl There {
+    fn branches(&self) -> Vec<String> {
+        let names = self.references.iter().filter_map(|(name, _)| name.strip_prefix(BRANCHES));
+        names.map(str::to_owned).collect()
+    }
+}
+
+/// The reference of a branch. The whole name of a reference would be a branch `refs/heads/refs/heads/…`.
+pub(super) fn branch(name: &str) -> Result<String, GitError> {
+    if name.starts_with("refs/") {
+        return Err(GitError::Name(name.to_owned()));
+    }
+    named(BRANCHES, name)
+}
+
+fn named(above: &str, name: &str) -> Result<String, GitError> {
+    let reference = format!("{above}{name}");
+    if git2::Reference::is_valid_name(&reference) {
+        Ok(reference)
+    } else {
+        Err(GitError::Name(name.to_owned()))
+    }
+}
+
 fn create(directory: &Path) -> Result<Repository, GitError> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -195,7 +260,7 @@ fn create(directory: &Path) -> Result<Repository, GitError> {
         _ => {}
     }
     let mut options = RepositoryInitOptions::new();
-    options.bare(true).external_template(false).initial_head("main");
+    options.bare(true).external_template(false).initial_head(FIRST_BRANCH);
     Ok(Repository::init_opts(directory, &options)?)
 }
 

@@ -8,6 +8,9 @@ use super::{GitUrlError, HostKeyError, SignError};
 use crate::error::{Class, Classify};
 use crate::release::PathError;
 
+/// The most branches that an error names.
+const MOST_BRANCHES: usize = 5;
+
 /// Why something with a repository failed. URLs are without their user, and what a server said is without credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -132,15 +135,25 @@ pub enum GitError {
     /// Not a commit, or one that the repository does not have.
     #[error("{0:?} is no commit of the repository")]
     NoCommit(String),
-    /// A branch that a pull request needs.
-    #[error("{url}: there is no branch {branch} that a pull request could be for")]
+    /// A branch that a change is for.
+    #[error("{url}: there is no branch {branch} that could be changed: the repository has {}", told(.there))]
     NoBranch {
         /// The repository.
         url: String,
         /// The branch.
         branch: String,
+        /// The branches that there are.
+        there: Vec<String>,
     },
-    /// A branch's or tag's name that Git does not take.
+    /// The repository does not say which of its branches is the first.
+    #[error("{url}: HEAD of the repository leads to none of its branches: it has {}", told(.there))]
+    NoHead {
+        /// The repository.
+        url: String,
+        /// The branches that there are.
+        there: Vec<String>,
+    },
+    /// A branch's or tag's name that Git does not take, or one that is written out as `refs/…`.
     #[error("{0:?} is no name of a branch or tag")]
     Name(String),
     /// A path that cannot be written or read.
@@ -197,10 +210,28 @@ impl GitError {
             Self::HostKey(error) => return Some(error.hint()),
             Self::Sign(error) => return error.hint().map(str::to_owned),
             Self::Refused { .. } => "a protected branch takes a pull request: --pull-request",
+            Self::NoBranch { there, .. } if there.is_empty() => {
+                "push a first commit: a pull request needs something to be compared with"
+            }
+            Self::NoBranch { .. } => {
+                "name one that is there, or make it first: only an empty repository gets one"
+            }
+            Self::NoHead { .. } => "name one of them with --branch",
+            Self::Name(name) if name.starts_with("refs/") => "a branch is named without refs/heads/",
             Self::InUse(_) => "wait until it is done, or give another directory",
             _ => return None,
         };
         Some(text.to_owned())
+    }
+}
+
+/// Some names of branches, and how many more there are.
+fn told(branches: &[String]) -> String {
+    let named = branches.iter().take(MOST_BRANCHES).cloned().collect::<Vec<_>>().join(", ");
+    match branches.len().checked_sub(MOST_BRANCHES) {
+        _ if branches.is_empty() => "no branch".to_owned(),
+        None | Some(0) => named,
+        Some(more) => format!("{named} and {more} more"),
     }
 }
 
@@ -214,6 +245,7 @@ impl Classify for GitError {
             | Self::Forbidden { .. }
             | Self::NotFound { .. }
             | Self::NoBranch { .. }
+            | Self::NoHead { .. }
             | Self::InUse(_)
             | Self::Io { .. }
             | Self::Git(_) => Class::Transient,
@@ -235,7 +267,9 @@ impl Classify for GitError {
             Self::NotFound { .. } => "GitRepositoryNotFound",
             Self::TooLarge { .. } | Self::FileTooLarge { .. } | Self::TooManyFiles { .. } => "LimitExceeded",
             Self::Refused { .. } => "GitPushRefused",
-            Self::NoCommit(_) | Self::NoBranch { .. } | Self::Name(_) => "GitReferenceInvalid",
+            Self::NoCommit(_) | Self::NoBranch { .. } | Self::NoHead { .. } | Self::Name(_) => {
+                "GitReferenceInvalid"
+            }
             Self::Path { .. } => "InvalidPath",
             Self::InUse(_) | Self::Io { .. } | Self::Git(_) => "GitFailed",
             Self::Sign(_) => "GitSigningFailed",

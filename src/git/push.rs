@@ -5,7 +5,7 @@ mod directory;
 use git2::{Commit, ErrorCode, Oid, PushOptions, RemoteRedirect};
 
 use super::connection::Connection;
-use super::{Clone, CommitId, Edit, GitError, Identity, Signer};
+use super::{Clone, CommitId, Edit, GitError, Identity, Signer, clone};
 
 /// What a server says where somebody else was faster. Anything else would be said again.
 const TOO_LATE: [&str; 7] = [
@@ -86,10 +86,7 @@ impl Clone {
         branch: &str,
         expected: Option<CommitId>,
     ) -> Result<Pushed, GitError> {
-        let reference = format!("refs/heads/{branch}");
-        if !git2::Reference::is_valid_name(&reference) {
-            return Err(GitError::Name(branch.to_owned()));
-        }
+        let reference = clone::branch(branch)?;
         let pushed = match self.access.url.directory() {
             Some(directory) => directory::push(&self.repository, directory, &reference, commit, expected)?,
             None => self.send(commit, &reference, expected)?,

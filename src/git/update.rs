@@ -107,7 +107,7 @@ impl<E: Classify> Classify for UpdateError<E> {
 }
 
 /// Fetches, lets `change` make a change of the branch's tip, commits and pushes it; when somebody was faster, all again
-/// on the new tip. Where the connection breaks during the push, looks whether it arrived. An error of `change` ends it.
+/// on the new tip. In an empty repository the branch is made. Where the connection breaks during the push, looks whether it arrived. An error of `change` ends it.
 pub fn update<E>(
     clone: &Clone,
     target: &Target,
@@ -174,11 +174,11 @@ fn prepare<E>(
     uncertain: Option<CommitId>,
     change: &mut impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, E>,
 ) -> Result<Step, UpdateError<E>> {
-    let base = clone.fetch(&Reference::Branch(target.branch.clone()))?;
+    let base = clone.fetch_to_change(&target.branch)?;
     let there = match &target.push_to {
         Some(_) if base.is_none() => {
             let (url, branch) = (clone.access().url.to_string(), target.branch.clone());
-            return Err(GitError::NoBranch { url, branch }.into());
+            return Err(GitError::NoBranch { url, branch, there: Vec::new() }.into());
         }
         Some(branch) => clone.fetch(&Reference::Branch(branch.clone()))?,
         None => base,

@@ -5,8 +5,9 @@ mod lock;
 use reqwest::Url;
 
 use lock::Lock;
-pub(super) use lock::is_in;
 
+use crate::release::chart_index;
+use crate::release::range::{self, RangeError};
 use crate::release::{Addon, Chart, Dependency, Files, Finding, Findings, Reason, Release};
 
 /// A dependency that lies in a repository of charts and not in the release.
@@ -45,16 +46,26 @@ impl Missing {
         format!("{}{version}.tgz", self.prefix())
     }
 
-    /// Whether this version is one that the chart wants.
+    /// The exact version or the range that is wanted.
     #[must_use]
-    pub fn wants(&self, version: &str) -> bool {
-        self.locked.as_ref().map_or_else(|| is_in(version, &self.version), |locked| locked == version)
+    pub fn wanted(&self) -> &str {
+        self.locked.as_deref().unwrap_or(&self.version)
     }
 
-    /// The version of the archive that this path would be of; `None` for any other file.
+    /// The version that is taken of those that are there.
+    pub fn choose<'a>(
+        &self,
+        there: impl DoubleEndedIterator<Item = &'a str> + Clone,
+    ) -> Result<Option<&'a str>, RangeError> {
+        chart_index::choose(there, self.wanted())
+    }
+
+    /// The version of the archive that this path would be of; `None` for any other file, such as the archive of a chart
+    /// whose name goes on.
     #[must_use]
     pub fn vendored_version<'a>(&self, path: &'a str) -> Option<&'a str> {
-        path.strip_prefix(&self.prefix())?.strip_suffix(".tgz")
+        let version = path.strip_prefix(&self.prefix())?.strip_suffix(".tgz")?;
+        range::version(version).map(|_| version)
     }
 
     fn prefix(&self) -> String {
@@ -75,7 +86,8 @@ pub fn missing(release: &Release, files: &Files) -> Result<Vec<Missing>, Finding
     for chart in charts {
         for dependency in chart.dependencies.iter().filter(|dependency| dependency.vendored.is_none()) {
             match place(chart, dependency, files) {
-                Ok(found) => missing.extend(found),
+                // A chart under two aliases is there for both.
+                Ok(found) => missing.extend(found.filter(|found| !missing.contains(found))),
                 Err(why) => {
                     let message = format!("dependency {}: {why}", dependency.name);
                     let file = format!("{}/Chart.yaml", chart.path);

@@ -1,5 +1,7 @@
 //! What a stack repository has already, and whether a release may be written beside it.
 
+use std::collections::BTreeSet;
+
 use super::dependencies::Missing;
 use super::{Prepared, PublishError};
 use crate::promote::holds::Hold;
@@ -86,23 +88,28 @@ impl Existing {
     }
 }
 
-/// Whether both have the same files but for the archives of fetched charts, and each chart that has to be fetched is
-/// there in one version that its range has.
+/// Whether both have the same files but for the archives of fetched charts, and what else is there is one archive for
+/// each chart that has to be fetched, in a version that is wanted.
 fn is_the_same_but_for_versions(existing: &Files, prepared: &Prepared) -> bool {
-    let missing = &prepared.missing;
-    let archive = |path: &str| missing.iter().any(|one| one.vendored_version(path).is_some());
-    let without = |files: &Files| -> Vec<(String, File)> {
-        let kept = files.iter().filter(|(path, _)| !archive(path));
-        kept.map(|(path, file)| (path.to_owned(), file.clone())).collect()
+    let fetched = prepared.fetched();
+    let is_own = |path: &str| prepared.files.get(path).is_some() && !fetched.contains(path);
+    let own = |files: &Files| -> Vec<(String, File)> {
+        let own = files.iter().filter(|(path, _)| is_own(path));
+        own.map(|(path, file)| (path.to_owned(), file.clone())).collect()
     };
+    let others: Vec<&str> = existing.iter().map(|(path, _)| path).filter(|path| !is_own(path)).collect();
+    let taken: Option<BTreeSet<String>> =
+        prepared.missing.iter().map(|missing| archive_of(missing, &others)).collect();
     existing.links().next().is_none()
-        && without(existing) == without(&prepared.files)
-        && missing.iter().all(|one| has_one_version(existing, one))
+        && own(existing) == own(&prepared.files)
+        && taken.is_some_and(|taken| others.iter().copied().eq(taken.iter().map(String::as_str)))
 }
 
-fn has_one_version(files: &Files, missing: &Missing) -> bool {
-    let versions: Vec<&str> = files.iter().filter_map(|(path, _)| missing.vendored_version(path)).collect();
-    matches!(versions.as_slice(), [one] if missing.wants(one))
+/// The path of the archive that a dependency takes of these.
+fn archive_of(missing: &Missing, paths: &[&str]) -> Option<String> {
+    let versions: Vec<&str> = paths.iter().filter_map(|path| missing.vendored_version(path)).collect();
+    let version = missing.choose(versions.iter().copied()).ok().flatten()?;
+    Some(missing.archive(version))
 }
 
 #[cfg(test)]

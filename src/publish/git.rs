@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::held::{self, held};
 use super::{Existing, Prepared, PublishError, Published, message};
 use crate::git::{
-    Clone, CommitId, Edit, EntryKind, GitError, Identity, Proposal, Reference, Signer, Snapshot, Target,
-    UpdateError, Updated, update,
+    Clone, CommitId, Edit, EntryKind, GitError, Identity, Message, Proposal, Reference, Signer, Snapshot,
+    Target, UpdateError, Updated, update,
 };
 use crate::names::ReleaseName;
 use crate::release::Limits;
@@ -41,6 +41,8 @@ pub struct Committed {
     pub commit: CommitId,
     /// The branch that has it.
     pub branch: String,
+    /// Its message.
+    pub message: Message,
 }
 
 impl GitTarget {
@@ -51,23 +53,58 @@ impl GitTarget {
         vendoring: bool,
         how: &Committing,
     ) -> Result<Published<Committed>, PublishError> {
-        let (edit, message) = (self.edit(prepared)?, message::message(prepared).to_string());
-        let push_to = how.pull_request.then(|| branch_of(prepared.name(), &edit));
+        let (edit, message) = (self.edit(prepared, |_| true)?, message::message(prepared));
+        let push_to = if how.pull_request { Some(self.own_branch(prepared)?) } else { None };
         let target = Target { branch: self.branch.clone(), push_to };
         let updated = update(&self.clone, &target, how.signer.as_ref(), |snapshot| {
             if !self.existing_in(snapshot, prepared.name())?.needs(prepared, vendoring)? {
                 return Ok(None);
             }
-            let (edit, message, identity) = (edit.clone(), message.clone(), how.identity.clone());
+            let (edit, message, identity) = (edit.clone(), message.to_string(), how.identity.clone());
             Ok(Some(Proposal { edit, message, identity }))
-        })?;
+        });
         let branch = target.push_to.unwrap_or(target.branch);
-        Ok(match updated {
-            Updated::Nothing => Published::Unchanged,
-            Updated::Present(commit) | Updated::Pushed { commit, .. } => {
-                Published::Written(Committed { commit, branch })
+        match updated {
+            Ok(Updated::Nothing) => Ok(Published::Unchanged),
+            Ok(Updated::Present(commit) | Updated::Pushed { commit, .. }) => {
+                Ok(Published::Written(Committed { commit, branch, message }))
             }
-        })
+            Err(UpdateError::Occupied { .. }) => {
+                let proposed = self.proposed(prepared, vendoring, &branch)?;
+                let occupied = || UpdateError::Occupied { url: self.clone.access().url.to_string(), branch };
+                Ok(Published::Written(proposed.ok_or_else(occupied)?))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What the branch of a pull request has, where that is the release, with other versions of its charts maybe.
+    fn proposed(
+        &self,
+        prepared: &Prepared,
+        vendoring: bool,
+        branch: &str,
+    ) -> Result<Option<Committed>, PublishError> {
+        let Some(tip) = self.clone.fetch(&Reference::Branch(branch.to_owned()))? else { return Ok(None) };
+        let existing = self.existing_in(&self.clone.snapshot(Some(tip))?, prepared.name())?;
+        if !existing.has(prepared, vendoring) {
+            return Ok(None);
+        }
+        let log = self.clone.log(tip, &self.below(&prepared.name().to_string()), 1)?;
+        let committed = log.into_iter().next();
+        Ok(committed.map(|entry| Committed {
+            commit: tip,
+            branch: branch.to_owned(),
+            message: entry.message,
+        }))
+    }
+
+    /// The branch of the pull request for a release: the same one whatever versions of its charts were fetched.
+    fn own_branch(&self, prepared: &Prepared) -> Result<String, GitError> {
+        let fetched = prepared.fetched();
+        let edit = self.edit(prepared, |path| !fetched.contains(path))?;
+        let digest = edit.digest().short();
+        Ok(format!("stackflux/publish-{}-{}", prepared.name(), digest.get(..8).unwrap_or_default()))
     }
 
     /// The releases that are there already.
@@ -83,7 +120,7 @@ impl GitTarget {
     }
 
     fn snapshot(&self) -> Result<Snapshot<'_>, GitError> {
-        let commit = self.clone.fetch(&Reference::Branch(self.branch.clone()))?;
+        let commit = self.clone.fetch_to_change(&self.branch)?;
         self.clone.snapshot(commit)
     }
 
@@ -112,10 +149,11 @@ impl GitTarget {
         Ok(Existing { place, directory: self.directory.clone(), release, ignore_files, held })
     }
 
-    fn edit(&self, prepared: &Prepared) -> Result<Edit, GitError> {
+    /// The edit that writes these of the release's files.
+    fn edit(&self, prepared: &Prepared, is_written: impl Fn(&str) -> bool) -> Result<Edit, GitError> {
         let mut edit = Edit::default();
         let directory = self.below(&prepared.name().to_string());
-        for (path, file) in prepared.files.iter() {
+        for (path, file) in prepared.files.iter().filter(|(path, _)| is_written(path)) {
             edit.write(&format!("{directory}/{path}"), file.clone())?;
         }
         Ok(edit)
@@ -124,11 +162,6 @@ impl GitTarget {
     fn below(&self, name: &str) -> String {
         if self.directory.is_empty() { name.to_owned() } else { format!("{}/{name}", self.directory) }
     }
-}
-
-/// The branch of the pull request for a release.
-fn branch_of(name: &ReleaseName, edit: &Edit) -> String {
-    format!("stackflux/publish-{name}-{}", edit.digest().short().get(..8).unwrap_or_default())
 }
 
 /// The `.sourceignore` files of the top and of each directory down to this one.

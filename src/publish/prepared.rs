@@ -1,10 +1,12 @@
 //! A release that may be published: unpacked, without errors, with charts that can be built.
 
+use std::collections::BTreeSet;
+
 use super::dependencies::{self, Missing};
 use super::vendor::Vendor;
 use super::{Existing, PublishError};
 use crate::names::ReleaseName;
-use crate::release::{Addon, Digest, File, Files, Findings, Limits, Release, bound, range};
+use crate::release::{Digest, File, Files, Findings, Limits, Release, bound, packed_charts, range};
 use crate::source::origin::{Fetched, Origin, Provenance};
 
 /// A release that may be published.
@@ -39,7 +41,8 @@ pub async fn prepare(
     else {
         return Ok(prepared);
     };
-    let vendored = vendor.fetch(&prepared.missing, limits.unpacked).await;
+    let left = limits.unpacked.saturating_sub(prepared.files.size());
+    let vendored = vendor.fetch(&prepared.missing, left).await;
     prepared.with(
         vendored.map_err(|error| PublishError::Chart { name: name.to_string(), error: Box::new(error) })?,
         limits,
@@ -92,7 +95,7 @@ impl Prepared {
         }
         let (release, files, warnings) = load(&name, files, limits)?;
         for chart in &vendored {
-            if !has(&release, chart) {
+            if !is_that_chart(chart, limits) {
                 let (name, url, version) = (name.to_string(), chart.url.clone(), chart.version.clone());
                 return Err(PublishError::ChartMismatch {
                     name,
@@ -105,6 +108,11 @@ impl Prepared {
         Ok(Self { release, files, warnings, vendored, ..self })
     }
 
+    /// The paths of the archives that were fetched for it.
+    pub(super) fn fetched(&self) -> BTreeSet<String> {
+        self.vendored.iter().map(|chart| chart.missing.archive(&chart.version)).collect()
+    }
+
     /// The release's name.
     #[must_use]
     pub fn name(&self) -> &ReleaseName {
@@ -112,16 +120,15 @@ impl Prepared {
     }
 }
 
-/// Whether the chart that needed it has it now, by its own name and version.
-fn has(release: &Release, vendored: &Vendored) -> bool {
-    let addons = release.addons.iter().filter_map(Addon::chart);
-    let charts = std::iter::once(&release.cluster_class).chain(addons);
-    let mut dependencies =
-        charts.filter(|chart| chart.path == vendored.missing.chart).flat_map(|chart| &chart.dependencies);
-    let version = range::version(&vendored.version);
-    dependencies.any(|found| {
-        found.name == vendored.missing.name && found.vendored.as_deref().and_then(range::version) == version
-    })
+/// Whether the archive is the one chart that was asked for, by its own name and version.
+fn is_that_chart(vendored: &Vendored, limits: &Limits) -> bool {
+    let Vendored { missing, version, content, .. } = vendored;
+    // What is wrong with an archive was told when the release was checked with it.
+    let charts =
+        packed_charts(content, &missing.archive(version), &mut limits.clone(), &mut Findings::default());
+    let [(name, own_version)] = charts.as_slice() else { return false };
+    let wanted = range::version(version);
+    *name == missing.name && wanted.is_some() && range::version(own_version) == wanted
 }
 
 fn load(

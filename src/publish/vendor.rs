@@ -6,19 +6,22 @@ mod error;
 mod helm;
 mod oci;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use reqwest::Url;
 
 use super::Vendored;
 use super::dependencies::{Missing, Repository};
+use crate::release::{Digest, range};
 use crate::source::oci::Access;
 
-use crate::release::chart_index::Index;
 pub use error::VendorError;
 
-/// Archives that are fetched at a time.
-const AT_A_TIME: usize = 4;
+/// The most charts that are fetched for a release: those of SCS have five.
+const MOST_CHARTS: usize = 100;
+
+/// The most repositories that they may be in. Of each an index may be fetched, which is long.
+const MOST_REPOSITORIES: usize = 20;
 
 /// Fetches charts.
 #[derive(Clone, Debug)]
@@ -35,28 +38,94 @@ impl Vendor {
         Self { access, named: named.map(str::to_owned) }
     }
 
-    /// Fetches all of these, each in the version that `Chart.lock` has, else the highest of its range. `most` is the
-    /// longest archive in bytes.
+    /// Fetches all of these, each in the version that `Chart.lock` has, else the highest of its range; those that are the
+    /// same archive once. `most` is what all archives together may have, in bytes.
     pub async fn fetch(&self, missing: &[Missing], most: u64) -> Result<Vec<Vendored>, VendorError> {
-        let mut indexes = BTreeMap::new();
+        let repositories: BTreeSet<&Repository> = missing.iter().map(|one| &one.repository).collect();
+        at_most(missing.len(), MOST_CHARTS, "charts")?;
+        at_most(repositories.len(), MOST_REPOSITORIES, "repositories of charts")?;
+        let (mut fetched, mut left): (Vec<Vendored>, u64) = (Vec::new(), most);
+        for chosen in self.choose(missing).await? {
+            let path = chosen.missing.archive(&chosen.version);
+            if fetched.iter().any(|one| one.missing.archive(&one.version) == path) {
+                continue;
+            }
+            // One after the other: each may have what those before it have left.
+            let vendored = match &chosen.archive {
+                Archive::Url(url, digest) => self.of_url(&chosen, url, *digest, left).await?,
+                Archive::Registry { reference, expected } => {
+                    self.of_reference(&chosen, reference, *expected, left).await?
+                }
+            };
+            left = left.saturating_sub(vendored.content.len() as u64);
+            fetched.push(vendored);
+        }
+        Ok(fetched)
+    }
+
+    /// The versions of all of these, in their order.
+    async fn choose<'a>(&self, missing: &'a [Missing]) -> Result<Vec<Chosen<'a>>, VendorError> {
+        let mut by_repository: BTreeMap<&Repository, Vec<&Missing>> = BTreeMap::new();
         for one in missing {
-            if let Repository::Helm(url) = &one.repository
-                && !indexes.contains_key(url)
-            {
-                indexes.insert(url.clone(), self.index(url).await?);
+            by_repository.entry(&one.repository).or_default().push(one);
+        }
+        let mut chosen = Vec::new();
+        for (repository, missing) in by_repository {
+            match repository {
+                Repository::Helm(url) => chosen.extend(self.of_helm(url, &missing).await?),
+                Repository::Oci { registry, path } => {
+                    for one in missing {
+                        chosen.push(self.of_registry(registry, path, one).await?);
+                    }
+                }
             }
         }
-        let indexes = &indexes;
-        let all = missing.iter().map(|one| async move {
-            match &one.repository {
-                Repository::Helm(url) => {
-                    let index = indexes.get(url).cloned().unwrap_or_else(Index::default);
-                    self.of_index(one, url, &index, most).await
-                }
-                Repository::Oci { registry, path } => self.of_registry(one, registry, path, most).await,
-            }
-        });
-        stream::iter(all).buffered(AT_A_TIME).try_collect().await
+        chosen.sort_by_key(|chosen| missing.iter().position(|one| one == chosen.missing));
+        Ok(chosen)
+    }
+}
+
+fn at_most(there: usize, most: usize, what: &'static str) -> Result<(), VendorError> {
+    if there > most { Err(VendorError::TooMany { there, what, most }) } else { Ok(()) }
+}
+
+/// The version of a dependency that is taken of those that are there, which is one by Helm's rules: it is part of a path.
+fn choose<'a>(
+    missing: &Missing,
+    there: impl DoubleEndedIterator<Item = &'a str> + Clone,
+    place: &str,
+) -> Result<&'a str, VendorError> {
+    let chart = missing.name.clone();
+    let chosen = missing.choose(there.clone());
+    let chosen = chosen.map_err(|error| VendorError::Range { chart: chart.clone(), error })?;
+    let Some(version) = chosen else {
+        let (version, there) = (missing.wanted().to_owned(), there.map(str::to_owned).collect());
+        return Err(VendorError::NoVersion { place: place.to_owned(), chart, version, there });
+    };
+    if range::version(version).is_none() {
+        let (chart, why) = (format!("{chart} {version}"), "that is no version that Helm accepts".to_owned());
+        return Err(VendorError::Refused { place: place.to_owned(), chart, why });
+    }
+    Ok(version)
+}
+
+/// A dependency in the version that is taken, and where its archive is.
+struct Chosen<'a> {
+    missing: &'a Missing,
+    version: String,
+    archive: Archive,
+}
+
+enum Archive {
+    /// A file with this digest.
+    Url(Url, Digest),
+    /// The layer behind `host/repository:tag`, with this digest where an index names one.
+    Registry { reference: String, expected: Option<Digest> },
+}
+
+impl Chosen<'_> {
+    fn vendored(&self, url: String, digest: Digest, content: Vec<u8>) -> Vendored {
+        Vendored { missing: self.missing.clone(), version: self.version.clone(), url, digest, content }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::archive;
+use super::chart_index;
 use super::digest::Digest;
 use super::document::Document;
 use super::files::{Files, Limits};
@@ -86,15 +87,15 @@ impl Chart {
     }
 }
 
-/// The charts below `charts/`, as directories and as archives: name and version.
+/// The charts below `charts/`, as directories and as archives: the versions that there are of each name.
 fn vendored_charts(
     files: &Files,
     path: &str,
     limits: &mut Limits,
     findings: &mut Findings,
-) -> BTreeMap<String, String> {
+) -> BTreeMap<String, Vec<String>> {
     let directory = format!("{path}/charts");
-    let mut charts = BTreeMap::new();
+    let mut charts = Vec::new();
     for name in files.directories(&directory) {
         let file = format!("{directory}/{name}/Chart.yaml");
         charts.extend(name_and_version(files, &file, "", limits, findings));
@@ -103,18 +104,31 @@ fn vendored_charts(
         if name.contains('/') || name.rsplit_once('.').is_none_or(|(_, ending)| ending != "tgz") {
             continue;
         }
-        let archive = format!("{directory}/{name}");
-        match archive::unpack_within(&file.content, &archive, limits) {
-            Ok(inner) => {
-                for top in inner.directories("") {
-                    let file = format!("{top}/Chart.yaml");
-                    charts.extend(name_and_version(&inner, &file, &archive, limits, findings));
-                }
-            }
-            Err(errors) => findings.extend(errors),
-        }
+        charts.extend(packed_charts(&file.content, &format!("{directory}/{name}"), limits, findings));
     }
-    charts
+    let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, version) in charts {
+        by_name.entry(name).or_default().push(version);
+    }
+    by_name
+}
+
+/// The charts in the archive of that path: name and version. What is read is taken off the limits.
+pub(crate) fn packed_charts(
+    content: &[u8],
+    archive: &str,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> Vec<(String, String)> {
+    let inner = match archive::unpack_within(content, archive, limits) {
+        Ok(inner) => inner,
+        Err(errors) => {
+            findings.extend(errors);
+            return Vec::new();
+        }
+    };
+    let tops = inner.directories("").into_iter().map(|top| format!("{top}/Chart.yaml"));
+    tops.filter_map(|file| name_and_version(&inner, &file, archive, limits, findings)).collect()
 }
 
 /// Name and version out of a `Chart.yaml`, which may lie inside the archive of that path; `None` where there is none.
@@ -138,7 +152,7 @@ fn name_and_version(
 
 fn read_dependencies(
     document: &Document<'_>,
-    vendored: &BTreeMap<String, String>,
+    vendored: &BTreeMap<String, Vec<String>>,
     findings: &mut Findings,
 ) -> Vec<Dependency> {
     let list = document.root().get("dependencies").map(|list| list.items(findings)).unwrap_or_default();
@@ -149,7 +163,7 @@ fn read_dependencies(
         let repository = item.optional("repository", findings).filter(|repository| !repository.is_empty());
         let alias = item.optional("alias", findings).filter(|alias| !alias.is_empty());
         let Some(name) = name else { continue };
-        let vendored = vendored.get(&name).cloned();
+        let vendored = vendored.get(&name).and_then(|versions| taken(versions, &version));
         match (&vendored, &repository) {
             (Some(_), _) => {}
             (None, Some(repository)) => findings.push(not_vendored(&item, &name, &version, repository)),
@@ -158,6 +172,12 @@ fn read_dependencies(
         dependencies.push(Dependency { name, alias, version, repository, vendored });
     }
     dependencies
+}
+
+/// The version that a dependency takes: one of its range. Where there is none, it is told what lies there.
+fn taken(versions: &[String], wanted: &str) -> Option<String> {
+    let of_range = chart_index::choose(versions.iter().map(String::as_str), wanted).ok().flatten();
+    of_range.map(str::to_owned).or_else(|| versions.last().cloned())
 }
 
 fn not_vendored(item: &super::document::Value<'_>, name: &str, version: &str, repository: &str) -> Finding {

@@ -217,9 +217,7 @@ impl Why {
     pub fn resolution(&self) -> &'static str {
         match self {
             Self::Contested(_) => "compare spec.source and spec.flux of both ClusterStacks",
-            Self::Index(IndexError::Version(_)) => {
-                "update stackflux wherever it writes this directory"
-            }
+            Self::Index(IndexError::Version(_)) => "update stackflux wherever it writes this directory",
             _ => "undo that, or have it written over by stackflux generate --overwrite with its path",
         }
     }

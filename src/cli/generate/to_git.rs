@@ -4,10 +4,10 @@ use super::planned::{Inputs, Planned};
 use super::report;
 use super::target::{Rules, counted, refuse_all, tell};
 use crate::cli::error::CliError;
-use crate::cli::git_access::{Authorship, GitAccess, explain};
+use crate::cli::git_access::{Authorship, GitAccess, branch_of, explain};
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::git::{
-    Clone, GitError, GitUrl, Message, Proposal, Reference, Signer, Snapshot, Target, UpdateError, Updated,
+    Clone, GitError, GitUrl, Message, Proposal, Signer, Snapshot, Target, UpdateError, Updated,
     update as push,
 };
 use crate::sink::changes::Changes;
@@ -22,15 +22,9 @@ pub(super) struct GitTarget {
     /// somebody was faster, all is done again on what they pushed
     #[arg(long, value_name = "URL", help_heading = "Delivery through Git")]
     pub(super) to_git: Option<GitUrl>,
-    /// The branch; it is made where there is none
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "main",
-        requires = "to_git",
-        help_heading = "Delivery through Git"
-    )]
-    branch: String,
+    /// The branch; without it the one that HEAD of the repository names. An empty repository gets it (without it `main`)
+    #[arg(long, value_name = "NAME", requires = "to_git", help_heading = "Delivery through Git")]
+    branch: Option<String>,
     /// The directory of the repository that is written
     #[arg(
         long,
@@ -59,16 +53,17 @@ struct Attempt {
 /// Commits the files of a plan.
 pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: &Rules) -> CommandResult {
     let clone = Clone::temporary(target.access.to(url.clone())?).map_err(|error| explain(&error))?;
+    let branch = branch_of(&clone, target.branch.as_deref())?;
     let attempt = |snapshot: &Snapshot<'_>| attempt(inputs, snapshot, target, rules);
     if target.dry_run {
-        let tip = clone.fetch(&Reference::Branch(target.branch.clone())).map_err(|error| explain(&error))?;
+        let tip = clone.fetch_to_change(&branch).map_err(|error| explain(&error))?;
         let snapshot = clone.snapshot(tip).map_err(|error| explain(&error))?;
         return shown(&attempt(&snapshot)?);
     }
     let (identity, signer): (_, Option<Signer>) = (target.authorship.identity()?, target.authorship.signer());
     let mut last = None;
-    let branch = Target { branch: target.branch.clone(), push_to: None };
-    let updated = push(&clone, &branch, signer.as_ref(), |snapshot| {
+    let to = Target { branch, push_to: None };
+    let updated = push(&clone, &to, signer.as_ref(), |snapshot| {
         let attempt = attempt(snapshot)?;
         let edit = edit(&attempt.changes, &target.path).map_err(|error| explain(&error))?;
         let message = attempt.message.to_string();
@@ -86,7 +81,7 @@ pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: 
     let Some(Attempt { planned, changes, .. }) = last else { return Ok(Outcome::Done) };
     match updated {
         Updated::Pushed { commit, .. } | Updated::Present(commit) => {
-            terminal::success(format!("{url}: {}: commit {commit} on {}", counted(&changes), target.branch));
+            terminal::success(format!("{url}: {}: commit {commit} on {}", counted(&changes), to.branch));
         }
         Updated::Nothing => terminal::success(format!("{url}: {}: no commit", counted(&changes))),
     }

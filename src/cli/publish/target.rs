@@ -10,11 +10,11 @@ use super::{Arguments, explain};
 use crate::cli::error::CliError;
 use crate::cli::git_access::{self, Authorship};
 use crate::forge::{Forge, PullRequest};
-use crate::git::{Clone, GitUrl};
+use crate::git::{Clone, GitUrl, GitUrlError, Message};
 use crate::names::ReleaseName;
 use crate::publish::directory::DirectoryTarget;
-use crate::publish::git::{Committing, GitTarget};
-use crate::publish::{Existing, Prepared, PublishError, Published, message};
+use crate::publish::git::{Committed, Committing, GitTarget};
+use crate::publish::{Existing, Prepared, PublishError, Published};
 use crate::release::files::check_path;
 
 /// The stack repository that releases are published to.
@@ -37,9 +37,20 @@ pub(super) struct Branch {
 #[derive(Debug, Serialize)]
 #[serde(rename_all_fields = "camelCase", untagged)]
 pub(super) enum Place {
-    Directory { directory: PathBuf },
-    Commit { commit: String, branch: String },
-    PullRequest { commit: String, branch: String, pull_request: String },
+    Directory {
+        directory: PathBuf,
+    },
+    Commit {
+        commit: String,
+        branch: String,
+        #[serde(skip)]
+        message: Message,
+    },
+    PullRequest {
+        commit: String,
+        branch: String,
+        pull_request: String,
+    },
 }
 
 impl Target {
@@ -61,7 +72,11 @@ impl Target {
             }
             return Ok(Self::Directory(DirectoryTarget { top, directory }));
         }
-        let url: GitUrl = text.parse()?;
+        let url: GitUrl = text.parse().map_err(|error: GitUrlError| match error {
+            GitUrlError::Form(_) => CliError::usage(error.to_string())
+                .hint("a directory with a colon in its name is written ./name:more"),
+            error => error.into(),
+        })?;
         if !arguments.dry_run {
             // Better told before anything is fetched.
             arguments.authorship.identity()?;
@@ -69,9 +84,10 @@ impl Target {
         let access = arguments.git.to(url)?;
         let is_proposed = arguments.forge.is_wanted() && !arguments.dry_run;
         let forge = is_proposed.then(|| arguments.forge.to(&access.url, access.credentials.ca.clone()));
-        let clone = Clone::temporary(access).map_err(|error| git_access::explain(&error))?;
-        let target = GitTarget { clone, branch: arguments.branch.clone(), directory };
         let (authorship, forge) = (arguments.authorship.clone(), forge.transpose()?);
+        let clone = Clone::temporary(access).map_err(|error| git_access::explain(&error))?;
+        let branch = git_access::branch_of(&clone, arguments.branch.as_deref())?;
+        let target = GitTarget { clone, branch, directory };
         Ok(Self::Git(Box::new(Branch { target, authorship, forge })))
     }
 
@@ -111,24 +127,24 @@ impl Target {
                 let (identity, signer) = (authorship.identity()?, authorship.signer());
                 let how = Committing { identity, signer, pull_request: forge.is_some() };
                 let published = target.publish(prepared, vendoring, &how).map_err(|error| explain(&error))?;
-                published.map(|done| Place::Commit { commit: done.commit.to_string(), branch: done.branch })
+                published.map(|Committed { commit, branch, message }| Place::Commit {
+                    commit: commit.to_string(),
+                    branch,
+                    message,
+                })
             }
         })
     }
 
     /// Opens the pull request of a release that was written to a branch of its own, or finds it.
-    pub(super) async fn propose(
-        &self,
-        arguments: &Arguments,
-        prepared: &Prepared,
-        place: Place,
-    ) -> Result<Place, CliError> {
-        let (Self::Git(of), Place::Commit { commit, branch }) = (self, &place) else { return Ok(place) };
+    pub(super) async fn propose(&self, arguments: &Arguments, place: Place) -> Result<Place, CliError> {
+        let (Self::Git(of), Place::Commit { commit, branch, message }) = (self, &place) else {
+            return Ok(place);
+        };
         let Branch { target, forge: Some(forge), .. } = &**of else { return Ok(place) };
-        let message = message::message(prepared);
         let trailers = message.trailers.iter().map(|(key, value)| format!("{key}: {value}\n"));
         let body = format!("{}\n\n```text\n{}```\n", message.body, trailers.collect::<String>());
-        let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject);
+        let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject.clone());
         let opened = arguments.forge.open(forge, PullRequest { head, base, title, body }).await?;
         let (commit, branch) = (commit.clone(), branch.clone());
         Ok(Place::PullRequest { commit, branch, pull_request: opened.url })
@@ -150,7 +166,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory { directory } => directory.display().fmt(f),
-            Self::Commit { commit, branch } => write!(f, "commit {commit} on branch {branch}"),
+            Self::Commit { commit, branch, .. } => write!(f, "commit {commit} on branch {branch}"),
             Self::PullRequest { commit, pull_request, .. } => {
                 write!(f, "{pull_request} with commit {commit}")
             }
@@ -168,10 +184,10 @@ fn directory(path: &str) -> Result<String, CliError> {
     Ok(directory.to_owned())
 }
 
-/// Whether the text is a URL, or `user@host:path` as Git has it, and not a directory.
+/// Whether the text is the address of a Git repository and not a directory. As Git has it: what has a `:` before its
+/// first `/` is no path.
 fn is_git(text: &str) -> bool {
-    let host = text.split_once(':').map_or("", |(host, _)| host);
-    text.contains("://") || (host.contains('@') && !host.contains('/'))
+    text.split_once(':').is_some_and(|(before, _)| !before.contains('/'))
 }
 
 fn is_bare_repository(path: &Path) -> bool {

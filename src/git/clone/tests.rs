@@ -73,6 +73,54 @@ fn names_that_are_no_names_are_refused() {
 }
 
 #[test]
+fn the_whole_name_of_a_reference_is_no_branch() {
+    let (_directory, url, commit) = remote();
+    let clone = Clone::temporary(access(&url)).unwrap();
+    for result in [
+        clone.fetch(&Reference::Branch("refs/heads/main".into())).map(drop),
+        clone.fetch_to_change("refs/heads/main").map(drop),
+        clone.push(commit, "refs/heads/master", None).map(drop),
+    ] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, GitError::Name(_)) && error.hint().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn the_first_branch_is_the_one_that_head_names() {
+    let (_directory, url, commit) = remote();
+    let repository = Repository::open(&url).unwrap();
+    let object = repository.find_commit(commit.0).unwrap();
+    repository.branch("master", &object, false).unwrap();
+    let clone = Clone::temporary(access(&url)).unwrap();
+    for branch in ["master", "main"] {
+        repository.set_head(&format!("refs/heads/{branch}")).unwrap();
+        assert_eq!(clone.default_branch().unwrap(), branch);
+    }
+    repository.set_head("refs/heads/gone").unwrap();
+    let error = clone.default_branch().unwrap_err();
+    assert!(error.to_string().ends_with("leads to none of its branches: it has main, master"), "{error}");
+    let (_directory, empty) = bare();
+    Repository::open(&empty).unwrap().set_head("refs/heads/trunk").unwrap();
+    assert_eq!(Clone::temporary(access(&empty)).unwrap().default_branch().unwrap(), "main");
+}
+
+#[test]
+fn a_branch_is_only_made_in_an_empty_repository() {
+    let (_directory, url, commit) = remote();
+    let clone = Clone::temporary(access(&url)).unwrap();
+    assert_eq!(clone.fetch_to_change("main").unwrap(), Some(commit));
+    let error = clone.fetch_to_change("master").unwrap_err();
+    assert_eq!(error.reason(), "GitReferenceInvalid");
+    assert!(
+        error.to_string().contains("no branch master") && error.to_string().ends_with("has main"),
+        "{error}"
+    );
+    let (_directory, empty) = bare();
+    assert_eq!(Clone::temporary(access(&empty)).unwrap().fetch_to_change("master").unwrap(), None);
+}
+
+#[test]
 fn a_clone_belongs_to_one_at_a_time_and_keeps_what_it_has() {
     let (directory, url, first) = remote();
     let kept = directory.path().join("kept");

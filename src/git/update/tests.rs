@@ -118,6 +118,17 @@ fn a_pull_request_needs_the_branch_that_it_is_for() {
 }
 
 #[test]
+fn a_branch_without_the_history_of_the_others_is_not_made() {
+    let (_directory, remote) = bare();
+    let clone = clone(&remote);
+    write(&clone, &main_branch(), &[("a", "1")]);
+    let target = Target { branch: "master".into(), push_to: None };
+    let ended = update(&clone, &target, None, |_| Ok::<_, Infallible>(Some(proposal(&[("b", "2")]))));
+    assert!(matches!(ended, Err(UpdateError::Git(GitError::NoBranch { .. }))), "{ended:?}");
+    assert_eq!(Repository::open(&remote).unwrap().references().unwrap().count(), 1);
+}
+
+#[test]
 fn a_pull_request_follows_its_base_by_a_merge() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);

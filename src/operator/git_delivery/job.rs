@@ -134,7 +134,7 @@ impl Job {
         clone: &Clone,
         propose: &mut impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, ChangeError>,
     ) -> Result<Option<String>, JobError> {
-        let base = clone.fetch(&Reference::Branch(self.branch.clone()))?;
+        let base = clone.fetch_to_change(&self.branch)?;
         let proposal = propose(&clone.snapshot(base)?).map_err(UpdateError::Change)?;
         Ok(proposal.map(|proposal| {
             let (stack, digest) = (self.stack.replace('/', "-"), proposal.edit.digest().short());

@@ -41,22 +41,25 @@ impl Lock {
     /// The version that a dependency is locked to. source-controller goes by `Chart.lock` alone where there is one, so
     /// what that does not have would be missing in the chart, without a word.
     pub(super) fn version(&self, dependency: &Dependency, repository: &Repository) -> Result<String, String> {
-        let locked = self.dependencies.iter().flatten().find(|locked| {
+        let mut same = self.dependencies.iter().flatten().filter(|locked| {
             let same = locked.repository.as_deref().and_then(|text| Repository::parse(text).ok());
             locked.name == dependency.name && same.as_ref() == Some(repository)
         });
-        let Some(locked) = locked else {
-            return Err("Chart.lock does not have it, and the chart would be installed without it".to_owned());
+        // A chart under two aliases has two lines.
+        let Some(locked) = same.clone().find(|locked| is_in(&locked.version, &dependency.version)) else {
+            return Err(match same.next() {
+                Some(Locked { version, .. }) => {
+                    format!("Chart.lock has {version}, which is not in the range {}", dependency.version)
+                }
+                None => "Chart.lock does not have it, and the chart would be installed without it".to_owned(),
+            });
         };
-        if is_in(&locked.version, &dependency.version) {
-            return Ok(locked.version.clone());
-        }
-        Err(format!("Chart.lock has {}, which is not in the range {}", locked.version, dependency.version))
+        Ok(locked.version.clone())
     }
 }
 
 /// Whether a version is in the range of a `Chart.yaml`: the same text, or one that Helm takes for it.
-pub(in crate::publish) fn is_in(version: &str, wanted: &str) -> bool {
+fn is_in(version: &str, wanted: &str) -> bool {
     let range = if wanted.is_empty() { "*" } else { wanted };
     let range = range.parse::<Range>();
     let parsed = range::version(version);

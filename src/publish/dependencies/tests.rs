@@ -70,6 +70,34 @@ fn what_is_vendored_is_not_missing() {
     assert_eq!(prepare(NAME, vendored).missing, []);
 }
 
+#[test]
+fn a_chart_under_two_aliases_is_missing_once() {
+    let alias = |alias: &str, version: &str| {
+        format!("{{name: x, version: {version}, repository: 'https://charts.example.com', alias: {alias}}}")
+    };
+    let versions = |dependencies: &str| -> Vec<String> {
+        of(dependencies).unwrap().into_iter().map(|missing| missing.version).collect()
+    };
+    assert_eq!(versions(&format!("{}, {}", alias("a", "~1.2"), alias("b", "~1.2"))), ["~1.2"]);
+    assert_eq!(versions(&format!("{}, {}", alias("a", "~1.2"), alias("b", "~1.3"))), ["~1.2", "~1.3"]);
+}
+
+#[test]
+fn the_version_of_an_archive() {
+    let missing = &prepared(NAME).missing[0];
+    for (path, version) in [
+        ("cluster-addon/cni/charts/cilium-1.2.3.tgz", Some("1.2.3")),
+        ("cluster-addon/cni/charts/cilium-v1.2.3-rc.1+x.tgz", Some("v1.2.3-rc.1+x")),
+        ("cluster-addon/cni/charts/cilium-operator-1.2.3.tgz", None),
+        ("cluster-addon/cni/charts/cilium-latest.tgz", None),
+        ("cluster-addon/cni/charts/cilium-.tgz", None),
+        ("cluster-addon/csi/charts/cilium-1.2.3.tgz", None),
+        ("cluster-addon/cni/charts/cilium-1.2.3.tar", None),
+    ] {
+        assert_eq!(missing.vendored_version(path), version, "{path}");
+    }
+}
+
 /// What is missing of a release whose addon `cni` has this `Chart.lock`, or what is told of it.
 fn locked(dependencies: &str) -> Result<Option<String>, String> {
     let lock = format!("dependencies: [{dependencies}]\ndigest: sha256:x\ngenerated: now\n");
@@ -82,6 +110,8 @@ fn locked(dependencies: &str) -> Result<Option<String>, String> {
 fn a_lock_says_which_version() {
     let place = "name: cilium, repository: 'https://charts.example.com/'";
     assert_eq!(locked(&format!("{{{place}, version: 1.2.7}}")), Ok(Some("1.2.7".to_owned())));
+    let two = format!("{{{place}, version: 1.3.0}}, {{{place}, version: 1.2.7}}");
+    assert_eq!(locked(&two), Ok(Some("1.2.7".to_owned())), "another alias of it has another version");
     for (lock, why) in [
         (format!("{{{place}, version: 1.3.0}}"), "Chart.lock has 1.3.0, which is not in the range ~1.2"),
         (

@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::Classify as _;
+use crate::publish::dependencies::Missing;
 use crate::publish::tests::{NAME, files, prepare, prepared, vendored, with};
 
 fn existing(release: Option<Files>, ignore_files: &[(&str, &str)]) -> Existing {
@@ -86,6 +87,32 @@ fn a_range_keeps_the_version_that_was_published() {
         assert!(existing(Some(other), &[]).needs(prepared, true).is_err(), "something else differs");
     }
     assert!(has(&["1.2.3"]).needs(&newer, false).is_err(), "nothing was to be fetched");
+}
+
+#[test]
+fn a_chart_whose_name_begins_like_the_one_that_is_fetched() {
+    let other = "cluster-addon/cni/charts/cilium-operator-0.5.0.tgz";
+    let fresh = prepared(NAME);
+    let fresh = Prepared { files: with(fresh.files, other, "own"), ..fresh };
+    let has = |files: Files| existing(Some(files), &[]).has(&fresh, true);
+    assert!(has(with(with_versions(&["1.2.3"]), other, "own")));
+    assert!(!has(with(files(NAME), other, "own")), "the chart itself is not there");
+    assert!(!has(with(with_versions(&["1.2.3"]), other, "else")));
+    assert!(!has(with_versions(&["1.2.3"])));
+    let without = existing(Some(with(with_versions(&["1.2.3"]), other, "own")), &[]);
+    assert!(!without.has(&prepared(NAME), true), "the release has no such archive");
+}
+
+#[test]
+fn two_ranges_have_a_version_each() {
+    let fresh = prepared(NAME);
+    let of = |version: &str| Missing { version: version.to_owned(), ..fresh.missing[0].clone() };
+    let two = Prepared { missing: vec![of("~1.2"), of("^1")], ..fresh.clone() };
+    let has = |versions: &[&str]| existing(Some(with_versions(versions)), &[]).has(&two, true);
+    assert!(has(&["1.2.3", "1.9.0"]));
+    assert!(has(&["1.2.3"]), "both take it");
+    assert!(!has(&["1.9.0"]));
+    assert!(!has(&["1.2.3", "1.3.0", "1.9.0"]));
 }
 
 #[test]

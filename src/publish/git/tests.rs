@@ -7,7 +7,7 @@ use super::*;
 use crate::error::Classify as _;
 use crate::git::Message;
 use crate::git::tests::{bare, clone, identity};
-use crate::publish::tests::{NAME, files, prepare, prepared, with};
+use crate::publish::tests::{NAME, files, prepare, prepared, vendored, with};
 use crate::release::{File, Files};
 
 fn target(remote: &Path) -> GitTarget {
@@ -120,6 +120,37 @@ fn a_pull_request_has_the_same_branch_each_time() {
     let other = prepare(NAME, with(files(NAME), "README.md", "x"));
     let other = written(publish(&target, &other, true).unwrap());
     assert_ne!(first.branch, other.branch);
+}
+
+/// The release with a chart fetched in this version.
+fn with_chart(version: &str) -> Prepared {
+    let prepared = prepared(NAME);
+    let chart = vendored(&prepared, version, version.as_bytes());
+    let files = with(prepared.files.clone(), &chart.missing.archive(version), version);
+    Prepared { files, vendored: vec![chart], ..prepared }
+}
+
+#[test]
+fn another_version_of_a_fetched_chart_is_the_same_pull_request() {
+    let (_directory, remote) = bare();
+    let target = target(&remote);
+    write(&target.clone, "README.md", "mine");
+    let how = Committing { identity: identity(0), signer: None, pull_request: true };
+    let propose = |version: &str| target.publish(&with_chart(version), true, &how);
+    let first = written(propose("1.2.3").unwrap());
+    assert_eq!(written(propose("1.2.4").unwrap()), first, "with the message of what was proposed");
+    assert!(first.message.value(message::VENDORED).unwrap().starts_with("cilium 1.2.3 "));
+    write(&target.clone, "README.md", "later");
+    assert_eq!(written(propose("1.2.4").unwrap()), first);
+    let again = written(propose("1.2.3").unwrap());
+    assert_eq!(again.branch, first.branch);
+    assert!(target.clone.is_ancestor(first.commit, again.commit).unwrap(), "it follows its base");
+
+    let other = target.publish(&with_chart("1.2.4"), false, &how).unwrap_err();
+    assert_eq!(other.reason(), "GitBranchOccupied", "where no version is fetched, it is another content");
+    let tip = target.clone.fetch(&Reference::Branch("main".to_owned())).unwrap();
+    assert_eq!(target.clone.push(again.commit, "main", tip).unwrap(), crate::git::Pushed::Done);
+    assert_eq!(propose("1.2.4").unwrap(), Published::Unchanged, "it was merged");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use flate2::write::GzEncoder;
 
 use super::*;
 use crate::error::Classify as _;
-use crate::publish::tests::{NAME, fetched, files, prepared, vendored, with};
+use crate::publish::tests::{NAME, fetched, files, prepare, prepared, vendored, with};
 use crate::release::Reason;
 
 /// A packed chart with a file of this path and content in it.
@@ -98,5 +98,40 @@ fn a_fetched_chart_may_be_anything() {
         let chart = vendored(&prepared, "1.2.3", &content);
         let error = prepared.with(vec![chart], &Limits::default()).unwrap_err();
         assert_eq!(error.reason(), reason, "{error}");
+    }
+}
+
+#[test]
+fn two_versions_of_a_chart_lie_side_by_side() {
+    let chart = |version: &str| packed("cilium/Chart.yaml", &format!("name: cilium\nversion: {version}\n"));
+    let dependency = |alias: &str, version: &str| {
+        format!(
+            "{{name: cilium, alias: {alias}, version: {version}, repository: 'https://charts.example.com'}}"
+        )
+    };
+    let mut all = Files::default();
+    for (path, file) in files(NAME).iter().filter(|(path, _)| *path != "cluster-addon/cni/Chart.yaml") {
+        all.insert(path, file.clone()).unwrap();
+    }
+    let both = format!("{}, {}", dependency("a", "~1.2"), dependency("b", "~1.10"));
+    let both = format!("name: cni\nversion: v1\ndependencies: [{both}]\n");
+    let prepared = prepare(NAME, with(all, "cluster-addon/cni/Chart.yaml", &both));
+    let charts = ["1.2.3", "1.10.0"].map(|version| vendored(&prepared, version, &chart(version)));
+    let complete = prepared.with(charts.to_vec(), &Limits::default()).unwrap();
+    let dependencies = &complete.release.addons[0].chart().unwrap().dependencies;
+    let versions: Vec<_> = dependencies.iter().map(|one| one.vendored.as_deref().unwrap()).collect();
+    assert_eq!(versions, ["1.2.3", "1.10.0"], "each in the version of its range");
+}
+
+#[test]
+fn a_version_that_is_none_stands_for_no_chart() {
+    for content in [
+        packed("other/Chart.yaml", "name: other\nversion: 1.0.0\n"),
+        packed("cilium/Chart.yaml", "name: cilium\nversion: latest\n"),
+    ] {
+        let prepared = prepared(NAME);
+        let chart = vendored(&prepared, "latest", &content);
+        let error = prepared.with(vec![chart], &Limits::default()).unwrap_err();
+        assert_eq!(error.reason(), "ChartMismatch", "{error}");
     }
 }

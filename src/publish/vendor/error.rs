@@ -46,6 +46,16 @@ pub enum VendorError {
         /// The versions that it has, as they are listed.
         there: Vec<String>,
     },
+    /// Nobody fetches that much for one release.
+    #[error("its charts want {there} {what}, more than the limit of {most}")]
+    TooMany {
+        /// How many.
+        there: usize,
+        /// Charts, or repositories.
+        what: &'static str,
+        /// The limit.
+        most: usize,
+    },
     /// What the repository says of the chart cannot be used.
     #[error("{place}: {chart} is not fetched: {why}")]
     Refused {
@@ -71,6 +81,7 @@ impl Classify for VendorError {
             Self::Origin { error, .. } => error.reason(),
             Self::Index { .. } => "ChartIndexInvalid",
             Self::Range { .. } | Self::NoVersion { .. } => "ChartNotFound",
+            Self::TooMany { .. } => "LimitExceeded",
             Self::Refused { .. } => "ChartRefused",
         }
     }

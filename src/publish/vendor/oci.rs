@@ -1,7 +1,7 @@
 //! Charts out of OCI registries: one repository for each chart, one tag for each version
 //! (<https://helm.sh/docs/topics/registries/>).
 
-use super::{Vendor, VendorError};
+use super::{Archive, Chosen, Vendor, VendorError, choose};
 use crate::publish::Vendored;
 use crate::publish::dependencies::Missing;
 use crate::release::{Digest, range};
@@ -13,16 +13,15 @@ use crate::source::origin::OriginError;
 const CHART: [&str; 2] = ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 
 impl Vendor {
-    /// The chart of a dependency, out of the registry that its charts are in.
-    pub(super) async fn of_registry(
+    /// The chart of a dependency, in the registry that its charts are in.
+    pub(super) async fn of_registry<'a>(
         &self,
-        missing: &Missing,
         registry: &str,
         path: &str,
-        most: u64,
-    ) -> Result<Vendored, VendorError> {
+        missing: &'a Missing,
+    ) -> Result<Chosen<'a>, VendorError> {
         let repository = format!("{registry}/{path}/{}", missing.name).replace("//", "/");
-        let wanted = missing.locked.as_deref().unwrap_or(&missing.version);
+        let wanted = missing.wanted();
         // An exact version is a tag: there may be very many, and nobody needs them all.
         let version = if range::version(wanted).is_some_and(|version| is_exact(wanted, &version)) {
             wanted.to_owned()
@@ -30,22 +29,22 @@ impl Vendor {
             let (address, opened) = self.registry(missing, &repository).await?;
             let tags = opened.tags().await.map_err(|error| failed(missing, error))?;
             let versions: Vec<String> = tags.iter().map(|tag| tag.replace('_', "+")).collect();
-            missing.choose(versions.iter().map(String::as_str), &address.to_string())?.to_owned()
+            choose(missing, versions.iter().map(String::as_str), &address.to_string())?.to_owned()
         };
         let reference = format!("{repository}:{}", version.replace('+', "_"));
-        self.of_reference(missing, &version, &reference, None, most).await
+        Ok(Chosen { missing, version, archive: Archive::Registry { reference, expected: None } })
     }
 
     /// The chart behind `host/repository:tag`. Its manifest names the digest of the archive; `expected` is what
     /// somebody else says that it is.
     pub(super) async fn of_reference(
         &self,
-        missing: &Missing,
-        version: &str,
+        chosen: &Chosen<'_>,
         reference: &str,
         expected: Option<Digest>,
         most: u64,
     ) -> Result<Vendored, VendorError> {
+        let Chosen { missing, version, .. } = chosen;
         let refused = |why: String| VendorError::Refused {
             place: format!("oci://{reference}"),
             chart: format!("{} {version}", missing.name),
@@ -69,13 +68,7 @@ impl Vendor {
             )));
         }
         let content = registry.blob(layer, most).await.map_err(|error| failed(missing, error))?;
-        Ok(Vendored {
-            missing: missing.clone(),
-            version: version.to_owned(),
-            url: format!("{address}:{tag}@{of_manifest}"),
-            digest: layer.digest,
-            content,
-        })
+        Ok(chosen.vendored(format!("{address}:{tag}@{of_manifest}"), layer.digest, content))
     }
 
     async fn registry(

@@ -75,6 +75,58 @@ async fn an_index_is_fetched_once() {
 }
 
 #[tokio::test]
+async fn an_archive_that_several_want_is_fetched_once() {
+    let host = repository(&hex(), "cilium-1.2.3.tgz").await;
+    let both = [helm(&host.url), Missing { version: "1.x".to_owned(), ..helm(&host.url) }];
+    let charts = vendor(true, None).fetch(&both, 1 << 20).await.unwrap();
+    assert_eq!(charts.iter().map(|chart| chart.version.as_str()).collect::<Vec<_>>(), ["1.2.3"]);
+    let asked = host.targets();
+    assert_eq!(asked.iter().filter(|target| target.ends_with(".tgz")).count(), 1, "{asked:?}");
+}
+
+#[tokio::test]
+async fn all_archives_share_one_limit() {
+    let host = repository(&hex(), "cilium-1.2.3.tgz").await;
+    let charts = ["cluster-class", "cluster-addon/cni"];
+    let both = charts.map(|chart| Missing { chart: chart.to_owned(), ..helm(&host.url) });
+    let most = 2 * ARCHIVE.len() as u64;
+    assert_eq!(vendor(true, None).fetch(&both, most).await.unwrap().len(), 2);
+    let error = vendor(true, None).fetch(&both, most - 1).await.unwrap_err();
+    assert_eq!(error.reason(), "LimitExceeded", "{error}");
+}
+
+#[tokio::test]
+async fn too_many_charts_or_repositories_are_refused_before_anything_is_asked() {
+    let host = repository(&hex(), "cilium-1.2.3.tgz").await;
+    let of = |count: usize, path: &dyn Fn(usize) -> String| -> Vec<Missing> {
+        let chart = |number| Missing {
+            chart: format!("cluster-addon/{number}"),
+            repository: Repository::Helm(host.url.join(&path(number)).unwrap()),
+            ..helm(&host.url)
+        };
+        (0..count).map(chart).collect()
+    };
+    let charts = of(MOST_CHARTS + 1, &|_| "stable/".to_owned());
+    let repositories = of(MOST_REPOSITORIES + 1, &|number| format!("{number}/"));
+    for (missing, what) in [(charts, "101 charts"), (repositories, "21 repositories of charts")] {
+        let error = vendor(true, None).fetch(&missing, 1 << 20).await.unwrap_err();
+        assert_eq!(error.reason(), "LimitExceeded");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    assert_eq!(host.targets(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_version_that_is_none_is_not_taken() {
+    let index = format!("entries: {{cilium: [{{version: latest, digest: '{}', urls: ['x.tgz']}}]}}", hex());
+    let host = Host::start(move |_| said(200, index.clone())).await;
+    let latest = Missing { version: "latest".to_owned(), ..helm(&host.url) };
+    let error = fetch(&vendor(true, None), latest).await.unwrap_err();
+    assert_eq!(error.reason(), "ChartRefused");
+    assert!(error.to_string().contains("cilium latest is not fetched: that is no version"), "{error}");
+}
+
+#[tokio::test]
 async fn a_repository_that_lies() {
     let other = "0".repeat(64);
     for (digest, url, reason) in [

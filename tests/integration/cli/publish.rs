@@ -145,6 +145,50 @@ fn a_release_is_one_commit() {
 }
 
 #[test]
+fn the_branch_is_the_one_that_the_repository_has() {
+    let directory = with_stack("publish-branch");
+    git(&directory, &["init", "-q", "--bare", "--initial-branch=master", "stacks.git"]);
+    let (bare, to) = (directory.join("stacks.git"), format!("file://{}/stacks.git", directory.display()));
+    git(&directory, &["clone", "-q", "stacks.git", "work"]);
+    let work = directory.join("work");
+    git(
+        &work,
+        &["-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"],
+    );
+    git(&work, &["push", "-q", "origin", "master"]);
+
+    for (more, said) in [
+        (
+            vec!["--branch", "main"],
+            "there is no branch main that could be changed: the repository has master",
+        ),
+        (vec!["--branch", "main", "--dry-run"], "there is no branch main"),
+        (vec!["--branch", "refs/heads/master"], "a branch is named without refs/heads/"),
+    ] {
+        let refused = publish(&directory, "stack", &to, &[&["--release", RELEASE], &more[..]].concat());
+        assert!(refused.code == 2 && refused.stderr.contains(said), "{more:?}: {}", refused.stderr);
+    }
+    let run = publish(&directory, "stack", &to, &["--release", RELEASE]);
+    assert!(run.code == 0 && run.stderr.contains("on branch master"), "{}", run.stderr);
+    assert_eq!(git(&bare, &["rev-list", "--count", "master"]), "2\n");
+    assert_eq!(git(&bare, &["for-each-ref", "--format=%(refname)"]), "refs/heads/master\n");
+}
+
+#[test]
+fn what_looks_like_a_server_is_no_directory() {
+    let directory = with_stack("publish-colon");
+    for to in ["git.example.com:stacks.git", "bob:s3cret@git.example.com:stacks.git", "ext::sh -c x"] {
+        let run = publish(&directory, "stack", to, &["--release", RELEASE]);
+        assert!(run.code == 2 && run.stderr.contains("is no address of a Git repository"), "{}", run.stderr);
+        assert!(run.stderr.contains("is written ./name") && !run.stderr.contains("s3cret"), "{}", run.stderr);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is written");
+    }
+    let run = publish(&directory, "stack", "./a:b", &["--release", RELEASE]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(directory.join("a:b/releases").join(RELEASE).is_dir());
+}
+
+#[test]
 fn without_an_author_nothing_is_fetched() {
     let directory = with_stack("publish-author");
     git(&directory, &["init", "-q", "--bare", "stacks.git"]);

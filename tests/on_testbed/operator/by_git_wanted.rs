@@ -28,7 +28,7 @@ fn wait_held(scenario: &Scenario<'_>, cluster: &str) {
 
 #[test]
 fn what_was_held_is_not_committed_for_a_paused_cluster_and_no_other_stack_keeps_a_deleted_one() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
+    let testbed = Testbed::start_own(&Options { workloads: &["one", "two"], ..Options::default() }).unwrap();
     let scenario = Scenario::on(&testbed, "gitwanted");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1]);
