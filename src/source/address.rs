@@ -224,18 +224,28 @@ impl fmt::Display for GitAddress {
     }
 }
 
-/// The address without what may be a secret: its query and fragment, and what stands before an `@` that a release or a
-/// digest does not follow. A password may have any sign, and so nothing is shown where it is not clear where it ends.
+/// The address without what may be a secret: its query and fragment, and what stands before its last `@` that is not the
+/// one of a release or a digest. A password may have any sign, and so nothing is shown where it is not clear where it ends.
 fn refuse(text: &str, why: String) -> AddressError {
     let (scheme, rest) = text.split_once("://").map_or((None, text), |(scheme, rest)| (Some(scheme), rest));
-    let is_name = |name: &str| name.parse::<ReleaseName>().is_ok() || name.parse::<Digest>().is_ok();
     let (place, more) = rest.find(['?', '#']).map_or((rest, ""), |at| rest.split_at(at));
-    let (named, _) = place.rsplit_once('@').filter(|(_, name)| is_name(name)).unwrap_or((place, ""));
-    let hidden = named.rfind('@').map_or(0, |at| at + 1);
+    let end = match place.rfind('@') {
+        Some(at) if matches!(scheme, Some("oci" | "github")) && ends_with_name(place) => at,
+        _ => place.len(),
+    };
+    let hidden = place.get(..end).and_then(|named| named.rfind('@')).map_or(0, |at| at + 1);
     let shown = if more.contains('@') { "…" } else { place.get(hidden..).unwrap_or_default() };
     let plain = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
     let scheme = scheme.map(|scheme| format!("{}://", if plain(scheme) { scheme } else { "…" }));
     AddressError { address: format!("{}{shown}", scheme.unwrap_or_default()), why }
+}
+
+/// Whether behind the last `@` is a release or a digest, and before it a place with a host, not a user and a password.
+fn ends_with_name(place: &str) -> bool {
+    let Some((named, name)) = place.rsplit_once('@') else { return false };
+    let host = named.rsplit('@').next().and_then(|named| named.split_once('/')).map(|(host, _)| host);
+    let is_name = name.parse::<ReleaseName>().is_ok() || name.parse::<Digest>().is_ok();
+    is_name && host.is_some_and(|host| check_host(host).is_ok())
 }
 
 /// The text before the last `sign` that stands in its last part, and what follows it.
@@ -255,7 +265,8 @@ fn check_host(host: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'[' | b']');
     let url = Url::parse(&format!("https://{host}/")).ok();
     let is_host = url.is_some_and(|url| url.host_str().is_some()) && host.bytes().all(plain);
-    if is_host { Ok(()) } else { Err(format!("{host:?} is no host of the form name[:port]")) }
+    // Not what it is instead, which may be a user and the beginning of a password with a '/'.
+    if is_host { Ok(()) } else { Err("before the first '/' is no host of the form name[:port]".to_owned()) }
 }
 
 /// Checks the URL of a repository: a host where the scheme needs one, and no secret.
