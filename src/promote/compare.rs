@@ -52,6 +52,9 @@ pub struct Target<'a> {
 pub struct Effect {
     /// What each `ClusterStack` of the stage does with the release.
     pub stacks: Vec<Offer>,
+    /// The `ClusterStacks` of the release's stack that do not follow the stage, where none does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<Elsewhere>,
     /// What differs from a release that the stage has, and what becomes of the Clusters that have it.
     pub upgrades: Vec<Upgrade>,
     /// Releases of the stage that cannot be compared, and why.
@@ -88,6 +91,16 @@ pub enum Offered {
     NotLatest,
     /// It does not subscribe, and its `versions` do not have it.
     NotListed,
+}
+
+/// A `ClusterStack` that does not follow the stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Elsewhere {
+    /// Namespace and name.
+    pub stack: String,
+    /// What it follows.
+    pub why: String,
 }
 
 /// What differs from one release to the promoted one.
@@ -150,12 +163,28 @@ pub fn followers<'a>(
     target: &Target<'a>,
     release: &'a ReleaseName,
 ) -> impl Iterator<Item = &'a ClusterStack> {
+    sorted(target, release)
+        .filter(|(_, apart)| matches!(apart, None | Some(Apart::Unknown { .. })))
+        .map(|(stack, _)| stack)
+}
+
+/// The `ClusterStacks` of the release's stack, each with why it does not follow the stage.
+fn sorted<'a>(
+    target: &Target<'a>,
+    release: &'a ReleaseName,
+) -> impl Iterator<Item = (&'a ClusterStack, Option<Apart>)> {
     let Target { place, stacks, objects, .. } = *target;
     let known = move |namespace: &str, name: &str| Followed::among(objects, namespace, name);
-    stacks.iter().filter(move |stack| {
-        subscription::is_of(&stack.spec, release)
-            && matches!(apart(stack, &place, known), None | Some(Apart::Unknown { .. }))
-    })
+    let of_stack = stacks.iter().filter(|stack| subscription::is_of(&stack.spec, release));
+    of_stack.map(move |stack| (stack, apart(stack, &place, known)))
+}
+
+/// What is told of a `ClusterStack` that does not follow the stage.
+fn elsewhere((stack, apart): (&ClusterStack, Option<Apart>)) -> Option<Elsewhere> {
+    let metadata = &stack.metadata;
+    let namespace = metadata.namespace.as_deref().unwrap_or("default");
+    let stack = format!("{namespace}/{}", metadata.name.as_deref().unwrap_or_default());
+    Some(Elsewhere { stack, why: apart?.to_string() })
 }
 
 /// What the promotion of `to` changes. `present` gives the content of a release that the stage has, or why that cannot be
@@ -175,6 +204,9 @@ pub fn effect(
                 Err(why) => effect.cannot_compare(&from, &why, &clusters),
             }
         }
+    }
+    if effect.stacks.is_empty() {
+        effect.elsewhere = sorted(target, &to.release.name).filter_map(elsewhere).collect();
     }
     // Without Clusters, what the stage had last is what people compare with.
     let before = target.releases.iter().filter(|name| name.prefix() == to.release.name.prefix());

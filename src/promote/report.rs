@@ -134,6 +134,10 @@ fn stacks(promotion: &Promotion) -> Vec<Block> {
         lines.push(Line::new("No ClusterStack of ").code(&promotion.to).words(
             " is known for this release (see inputs in stackflux.yaml): only the releases are compared",
         ));
+        lines.extend(promotion.effect.elsewhere.iter().map(|one| {
+            let line = Line::new("ClusterStack ").code(&one.stack);
+            line.words(" does not count: ").code(&one.why)
+        }));
     } else {
         lines.push(Line::new(
             "No Cluster changes because of this: each goes to the release when its class is set to the release's",

@@ -10,7 +10,7 @@ use crate::cli::live::snapshot::Snapshot;
 use crate::cli::live::{Access, Scope, block_on};
 use crate::cli::stages::Repository;
 use crate::cli::terminal;
-use crate::promote::follow::{Apart, apart};
+use crate::promote::follow::{Apart, Place, apart};
 use crate::promote::report::Soak;
 use crate::promote::soak::{self, Member, Only, Question};
 use crate::subscription;
@@ -77,25 +77,7 @@ fn judge(
     repository: &Repository,
     (digest, required, only): (&str, SignedDuration, &Only),
 ) -> Soak {
-    let place = repository.place(step.from);
-    let known = |namespace: &str, name: &str| snapshot.followed(namespace, name);
-    let (mut namespaces, mut others) = (Vec::new(), Vec::new());
-    for stack in snapshot.stacks().filter(|stack| subscription::is_of(&stack.spec, step.release)) {
-        let namespace = stack.metadata.namespace.as_deref().unwrap_or_default();
-        let called =
-            format!("ClusterStack {namespace}/{}", stack.metadata.name.as_deref().unwrap_or_default());
-        let why = apart(stack, &place, known);
-        if let Some(why @ Apart::Unknown { .. }) = &why {
-            terminal::warning(format!("{called} is not asked: {why}"));
-        }
-        match why {
-            None => {
-                namespaces.push(namespace);
-                others.push(format!("{called} follows {}, and has no such release", step.from.name));
-            }
-            Some(why) => others.push(format!("{called} does not count: {why}")),
-        }
-    }
+    let (namespaces, others) = stacks(step, snapshot, &repository.place(step.from));
     let releases = namespaces.iter().filter_map(|namespace| snapshot.release(namespace, step.release));
     let releases: Vec<&ClusterStackRelease> = releases.collect();
     let members = snapshot.members().filter_map(|(cluster, addon)| {
@@ -116,4 +98,28 @@ fn judge(
         Ok(soaked) => Soak::Vouched(soaked),
         Err(refusal) => Soak::Missing(refusal.problems),
     }
+}
+
+/// The namespaces of the ClusterStacks that follow the stage; and of each ClusterStack of the release's stack, whether it
+/// does.
+fn stacks<'a>(step: &Step, snapshot: &'a Snapshot, place: &Place) -> (Vec<&'a str>, Vec<String>) {
+    let known = |namespace: &str, name: &str| snapshot.followed(namespace, name);
+    let (mut namespaces, mut others) = (Vec::new(), Vec::new());
+    for stack in snapshot.stacks().filter(|stack| subscription::is_of(&stack.spec, step.release)) {
+        let namespace = stack.metadata.namespace.as_deref().unwrap_or_default();
+        let called =
+            format!("ClusterStack {namespace}/{}", stack.metadata.name.as_deref().unwrap_or_default());
+        let why = apart(stack, place, known);
+        if let Some(why @ Apart::Unknown { .. }) = &why {
+            terminal::warning(format!("{called} is not asked: {why}"));
+        }
+        match why {
+            None => {
+                namespaces.push(namespace);
+                others.push(format!("{called} follows {}, and has no such release", step.from.name));
+            }
+            Some(why) => others.push(format!("{called} does not count: {why}")),
+        }
+    }
+    (namespaces, others)
 }

@@ -6,7 +6,7 @@ use crate::compare::parts::Change;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
-use crate::promote::compare::{Effect, LeftOut, Offer, Offered, PartChange, Upgrade};
+use crate::promote::compare::{Effect, Elsewhere, LeftOut, Offer, Offered, PartChange, Upgrade};
 use crate::promote::soak::{Only, Soaked};
 
 /// What a forge takes.
@@ -91,6 +91,7 @@ fn promotion() -> Promotion {
         effect: Effect {
             stacks: vec![offer("auto", Offered::Latest), offer("listed", Offered::NotListed)],
             upgrades: vec![upgrade],
+            elsewhere: Vec::new(),
             unreadable: Vec::new(),
             left_out: Vec::new(),
         },
@@ -203,10 +204,13 @@ fn what_is_too_long_takes_no_warning_with_it() {
 fn without_a_stack_it_is_said_what_is_not_known() {
     let mut promotion = promotion();
     promotion.effect.stacks.clear();
+    let why = "it follows the branch other".to_owned();
+    promotion.effect.elsewhere.push(Elsewhere { stack: "prod/other".into(), why });
     promotion.effect.upgrades[0].namespace = None;
     promotion.soak = Soak::NotAsked;
     let text = document(&promotion).to_plain();
     assert!(text.contains("No ClusterStack of prod is known for this release"), "{text}");
+    assert!(text.contains("ClusterStack prod/other does not count: it follows the branch other\n"), "{text}");
     assert!(text.contains("Soak: not asked (--offline)") && !text.contains("tenant/one"), "{text}");
 }
 

@@ -129,6 +129,19 @@ fn what_is_wrong_in_a_stage_keeps_no_release_in_it_or_out_of_it() {
 }
 
 #[test]
+fn a_stack_that_follows_something_else_is_named_where_none_follows_the_stage() {
+    let stacks = Stacks::new("elsewhere");
+    let file = stacks.work().join("prod/clusterstack.yaml");
+    let text = fs::read_to_string(&file).unwrap().replace("branch: main", "tag: v1");
+    fs::write(&file, text).unwrap();
+    stacks.push("main", "a tag");
+    let shown = stacks.run(&PROMOTE);
+    let told =
+        "ClusterStack demo/docker-demo-1-34 does not count: it follows the tag v1, which is no branch\n";
+    assert!(shown.stdout.contains(told), "{}", shown.stdout);
+}
+
+#[test]
 fn what_was_taken_back_from_the_first_stage_is_not_published_again() {
     let stacks = Stacks::new("held-first");
     stacks.done(&["rollback", "stage", "--release", V2, "--reason", "it leaks", "--push"]);

@@ -37,6 +37,11 @@ impl Hosted {
     fn new(name: &str, kind: ForgeKind, path: &str) -> Self {
         let directory = scratch(name);
         let work = two_stages(&directory);
+        // The ClusterStack of prod follows this repository, and not that of the example.
+        let stack = work.join("prod/clusterstack.yaml");
+        let text = fs::read_to_string(&stack).unwrap();
+        fs::write(&stack, text.replace("example.org/stacks.git", &format!("example.org/{path}.git")))
+            .unwrap();
         let there = Testbed::shared().git().url(name);
         commit_and_push(&work, &there, "two stages");
         let token = directory.join("token");
