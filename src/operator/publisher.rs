@@ -114,11 +114,11 @@ async fn publish_missing(
     let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
     let wanted = wanted(stack, &listing);
     let target = publish::Target::of(world, key, git, upstream).await?;
-    let there = target.clone().releases().await?;
+    let there = target.clone().releases(world).await?;
     let (mut is_news, mut failures) = (false, Vec::new());
     for name in wanted.difference(&there) {
         // One that cannot be used does not keep the others back.
-        match publish_one(&*origin, name, &target).await {
+        match publish_one(world, &*origin, name, &target).await {
             Ok(Published::Written(committed)) => {
                 info!(stack = %key, release = %name, commit = %committed.commit, "published");
                 is_news = true;
@@ -138,13 +138,14 @@ async fn publish_missing(
 }
 
 async fn publish_one(
+    world: &World,
     origin: &dyn Origin,
     name: &ReleaseName,
     target: &publish::Target,
 ) -> Result<Published<Committed>, Stop> {
     let fetched = origin.fetch(name).await;
     let fetched = fetched.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
-    target.clone().publish(fetched).await
+    target.clone().publish(world, fetched).await
 }
 
 /// The first of several failures, which says how many more there are.
