@@ -6,6 +6,7 @@
 
 mod dialect;
 mod error;
+mod fence;
 mod repository;
 mod text;
 
@@ -17,6 +18,7 @@ use crate::http::{Answer, Client, HttpError, Request, Url, next_page, place};
 
 use dialect::Existing;
 pub use error::ForgeError;
+pub use fence::fenced;
 pub use repository::Repository;
 pub use text::LONGEST_BODY;
 

@@ -33,5 +33,6 @@ pub(super) fn run(arguments: Arguments) -> CommandResult {
     let runtime = runtime.map_err(|error| CliError::usage(format!("cannot start threads: {error}")))?;
     operator::logs::start(settings.logs)?;
     let ended = runtime.block_on(operator::run(settings));
+    operator::shutdown::end_threads(runtime);
     Ok(if ended.is_ok() { Outcome::Done } else { Outcome::Failed })
 }

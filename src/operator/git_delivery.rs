@@ -13,6 +13,7 @@ pub mod outbox;
 pub mod pass;
 pub mod progress;
 mod pull_request;
+pub mod threads;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -37,6 +38,7 @@ use crate::release::Digest;
 use crate::subscription;
 use outbox::{Asker, Change, Outbox, Standing, Unit};
 use progress::Progress;
+use threads::Threads;
 
 /// How long a pass waits for more after something is wanted: a change of a class is wanted by each of its Clusters.
 const GATHERING: Duration = Duration::from_millis(300);
@@ -46,6 +48,8 @@ const GATHERING: Duration = Duration::from_millis(300);
 pub struct GitDelivery {
     /// What is wanted.
     pub outbox: Outbox,
+    /// What works with the clones.
+    pub threads: Threads,
     /// Where clones are kept, which go with the process.
     clones: OnceLock<TempDir>,
     progress: Mutex<BTreeMap<Key, Progress>>,

@@ -121,11 +121,11 @@ async fn publish_missing(
     let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
     let wanted = wanted(stack, &listing);
     let target = publish::Target::of(world, key, git, upstream).await?;
-    let there = target.clone().releases().await?;
+    let there = target.clone().releases(world).await?;
     let (mut is_news, mut failures, mut kept_back) = (false, Vec::new(), Vec::new());
     for name in wanted.difference(&there) {
         // One that cannot be used does not keep the others back.
-        match publish_one(&*origin, name, &target).await {
+        match publish_one(world, &*origin, name, &target).await {
             Ok(Ok(Published::Written(committed))) => {
                 info!(stack = %key, release = %name, commit = %committed.commit, "published");
                 is_news = true;
@@ -147,17 +147,18 @@ async fn publish_missing(
 
 /// Publishes a release; gives the hold on it where that keeps it away, without fetching it.
 async fn publish_one(
+    world: &World,
     origin: &dyn Origin,
     name: &ReleaseName,
     target: &publish::Target,
 ) -> Result<Result<Published<Committed>, holds::Hold>, Stop> {
-    if let Some(hold) = target.clone().held(name.clone()).await? {
+    if let Some(hold) = target.clone().held(world, name.clone()).await? {
         return Ok(Err(hold));
     }
     let fetched = origin.fetch(name).await;
     let fetched =
         fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
-    target.clone().publish(fetched).await.map(Ok)
+    target.clone().publish(world, fetched).await.map(Ok)
 }
 
 /// The first of several failures, which says how many more there are. Trying again can help where it can help one of them.

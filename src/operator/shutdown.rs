@@ -1,10 +1,15 @@
 //! The end of the process in good order.
 
 use std::io;
+use std::time::Duration;
 
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
+
+/// How long threads have at the very end, when nobody waits for what they do.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Whether the process is to end. Copies tell the same.
 #[derive(Clone, Debug)]
@@ -32,6 +37,11 @@ impl Shutdown {
         // Without the one who says so the process is ending as well.
         let _ = self.0.clone().wait_for(|begun| *begun).await;
     }
+}
+
+/// Ends what runs on threads. One that a server holds cannot be ended, and is not waited for: it ends with the process.
+pub fn end_threads(runtime: Runtime) {
+    runtime.shutdown_timeout(LAST_MOMENT);
 }
 
 /// Waits for `SIGTERM` or `SIGINT`.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Arguments, explain};
 use crate::cli::error::CliError;
 use crate::cli::git_access::{self, Authorship};
-use crate::forge::{Forge, PullRequest};
+use crate::forge::{Forge, PullRequest, fenced};
 use crate::git::{Clone, GitUrl, GitUrlError, Message};
 use crate::names::ReleaseName;
 use crate::publish::directory::DirectoryTarget;
@@ -143,7 +143,9 @@ impl Target {
         };
         let Branch { target, forge: Some(forge), .. } = &**of else { return Ok(place) };
         let trailers = message.trailers.iter().map(|(key, value)| format!("{key}: {value}\n"));
-        let body = format!("{}\n\n```text\n{}```\n", message.body, trailers.collect::<String>());
+        let trailers = trailers.collect::<String>();
+        // Names and versions are what somebody wrote into a chart.
+        let body = fenced(&format!("{}\n\n{trailers}", message.body));
         let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject.clone());
         let opened = arguments.forge.open(forge, PullRequest { head, base, title, body }).await?;
         let (commit, branch) = (commit.clone(), branch.clone());

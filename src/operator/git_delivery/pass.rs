@@ -17,6 +17,7 @@ use super::job::{Done, Job, JobError};
 use super::outbox::{Batch, Unit};
 use super::progress::{Place, Progress};
 use super::pull_request;
+use super::threads::LONGEST;
 use crate::api::{ClusterStack, GitDelivery, Reason, labels};
 use crate::foreign::flux::observed::Kustomization;
 use crate::gate::Hold;
@@ -68,12 +69,12 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
         Ok(job) => job,
         Err(hold) => return Ok(failed(world, key, &batch, before, hold)),
     };
-    // libgit2 blocks.
-    let done = match tokio::task::spawn_blocking(move || job.run()).await {
+    let (url, directory) = (job.access.url.clone(), job.directory.clone());
+    let done = match world.git.threads.run((&url, &directory), LONGEST, move || job.run()).await {
         Ok(Ok(done)) => done,
         Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(Next::After(BUSY)),
         Ok(Err(error)) => return Ok(failed(world, key, &batch, before, push_failed(&error))),
-        Err(panicked) => return Ok(failed(world, key, &batch, before, push_failed(&panicked))),
+        Err(error) => return Ok(failed(world, key, &batch, before, push_failed(&error))),
     };
     let done = match proposed(world, key, git, &batch, done).await {
         Ok(done) => done,

@@ -6,7 +6,7 @@ use super::super::world::World;
 use super::job::Proposed;
 use crate::api::delivery::{ForgeKind as Kind, PullRequests};
 use crate::api::{GitDelivery, Reason};
-use crate::forge::{Forge, ForgeKind, Opened, PullRequest, Repository};
+use crate::forge::{Forge, ForgeKind, Opened, PullRequest, Repository, fenced};
 use crate::gate::Hold;
 use crate::git::GitUrl;
 use crate::http::{Client, Options};
@@ -31,8 +31,9 @@ pub(super) async fn open(
     };
     let client = Client::new(Options { ca, ..Options::default() }).map_err(|error| failed(&error))?;
     let Proposed { branch, message } = proposed;
-    let wanted =
-        PullRequest { head: branch, base: git.branch.clone(), title: message.subject, body: message.body };
+    // Keys of values are what charts made them.
+    let body = fenced(&message.body);
+    let wanted = PullRequest { head: branch, base: git.branch.clone(), title: message.subject, body };
     Forge::new(client, repository, token).pull_request(&wanted).await.map_err(|error| failed(&error))
 }
 

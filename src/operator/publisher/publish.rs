@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::super::cache::Key;
+use super::super::git_delivery::threads::LONGEST;
 use super::super::secrets;
 use super::super::world::World;
 use super::{Stop, hold};
@@ -66,39 +67,41 @@ impl Target {
     }
 
     /// The releases that are in the branch.
-    pub(super) async fn releases(self) -> Result<BTreeSet<ReleaseName>, Stop> {
-        self.blocking(|repository, _| repository.names()).await
+    pub(super) async fn releases(self, world: &World) -> Result<BTreeSet<ReleaseName>, Stop> {
+        self.blocking(world, |repository, _| repository.names()).await
     }
 
     /// What keeps a release away from the branch.
-    pub(super) async fn held(self, name: ReleaseName) -> Result<Option<holds::Hold>, Stop> {
-        self.blocking(move |repository, _| Ok(repository.existing(&name)?.held)).await
+    pub(super) async fn held(self, world: &World, name: ReleaseName) -> Result<Option<holds::Hold>, Stop> {
+        self.blocking(world, move |repository, _| Ok(repository.existing(&name)?.held)).await
     }
 
     /// Checks a release and publishes it.
-    pub(super) async fn publish(self, fetched: Fetched) -> Result<Published<Committed>, Stop> {
-        self.blocking(move |repository, committing| {
+    pub(super) async fn publish(self, world: &World, fetched: Fetched) -> Result<Published<Committed>, Stop> {
+        self.blocking(world, move |repository, committing| {
             let prepared = Prepared::of(fetched, &Limits::default())?;
             repository.publish(&prepared, false, committing)
         })
         .await
     }
 
-    /// libgit2 blocks. The clone's directory has a lock: there is one writer for each repository.
+    /// The clone's directory has a lock: there is one writer for each repository.
     async fn blocking<T: Send + 'static>(
         self,
+        world: &World,
         work: impl FnOnce(&GitTarget, &Committing) -> Result<T, PublishError> + Send + 'static,
     ) -> Result<T, Stop> {
+        let (url, directory) = (self.access.url.clone(), self.directory.clone());
         let job = move || {
             let clone = Clone::open(&self.directory, self.access)?;
             let repository = GitTarget { clone, branch: self.branch, directory: self.path };
             work(&repository, &self.committing)
         };
-        match tokio::task::spawn_blocking(job).await {
+        match world.git.threads.run((&url, &directory), LONGEST, job).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
             Ok(Err(error)) => Err(Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class())),
-            Err(panicked) => Err(hold(Reason::PublishFailed, panicked.to_string()).into()),
+            Err(error) => Err(hold(Reason::PublishFailed, error.to_string()).into()),
         }
     }
 }

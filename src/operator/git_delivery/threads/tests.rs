@@ -1,0 +1,47 @@
+use std::sync::mpsc;
+
+use super::*;
+
+const SHORT: Duration = Duration::from_millis(20);
+
+#[tokio::test]
+async fn a_thread_that_hangs_keeps_its_own_clone_alone() {
+    let threads = Threads::default();
+    let url: GitUrl = "https://host/a.git".parse().unwrap();
+    let (mine, other) = ((&url, Path::new("mine")), (&url, Path::new("other")));
+    assert_eq!(threads.run(mine, LONGEST, || 1).await.unwrap(), 1);
+
+    let (end, ended) = mpsc::channel::<()>();
+    let error = threads.run(mine, SHORT, move || ended.recv().is_ok()).await.unwrap_err();
+    assert!(matches!(error, ThreadError::TooLong { .. }), "{error}");
+    let error = threads.run(mine, LONGEST, || ()).await.unwrap_err();
+    assert!(error.to_string().starts_with("https://host/a.git: a connection that"), "{error}");
+    assert_eq!(threads.run(other, LONGEST, || 2).await.unwrap(), 2);
+
+    end.send(()).unwrap();
+    while threads.hangs(mine.1) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(threads.run(mine, LONGEST, || 3).await.unwrap(), 3, "it has ended");
+}
+
+#[tokio::test]
+async fn work_that_ends_in_a_defect_is_told() {
+    let (threads, url) = (Threads::default(), "https://host/a.git".parse().unwrap());
+    let ended = threads.run::<()>((&url, Path::new("mine")), LONGEST, || panic!("a defect")).await;
+    assert!(matches!(ended, Err(ThreadError::Ended { .. })), "{ended:?}");
+    assert!(!threads.hangs(Path::new("mine")));
+}
+
+#[test]
+fn the_process_does_not_wait_for_a_thread_that_hangs() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let url: GitUrl = "https://host/a.git".parse().unwrap();
+    let (_never, ended) = mpsc::channel::<()>();
+    let error = runtime.block_on(async {
+        let threads = Threads::default();
+        threads.run((&url, Path::new("mine")), SHORT, move || ended.recv().is_ok()).await
+    });
+    assert!(matches!(error, Err(ThreadError::TooLong { .. })));
+    crate::operator::shutdown::end_threads(runtime);
+}
