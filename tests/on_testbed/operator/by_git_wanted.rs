@@ -6,6 +6,9 @@ use stackflux_testbed::{Options, Testbed};
 use super::fleet::{Fleet, PATH};
 use super::scenario::{STACK, Scenario, V1, condition};
 
+/// The same stack for the next version of Kubernetes, and its release.
+const NEXT: (&str, &str) = ("docker-demo-1-35", "docker-demo-1-35-v1");
+
 /// Names a Secret for the pushes that is not there.
 fn without_secret(scenario: &Scenario<'_>, secret: &str) {
     let change = json!({"spec": {"delivery": {"git": {"secretRef": {"name": secret}}}}});
@@ -68,4 +71,61 @@ fn what_was_held_is_not_committed_for_a_paused_cluster_and_no_other_stack_keeps_
     scenario.wait_gone("clusteraddon", "cluster-addon-b");
     assert!(!fleet.clone("gone").join(PATH).join("clusters").exists());
     scenario.management().kubectl(&["delete", "namespace", &other, "--wait=false"]).unwrap();
+}
+
+/// Makes the release of the next version of Kubernetes.
+fn publish_next(scenario: &Scenario<'_>) {
+    let (line, release) = NEXT;
+    scenario.derive(V1, release);
+    scenario.edit(&format!("releases/{release}/metadata.yaml"), "v1.34.0", "v1.35.0");
+    scenario.edit(&format!("releases/{release}/cluster-class/Chart.yaml"), STACK, line);
+    scenario.push("the next version of Kubernetes");
+}
+
+#[test]
+fn a_cluster_goes_to_the_next_version_where_both_stacks_have_one_place() {
+    let testbed = Testbed::start_own(&Options::default()).unwrap();
+    let scenario = Scenario::on(&testbed, "gitline");
+    let fleet = Fleet::followed(&scenario);
+    scenario.publish(&[V1]);
+    publish_next(&scenario);
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v1"], &fleet.delivery());
+    scenario.wait_ready("clusterstack", STACK);
+    let mut next = scenario.get("clusterstack", STACK).unwrap();
+    next["metadata"] =
+        json!({"name": NEXT.0, "namespace": scenario.namespace, "labels": {"test": scenario.namespace}});
+    next["spec"]["kubernetesVersion"] = json!("1.35");
+    next["spec"]["delivery"]["git"]["path"] = json!("elsewhere");
+    next.as_object_mut().unwrap().remove("status");
+    scenario.management().apply(&next.to_string()).unwrap();
+    let elsewhere = json!({
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+        "metadata": {"name": "elsewhere", "namespace": scenario.namespace},
+        "spec": {
+            "sourceRef": {"kind": "GitRepository", "name": "fleet"}, "path": "elsewhere", "prune": false,
+            "interval": "10s", "retryInterval": "2s",
+        },
+    });
+    scenario.management().apply(&elsewhere.to_string()).unwrap();
+    scenario.create_cluster("a", V1, "one");
+    scenario.wait_addons("a");
+
+    scenario.wait("clusterstackrelease", NEXT.1, "pinned", |release| release["spec"]["source"].is_object());
+    scenario.upgrade("a", NEXT.1);
+    let told = |addon: &Value| condition(addon, "Delivered").1 == "DeliveredElsewhere";
+    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "told", told);
+    let message = condition(&addon, "Delivered").2;
+    assert!(message.contains(STACK) && message.contains("give both the same"), "{message}");
+    assert!(!fleet.clone("elsewhere").join("elsewhere/clusters").exists());
+
+    let namespace = format!("--namespace={}", scenario.namespace);
+    scenario.management().kubectl(&["delete", "kustomization", "elsewhere", &namespace]).unwrap();
+    let change = json!({"spec": {"delivery": {"git": {"path": PATH}}}});
+    scenario.patch("clusterstack", NEXT.0, &change);
+    scenario.wait_at("a", NEXT.1);
+    let addon = scenario.wait_addons("a");
+    assert_eq!(addon["status"]["committedBy"], format!("{}/{}", scenario.namespace, NEXT.0), "{addon:#}");
+    let workload = testbed.workload("one").unwrap();
+    workload.assert_no_helm_uninstall("kube-system", "cni").unwrap();
 }
