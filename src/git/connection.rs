@@ -87,6 +87,11 @@ impl<'a> Connection<'a> {
         self.access.url.to_string()
     }
 
+    fn refuses(&self, what: &'static str, user: &str) -> GitError {
+        let is_of_url = self.access.url.user() == Some(user);
+        GitError::Unauthorised { url: self.url(), what, user: (!is_of_url).then(|| user.to_owned()) }
+    }
+
     fn credentials(&self, url: &str, user: Option<&str>, allowed: CredentialType) -> Result<Cred, GitError> {
         let own = &self.access.url;
         // A server on another port is another server.
@@ -99,13 +104,11 @@ impl<'a> Connection<'a> {
         }
         let credentials = &self.access.credentials;
         let asked = self.asked.replace(self.asked.get() + 1);
-        let refused =
-            |what, user: &str| GitError::Unauthorised { url: self.url(), what, user: user.to_owned() };
         if own.transport() == Transport::Ssh {
             let wanted = "an SSH key";
             let key = credentials.ssh.as_ref().filter(|_| allowed.contains(CredentialType::SSH_KEY));
             return match key.ok_or_else(|| GitError::NoCredentials { url: self.url(), wanted })? {
-                _ if asked > 0 => Err(refused("SSH key", user)),
+                _ if asked > 0 => Err(self.refuses("SSH key", user)),
                 SshKey::Agent => Ok(Cred::ssh_key_from_agent(user)?),
                 SshKey::Key { key, passphrase } => {
                     let passphrase = passphrase.as_ref().map(SecretString::expose_secret);
@@ -118,7 +121,7 @@ impl<'a> Connection<'a> {
             credentials.https.as_ref().filter(|_| allowed.contains(CredentialType::USER_PASS_PLAINTEXT));
         let (user, password) = both.ok_or_else(|| GitError::NoCredentials { url: self.url(), wanted })?;
         if asked > 0 {
-            return Err(refused("password or token", user));
+            return Err(self.refuses("password or token", user));
         }
         Ok(Cred::userpass_plaintext(user, password.expose_secret())?)
     }
@@ -182,3 +185,6 @@ fn asked_for(access: &Access) -> Result<Option<AskedFor>, GitError> {
     }
     AskedFor::new(&lines).map(Some).map_err(GitError::io(std::env::temp_dir()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use git2::{ObjectType, Oid, Repository};
 use sha2::{Digest as _, Sha256};
 
 use super::{GitError, TreeId};
-use crate::release::files::check_path;
+use crate::release::files::{check_path, stands_for_git};
 use crate::release::{Digest, File, PathError};
 
 /// What a commit changes. Later calls win over earlier ones. Costs as much as what is written, not as what is there. A file
@@ -89,6 +89,9 @@ impl Edit {
     /// The directory that a path is in, and its name there.
     fn parent<'a>(&mut self, path: &'a str) -> Result<(&mut Directory, &'a str), GitError> {
         check_path(path).map_err(GitError::path(path))?;
+        if path.split('/').any(stands_for_git) {
+            return Err(GitError::path(path)(PathError::Git));
+        }
         let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut directory = &mut self.0;
         for parent in parents.split('/').filter(|parent| !parent.is_empty()) {

@@ -42,14 +42,14 @@ pub enum GitError {
         wanted: &'static str,
     },
     /// The server does not take the credentials.
-    #[error("{url}: the Git server refuses the {what} of user {user:?}")]
+    #[error("{url}: the Git server refuses the {what}{}", of_user(.user.as_deref()))]
     Unauthorised {
         /// The repository.
         url: String,
         /// `password or token`, or `SSH key`.
         what: &'static str,
-        /// The user's name.
-        user: String,
+        /// The user's name, where it does not come from the URL: people put tokens there.
+        user: Option<String>,
     },
     /// The server knows the user and does not let them.
     #[error("{url}: the Git server forbids it (403): the credentials lack a permission for this repository")]
@@ -178,6 +178,14 @@ pub enum GitError {
     /// The commit could not be signed.
     #[error(transparent)]
     Sign(#[from] SignError),
+    /// Something else on the way to the repository, or in it.
+    #[error("{url}: Git: {error}")]
+    Failed {
+        /// The repository.
+        url: String,
+        /// What libgit2 says.
+        error: String,
+    },
     /// libgit2 refused something else.
     #[error("Git: {}", .0.message())]
     Git(#[from] git2::Error),
@@ -235,6 +243,10 @@ fn told(branches: &[String]) -> String {
     }
 }
 
+fn of_user(user: Option<&str>) -> String {
+    user.map(|user| format!(" of user {user:?}")).unwrap_or_default()
+}
+
 impl Classify for GitError {
     fn class(&self) -> Class {
         match self {
@@ -248,6 +260,7 @@ impl Classify for GitError {
             | Self::NoHead { .. }
             | Self::InUse(_)
             | Self::Io { .. }
+            | Self::Failed { .. }
             | Self::Git(_) => Class::Transient,
             _ => Class::Terminal,
         }
@@ -271,7 +284,7 @@ impl Classify for GitError {
                 "GitReferenceInvalid"
             }
             Self::Path { .. } => "InvalidPath",
-            Self::InUse(_) | Self::Io { .. } | Self::Git(_) => "GitFailed",
+            Self::InUse(_) | Self::Io { .. } | Self::Failed { .. } | Self::Git(_) => "GitFailed",
             Self::Sign(_) => "GitSigningFailed",
         }
     }

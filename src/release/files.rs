@@ -46,6 +46,9 @@ pub enum PathError {
     /// It has a `.`, an empty part, a backslash or a control character in it.
     #[error("the path is not plain: it has an empty part, a `.`, a backslash or a control character in it")]
     NotPlain,
+    /// A part of it is `.git`, or what some file system takes for that.
+    #[error("a part of the path stands for `.git` on some file systems, and Git takes no such file")]
+    Git,
     /// It is longer than 1,024 bytes or has more than 64 parts.
     #[error("the path is longer than 1,024 bytes or has more than 64 parts")]
     TooLong,
@@ -234,7 +237,18 @@ pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     if path.chars().any(char::is_control) {
         return Err(PathError::NotPlain);
     }
+    // What is called `.git` itself is left out by Flux, and so by who reads releases.
+    if path.split('/').any(|part| part != ".git" && stands_for_git(part)) {
+        return Err(PathError::Git);
+    }
     Ok(())
+}
+
+/// Whether a name stands for `.git` where cases do not count, or on NTFS: a short name, a stream, with dots and blanks at
+/// its end (`git_fs_path_is_valid` of libgit2).
+pub(crate) fn stands_for_git(name: &str) -> bool {
+    let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
 
 #[cfg(test)]

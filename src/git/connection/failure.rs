@@ -13,6 +13,13 @@ impl Connection<'_> {
         }
         let url = self.url();
         let text = self.presentable(error.message());
+        if self.access.url.transport() == Transport::File {
+            // Its words are of this machine, and have names of files in them.
+            return match error.code() {
+                ErrorCode::NotFound => GitError::NotFound { url },
+                _ => GitError::Failed { url, error: text },
+            };
+        }
         if error.code() == ErrorCode::Timeout || text.contains("timed out") {
             return GitError::Timeout { url, after: limit_waiting(None).silence };
         }
@@ -39,18 +46,11 @@ impl Connection<'_> {
         if on_ssh && missing.iter().any(|missing| text.to_ascii_lowercase().contains(missing)) {
             return GitError::NotFound { url };
         }
-        if self.access.url.transport() == Transport::File {
-            return if error.code() == ErrorCode::NotFound {
-                GitError::NotFound { url }
-            } else {
-                GitError::Git(git2::Error::new(error.code(), error.class(), text))
-            };
-        }
         match error.class() {
             ErrorClass::Net | ErrorClass::Os | ErrorClass::Ssl | ErrorClass::Ssh | ErrorClass::Http => {
                 GitError::Unreachable { url, error: text }
             }
-            _ => GitError::Git(git2::Error::new(error.code(), error.class(), text)),
+            _ => GitError::Failed { url, error: text },
         }
     }
 
@@ -59,13 +59,10 @@ impl Connection<'_> {
         let url = self.url();
         match (&credentials.https, &credentials.ssh, self.access.url.transport()) {
             (_, Some(_), Transport::Ssh) => {
-                let user = self.access.url.user().unwrap_or_default().to_owned();
-                GitError::Unauthorised { url, what: "SSH key", user }
+                self.refuses("SSH key", self.access.url.user().unwrap_or_default())
             }
             (_, None, Transport::Ssh) => GitError::NoCredentials { url, wanted: "an SSH key" },
-            (Some((user, _)), ..) => {
-                GitError::Unauthorised { url, what: "password or token", user: user.clone() }
-            }
+            (Some((user, _)), ..) => self.refuses("password or token", user),
             _ => GitError::NoCredentials { url, wanted: "a user name and a password or token" },
         }
     }

@@ -145,15 +145,6 @@ fn paths_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
-fn what_git_keeps_for_itself_is_refused() {
-    let (_directory, clone) = clone();
-    for path in [".git/config", "a/.git/hooks/x", ".GIT/config"] {
-        let edit = edit(&[(path, "1")]);
-        assert!(clone.commit(None, &edit, "test\n", &identity(0), None).is_err(), "{path}");
-    }
-}
-
-#[test]
 fn the_digest_names_the_change_and_not_what_it_is_applied_to() {
     let digest = |files: &[(&str, &str)]| edit(files).digest();
     assert_eq!(digest(&[("a", "1"), ("b", "2")]), digest(&[("b", "2"), ("a", "1")]));
@@ -204,4 +195,22 @@ fn a_change_of_one_file_among_many_writes_what_is_on_its_path_alone() {
     let before = objects();
     commit(&clone, parent, &edit(&[("clusters/17/cni.yaml", "changed")])).unwrap();
     assert_eq!(objects() - before, 5, "a file, three directories and a commit");
+}
+
+#[test]
+fn what_stands_for_the_directory_of_git_is_told_with_its_path() {
+    for path in [
+        ".git",
+        "a/.GIT/config",
+        "releases/x/git~1/hooks/post-checkout",
+        ".git./x",
+        ".git::$INDEX_ALLOCATION/x",
+    ] {
+        let error = Edit::default().write(path, File { content: Vec::new(), executable: false }).unwrap_err();
+        assert!(
+            matches!(&error, GitError::Path { path: told, error: PathError::Git } if told == path),
+            "{error}"
+        );
+    }
+    Edit::default().write("a/.github/git~10", File { content: Vec::new(), executable: false }).unwrap();
 }

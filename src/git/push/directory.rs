@@ -1,14 +1,18 @@
 //! A push to a repository on this machine: libgit2's own overwrites a branch without comparing.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
 
 use super::super::{CommitId, GitError};
 use super::Pushed;
 
-/// Moves a branch if it is where it is expected. Hooks are not run.
+/// The hooks that may refuse a push (githooks(5)).
+const HOOKS: [&str; 3] = ["pre-receive", "update", "reference-transaction"];
+
+/// Moves a branch if it is where it is expected. Hooks are not run: where one could refuse it, it is refused.
 pub(super) fn push(
     from: &Repository,
     directory: &Path,
@@ -25,6 +29,16 @@ pub(super) fn push(
         let said = "it has a work tree, which would differ from its branch afterwards".to_owned();
         return Err(GitError::Refused { url: url(), branch: reference.to_owned(), said });
     }
+    if let Some(hook) = hook_that_may_refuse(&to) {
+        let said = format!(
+            "it has the hook {hook}, which is not run by a push to a directory: push over SSH or HTTP"
+        );
+        return Err(GitError::Refused { url: url(), branch: reference.to_owned(), said });
+    }
+    // It is compared again when it is moved: this one spares the copy.
+    if branch(&to, reference)? != expected {
+        return Ok(Pushed::Rejected("the branch has moved".to_owned()));
+    }
     copy(from, &to, commit)?;
     let moved = match expected {
         None => to.reference(reference, commit.0, false, "push"),
@@ -39,6 +53,26 @@ pub(super) fn push(
             _ => Err(error.into()),
         },
     }
+}
+
+/// Where the branch is.
+fn branch(repository: &Repository, reference: &str) -> Result<Option<CommitId>, GitError> {
+    match repository.refname_to_id(reference) {
+        Ok(id) => Ok(Some(CommitId(id))),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The first hook that is there to refuse a push.
+fn hook_that_may_refuse(repository: &Repository) -> Option<&'static str> {
+    let elsewhere = repository.config().and_then(|config| config.get_path("core.hooksPath")).ok();
+    let hooks = repository.path().join(elsewhere.unwrap_or_else(|| PathBuf::from("hooks")));
+    let is_run = |hook: &&str| {
+        let metadata = hooks.join(hook).metadata();
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    HOOKS.into_iter().find(is_run)
 }
 
 /// Copies the objects of a commit that no branch of the other repository leads to.

@@ -171,6 +171,26 @@ fn what_somebody_else_has_pushed_to_a_pull_request_is_not_undone() {
 }
 
 #[test]
+fn a_directory_with_a_hook_that_may_refuse_is_not_pushed_to() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_directory, remote) = bare();
+    let clone = clone(&remote);
+    for hook in ["pre-receive", "update", "reference-transaction"] {
+        let path = remote.join("hooks").join(hook);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "#!/bin/sh\nexit 1\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let push =
+            || update(&clone, &main_branch(), None, |_| Ok::<_, Infallible>(Some(proposal(&[("a", hook)]))));
+        let error = push().unwrap_err();
+        assert!(matches!(error, UpdateError::Git(GitError::Refused { .. })), "{error}");
+        assert!(error.to_string().contains(&format!("has the hook {hook}")), "{error}");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(push(), Ok(Updated::Pushed { .. })), "Git does not run it either");
+    }
+}
+
+#[test]
 fn a_push_from_another_place_than_expected_changes_nothing() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);

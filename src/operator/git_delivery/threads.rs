@@ -67,13 +67,11 @@ impl Threads {
             drop(at_work);
             done
         };
-        match timeout(longest, spawn_blocking(job)).await {
-            Ok(done) => done.map_err(|error| ThreadError::Ended { url, error }),
-            Err(_) => {
-                self.lock().insert(directory.to_owned(), hanging);
-                Err(ThreadError::TooLong { url, after: longest })
-            }
-        }
+        let Ok(done) = timeout(longest, spawn_blocking(job)).await else {
+            self.lock().insert(directory.to_owned(), hanging);
+            return Err(ThreadError::TooLong { url, after: longest });
+        };
+        done.map_err(|error| ThreadError::Ended { url, error })
     }
 
     fn hangs(&self, directory: &Path) -> bool {

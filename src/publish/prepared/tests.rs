@@ -135,3 +135,13 @@ fn a_version_that_is_none_stands_for_no_chart() {
         assert_eq!(error.reason(), "ChartMismatch", "{error}");
     }
 }
+
+#[test]
+fn a_path_that_git_does_not_take_is_told_with_its_archive() {
+    for path in ["cilium/.GIT/config", "cilium/git~1/x"] {
+        let findings =
+            crate::release::archive::unpack(&packed(path, "x"), "a.tgz", &Limits::default()).unwrap_err();
+        let told = findings.to_string();
+        assert!(told.contains("InvalidPath") && told.contains(path) && told.contains("`.git`"), "{told}");
+    }
+}

@@ -84,13 +84,11 @@ fn of_index<'a>(missing: &'a Missing, repository: &Url, index: &Index) -> Result
     let digest: Digest =
         digest.parse().map_err(|_| refused("the index has no SHA-256 for it to be checked with"))?;
     let url = urls.iter().flatten().next().ok_or_else(|| refused("the index has no URL for it"))?;
-    let archive = match url.strip_prefix("oci://") {
-        Some(reference) => Archive::Registry { reference: reference.to_owned(), expected: Some(digest) },
-        None => {
-            let url =
-                repository.join(url).map_err(|_| refused("the index has no URL for it that can be used"))?;
-            Archive::Url(url, digest)
-        }
+    let archive = if let Some(reference) = url.strip_prefix("oci://") {
+        Archive::Registry { reference: reference.to_owned(), expected: Some(digest) }
+    } else {
+        let url = repository.join(url);
+        Archive::Url(url.map_err(|_| refused("the index has no URL for it that can be used"))?, digest)
     };
     Ok(Chosen { missing, version: version.to_owned(), archive })
 }

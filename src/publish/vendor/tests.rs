@@ -81,7 +81,7 @@ async fn an_archive_that_several_want_is_fetched_once() {
     let charts = vendor(true, None).fetch(&both, 1 << 20).await.unwrap();
     assert_eq!(charts.iter().map(|chart| chart.version.as_str()).collect::<Vec<_>>(), ["1.2.3"]);
     let asked = host.targets();
-    assert_eq!(asked.iter().filter(|target| target.ends_with(".tgz")).count(), 1, "{asked:?}");
+    assert_eq!(asked.iter().filter(|target| target.ends_with("cilium-1.2.3.tgz")).count(), 1, "{asked:?}");
 }
 
 #[tokio::test]

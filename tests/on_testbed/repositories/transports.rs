@@ -30,7 +30,10 @@ fn a_wrong_password_is_one_clear_error() {
     let https = Some(("ann".to_owned(), SecretString::from("wrong-horse")));
     let credentials = Credentials { https, ..password() };
     let error = refused(write(&clone(&server().https_url("password"), credentials), "file", "x"));
-    assert!(matches!(&error, GitError::Unauthorised { user, .. } if user == "ann"), "{error}");
+    assert!(
+        matches!(&error, GitError::Unauthorised { user, .. } if user.as_deref() == Some("ann")),
+        "{error}"
+    );
 }
 
 #[test]
