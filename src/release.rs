@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use crate::names::{AddonName, KubernetesVersion, ReleaseName};
 use crate::template::Template;
 
+#[cfg(feature = "shell")]
 pub(crate) use chart::packed_charts;
 pub use chart::{Chart, Dependency};
 pub use content::is_needed_by_a_chart;

@@ -112,7 +112,7 @@ fn a_cluster_goes_to_the_next_version_where_both_stacks_have_one_place() {
     scenario.wait_addons("a");
 
     scenario.wait("clusterstackrelease", NEXT.1, "pinned", |release| release["spec"]["source"].is_object());
-    scenario.upgrade("a", NEXT.1);
+    scenario.clusters.upgrade(&scenario.namespace, "a", NEXT.1, "v1.35.0").unwrap();
     let told = |addon: &Value| condition(addon, "Delivered").1 == "DeliveredElsewhere";
     let addon = scenario.wait("clusteraddon", "cluster-addon-a", "told", told);
     let message = condition(&addon, "Delivered").2;
