@@ -1,11 +1,13 @@
 //! A repository of ours that keeps objects of another one.
 
 use std::fs::{self, File};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use git2::{
-    AutotagOption, Config, ErrorCode, FetchOptions, Oid, RemoteRedirect, Repository, RepositoryInitOptions,
+    AutotagOption, Config, ErrorCode, FetchOptions, Oid, RemoteHead, RemoteRedirect, Repository,
+    RepositoryInitOptions,
 };
 use tempfile::TempDir;
 
@@ -193,7 +195,7 @@ impl Clone {
             .follow_redirects(RemoteRedirect::None);
         remote.fetch(refspecs, Some(&mut options), None).map_err(|error| connection.error(&error))?;
         let heads = remote.list().map_err(|error| connection.error(&error))?;
-        let references = heads.iter().map(|head| (head.name().to_owned(), head.oid())).collect();
+        let references = heads.iter().filter_map(|head| Some((name(head)?, head.oid()))).collect();
         let head = remote.default_branch().ok();
         let head = head.as_ref().and_then(|head| head.as_str().ok()?.strip_prefix(BRANCHES));
         Ok(There { references, head: head.map(str::to_owned) })
@@ -233,6 +235,12 @@ impl There {
         let names = self.references.iter().filter_map(|(name, _)| name.strip_prefix(BRANCHES));
         names.map(str::to_owned).collect()
     }
+}
+
+/// The name of a reference; `None` for one that is not UTF-8, which nobody asks for. git2 panics on it, and has no other way
+/// to it.
+fn name(head: &RemoteHead<'_>) -> Option<String> {
+    panic::catch_unwind(AssertUnwindSafe(|| head.name().to_owned())).ok()
 }
 
 /// The reference of a branch. The whole name of a reference would be a branch `refs/heads/refs/heads/…`.

@@ -107,7 +107,8 @@ impl<E: Classify> Classify for UpdateError<E> {
 }
 
 /// Fetches, lets `change` make a change of the branch's tip, commits and pushes it; when somebody was faster, all again
-/// on the new tip. In an empty repository the branch is made. Where the connection breaks during the push, looks whether it arrived. An error of `change` ends it.
+/// on the new tip. In an empty repository the branch is made. Where the connection breaks during the push, looks whether it
+/// arrived. An error of `change` ends it.
 pub fn update<E>(
     clone: &Clone,
     target: &Target,

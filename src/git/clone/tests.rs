@@ -1,3 +1,6 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::*;
 use crate::error::Classify as _;
 use crate::git::Credentials;
@@ -46,6 +49,16 @@ fn what_is_not_there_is_none_also_after_it_was_there() {
     assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
     Repository::open(&url).unwrap().find_reference("refs/heads/main").unwrap().delete().unwrap();
     assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), None);
+}
+
+#[test]
+fn a_branch_whose_name_is_no_text_hinders_nobody() {
+    let (_directory, url, commit) = remote();
+    let branches = url.join("refs/heads");
+    fs::copy(branches.join("main"), branches.join(OsStr::from_bytes(b"caf\xe9"))).unwrap();
+    let clone = Clone::temporary(access(&url)).unwrap();
+    assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(commit));
+    assert_eq!(clone.fetch(&Reference::Head).unwrap(), Some(commit));
 }
 
 #[test]
