@@ -8,7 +8,7 @@ use crate::cli::forge_access::ForgeAccess;
 use crate::cli::git_access::{Authorship, explain};
 use crate::cli::live::block_on;
 use crate::cli::terminal;
-use crate::forge::{Forge, LONGEST_BODY, PullRequest};
+use crate::forge::{Forge, LONGEST_BODY, PullRequest, fenced};
 use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, UpdateError, Updated};
 use crate::promote::document::{Document, shortened};
 
@@ -114,11 +114,11 @@ fn body(change: &Change) -> String {
     format!("{}\n{trailers}", change.text.to_markdown(room))
 }
 
-/// The trailers as lines of code: what somebody wrote into one is no Markdown. No line begins with what would end it.
+/// The trailers as lines of code: what somebody wrote into one is no Markdown.
 fn trailers(message: &Message) -> String {
     let lines =
         message.trailers.iter().map(|(key, value)| format!("{key}: {}\n", shortened(value, LONGEST_TRAILER)));
-    format!("```text\n{}```\n", lines.collect::<String>())
+    fenced(&lines.collect::<String>())
 }
 
 /// The branch of the pull request: the same change has the same one.
