@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Repository};
+use git2::{ErrorCode, Oid, Repository};
 
 use super::super::{CommitId, GitError};
 use super::Pushed;
@@ -40,11 +40,10 @@ pub(super) fn push(
         return Ok(Pushed::Rejected("the branch has moved".to_owned()));
     }
     copy(from, &to, commit)?;
-    let moved = match expected {
-        None => to.reference(reference, commit.0, false, "push"),
-        Some(expected) => to.reference_matching(reference, commit.0, true, expected.0, "push"),
-    };
-    match moved {
+    // Compared under the lock of the reference. Zero stands for one that is not there: to create one without comparing
+    // would look for it before the lock.
+    let expected = expected.map_or(Oid::ZERO_SHA1, |expected| expected.0);
+    match to.reference_matching(reference, commit.0, true, expected, "push") {
         Ok(_) => Ok(Pushed::Done),
         Err(error) => match error.code() {
             ErrorCode::Modified | ErrorCode::Exists | ErrorCode::Locked | ErrorCode::NotFound => {
