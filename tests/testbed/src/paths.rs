@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Context as _, Error, Result};
 
@@ -52,10 +53,14 @@ pub(crate) fn run_of_one_test(number: u32) -> Result<PathBuf> {
     Ok(run.with_file_name(format!("tests-{}-{number}", std::process::id())))
 }
 
-/// The directory of a component that a test of this process starts on its own.
+/// Tells apart the components of one process.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+/// The directory of a component that a test of this process starts on its own: another one each time.
 pub(crate) fn run_of_component(name: &str) -> Result<PathBuf> {
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
     let run = run_of_tests()?;
-    Ok(run.with_file_name(format!("tests-{}-{name}", std::process::id())))
+    Ok(run.with_file_name(format!("tests-{}-{name}-{number}", std::process::id())))
 }
 
 /// A variable of the environment that is set and not empty.

@@ -4,7 +4,6 @@ use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::GitServer;
@@ -14,9 +13,6 @@ use crate::paths;
 use crate::ports::Ports;
 use crate::probe;
 use crate::process::Supervisor;
-
-/// Tells apart the servers of one process.
-static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// A Git server that stops when it is dropped: the same repositories over HTTP for anybody, over HTTPS for whoever has
 /// the password, and over SSH for whoever has the key.
@@ -33,10 +29,7 @@ impl GuardedGitServer {
     /// Starts one.
     pub fn start() -> Result<Self> {
         let toolbox = building::ensure_built()?;
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let run = paths::run_of_tests()?;
-        let run = run.with_file_name(format!("tests-{}-git-{number}", std::process::id()));
-        let supervisor = Supervisor::new(&run)?;
+        let supervisor = Supervisor::new(&paths::run_of_component("git")?)?;
         let directory = supervisor.data().join("guard");
         make_credentials(&directory)?;
         let ports = Ports::of_this_process();
