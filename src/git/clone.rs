@@ -196,9 +196,13 @@ impl Clone {
         remote.fetch(refspecs, Some(&mut options), None).map_err(|error| connection.error(&error))?;
         let heads = remote.list().map_err(|error| connection.error(&error))?;
         let references = heads.iter().filter_map(|head| Some((name(head)?, head.oid()))).collect();
-        let head = remote.default_branch().ok();
-        let head = head.as_ref().and_then(|head| head.as_str().ok()?.strip_prefix(BRANCHES));
-        Ok(There { references, head: head.map(str::to_owned) })
+        let head = match remote.default_branch() {
+            // One that is not UTF-8 has to be named by whoever wants it.
+            Ok(head) => head.as_str().ok().and_then(|head| head.strip_prefix(BRANCHES)).map(str::to_owned),
+            Err(error) if error.code() == ErrorCode::NotFound => None,
+            Err(error) => return Err(connection.error(&error)),
+        };
+        Ok(There { references, head })
     }
 
     fn url(&self) -> String {

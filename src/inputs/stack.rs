@@ -7,8 +7,8 @@ use crate::api::{
     ClusterStack, Delivery, FluxSettings, GitReference, GitSource, Reason, SourcePlacement,
     StackSource as Wanted,
 };
-use crate::foreign::capi::{Cluster, field, text};
-use crate::foreign::flux::source::Access;
+use crate::foreign::capi::{Cluster, field};
+use crate::foreign::flux::source::{Access, git_repository};
 use crate::names::{NameError, Namespace, ObjectName};
 
 /// Why a `ClusterStack` cannot be planned for.
@@ -205,17 +205,9 @@ impl StackSource {
         namespace: &str,
         name: &str,
         path: String,
-        mut objects: impl Iterator<Item = &'a Value>,
+        objects: impl Iterator<Item = &'a Value>,
     ) -> Result<Self, StackError> {
-        let is_it = |object: &&Value| {
-            let of = match text(object, &["metadata", "namespace"]) {
-                "" => "default",
-                of => of,
-            };
-            (text(object, &["kind"]), text(object, &["metadata", "name"]), of)
-                == ("GitRepository", name, namespace)
-        };
-        let object = objects.find(is_it).ok_or_else(|| StackError::SourceNotFound {
+        let object = git_repository(objects, namespace, name).ok_or_else(|| StackError::SourceNotFound {
             stack: stack.to_string(),
             namespace: namespace.to_owned(),
             name: name.to_owned(),

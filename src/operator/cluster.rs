@@ -9,14 +9,14 @@ mod identity;
 mod let_go;
 mod removal;
 mod retry;
+mod status;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tracing::{debug, info};
+use tracing::debug;
 
 use super::cache::Key;
-use super::events;
 use super::git_delivery::outbox::Unit;
 use super::metrics::Queue;
 use super::objects::ClusterObject;
@@ -207,22 +207,6 @@ async fn finish(
     let old = addon.status.clone().unwrap_or_default();
     let status = cluster_addon(facts, &old, now);
     let next = addons::next_limit(&verdicts, &status, now);
-    if status == old {
-        world.metrics.skipped("ClusterAddon");
-        return Ok(next);
-    }
-    let addon_key = Key::of(addon);
-    let _writing = world.caches.addons.writing(&addon_key);
-    let written: ClusterAddon =
-        world.api.write_status(&addon_key, &status, addon.metadata.resource_version.as_deref()).await?;
-    let written = world.caches.addons.written(written);
-    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
-    info!(
-        release = status.release.as_ref().and_then(|release| release.desired.as_deref()),
-        ready = status.ready,
-        "status written"
-    );
-    let before = Some(std::sync::Arc::new(addon.clone()));
-    world.addon_status_changed(&super::cache::Change { before, now: Some(written) });
+    status::write(world, addon, &status).await?;
     Ok(next)
 }

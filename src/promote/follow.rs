@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::stages::Stage;
 use crate::api::{ClusterStack, GitReference, GitRepositoryReference};
 use crate::foreign::capi::{field, text};
+use crate::foreign::flux::source::git_repository;
 
 /// What Flux follows where nothing is said.
 const DEFAULT_BRANCH: &str = "master";
@@ -76,15 +77,7 @@ impl Followed {
     /// The `GitRepository` of this namespace and name among objects.
     #[must_use]
     pub fn among(objects: &[Value], namespace: &str, name: &str) -> Option<Self> {
-        let is_it = |object: &&Value| {
-            let of = match text(object, &["metadata", "namespace"]) {
-                "" => "default",
-                of => of,
-            };
-            (text(object, &["kind"]), text(object, &["metadata", "name"]), of)
-                == ("GitRepository", name, namespace)
-        };
-        Self::of(objects.iter().find(is_it)?)
+        Self::of(git_repository(objects, namespace, name)?)
     }
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Kind, Reference};
+use crate::foreign::capi::text;
 
 /// A `GitRepository`'s desired state.
 #[derive(Clone, Debug, Serialize)]
@@ -77,4 +78,21 @@ pub enum ReconcileStrategy {
 impl Kind for HelmChartSpec<'_> {
     const API_VERSION: &'static str = "source.toolkit.fluxcd.io/v1";
     const KIND: &'static str = "HelmChart";
+}
+
+/// The `GitRepository` of this namespace and name among objects of any kind. One that names no namespace is in `default`, as
+/// kubectl has it.
+pub fn git_repository<'a>(
+    objects: impl IntoIterator<Item = &'a Value>,
+    namespace: &str,
+    name: &str,
+) -> Option<&'a Value> {
+    objects.into_iter().find(|object| {
+        let of = match text(object, &["metadata", "namespace"]) {
+            "" => "default",
+            of => of,
+        };
+        (text(object, &["kind"]), text(object, &["metadata", "name"]), of)
+            == ("GitRepository", name, namespace)
+    })
 }

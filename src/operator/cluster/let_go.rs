@@ -26,7 +26,7 @@ use super::super::reconcile::ReconcileError;
 use super::super::world::World;
 use super::super::{events, finalizer, ownership};
 use super::gather::Gathered;
-use super::{committed, identity};
+use super::{committed, identity, status};
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
@@ -118,16 +118,7 @@ async fn tell(world: &World, addon: &ClusterAddon, hold: &Hold) -> Result<(), Re
             None => status.conditions.push(condition),
         }
     }
-    if status == old {
-        return Ok(());
-    }
-    let key = Key::of(addon);
-    let _writing = world.caches.addons.writing(&key);
-    let written: ClusterAddon =
-        world.api.write_status(&key, &status, addon.metadata.resource_version.as_deref()).await?;
-    let written = world.caches.addons.written(written);
-    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
-    Ok(())
+    status::write(world, addon, &status).await
 }
 
 /// Whether the Cluster is gone, another one, or going, or the `ClusterAddon` or the namespace is going: as the API server
