@@ -84,7 +84,12 @@ pub fn came_back(before: &[Condition], cluster: &Cluster) -> bool {
 type Check = fn(&Cluster, &Release) -> Option<Hold>;
 
 /// The checks in the order in which a reader expects them: the first hold is the one that is told.
-const CHECKS: [Check; 4] = [not_deleting, not_paused, kubernetes_version_matches, control_plane_initialized];
+const CHECKS: [Check; 4] = [
+    |cluster, _| not_deleting(cluster),
+    |cluster, _| not_paused(cluster),
+    kubernetes_version_matches,
+    |cluster, _| control_plane_initialized(cluster),
+];
 
 /// The first check that keeps the addons of `release` from `cluster`.
 #[must_use]
@@ -92,11 +97,20 @@ pub fn cluster(cluster: &Cluster, release: &Release) -> Option<Hold> {
     CHECKS.iter().find_map(|check| check(cluster, release))
 }
 
-fn not_deleting(cluster: &Cluster, _: &Release) -> Option<Hold> {
+/// The hold of a Cluster whose release cannot be looked at.
+#[must_use]
+pub fn cluster_alone(cluster: &Cluster) -> Option<Hold> {
+    not_deleting(cluster)
+        .or_else(|| not_paused(cluster))
+        .or_else(|| control_plane_initialized(cluster))
+        .or_else(|| cluster.unreachable().map(unreachable))
+}
+
+fn not_deleting(cluster: &Cluster) -> Option<Hold> {
     hold(cluster.deleting(), Reason::Deleting, || "the Cluster is being deleted".to_owned())
 }
 
-fn not_paused(cluster: &Cluster, _: &Release) -> Option<Hold> {
+fn not_paused(cluster: &Cluster) -> Option<Hold> {
     hold(cluster.paused(), Reason::Paused, || {
         "the Cluster is paused (spec.paused): nothing is written for it".to_owned()
     })
@@ -112,7 +126,7 @@ fn kubernetes_version_matches(cluster: &Cluster, release: &Release) -> Option<Ho
     })
 }
 
-fn control_plane_initialized(cluster: &Cluster, _: &Release) -> Option<Hold> {
+fn control_plane_initialized(cluster: &Cluster) -> Option<Hold> {
     hold(!cluster.control_plane_initialized(), Reason::ControlPlaneNotInitialized, || {
         "the Cluster's control plane is not initialized yet: Flux could not reach its API server".to_owned()
     })

@@ -21,6 +21,7 @@ mod addons;
 mod cluster_addon;
 pub mod cluster_stack;
 mod cluster_stack_release;
+mod clusters;
 mod helm_release;
 mod kustomization;
 mod report;
@@ -33,6 +34,7 @@ pub use self::cluster_stack_release::{
     ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_since as object_since,
     kept as kept_object, ready_of,
 };
+pub use self::clusters::{ClusterStanding, ClusterState, clusters_ready};
 pub use self::helm_release::{helm_release, retry_at};
 pub use self::kustomization::kustomization;
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};

@@ -6,7 +6,7 @@ mod claims;
 mod roles;
 
 pub use budget::{allows, deletions, left, refilled, spent};
-pub use claims::{Claim, Claimant, claim};
+pub use claims::{Claim, Claimant, claim, holder};
 pub use roles::{Facts, PATIENCE, Role, is_of, latest, offered, roles};
 
 #[cfg(test)]

@@ -26,13 +26,7 @@ use super::schema;
     category = "stackflux",
     category = "all",
     printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.clusterRef.name"),
-    printcolumn(name = "Release", type_ = "string", json_path = ".status.release.applied"),
-    printcolumn(
-        name = "Hook",
-        type_ = "string",
-        json_path = ".status.hook",
-        description = "The lifecycle moment whose stages run now"
-    )
+    printcolumn(name = "Release", type_ = "string", json_path = ".status.release.applied")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterAddonSpec {

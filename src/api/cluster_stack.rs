@@ -102,6 +102,9 @@ pub struct ClusterStackStatus {
     /// How many releases there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub releases: Option<ReleaseCounts>,
+    /// How many Clusters have a class of the stack, in all namespaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<ClusterCounts>,
     /// What is known of the stack repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<FollowedSource>,
@@ -117,8 +120,8 @@ pub struct ClusterStackStatus {
     /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was acted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// `SourceReady`, `ReleasesSynced`, `ClusterClassesReady`, `AddonsReady`, with delivery through Git `Delivered`, with
-    /// `source.upstream` `ReleasesPublished`, and in sum `Ready`.
+    /// `SourceReady`, `ReleasesSynced`, `ClusterClassesReady`, with delivery through Git `Delivered`, with `source.upstream`
+    /// `ReleasesPublished`, and in sum `Ready`; beside them `ClustersReady`, which `Ready` does not include.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -196,6 +199,28 @@ pub struct ReleaseCounts {
     pub used: u32,
     /// Kept, but used by none.
     pub unused: u32,
+}
+
+/// How many Clusters have a class of a stack. Each is in one of the numbers below `total`.
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterCounts {
+    /// All of them.
+    pub total: u32,
+    /// Ready.
+    pub ready: u32,
+    /// Not ready.
+    pub not_ready: u32,
+    /// Not known to be ready.
+    pub unknown: u32,
+    /// Being deleted: not in `ClustersReady`.
+    pub deleting: u32,
+    /// Paused: not in `ClustersReady`.
+    pub paused: u32,
+    /// Suspended: not in `ClustersReady`.
+    pub suspended: u32,
+    /// Without an initialized control plane: not in `ClustersReady`.
+    pub not_initialized: u32,
 }
 
 fn stable() -> String {

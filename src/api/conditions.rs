@@ -49,7 +49,9 @@ words! {
         ReleasesSynced,
         /// `ClusterStack`: the cluster classes of all releases in use are there.
         ClusterClassesReady,
-        /// `ClusterStack`: the addons of all clusters are ready. `ClusterAddon`: those of the one cluster are.
+        /// `ClusterStack`: the Clusters of its classes are ready. `Ready` does not include it.
+        ClustersReady,
+        /// `ClusterAddon`: the addons of the Cluster are ready.
         AddonsReady,
         /// `ClusterStack`, with an upstream source: the releases that it offers are in the stack repository.
         ReleasesPublished,

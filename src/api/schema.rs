@@ -5,7 +5,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaPropsOrBool,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::CustomResourceExt as _;
+use kube::{CustomResourceExt as _, Resource as _};
 use schemars::{JsonSchema as _, Schema, SchemaGenerator, json_schema};
 
 use super::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -18,8 +18,9 @@ pub fn custom_resource_definitions() -> Vec<CustomResourceDefinition> {
 
 /// The definition with the columns that all kinds have, and with what the derived schema says more, or less, than Kubernetes wants taken out.
 fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    let columns = columns(definition.spec.names.kind == ClusterStack::kind(&()));
     for version in &mut definition.spec.versions {
-        version.additional_printer_columns.get_or_insert_default().extend(columns());
+        version.additional_printer_columns.get_or_insert_default().extend(columns.clone());
         if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
             finish(schema);
         }
@@ -27,23 +28,23 @@ fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinitio
     definition
 }
 
-/// The last columns of `kubectl get`: Age, Ready and Status as Flux has them; with `-o wide` also Reason and Message
-/// of the cluster-stack-operator.
-fn columns() -> [CustomResourceColumnDefinition; 5] {
-    let column = |name: &str, type_: &str, json_path: &str, priority| CustomResourceColumnDefinition {
+/// The last columns of `kubectl get`: age, and the words of `Ready`, of a `ClusterStack` with `ClustersReady` beside it.
+fn columns(has_clusters: bool) -> Vec<CustomResourceColumnDefinition> {
+    let column = |name: &str, type_: &str, json_path: &str| CustomResourceColumnDefinition {
         name: name.to_owned(),
         type_: type_.to_owned(),
         json_path: json_path.to_owned(),
-        priority,
         ..CustomResourceColumnDefinition::default()
     };
-    [
-        column("Age", "date", ".metadata.creationTimestamp", None),
-        column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status", None),
-        column("Status", "string", ".status.conditions[?(@.type=='Ready')].message", None),
-        column("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason", Some(1)),
-        column("Message", "string", ".status.conditions[?(@.type=='Ready')].message", Some(1)),
-    ]
+    let clusters = column("ClustersReady", "string", ".status.conditions[?(@.type=='ClustersReady')].status");
+    let mut columns = vec![
+        column("Age", "date", ".metadata.creationTimestamp"),
+        column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status"),
+    ];
+    columns.extend(has_clusters.then_some(clusters));
+    columns.push(column("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason"));
+    columns.push(column("Message", "string", ".status.conditions[?(@.type=='Ready')].message"));
+    columns
 }
 
 fn finish(schema: &mut JSONSchemaProps) {

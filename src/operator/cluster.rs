@@ -33,7 +33,7 @@ use crate::sink::cluster::RequestError;
 use delivered::Delivered;
 use gather::{Gathered, Related};
 
-pub(super) use identity::{addon_key, committing_stack};
+pub(super) use identity::{addon_key, committing_stack, made_for};
 pub(super) use let_go::abandon;
 
 /// How long a cache that is just filled is waited for.
@@ -56,9 +56,7 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
 async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, ReconcileError> {
     let Some(cluster) = &gathered.cluster else { return Ok(Next::Await) };
     if cluster.cluster.paused() {
-        debug!("paused: nothing is written");
-        world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
-        return Ok(Next::Await);
+        return paused(world, key, &gathered, cluster).await;
     }
     let (Some(release), Some(preparation)) = (&gathered.release, &gathered.preparation) else {
         return without_release(world, key, &gathered).await;
@@ -92,22 +90,37 @@ async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, R
     failure.map_or(Ok(next), |failure| Err(failure.into()))
 }
 
-/// A Cluster whose class no `ClusterStack` has: where it has addons of ours they stay, and their status says so.
+/// A paused Cluster: its status says once that it is, and nothing is written until it is resumed.
+async fn paused(
+    world: &World,
+    key: &Key,
+    gathered: &Gathered,
+    cluster: &ClusterObject,
+) -> Result<Next, ReconcileError> {
+    world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
+    let Some(addon) = &gathered.addon else { return Ok(Next::Await) };
+    if !world.speaks_of(cluster.cluster.class().as_ref()) {
+        return Ok(Next::Await);
+    }
+    let Some(facts) = addons::paused(addon, cluster) else { return Ok(Next::Await) };
+    finish(world, key, addon, facts).await
+}
+
+/// A Cluster whose class has no release that is installed: what it has of ours stays, and its status says why.
 async fn without_release(world: &World, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
-    let (Some(cluster), Some(addon), Some(class)) =
-        (&gathered.cluster, &gathered.addon, gathered.unknown_class(world))
-    else {
-        debug!("no ClusterStack has the class, or its release was not looked at yet");
+    let (Some(cluster), Some(lack)) = (&gathered.cluster, gathered.lack(world)) else {
+        debug!("the release of the class was not looked at yet");
         return Ok(Next::Await);
     };
+    let addon = match &gathered.addon {
+        None if !lack.is_certain => return Ok(Next::Await),
+        None => identity::ensure(world, key, cluster, None).await?,
+        Some(addon) => addon.clone(),
+    };
     world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
-    let message = format!(
-        "no ClusterStack in the class's namespace has the Cluster's class {class:?}: what the cluster has stays as it is"
-    );
-    let report = Report::new(ConditionStatus::False, Reason::ClassUnknown.as_str(), &message);
-    let facts = addons::as_they_are(world, addon, cluster, &class, report);
-    came_back::look_again(world, addon, cluster).await?;
-    finish(world, key, addon, facts).await
+    let facts = addons::as_they_are(world, &addon, cluster, &lack.desired, lack.report);
+    came_back::look_again(world, &addon, cluster).await?;
+    finish(world, key, &addon, facts).await
 }
 
 /// Delivers the addons of a release that can be used, as far as the gates let it.
@@ -126,6 +139,9 @@ async fn usable<'w>(
         removal::plan(world, cluster, addon, prepared, |name| may_remove || delivered.waits_for_old(name))
             .await?;
     removal.tell(world, addon, &mut facts.addons);
+    if facts.of_desired {
+        addons::mark_dropped(prepared, &mut facts.addons);
+    }
     facts.delivered &= removal.is_empty();
     facts.pruned = removal.pruned.clone();
     Ok((facts, removal, delivered.into_failure()))
@@ -165,18 +181,36 @@ fn facts(
     let unreachable = inputs.cluster.unreachable().map(gate::unreachable);
     let is_rendered = held.is_none();
     let all_there = is_rendered && plan.held().is_empty() && delivered.is_complete(plan);
+    // What is held as a whole is of the release that was delivered last.
+    let has_another = !is_rendered && has_release(addon);
     ClusterFacts {
         generation: addon.metadata.generation.unwrap_or_default(),
         requested_at: identity::requested_at(addon),
         hold: held.or(unreachable),
         desired: prepared.release.name.to_string(),
         release: prepared.ready.clone(),
-        addons: addons::facts(world, addon, prepared, plan, delivered),
+        addons: if has_another {
+            addons::kept(world, addon)
+        } else {
+            addons::facts(world, addon, prepared, plan, delivered)
+        },
+        of_desired: !has_another,
         delivered: all_there,
         pruned: None,
         committed_by: delivered.committed_by.clone(),
         inputs: is_rendered.then(|| identity::rendered_inputs(prepared, inputs)),
     }
+}
+
+/// Whether a release was delivered before.
+fn has_release(addon: &ClusterAddon) -> bool {
+    let release = addon.status.as_ref().and_then(|status| status.release.as_ref());
+    release.is_some_and(|release| release.applied.is_some())
+}
+
+/// Why nothing of the release is delivered.
+fn release_hold(release: &Report) -> Option<Reason> {
+    Reason::of(&release.reason).filter(|_| release.status != ConditionStatus::True)
 }
 
 /// Writes the status where it changed, and says when to look again.
@@ -197,6 +231,7 @@ async fn finish(
         .filter_map(|addon| addon.hold.as_ref())
         .chain(&facts.hold)
         .map(|hold| hold.reason)
+        .chain(release_hold(&facts.release))
         .collect();
     world.metrics.found(
         Queue::Cluster,

@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use super::cache::{Cached, Key};
 use super::cluster::addon_key;
 use super::release::provider_reference;
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, labels};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
+use crate::names::ReleaseName;
 
 /// A Cluster in whatever version the API server prefers.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,12 +107,27 @@ dynamic_resource!(ClusterObject, RelatedObject);
 
 /// By what objects are found in caches.
 pub mod term {
-    use super::{Key, ObjectReference};
+    use super::{ClusterStackSpec, Key, ObjectReference, ReleaseName};
 
     /// The Clusters of a class.
     #[must_use]
     pub fn class(namespace: &str, class: &str) -> String {
         format!("class/{namespace}/{class}")
+    }
+
+    /// The Clusters with a class of a `ClusterStack` of the class's namespace, whether there is such a release or not.
+    #[must_use]
+    pub fn line(namespace: &str, spec: &ClusterStackSpec) -> String {
+        let ClusterStackSpec { provider, name, kubernetes_version, channel, .. } = spec;
+        format!("line/{namespace}/{provider}/{name}/{kubernetes_version}/{channel}")
+    }
+
+    /// The same, of one of its releases.
+    #[must_use]
+    pub fn line_of(namespace: &str, release: &ReleaseName) -> String {
+        let (provider, stack, channel) = (release.provider(), release.stack(), release.version().channel());
+        let (major, minor) = release.kubernetes_minor();
+        format!("line/{namespace}/{provider}/{stack}/{major}.{minor}/{channel}")
     }
 
     /// The Clusters of a namespace that refer to an object.
@@ -130,10 +146,12 @@ pub mod term {
 impl Cached for ClusterObject {
     fn terms(&self) -> Vec<String> {
         let namespace = self.cluster.namespace().as_str();
-        let class = self.cluster.class().map(|class| term::class(&class.namespace, &class.name));
+        let class = self.cluster.class();
+        let line = class.as_ref().and_then(|class| Some(term::line_of(&class.namespace, &class.release()?)));
+        let class = class.map(|class| term::class(&class.namespace, &class.name));
         let references = [self.cluster.control_plane_ref(), self.cluster.infrastructure_ref()];
         let references = references.into_iter().flatten().map(|object| term::refers_to(namespace, &object));
-        class.into_iter().chain(references).collect()
+        class.into_iter().chain(line).chain(references).collect()
     }
 }
 

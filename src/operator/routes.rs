@@ -99,9 +99,14 @@ impl World {
                 let found = conditions.iter().find(|condition| condition.type_ == kind.as_str());
                 found.map(|found: &Condition| (found.status.clone(), found.reason.clone()))
             };
-            Some([ConditionType::Ready, ConditionType::Delivered, ConditionType::AddonsReady].map(told))
+            let told = [ConditionType::Ready, ConditionType::Delivered].map(told);
+            let desired =
+                addon?.status.as_ref()?.release.as_ref().and_then(|release| release.desired.clone());
+            Some((told, desired))
         };
-        if sum(change.before.as_deref()) == sum(change.now.as_deref()) {
+        let is_suspended = |addon: Option<&ClusterAddon>| addon.is_some_and(|addon| addon.spec.suspend);
+        let (before, now) = (change.before.as_deref(), change.now.as_deref());
+        if sum(before) == sum(now) && is_suspended(before) == is_suspended(now) {
             return;
         }
         let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
@@ -114,7 +119,10 @@ impl World {
     pub fn cluster_changed(&self, change: &Change<ClusterObject>) {
         let Some(cluster) = change.now.as_ref().or(change.before.as_ref()) else { return };
         self.triggers.clusters.now(Key::of(&**cluster));
-        let use_of = |cluster: &ClusterObject| (cluster.cluster.class(), cluster.cluster.deleting());
+        let use_of = |cluster: &ClusterObject| {
+            let cluster = &cluster.cluster;
+            (cluster.class(), cluster.deleting(), cluster.paused(), cluster.control_plane_initialized())
+        };
         if change.before.as_deref().map(use_of) != change.now.as_deref().map(use_of) {
             change.before.iter().chain(&change.now).for_each(|cluster| self.use_changed(cluster));
         }

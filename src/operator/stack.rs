@@ -1,6 +1,7 @@
 //! One `ClusterStack`: follow its stack repository, keep a `ClusterStackRelease` for each release that is wanted, say
 //! how they and their clusters are.
 
+mod clusters;
 mod delete;
 mod pins;
 mod releases;
@@ -19,14 +20,13 @@ use super::metrics::Queue;
 use super::queue::{Next, at};
 use super::reconcile::ReconcileError;
 use super::world::World;
-use super::{cluster, events, finalizer, publisher, request};
-use crate::api::Reason;
+use super::{events, finalizer, publisher, request};
 use crate::api::cluster_stack::{CommittedDelivery, Pruned};
-use crate::api::{ClusterStack, ConditionType, labels};
+use crate::api::{ClusterStack, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::cluster_stack::{ReleaseState, StackFacts, Trouble, cluster_stack};
-use crate::rollup::{Moment, Report, mirror};
+use crate::rollup::{Moment, Report};
 use crate::subscription::{self, Role};
 use releases::Releases;
 use source::Source;
@@ -37,6 +37,7 @@ pub(super) use source::source_key;
 pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
     let Some(stack) = world.caches.stacks.get(key) else {
         world.metrics.forgot(Queue::ClusterStack, &key.to_string());
+        world.note_not_installed(key, None);
         return Ok(Next::Await);
     };
     if stack.metadata.deletion_timestamp.is_some() {
@@ -81,7 +82,9 @@ async fn finish(
     let verdicts = found.source.verdict.iter().map(|verdict| ("GitRepository", verdict));
     world.metrics.found(Queue::ClusterStack, &key.to_string(), verdicts, []);
     let next = if found.source.catalog.error.is_some() { Next::Retry } else { next_limit(found, now) };
-    let status = cluster_stack(facts(world, stack, found), &old, now);
+    let without_release = clusters::without_release(world, stack, found);
+    let status = cluster_stack(facts(world, stack, found, &without_release), &old, now);
+    world.note_not_installed(key, Some(without_release));
     // They look at who uses them, and at what the stack repository has.
     found.releases.owned.values().for_each(|release| world.triggers.releases.now(Key::of(&**release)));
     if status == old {
@@ -105,7 +108,12 @@ fn next_limit(found: &Found, now: Timestamp) -> Next {
     limit.map_or(Next::Await, |limit| at(limit, now))
 }
 
-fn facts<'a>(world: &World, stack: &ClusterStack, found: &'a Found) -> StackFacts<'a> {
+fn facts<'a>(
+    world: &World,
+    stack: &ClusterStack,
+    found: &'a Found,
+    without_release: &BTreeMap<ReleaseName, Report>,
+) -> StackFacts<'a> {
     let (source, releases) = (&found.source, &found.releases);
     let state = |(name, role): (&ReleaseName, &Role)| {
         let clusters = releases.clusters.get(name).map_or(0, Vec::len);
@@ -124,9 +132,9 @@ fn facts<'a>(world: &World, stack: &ClusterStack, found: &'a Found) -> StackFact
         available,
         releases: releases.roles.iter().map(state).collect(),
         troubles: found.troubles.clone(),
-        clusters: clusters(world, releases, ConditionType::AddonsReady),
+        clusters: clusters::states(world, stack, found, without_release),
         pruned: found.pruned.clone(),
-        delivered: delivered(world, stack, releases),
+        delivered: delivered(world, stack, found),
         published: published(world, stack),
         stays: found.stays.clone(),
     }
@@ -142,7 +150,7 @@ fn published(world: &World, stack: &ClusterStack) -> Option<Report> {
 fn delivered(
     world: &World,
     stack: &ClusterStack,
-    releases: &Releases,
+    found: &Found,
 ) -> Option<(Report, Option<CommittedDelivery>)> {
     stack.spec.delivery.git()?;
     let key = Key::of(stack);
@@ -151,27 +159,6 @@ fn delivered(
         return Some((Report::not_yet_reported(), told));
     };
     let waiting = world.git.outbox.outstanding(&key);
-    let not_applied = |(cluster, report): (String, Option<Report>)| {
-        (report?.reason == Reason::CommitNotApplied.as_str()).then_some(cluster)
-    };
-    let told = clusters(world, releases, ConditionType::Delivered);
-    let not_applied: Vec<String> = told.into_iter().filter_map(not_applied).collect();
+    let not_applied = clusters::not_applied(world, found);
     Some((progress.report(waiting, &not_applied), Some(progress.told())))
-}
-
-/// What a condition of the `ClusterAddon` of each Cluster says.
-fn clusters(world: &World, releases: &Releases, kind: ConditionType) -> Vec<(String, Option<Report>)> {
-    let ours = releases.clusters.iter().filter(|(name, _)| releases.owned.contains_key(*name));
-    let clusters = ours.flat_map(|(_, clusters)| clusters).filter(|cluster| !cluster.cluster.deleting());
-    let told = clusters.map(|cluster| {
-        let key = Key::of(&**cluster);
-        let addon = world.caches.addons.get(&cluster::addon_key(&key));
-        let report = addon.and_then(|addon| {
-            let conditions = &addon.status.as_ref()?.conditions;
-            let generation = addon.metadata.generation.unwrap_or_default();
-            Some(mirror(conditions, generation, kind.as_str()))
-        });
-        (key.to_string(), report)
-    });
-    told.collect()
 }

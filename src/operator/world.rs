@@ -18,14 +18,16 @@ use super::queue::Trigger;
 use super::related::Related;
 use super::settings::Settings;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::foreign::capi::ClassReference;
 use crate::foreign::flux::observed::{GitRepository, HelmChart, HelmRelease, Kustomization};
 use crate::inputs::ReleaseInputs;
 use crate::inputs::content::Contents;
 use crate::inputs::stack::{Stack, StackError};
-use crate::names::AddonName;
+use crate::names::{AddonName, ReleaseName};
 use crate::release::Release;
 use crate::rollup::Report;
 use crate::sink::cluster::ApiServer;
+use crate::subscription::{self, Claimant};
 
 /// What the API server has, as far as we look at it.
 #[derive(Debug, Default)]
@@ -106,8 +108,12 @@ pub struct World {
     /// Held by whoever spends a `ClusterStack`'s budget of addons that may be removed, until its status says so.
     pub removals: tokio::sync::Mutex<()>,
     prepared: RwLock<BTreeMap<Key, Preparation>>,
+    not_installed: RwLock<BTreeMap<Key, NotInstalled>>,
     cluster_kind: OnceLock<ApiResource>,
 }
+
+/// The releases that Clusters of a `ClusterStack` name and that are not installed, each with why.
+pub type NotInstalled = BTreeMap<ReleaseName, Report>;
 
 /// What a release's reconcile found for the Clusters of its class.
 #[derive(Clone, Debug)]
@@ -188,7 +194,8 @@ impl World {
         metrics: Metrics,
         triggers: Triggers,
     ) -> Self {
-        let (caches, prepared, cluster_kind) = (Caches::default(), RwLock::default(), OnceLock::new());
+        let (caches, cluster_kind) = (Caches::default(), OnceLock::new());
+        let (prepared, not_installed) = (RwLock::default(), RwLock::default());
         let (git, publisher) = (GitDelivery::default(), Publisher::default());
         let (sources, removals) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
         Self {
@@ -205,6 +212,7 @@ impl World {
             sources,
             removals,
             prepared,
+            not_installed,
             cluster_kind,
         }
     }
@@ -270,5 +278,60 @@ impl World {
                 self.triggers.clusters.now(Key::of(&*cluster));
             }
         }
+    }
+
+    /// The UID of the `ClusterStack` that owns the `ClusterStackRelease` of a release, if there is one.
+    #[must_use]
+    pub fn owner(&self, namespace: &str, release: &ReleaseName) -> Option<String> {
+        let release = self.caches.releases.get(&Key::new(namespace, &release.to_string()))?;
+        let mut owners = release.metadata.owner_references.iter().flatten();
+        owners.find(|owner| owner.kind == "ClusterStack").map(|owner| owner.uid.clone())
+    }
+
+    /// The `ClusterStack` that a release belongs to, whether it exists or not.
+    #[must_use]
+    pub fn holder(&self, namespace: &str, release: &ReleaseName) -> Option<Arc<ClusterStack>> {
+        let all = self.caches.stacks.all();
+        let here = |stack: &&Arc<ClusterStack>| stack.metadata.namespace.as_deref() == Some(namespace);
+        let here = all.iter().filter(here).map(|stack| Claimant(stack));
+        let holder = subscription::holder(here, release, self.owner(namespace, release).as_deref())?;
+        self.caches.stacks.get(&Key::new(namespace, holder.metadata.name.as_deref()?))
+    }
+
+    /// Whether this operator speaks of the Clusters of a class: with a label selector only of those of its `ClusterStack`s.
+    #[must_use]
+    pub fn speaks_of(&self, class: Option<&ClassReference>) -> bool {
+        let named = class.and_then(|class| Some((class, class.release()?)));
+        let is_held = |(class, release): (&ClassReference, ReleaseName)| {
+            self.holder(&class.namespace, &release).is_some()
+        };
+        self.settings.watch.label_selector.is_none() || named.is_some_and(is_held)
+    }
+
+    /// Notes which releases that Clusters of a `ClusterStack` name are not installed (`None`: the `ClusterStack` is gone),
+    /// and reconciles the Clusters of those for which that is news.
+    pub fn note_not_installed(&self, stack: &Key, found: Option<NotInstalled>) {
+        let mut all = self.not_installed.write().unwrap_or_else(PoisonError::into_inner);
+        let before = match found.clone() {
+            Some(found) => all.insert(stack.clone(), found),
+            None => all.remove(stack),
+        };
+        drop(all);
+        let (before, now) = (before.unwrap_or_default(), found.unwrap_or_default());
+        let changed = before.keys().chain(now.keys()).filter(|name| before.get(*name) != now.get(*name));
+        for release in changed {
+            let class = super::objects::term::class(&stack.namespace, &release.class_name());
+            for cluster in self.caches.clusters.find(&class) {
+                self.triggers.clusters.now(Key::of(&*cluster));
+            }
+        }
+    }
+
+    /// Why a release is not installed, as the reconcile of its `ClusterStack` found; `None` if it is, or before that was
+    /// looked at.
+    #[must_use]
+    pub fn not_installed(&self, stack: &Key, release: &ReleaseName) -> Option<Report> {
+        let all = self.not_installed.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(stack)?.get(release).cloned()
     }
 }

@@ -1,8 +1,9 @@
 //! Verdicts to the conditions of `ClusterAddon` and `ClusterStackRelease`.
 
+use std::fmt::Display;
+
 use crate::api::conditions::Reason;
 use crate::error::Class;
-use crate::names::AddonName;
 
 use super::report::{ConditionStatus, Report, summary};
 use super::verdict::{Silence, Verdict};
@@ -89,13 +90,20 @@ impl Verdict {
     }
 }
 
-/// `ClusterAddon`'s `AddonsReady`: over all addons of one cluster, in the release's order. An addon without a verdict was
-/// not seen yet.
+/// `ClusterAddon`'s `AddonsReady`: over the addons of one Cluster, in the release's order. An addon without a report was not
+/// seen yet. `of` is what the addons are of: ` of <release>`.
 #[must_use]
-pub fn addons_ready(addons: &[(AddonName, Option<Verdict>)]) -> Report {
-    let parts: Vec<_> =
-        addons.iter().map(|(name, verdict)| (name, verdict.as_ref().map(Verdict::report))).collect();
-    summary(&parts, (Reason::Applied, &format!("{0} of {0} addons", addons.len())))
+pub fn addons_ready<Name: Display>(addons: &[(Name, Option<Report>)], of: &str) -> Report {
+    let is_ready = |report: &Option<Report>| {
+        report.as_ref().is_some_and(|report| report.status == ConditionStatus::True)
+    };
+    let ready = addons.iter().filter(|(_, report)| is_ready(report)).count();
+    let numbers = format!("{ready} of {} addons{of}", addons.len());
+    let sum = summary(addons, (Reason::Applied, &numbers));
+    if sum.status == ConditionStatus::True {
+        return sum;
+    }
+    Report::new(sum.status, &sum.reason, &format!("{numbers}; {}", sum.message))
 }
 
 /// A condition about a single object: `SourceReady`, `ClusterClassReady`, `NodeImagesReady`. Without a verdict the

@@ -13,6 +13,9 @@ use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::names::AddonName;
 
+/// The phase of an addon whose object is not written now.
+const HELD: &str = "Held";
+
 /// One addon, as it was found.
 #[derive(Clone, Debug)]
 pub struct AddonFacts {
@@ -49,6 +52,9 @@ pub struct ClusterFacts {
     pub release: Report,
     /// The addons in the release's order.
     pub addons: Vec<AddonFacts>,
+    /// Whether the addons are those of the desired release; otherwise they are those of the release that was delivered
+    /// last.
+    pub of_desired: bool,
     /// Whether the addons are those of the desired release, all written.
     pub delivered: bool,
     /// What was removed lately, where that is news.
@@ -62,20 +68,18 @@ pub struct ClusterFacts {
 /// The whole status, made of the facts and of the status before.
 #[must_use]
 pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timestamp) -> ClusterAddonStatus {
-    let wanted = facts.addons.iter().filter(|addon| !is_removed(addon));
-    let verdicts: Vec<(AddonName, Option<Verdict>)> =
-        wanted.map(|addon| (addon.name.clone(), addon.verdict.clone())).collect();
+    let of = Of::new(&facts, old);
     let reports = [
         (ConditionType::ClusterAvailable, available(facts.hold.as_ref())),
         (ConditionType::ReleaseReady, facts.release.clone()),
         (ConditionType::ValuesRendered, rendered(&facts)),
         (ConditionType::Delivered, delivered(&facts)),
-        (ConditionType::AddonsReady, ready(&facts, &verdicts)),
+        (ConditionType::AddonsReady, ready(&facts, &of)),
     ];
-    let parts = told(&reports);
-    let sum = summary(&parts, (Reason::Applied, &format!("{0} of {0} addons", facts.addons.len())));
+    let numbers = format!("{0} of {0} addons{1}", wanted(&facts).count(), of.suffix());
+    let sum = summary(&told(&facts, &reports), (Reason::Applied, &numbers));
     let is_ready = sum.status == ConditionStatus::True;
-    let present: Vec<&Verdict> = verdicts.iter().filter_map(|(_, verdict)| verdict.as_ref()).collect();
+    let present: Vec<&Verdict> = wanted(&facts).filter_map(|addon| addon.verdict.as_ref()).collect();
     let temporary = [
         (ConditionType::Reconciling, reconciling(present.iter().copied())),
         (ConditionType::Stalled, stalled(present.iter().copied())),
@@ -97,12 +101,15 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
         .map(condition)
         .collect();
     let applied = if facts.delivered { Some(facts.desired.clone()) } else { progress(old).applied };
+    let desired = Some(facts.desired).filter(|desired| !desired.is_empty());
     let last_known_good = if is_ready { applied.clone() } else { progress(old).last_known_good };
     ClusterAddonStatus {
-        release: Some(ReleaseProgress { desired: Some(facts.desired), applied, last_known_good }),
+        release: Some(ReleaseProgress { desired, applied, last_known_good }),
         hook: None,
         stages: Vec::new(),
-        addons: facts.addons.into_iter().map(|addon| addon_status(addon, &old.addons, now)).collect(),
+        addons: { facts.addons.into_iter() }
+            .map(|addon| addon_status(addon, facts.hold.as_ref(), &old.addons, now))
+            .collect(),
         inputs: facts.inputs.or_else(|| old.inputs.clone()),
         committed_by: facts.committed_by,
         pruned: facts.pruned.or_else(|| old.pruned.clone()),
@@ -127,17 +134,60 @@ pub fn expected_since(old: Option<&AddonStatus>, spec_digest: &str, now: Timesta
     same.and_then(|old| old.since.as_ref()).map_or(now, |since| since.0)
 }
 
-/// What `Ready` tells: not what is not reported yet where something before it says why.
-fn told(reports: &[(ConditionType, Report)]) -> Vec<(ConditionType, Option<Report>)> {
-    let mut parts: Vec<(ConditionType, Option<Report>)> = Vec::new();
+/// The release that the numbers of `AddonsReady` are about.
+struct Of {
+    release: Option<String>,
+    /// The desired one, if that is another.
+    desired: Option<String>,
+}
+
+impl Of {
+    fn new(facts: &ClusterFacts, old: &ClusterAddonStatus) -> Self {
+        if facts.of_desired {
+            return Self { release: Some(facts.desired.clone()), desired: None };
+        }
+        let release = progress(old).applied;
+        let is_another = release.is_some() && release.as_ref() != Some(&facts.desired);
+        let desired = Some(facts.desired.clone()).filter(|desired| is_another && !desired.is_empty());
+        Self { release, desired }
+    }
+
+    fn suffix(&self) -> String {
+        self.release.as_ref().map(|release| format!(" of {release}")).unwrap_or_default()
+    }
+}
+
+/// The addons that the release has.
+fn wanted(facts: &ClusterFacts) -> impl Iterator<Item = &AddonFacts> {
+    facts.addons.iter().filter(|addon| !is_removed(addon))
+}
+
+/// What `Ready` tells: each cause once. What only waits for something before it is left out.
+fn told(facts: &ClusterFacts, reports: &[(ConditionType, Report)]) -> Vec<(ConditionType, Option<Report>)> {
+    let mut parts: Vec<(ConditionType, Report)> = Vec::new();
+    let is_issue = |report: &Report| report.status != ConditionStatus::True;
     for (kind, report) in reports {
-        let is_explained =
-            parts.iter().flat_map(|(_, part)| part).any(|part| part.status != ConditionStatus::True);
-        if report.reason != Reason::NotYetReported.as_str() || !is_explained {
-            parts.push((*kind, Some(report.clone())));
+        let has_cause = parts.iter().any(|(_, part)| is_issue(part));
+        // What is held was told by the condition that holds it.
+        let is_sum = *kind == ConditionType::AddonsReady && is_issue(report) && has_cause;
+        let Some(part) = (if is_sum { not_held(facts) } else { Some(report.clone()) }) else { continue };
+        let is_same = |(_, cause): &(ConditionType, Report)| is_issue(cause) && cause.reason == part.reason;
+        let is_silent = part.reason == Reason::NotYetReported.as_str() && has_cause;
+        let follows = is_silent || parts.iter().any(is_same);
+        if part.status != ConditionStatus::Unknown || !follows {
+            parts.push((*kind, part));
         }
     }
-    parts
+    parts.into_iter().map(|(kind, part)| (kind, Some(part))).collect()
+}
+
+/// The addons that nothing holds, in sum and without numbers; `None` if there are none that Flux was to act on.
+fn not_held(facts: &ClusterFacts) -> Option<Report> {
+    let parts = wanted(facts).filter(|addon| addon.hold.is_none());
+    let parts: Vec<_> =
+        parts.map(|addon| (&addon.name, addon.verdict.as_ref().map(Verdict::report))).collect();
+    let is_seen = parts.iter().any(|(_, report)| report.is_some());
+    is_seen.then(|| summary(&parts, (Reason::Applied, "")))
 }
 
 fn progress(old: &ClusterAddonStatus) -> ReleaseProgress {
@@ -160,7 +210,7 @@ fn held(hold: &Hold) -> Report {
 fn rendered(facts: &ClusterFacts) -> Report {
     let parts = holds(facts, ConditionType::ValuesRendered);
     if parts.is_empty() && facts.inputs.is_none() {
-        return Report::not_yet_reported();
+        return not_looked_at(facts);
     }
     summary(&parts, (Reason::Rendered, "all fields that the values templates read are there"))
 }
@@ -215,20 +265,60 @@ fn delivered(facts: &ClusterFacts) -> Report {
             "all objects are as they were planned",
         );
     }
-    Report::not_yet_reported()
+    not_looked_at(facts)
 }
 
-/// Nothing that was never delivered counts as ready.
-fn ready(facts: &ClusterFacts, verdicts: &[(AddonName, Option<Verdict>)]) -> Report {
-    if verdicts.is_empty() && !facts.delivered { Report::not_yet_reported() } else { addons_ready(verdicts) }
+/// What is unknown because something before it is not as it should be.
+fn not_looked_at(facts: &ClusterFacts) -> Report {
+    let available = available(facts.hold.as_ref());
+    let before =
+        [(ConditionType::ClusterAvailable, &available), (ConditionType::ReleaseReady, &facts.release)];
+    let Some((kind, cause)) = before.into_iter().find(|(_, report)| report.status != ConditionStatus::True)
+    else {
+        return Report::not_yet_reported();
+    };
+    let Report { status, reason, .. } = cause;
+    let message = format!("not looked at while {kind} is {} ({reason})", status.as_str());
+    Report::new(ConditionStatus::Unknown, reason, &message)
 }
 
-fn addon_status(addon: AddonFacts, old: &[AddonStatus], now: Timestamp) -> AddonStatus {
+/// Nothing that was never delivered counts as ready, nor what the operator keeps from becoming what it should be.
+fn ready(facts: &ClusterFacts, of: &Of) -> Report {
+    let state = |addon: &AddonFacts| match (&addon.hold, &addon.verdict) {
+        (Some(hold), _) => {
+            Some(Report::new(held(hold).status, hold.reason.as_str(), &format!("held ({})", hold.reason)))
+        }
+        (None, verdict) => verdict.as_ref().map(Verdict::report),
+    };
+    let parts: Vec<_> = wanted(facts).map(|addon| (&addon.name, state(addon))).collect();
+    let is_silent = parts.iter().all(|(_, report)| report.is_none());
+    if is_silent && (facts.hold.is_some() || !facts.delivered) {
+        return not_looked_at(facts);
+    }
+    let report = addons_ready(&parts, &of.suffix());
+    match &of.desired {
+        None => report,
+        Some(desired) => {
+            let message = format!("{}; {desired} is not delivered", report.message);
+            Report::new(report.status, &report.reason, &message)
+        }
+    }
+}
+
+fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now: Timestamp) -> AddonStatus {
     let before = old.iter().find(|before| before.name == addon.name.as_str());
-    let (phase, report) = match (&addon.hold, &addon.verdict) {
-        (Some(hold), None) => (Some("Held".to_owned()), Some(held(hold))),
+    let (phase, report) = match (addon.hold.as_ref(), &addon.verdict) {
+        (Some(hold), Some(verdict)) if is_removed(&addon) => {
+            let is_going = *verdict == Verdict::Terminating;
+            let phase = if is_going { Reason::Terminating.as_str() } else { HELD };
+            (Some(phase.to_owned()), Some(held(hold)))
+        }
         (_, Some(verdict)) => (Some(verdict.phase().to_string()), Some(verdict.report())),
-        (None, None) => (None, None),
+        (Some(hold), None) => (Some(HELD.to_owned()), Some(held(hold))),
+        // The condition has the message, which is the same for all.
+        (None, None) => {
+            (all.map(|_| HELD.to_owned()), all.map(|hold| Report { message: String::new(), ..held(hold) }))
+        }
     };
     let is_settled = addon.verdict.as_ref().is_some_and(Verdict::is_settled);
     let digest = addon.expected.as_ref().and_then(|expected| expected.spec_digest.as_deref());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+use super::clusters::{ClusterState, clusters_ready};
 use super::report::{ConditionStatus, Report, aggregate, mirror, summary};
 use crate::api::cluster_stack::{CommittedDelivery, FollowedSource, Pruned, ReleaseCounts, ReleaseSummary};
 use crate::api::conditions::{ConditionType, Reason};
@@ -50,8 +51,8 @@ pub struct StackFacts<'a> {
     pub releases: BTreeMap<ReleaseName, ReleaseState<'a>>,
     /// What is wrong with which release.
     pub troubles: BTreeMap<ReleaseName, Trouble>,
-    /// The addons of each Cluster, as their `ClusterAddon` says.
-    pub clusters: Vec<(String, Option<Report>)>,
+    /// The Clusters of its classes.
+    pub clusters: Vec<ClusterState<'a>>,
     /// The releases that were deleted in the present hour.
     pub pruned: Option<Pruned>,
     /// How far commits are, where delivery is through Git: the condition, and what the status keeps.
@@ -65,29 +66,23 @@ pub struct StackFacts<'a> {
 /// The whole status, made of the facts and of the status before.
 #[must_use]
 pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp) -> ClusterStackStatus {
-    let addons: Vec<_> =
-        facts.clusters.iter().map(|(name, report)| (name.as_str(), report.clone())).collect();
-    let delivered = facts.delivered.as_ref().map(|(report, _)| (ConditionType::Delivered, report.clone()));
     let reports = [
         (ConditionType::SourceReady, facts.source_ready.clone()),
         (ConditionType::ReleasesSynced, synced(&facts)),
         (ConditionType::ClusterClassesReady, classes(&facts)),
-        (ConditionType::AddonsReady, aggregate("clusters", &addons, Reason::Applied)),
     ];
     let published = facts.published.clone().map(|report| (ConditionType::ReleasesPublished, report));
+    let delivered = facts.delivered.as_ref().map(|(report, _)| (ConditionType::Delivered, report.clone()));
     let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).collect();
-    let stays = facts.stays.as_ref().map(|hold| {
-        ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
-    });
-    let parts = reports.iter().map(|(kind, report)| (kind.as_str(), Some(report.clone())));
-    let parts: Vec<_> = stays.into_iter().chain(parts).collect();
-    let sum = summary(&parts, (Reason::Usable, &ready_message(&facts)));
+    let sum = ready(&facts, &reports);
+    let (clusters, counts_of_clusters) = clusters_ready(&facts.clusters);
     let temporary = match sum.status {
         ConditionStatus::True => None,
         ConditionStatus::False if is_terminal(&facts) => Some(ConditionType::Stalled),
         ConditionStatus::False | ConditionStatus::Unknown => Some(ConditionType::Reconciling),
     };
     let temporary = temporary.map(|kind| (kind, Report { status: ConditionStatus::True, ..sum.clone() }));
+    let reports = reports.into_iter().chain([(ConditionType::ClustersReady, clusters)]);
     let condition = |(kind, report): (ConditionType, Report)| {
         report.condition(kind, facts.generation, &old.conditions, now)
     };
@@ -103,6 +98,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
             .filter_map(|(name, state)| told(name, state, &facts.troubles))
             .collect(),
         releases: Some(counts(&facts, old)),
+        clusters: Some(counts_of_clusters),
         source: facts.source,
         delivery: facts.delivered.and_then(|(_, told)| told),
         pruned: facts.pruned,
@@ -110,6 +106,32 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
         last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
         conditions,
     }
+}
+
+/// Whether the stack itself is as it should be. What becomes of its Clusters is told by `ClustersReady`: who waits for a
+/// `ClusterStack` must not wait for ever while Clusters come and go.
+fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
+    let stays = facts.stays.as_ref().map(|hold| {
+        ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
+    });
+    let is_own = |(kind, report): &&(ConditionType, Report)| {
+        *kind != ConditionType::Delivered || report.status == ConditionStatus::True || is_own_trouble(report)
+    };
+    let parts = reports.iter().filter(is_own).map(|(kind, report)| (kind.as_str(), Some(report.clone())));
+    let parts: Vec<_> = stays.into_iter().chain(parts).collect();
+    let there = facts.releases.values().filter(|state| state.release.is_some()).count();
+    summary(&parts, (Reason::Usable, &releases(there)))
+}
+
+/// Whether delivery through Git fails for the stack as a whole. Everything else that `Delivered` says is about what is on
+/// its way to Clusters.
+fn is_own_trouble(delivered: &Report) -> bool {
+    let own = [Reason::PushFailed, Reason::SecretInvalid];
+    own.iter().any(|reason| reason.as_str() == delivered.reason)
+}
+
+fn releases(count: usize) -> String {
+    if count == 1 { "1 release".to_owned() } else { format!("{count} releases") }
 }
 
 /// Whether the source itself says that nothing goes on.
@@ -120,10 +142,6 @@ fn is_terminal(facts: &StackFacts) -> bool {
             .troubles
             .values()
             .any(|trouble| trouble.is_issue && !matches!(trouble.hold.reason, Reason::PruneBudgetExceeded))
-}
-
-fn ready_message(facts: &StackFacts) -> String {
-    format!("{} releases, {} clusters", facts.releases.len(), facts.clusters.len())
 }
 
 fn synced(facts: &StackFacts) -> Report {
@@ -145,8 +163,7 @@ fn synced(facts: &StackFacts) -> Report {
     });
     parts.extend(missing.map(|(name, _)| (name.to_string(), None)));
     let there = facts.releases.values().filter(|state| state.release.is_some()).count();
-    let count = if there == 1 { "1 release".to_owned() } else { format!("{there} releases") };
-    notes.insert(0, count);
+    notes.insert(0, releases(there));
     summary(&parts, (Reason::Synced, &notes.join("; ")))
 }
 

@@ -132,7 +132,7 @@ pub fn cluster_stack_release(
     }
 }
 
-/// Whether the content can be used. What cannot be read at present keeps what was said of it.
+/// Whether the content can be used. What was good and cannot be read at present keeps what was said of it.
 fn valid(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report {
     match &facts.content {
         ContentFacts::Known { mutated: Some(message), .. } => {
@@ -144,8 +144,9 @@ fn valid(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report {
         ContentFacts::Unusable(report) => report.clone(),
         ContentFacts::Unread(report) => {
             let kind = ConditionType::ReleaseValid.as_str();
-            let known = old.conditions.iter().any(|condition| condition.type_ == kind);
-            if known { mirror(&old.conditions, 0, kind) } else { report.clone() }
+            // A pinned content that was good stays good. What was wrong may have been put right.
+            let before = mirror(&old.conditions, 0, kind);
+            if before.status == ConditionStatus::True { before } else { report.clone() }
         }
     }
 }

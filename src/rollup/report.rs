@@ -139,24 +139,31 @@ pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &
 #[must_use]
 pub fn aggregate(what: &str, objects: &[(&str, Option<Report>)], good: Reason) -> Report {
     let missing = Report::not_yet_reported();
-    let reports = || objects.iter().map(|(_, report)| report.as_ref().unwrap_or(&missing));
+    let reports = objects.iter().map(|(name, report)| (*name, report.as_ref().unwrap_or(&missing)));
+    let reports: Vec<(&str, &Report)> = reports.collect();
     let total = objects.len();
-    let Some((status, reason)) = worst(reports()) else {
+    let Some((status, reason, groups)) = aggregate_of(&reports) else {
         return Report::new(ConditionStatus::True, good.as_str(), &format!("{total} of {total} {what}"));
     };
+    let ready = reports.iter().filter(|(_, report)| report.status == ConditionStatus::True).count();
+    Report::new(status, &reason, &format!("{ready} of {total} {what}: {groups}"))
+}
+
+/// The status and the reason of the worst of many objects, and all that are not good by their reasons: the worst and most
+/// frequent first, at most three names for each of three reasons. `None` if all are good.
+pub(super) fn aggregate_of(objects: &[(&str, &Report)]) -> Option<(ConditionStatus, String, String)> {
+    let (status, reason) = worst(objects.iter().map(|(_, report)| *report))?;
     let mut names: BTreeMap<(ConditionStatus, &str), Vec<&str>> = BTreeMap::new();
-    for ((name, _), report) in objects.iter().zip(reports()) {
+    for (name, report) in objects {
         names.entry((report.status, &report.reason)).or_default().push(name);
     }
-    let ready = reports().filter(|report| report.status == ConditionStatus::True).count();
     let mut groups: Vec<_> =
         names.into_iter().filter(|((status, _), _)| *status != ConditionStatus::True).collect();
     groups.sort_by_key(|((status, _), names)| (*status, std::cmp::Reverse(names.len())));
     let told = groups
         .iter()
         .map(|((_, reason), names)| format!("{} {reason} ({})", names.len(), first(names.clone())));
-    let told = with_rest(told, groups.len(), "reasons");
-    Report::new(status, &reason, &format!("{ready} of {total} {what}: {told}"))
+    Some((status, reason, with_rest(told, groups.len(), "reasons")))
 }
 
 /// The status and reason of the worst reports; none where all are good.

@@ -42,6 +42,20 @@ impl<'a> Claimant<'a> {
     }
 }
 
+/// The `ClusterStack` that a release belongs to, whether there is such a release or not: the one that owns its
+/// `ClusterStackRelease`, otherwise the oldest whose releases have such a name. The Clusters of its class count there and
+/// nowhere else. `stacks` are those of the class's namespace, `owner` is the UID of the owner.
+#[must_use]
+pub fn holder<'a>(
+    stacks: impl IntoIterator<Item = Claimant<'a>>,
+    release: &ReleaseName,
+    owner: Option<&str>,
+) -> Option<&'a ClusterStack> {
+    let candidates = stacks.into_iter().filter(|stack| is_of(&stack.0.spec, release));
+    let first = candidates.min_by_key(|stack| (owner.is_none() || stack.uid() != owner, stack.age()))?;
+    Some(first.0)
+}
+
 /// Whose a release is that `us` wants. `others` are the other `ClusterStack`s of the namespace, `owner` is the UID of the one
 /// that owns the `ClusterStackRelease`: it goes on working, whatever the others want.
 #[must_use]

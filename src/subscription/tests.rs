@@ -115,6 +115,26 @@ fn one_of_two_that_want_a_release_has_it() {
 }
 
 #[test]
+fn a_release_has_one_holder() {
+    let (early, late) = ("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z");
+    let (older, younger) = (stack("a", early, &["v1"], false), stack("b", late, &["v99"], false));
+    let other_channel = ClusterStack {
+        spec: ClusterStackSpec { channel: "beta".to_owned(), ..older.spec.clone() },
+        ..stack("c", "2026-11-20T09:00:00Z", &[], false)
+    };
+    for (stacks, owner, expected) in [
+        (vec![&younger, &older, &other_channel], None, Some("a")),
+        (vec![&older, &younger], Some("b"), Some("b")),
+        (vec![&older, &younger], Some("gone"), Some("a")),
+        (vec![&younger], None, Some("b")),
+        (vec![&other_channel], None, None),
+    ] {
+        let held = holder(stacks.into_iter().map(Claimant), &release("v99"), owner);
+        assert_eq!(held.and_then(|stack| stack.metadata.name.as_deref()), expected, "{owner:?}");
+    }
+}
+
+#[test]
 fn a_tenth_may_go_in_an_hour_and_always_one() {
     let time = |text: &str| -> Timestamp { text.parse().unwrap() };
     let at = time("2026-11-20T10:00:00Z");

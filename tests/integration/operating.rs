@@ -8,7 +8,7 @@ use clap::{Arg, Args as _, Command};
 use stackflux::api::Reason;
 use stackflux::operator::metrics::{Metrics, Queue, Verb, Written};
 use stackflux::operator::settings::Flags;
-use stackflux::rollup::Verdict;
+use stackflux::rollup::{ClusterStanding, Verdict};
 
 use crate::documents::{assert_is, cell};
 
@@ -109,4 +109,21 @@ fn metric_rows() -> String {
 #[test]
 fn flags_and_metrics_are_those_of_the_code() {
     assert_is(&(HEAD.to_owned() + &flags() + METRICS + &metric_rows()), "docs/operator-reference.md");
+}
+
+/// What a Cluster counts as, as `docs/operating.md` has it.
+fn standings() -> String {
+    let mut text =
+        "| a Cluster that … | counts as | number in `status.clusters` |\n|---|---|---|\n".to_owned();
+    for standing in ClusterStanding::ALL {
+        let counts = standing.counts_as().map_or("not counted", |status| status.as_str());
+        writeln!(text, "| {} | {counts} | `{}` |", standing.meaning(), standing.field()).unwrap();
+    }
+    text
+}
+
+#[test]
+fn operating_has_the_table_of_standings() {
+    let document = include_str!("../../docs/operating.md");
+    assert!(document.contains(&standings()), "docs/operating.md has not this table:\n{}", standings());
 }

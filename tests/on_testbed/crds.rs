@@ -207,27 +207,29 @@ fn the_columns_say_what_and_how() {
         apply(&manifest).unwrap();
     }
     let ready = condition("Ready", "False", "waits for .InfraCluster.status.network.id");
-    let status = json!({"latestRelease": "v3", "usableVersions": "v1,v2", "conditions": [ready]});
+    let clusters = condition("ClustersReady", "Unknown", "");
+    let status = json!({"latestRelease": "v3", "usableVersions": "v1,v2", "conditions": [ready, clusters]});
     patch_status("csk", &namespace, "without-provider", &status).unwrap();
     assert_eq!(
         table("csk", &namespace, "without-provider"),
-        "NAME PROVIDER CLUSTERSTACK K8S CHANNEL AUTOSUBSCRIBE USABLE LATEST AGE READY STATUS\n\
-         without-provider docker ferrol 1.27 stable false v1,v2 v3 False waits for .InfraCluster.status.network.id"
+        "NAME PROVIDER CLUSTERSTACK K8S CHANNEL AUTOSUBSCRIBE USABLE LATEST AGE READY CLUSTERSREADY REASON MESSAGE\n\
+         without-provider docker ferrol 1.27 stable false v1,v2 v3 False Unknown WaitingForField \
+         waits for .InfraCluster.status.network.id"
     );
     let status = json!({"kubernetesVersion": "v1.27.7", "ready": true, "conditions": [ready]});
     patch_status("cskr", &namespace, "docker-ferrol-1-27-v2", &status).unwrap();
     assert_eq!(
         table("cskr", &namespace, "docker-ferrol-1-27-v2"),
-        "NAME K8S VERSION AGE READY STATUS\n\
-         docker-ferrol-1-27-v2 v1.27.7 False waits for .InfraCluster.status.network.id"
+        "NAME K8S VERSION AGE READY REASON MESSAGE\n\
+         docker-ferrol-1-27-v2 v1.27.7 False WaitingForField waits for .InfraCluster.status.network.id"
     );
     let release = json!({"desired": "docker-ferrol-1-27-v3", "applied": "docker-ferrol-1-27-v2"});
-    let status = json!({"release": release, "hook": "BeforeClusterUpgrade", "conditions": [ready]});
+    let status = json!({"release": release, "conditions": [ready]});
     patch_status("caddon", &namespace, "cluster-addon-prod", &status).unwrap();
     assert_eq!(
         table("caddon", &namespace, "cluster-addon-prod"),
-        "NAME CLUSTER RELEASE HOOK AGE READY STATUS\n\
-         cluster-addon-prod prod docker-ferrol-1-27-v2 BeforeClusterUpgrade False \
+        "NAME CLUSTER RELEASE AGE READY REASON MESSAGE\n\
+         cluster-addon-prod prod docker-ferrol-1-27-v2 False WaitingForField \
          waits for .InfraCluster.status.network.id"
     );
     for category in ["stackflux", "all"] {

@@ -45,12 +45,15 @@ impl Live {
 
     /// Says of an object what an operator would.
     fn say(&self, resource: &str, name: &str, status: &str, handled: Option<&str>) {
-        let condition = json!({
-            "type": "Ready", "status": status, "reason": "Applied", "message": "said by the test",
-            "lastTransitionTime": "2026-11-21T11:00:00Z",
-        });
+        let condition = |kind| {
+            json!({
+                "type": kind, "status": status, "reason": "Applied", "message": "said by the test",
+                "lastTransitionTime": "2026-11-21T11:00:00Z",
+            })
+        };
+        let conditions = ["Ready", "ClustersReady"].map(condition);
         let status =
-            json!({"status": {"conditions": [condition], "ready": true, "lastHandledReconcileAt": handled}});
+            json!({"status": {"conditions": conditions, "ready": true, "lastHandledReconcileAt": handled}});
         let namespace = format!("--namespace={}", self.namespace);
         let patch = status.to_string();
         let arguments =

@@ -100,6 +100,10 @@ pub(in crate::cli) fn chain(
         return None;
     }
     chain.suspended(snapshot, key, member);
+    let outdated = member.outdated(key);
+    if let Some(outdated) = &outdated {
+        chain.add(0, Role::Gate, "ClusterAddon".to_owned(), outdated);
+    }
     let conditions_are_true = chain.cluster(snapshot, key, member, addon, only);
     for addon in &named {
         if only.is_some() || addon_report(addon).status != ConditionStatus::True {
@@ -110,6 +114,7 @@ pub(in crate::cli) fn chain(
         Some(_) => conditions_are_true && named.iter().all(|addon| is_true(&addon_report(addon))),
         None => is_true(&ready(&addon.metadata, status.map(|status| &status.conditions))),
     };
+    chain.ready &= outdated.is_none();
     if !chain.ready {
         chain.action = Some(chain.advice());
     }

@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::snapshot::{Key, Member, Snapshot, age, created, ready};
+use super::snapshot::{Key, Member, Snapshot, age, clusters_ready, created, mirrored, ready};
 use super::tree::{addon_report, cluster_report};
+use crate::api::cluster_addon::AddonStatus;
+use crate::api::{ClusterStackRelease, ConditionType, Reason};
 use crate::cli::output::{NOTHING, table};
 use crate::names::ReleaseName;
 use crate::rollup::{ConditionStatus, Report};
@@ -18,6 +20,9 @@ pub(in crate::cli) struct Overview {
     clusters: Vec<ClusterRow>,
     /// Clusters that no ClusterStack has anything to do with.
     unclaimed: usize,
+    /// Whether the Clusters are a selection: the sum of a ClusterStack is then about others, too.
+    #[serde(skip)]
+    selected: bool,
     #[serde(skip)]
     now: Timestamp,
 }
@@ -41,6 +46,10 @@ struct Row {
 struct StackRow {
     #[serde(flatten)]
     row: Row,
+    /// The condition `ClustersReady`.
+    clusters_ready: &'static str,
+    clusters_reason: String,
+    clusters_message: String,
     latest: Option<String>,
     usable: Option<String>,
 }
@@ -52,6 +61,9 @@ struct ReleaseRow {
     row: Row,
     kubernetes: Option<String>,
     clusters: usize,
+    /// What there is to know of it though it is ready.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -69,8 +81,12 @@ pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
     let stacks = snapshot.stacks.iter().filter(|(key, _)| snapshot.shows(&key.0)).map(|(key, stack)| {
         let status = stack.status.as_ref();
         let report = ready(&stack.metadata, status.map(|status| &status.conditions));
+        let clusters = clusters_ready(stack);
         StackRow {
             row: Row { suspended: stack.spec.suspend, ..Row::new(key, created(&stack.metadata), report) },
+            clusters_ready: clusters.status.as_str(),
+            clusters_reason: clusters.reason,
+            clusters_message: clusters.message,
             latest: status.and_then(|status| status.latest_release.clone()),
             usable: status.and_then(|status| status.usable_versions.clone()),
         }
@@ -84,6 +100,7 @@ pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
         releases: releases(snapshot),
         clusters: ours.into_iter().map(|(key, member)| cluster_row(snapshot, key, member)).collect(),
         unclaimed: others.len(),
+        selected: snapshot.selected,
         now: snapshot.now,
     }
 }
@@ -92,6 +109,7 @@ fn releases(snapshot: &Snapshot) -> Vec<ReleaseRow> {
     let users = snapshot.by_release();
     let rows = snapshot.releases.iter().filter_map(|(key, release)| {
         let name: Option<ReleaseName> = key.1.parse().ok();
+        let notes = name.as_ref().map_or_else(Vec::new, |name| notes(snapshot, &key.0, name, release));
         let clusters = name.and_then(|name| users.get(&(key.0.clone(), name))).map_or(0, Vec::len);
         let status = release.status.as_ref();
         let report = ready(&release.metadata, status.map(|status| &status.conditions));
@@ -99,24 +117,51 @@ fn releases(snapshot: &Snapshot) -> Vec<ReleaseRow> {
             row: Row::new(key, created(&release.metadata), report),
             kubernetes: status.and_then(|status| status.kubernetes_version.clone()),
             clusters,
+            notes,
         })
     });
     rows.collect()
+}
+
+/// What there is to know of a release though it is ready: it was deleted, and what its `ClusterStack` says of it.
+fn notes(
+    snapshot: &Snapshot,
+    namespace: &str,
+    name: &ReleaseName,
+    release: &ClusterStackRelease,
+) -> Vec<String> {
+    let conditions = release.status.as_ref().map(|status| &status.conditions);
+    let deleted = release.metadata.deletion_timestamp.as_ref().map(|_| {
+        let in_use = mirrored(&release.metadata, conditions, ConditionType::InUse);
+        if in_use.reason == Reason::InUse.as_str() { in_use.message } else { "is being deleted".to_owned() }
+    });
+    let stack = snapshot.stack_of(namespace, name);
+    let summary =
+        stack.and_then(|stack| stack.status.as_ref()).into_iter().flat_map(|status| &status.summary);
+    let of_it = summary.filter(|summary| summary.name == name.to_string() && summary.ready);
+    deleted.into_iter().chain(of_it.filter_map(|summary| summary.message.clone())).collect()
 }
 
 fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
     let status = member.addon.as_ref().and_then(|addon| addon.status.as_ref());
     let addons = status.map(|status| status.addons.as_slice()).unwrap_or_default();
     let is_ready = |report: &Report| report.status == ConditionStatus::True;
+    let addons: Vec<&AddonStatus> = addons.iter().filter(|addon| !is_dropped(addon)).collect();
     ClusterRow {
         row: Row {
             suspended: member.addon.as_ref().is_some_and(|addon| addon.spec.suspend),
             ..Row::new(key, member.created, cluster_report(snapshot, key, member))
         },
         release: member.release(key).map(|(_, release)| release.to_string()),
-        addons_ready: addons.iter().map(addon_report).filter(is_ready).count(),
+        addons_ready: addons.iter().copied().map(addon_report).filter(is_ready).count(),
         addons: addons.len(),
     }
+}
+
+/// Whether the release does not have an addon, of which something is left.
+fn is_dropped(addon: &AddonStatus) -> bool {
+    let reasons = [Reason::AddonRemoved, Reason::PruneBudgetExceeded];
+    reasons.iter().any(|reason| addon.reason.as_deref() == Some(reason.as_str()))
 }
 
 impl Row {
@@ -133,13 +178,31 @@ impl Row {
     }
 }
 
+impl StackRow {
+    /// What the stack itself says, and its Clusters where they are not ready.
+    fn status(&self) -> String {
+        let is_true = |status: &str| status == ConditionStatus::True.as_str();
+        let own = self.row.status();
+        if is_true(self.clusters_ready) || self.clusters_message.is_empty() {
+            own
+        } else if is_true(self.row.ready) && !self.row.suspended {
+            self.clusters_message.clone()
+        } else {
+            format!("{own}; {}", self.clusters_message)
+        }
+    }
+}
+
 impl Overview {
     /// Whether everything is ready, and there is something.
     pub(in crate::cli) fn all_ready(&self) -> bool {
         let stacks = self.cluster_stacks.iter().map(|stack| &stack.row);
         let releases = self.releases.iter().map(|release| &release.row);
         let clusters = self.clusters.iter().map(|cluster| &cluster.row);
+        let clusters_are_ready = self.selected
+            || self.cluster_stacks.iter().all(|stack| stack.clusters_ready == ConditionStatus::True.as_str());
         !self.is_empty()
+            && clusters_are_ready
             && stacks.chain(releases).chain(clusters).all(|row| row.ready == ConditionStatus::True.as_str())
     }
 
@@ -165,16 +228,19 @@ impl Overview {
     }
 
     fn stack_table(&self) -> String {
-        let header = ["NAMESPACE", "CLUSTERSTACK", "READY", "LATEST", "USABLE", "AGE", "STATUS"];
-        let rows = self.cluster_stacks.iter().map(|StackRow { row, latest, usable }| {
+        let header =
+            ["NAMESPACE", "CLUSTERSTACK", "READY", "CLUSTERS READY", "LATEST", "USABLE", "AGE", "STATUS"];
+        let rows = self.cluster_stacks.iter().map(|stack| {
+            let StackRow { row, latest, usable, .. } = stack;
             [
                 row.namespace.clone(),
                 row.name.clone(),
                 row.ready.to_owned(),
+                stack.clusters_ready.to_owned(),
                 or_nothing(latest.as_deref()),
                 or_nothing(usable.as_deref()),
                 age(row.created, self.now),
-                row.status(),
+                stack.status(),
             ]
         });
         table(header, rows)
@@ -182,7 +248,8 @@ impl Overview {
 
     fn release_table(&self) -> String {
         let header = ["NAMESPACE", "RELEASE", "READY", "KUBERNETES", "CLUSTERS", "AGE", "STATUS"];
-        let rows = self.releases.iter().map(|ReleaseRow { row, kubernetes, clusters }| {
+        let rows = self.releases.iter().map(|ReleaseRow { row, kubernetes, clusters, notes }| {
+            let status = if notes.is_empty() { row.status() } else { notes.join("; ") };
             [
                 row.namespace.clone(),
                 row.name.clone(),
@@ -190,7 +257,7 @@ impl Overview {
                 or_nothing(kubernetes.as_deref()),
                 clusters.to_string(),
                 age(row.created, self.now),
-                row.status(),
+                status,
             ]
         });
         table(header, rows)

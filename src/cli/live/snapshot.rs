@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde_json::Value;
 
 use super::flux::{FluxKind, FluxObject};
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, text};
 use crate::names::ReleaseName;
 use crate::promote::follow::Followed;
@@ -197,6 +197,21 @@ impl Member {
     }
 }
 
+impl Member {
+    /// What is said where its `ClusterAddon` speaks of another release than that of its class: the operator has not looked
+    /// at the Cluster since the class was changed.
+    pub(super) fn outdated(&self, key: &Key) -> Option<Report> {
+        self.cluster.as_ref()?;
+        let (_, release) = self.release(key)?;
+        let told = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?.desired.as_ref()?;
+        let message = format!(
+            "the operator speaks of {told}, and has not looked at the Cluster with its class {release} yet"
+        );
+        let reason = Reason::NotYetReported.as_str();
+        (*told != release.to_string()).then(|| Report::new(ConditionStatus::Unknown, reason, &message))
+    }
+}
+
 /// What is said of an object that should be there.
 pub(super) fn not_there() -> Report {
     Report::new(ConditionStatus::False, "NotFound", "is not there")
@@ -225,6 +240,12 @@ pub(super) fn key(metadata: &ObjectMeta) -> Key {
 /// What one of our own objects says in its condition `Ready`, where that is about its present spec.
 pub(super) fn ready(metadata: &ObjectMeta, conditions: Option<&Vec<Condition>>) -> Report {
     mirrored(metadata, conditions, ConditionType::Ready)
+}
+
+/// What a `ClusterStack` says of its Clusters.
+pub(super) fn clusters_ready(stack: &ClusterStack) -> Report {
+    let conditions = stack.status.as_ref().map(|status| &status.conditions);
+    mirrored(&stack.metadata, conditions, ConditionType::ClustersReady)
 }
 
 /// As [`ready`], for another condition.

@@ -10,6 +10,7 @@ use super::snapshot::{Lists, Snapshot, age};
 use super::{Named, chain, events, overview, tree};
 
 const RELEASE: &str = "docker-demo-1-34-v1";
+const CLUSTERS: &str = "1 of 2 Clusters is not ready: 1 Failed (prod/two); 1 not initialized";
 const NOW: &str = "2026-11-21T12:00:00Z";
 
 fn read<T: DeserializeOwned>(object: Value) -> T {
@@ -83,8 +84,13 @@ fn stack() -> Value {
             "latestRelease": RELEASE, "usableVersions": "v1",
             "conditions": [
                 condition("SourceReady", "True", "Fetched", ""),
-                condition("Ready", "False", "Failed", "AddonsReady: 1 of 2 clusters: 1 Failed (two)"),
+                condition("Ready", "True", "Usable", "1 release"),
+                condition("ClustersReady", "False", "Failed", CLUSTERS),
             ],
+            "summary": [{
+                "name": "docker-demo-1-34-v9", "ready": false, "phase": "ReleaseNotFound",
+                "message": "the stack repository has no such release at 0123; 1 Cluster has its class",
+            }],
         },
     })
 }
@@ -182,7 +188,14 @@ fn a_tree_has_everything_from_the_stack_to_what_flux_applied() {
 #[test]
 fn a_tree_is_narrowed_to_a_cluster_a_release_or_a_namespace() {
     insta::assert_snapshot!("tree-cluster", tree_of(Some("prod"), Some((Named::Cluster, "one"))));
-    assert_eq!(tree_of(Some("prod"), None), tree_of(None, None), "what its clusters depend on");
+    let all_but_the_stack = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with("ClusterStack"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let of_prod = tree_of(Some("prod"), None);
+    let (here, all) = (all_but_the_stack(&of_prod), all_but_the_stack(&tree_of(None, None)));
+    assert_eq!(here, all, "what its clusters depend on");
+    assert!(!of_prod.contains("ClustersReady"), "the Clusters of other namespaces are not shown: {of_prod}");
     let elsewhere = tree_of(Some("elsewhere"), None);
     assert_eq!(tree_of(None, Some((Named::Release, "nope"))), elsewhere);
     assert_eq!(elsewhere, "");
@@ -198,15 +211,71 @@ fn a_tree_is_ready_when_everything_in_it_is() {
     lists.clusters.truncate(1);
     lists.addons.truncate(1);
     let mut stack = stack();
-    stack["status"]["conditions"] = json!([condition("Ready", "True", "Applied", "")]);
-    lists.stacks = vec![read(stack)];
-    let ready = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let own = condition("Ready", "True", "Applied", "");
+    stack["status"]["conditions"] = json!([own, condition("ClustersReady", "True", "Applied", "")]);
+    lists.stacks = vec![read(stack.clone())];
+    let ready = Snapshot::new(lists.clone(), None, NOW.parse().unwrap());
     assert!(
         tree::all_ready(&tree::tree(&ready, None)),
         "{}",
         tree::text(&tree::tree(&ready, None), ready.now())
     );
     assert!(overview::overview(&ready).all_ready());
+    for clusters in ["False", "Unknown"] {
+        stack["status"]["conditions"] = json!([own, condition("ClustersReady", clusters, "Failed", "two")]);
+        lists.stacks = vec![read(stack.clone())];
+        let broken = Snapshot::new(lists.clone(), None, NOW.parse().unwrap());
+        assert!(!overview::overview(&broken).all_ready(), "of the ClusterStack's Clusters one is not ready");
+        assert!(!tree::all_ready(&tree::tree(&broken, None)));
+        let one = tree::Only { kind: Named::Cluster, name: "one".to_owned() };
+        assert!(tree::all_ready(&tree::tree(&broken, Some(&one))), "but not this one");
+        let selected = Lists { selected: true, ..lists.clone() };
+        let selected = Snapshot::new(selected, None, NOW.parse().unwrap());
+        assert!(overview::overview(&selected).all_ready(), "those that were asked for are");
+    }
+}
+
+#[test]
+fn a_clusteraddon_about_another_release_is_no_answer() {
+    let mut lists = lists();
+    let mut told = addon("prod", "one", "Applied", "Applied", "");
+    told["status"]["release"] = json!({"desired": "docker-demo-1-34-v0"});
+    lists.addons = vec![read(told)];
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let (key, member) = snapshot.member("prod", "one").unwrap();
+    let chain = chain::chain(&snapshot, key, member, None).unwrap();
+    assert!(!chain.is_ready() && chain.text().contains("docker-demo-1-34-v0"), "{}", chain.text());
+    let status = overview::overview(&snapshot).text();
+    let row = status.lines().find(|line| line.contains("prod        one")).unwrap();
+    assert!(row.contains("Unknown"), "{row}");
+}
+
+#[test]
+fn status_counts_the_addons_of_the_release_only() {
+    let mut lists = lists();
+    let dropped =
+        json!({"name": "old", "phase": "Held", "reason": "PruneBudgetExceeded", "message": "waits"});
+    lists.addons[0].status.as_mut().unwrap().addons.push(read(dropped));
+    let status = overview::overview(&Snapshot::new(lists, None, NOW.parse().unwrap())).text();
+    let row = status.lines().find(|line| line.contains("prod        one")).unwrap();
+    assert!(row.contains(" 1/1 "), "{row}");
+}
+
+#[test]
+fn status_says_what_is_known_of_a_ready_release() {
+    let mut lists = lists();
+    let release = &mut lists.releases[0];
+    release.metadata.deletion_timestamp = Some(read(json!(NOW)));
+    let conditions = &mut release.status.as_mut().unwrap().conditions;
+    conditions.push(read(condition("InUse", "True", "InUse", "deleted, but 2 Clusters use it")));
+    let summary = &mut lists.stacks[0].status.as_mut().unwrap().summary;
+    summary.push(read(json!({
+        "name": RELEASE, "ready": true, "phase": "done", "message": "the stack repository has another content",
+    })));
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let status = overview::overview(&snapshot).text();
+    let expected = "deleted, but 2 Clusters use it; the stack repository has another content";
+    assert!(status.contains(expected), "{status}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Named;
 use super::flux::{FluxKind, FluxObject};
-use super::snapshot::{Key, Member, Snapshot, age, claims, created, key, not_there, ready};
+use super::snapshot::{Key, Member, Snapshot, age, claims, clusters_ready, created, key, not_there, ready};
 use super::unclaimed::unclaimed;
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterStack, Reason};
@@ -52,7 +52,14 @@ pub(in crate::cli) fn tree(snapshot: &Snapshot, only: Option<&Only>) -> Vec<Node
         if !asks(Named::Clusterstack, &key.1) {
             continue;
         }
-        let node = stack_node(snapshot, key, stack, &users, &asks);
+        // The sum of its Clusters is about more than is shown where only some of them are.
+        let is_whole = only.is_none_or(|only| only.kind == Named::Clusterstack)
+            && snapshot.shows(&key.0)
+            && !snapshot.selected;
+        let mut node = stack_node(snapshot, key, stack, &users, &asks);
+        if is_whole {
+            node.with_clusters(&clusters_ready(stack));
+        }
         let only_below = only.is_some_and(|only| only.kind != Named::Clusterstack) || !snapshot.shows(&key.0);
         if !only_below || node.children.iter().any(|child| child.kind != FluxKind::GitRepository.as_str()) {
             nodes.push(node);
@@ -173,7 +180,9 @@ fn cluster_node(snapshot: &Snapshot, key: &Key, member: &Member) -> Node {
 /// How a cluster and its addons are, in sum.
 pub(super) fn cluster_report(snapshot: &Snapshot, key: &Key, member: &Member) -> Report {
     match &member.addon {
-        Some(addon) => ready(&addon.metadata, addon.status.as_ref().map(|status| &status.conditions)),
+        Some(addon) => member.outdated(key).unwrap_or_else(|| {
+            ready(&addon.metadata, addon.status.as_ref().map(|status| &status.conditions))
+        }),
         None => unclaimed(snapshot, key, member).report(),
     }
 }
@@ -231,6 +240,20 @@ impl Node {
             message: report.message.clone(),
             created,
             children: Vec::new(),
+        }
+    }
+
+    /// Adds that the Clusters of a `ClusterStack` are not ready.
+    fn with_clusters(&mut self, clusters: &Report) {
+        if clusters.status == ConditionStatus::True {
+            return;
+        }
+        let message = format!("ClustersReady: {}", clusters.message);
+        if self.ready == Some(ConditionStatus::True.as_str()) {
+            (self.ready, self.reason) = (Some(clusters.status.as_str()), clusters.reason.clone());
+            self.message = message;
+        } else {
+            self.message = format!("{}; {message}", self.message);
         }
     }
 

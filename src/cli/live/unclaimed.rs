@@ -92,6 +92,9 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
         return None;
     }
     let conditions = stack.status.as_ref().map(|status| &status.conditions);
+    let mut summary = stack.status.iter().flat_map(|status| &status.summary);
+    let summary = summary.find(|summary| summary.name == release.to_string());
+    let summary = summary.and_then(|summary| summary.message.as_ref()).map(|told| format!(": {told}"));
     let told = [ConditionType::SourceReady, ConditionType::ReleasesSynced]
         .map(|kind| (kind, mirrored(&stack.metadata, conditions, kind)))
         .into_iter()
@@ -99,8 +102,10 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
     let (stack_namespace, name) = key(&stack.metadata);
     let why =
         told.map(|(kind, report)| format!(": {kind} is {}: {}", report.status.as_str(), report.message));
-    let message =
-        format!("ClusterStack {stack_namespace}/{name} has no release {release}{}", why.unwrap_or_default());
+    let message = format!(
+        "ClusterStack {stack_namespace}/{name} has no release {release}{}",
+        summary.or(why).unwrap_or_default()
+    );
     let action =
         format!("Look whether the stack repository has {release}; a release in use is read by itself.");
     Some(Unclaimed::new("NoRelease", message, action))

@@ -11,18 +11,19 @@ use super::super::world::{Prepared, World};
 use super::super::{events, ownership, request};
 use super::delivered::{Delivered, addon_of};
 use super::identity;
-use crate::api::ClusterAddon;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
+use crate::api::{ClusterAddon, Reason};
 use crate::foreign::capi::field;
 use crate::foreign::flux::observed::{
     GitRepositoryStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
 };
-use crate::gate;
+use crate::gate::{self, Hold};
 use crate::names::AddonName;
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::release::{Addon, Digest};
 use crate::rollup::{
-    AddonFacts, ClusterFacts, Expected, Moment, Report, Verdict, expected_since, helm_release, kustomization,
+    AddonFacts, ClusterFacts, ConditionStatus, Expected, Moment, Report, Verdict, expected_since,
+    helm_release, kustomization,
 };
 use crate::sink::cluster::RequestError;
 
@@ -172,6 +173,12 @@ pub(super) fn facts(
             let hold = delivered.hold(of, plan);
             return AddonFacts { hold, ..as_it_is(world, addon, &of.name, object) };
         }
+        let hold = delivered.hold(of, plan);
+        // What is held is as it was delivered last, and is measured by that.
+        let is_kept = hold.is_some() && !delivered.is_on_its_way(&of.name);
+        if let Some(object) = object.as_ref().filter(|_| is_kept && before.is_some()) {
+            return AddonFacts { hold, ..as_it_is(world, addon, &of.name, object) };
+        }
         let spec_digest = delivered.expected.get(of.name.as_str()).map(ToString::to_string);
         let expected = spec_digest.map(|digest| AddonState {
             spec_digest: Some(digest),
@@ -182,7 +189,7 @@ pub(super) fn facts(
         AddonFacts {
             name: of.name.clone(),
             chart: chart_of(of),
-            hold: delivered.hold(of, plan),
+            hold,
             object,
             expected,
             observed: judged.as_ref().map(|(_, observed)| observed.clone()),
@@ -231,23 +238,69 @@ pub(super) fn as_they_are(
     desired: &str,
     report: Report,
 ) -> ClusterFacts {
-    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
-    let old = addon.status.iter().flat_map(|status| &status.addons);
-    // What has no addon's name was not put into the status by us.
-    let addons =
-        old.filter_map(|before| Some(unchanged(world, namespace, before.name.parse().ok()?, before)));
     ClusterFacts {
         generation: addon.metadata.generation.unwrap_or_default(),
         requested_at: identity::requested_at(addon),
-        hold: cluster.cluster.unreachable().map(gate::unreachable),
+        hold: gate::cluster_alone(&cluster.cluster),
         desired: desired.to_owned(),
         release: report,
+        of_desired: false,
         pruned: None,
         committed_by: identity::committed_by(addon),
-        addons: addons.collect(),
+        addons: kept(world, addon),
         delivered: false,
         inputs: None,
     }
+}
+
+/// Says of what the release does not have, and what is left, that it is none of its addons.
+pub(super) fn mark_dropped(prepared: &Prepared, addons: &mut [AddonFacts]) {
+    let is_of_release = |name: &AddonName| prepared.release.addons.iter().any(|of| of.name == *name);
+    for addon in addons.iter_mut().filter(|addon| addon.hold.is_none() && !is_of_release(&addon.name)) {
+        let message =
+            "the release does not have it: it is uninstalled when all addons of the release are delivered";
+        addon.hold = Some(Hold { reason: Reason::AddonRemoved, message: message.to_owned() });
+    }
+}
+
+/// The addons that were delivered last, as they are now.
+pub(super) fn kept(world: &World, addon: &ClusterAddon) -> Vec<AddonFacts> {
+    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+    let old = addon.status.iter().flat_map(|status| &status.addons);
+    // What has no addon's name was not put into the status by us.
+    old.filter_map(|before| Some(unchanged(world, namespace, before.name.parse().ok()?, before))).collect()
+}
+
+/// The facts of a paused Cluster: nothing is looked at until it is resumed.
+pub(super) fn paused(addon: &ClusterAddon, cluster: &ClusterObject) -> Option<ClusterFacts> {
+    let hold = gate::cluster_alone(&cluster.cluster)?;
+    let status = addon.status.as_ref()?;
+    let desired = status.release.as_ref().and_then(|release| release.desired.clone());
+    let silent = |before: &AddonStatus| {
+        Some(AddonFacts {
+            name: before.name.parse().ok()?,
+            chart: before.chart.clone().zip(before.version.clone()),
+            hold: None,
+            object: before.object.clone(),
+            expected: before.expected.clone(),
+            observed: before.observed.clone(),
+            verdict: None,
+            values_digest: before.values_digest.clone(),
+        })
+    };
+    Some(ClusterFacts {
+        generation: addon.metadata.generation.unwrap_or_default(),
+        requested_at: None,
+        desired: desired.unwrap_or_default(),
+        release: Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message),
+        hold: Some(hold),
+        of_desired: false,
+        pruned: None,
+        committed_by: identity::committed_by(addon),
+        addons: status.addons.iter().filter_map(silent).collect(),
+        delivered: false,
+        inputs: None,
+    })
 }
 
 /// An addon that is not planned now, as the status before and its object say.

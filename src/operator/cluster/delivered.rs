@@ -91,6 +91,11 @@ impl Delivered {
         self.waiting.contains(addon.as_str())
     }
 
+    /// Whether the object of an addon is about to change without another write: an old one goes, or Flux applies a commit.
+    pub(super) fn is_on_its_way(&self, addon: &AddonName) -> bool {
+        self.waits_for_old(addon) || self.committed.contains_key(addon.as_str())
+    }
+
     /// The first failure, for the reconcile to be tried again.
     pub(super) fn into_failure(self) -> Option<RequestError> {
         self.without_source.or_else(|| self.failures.into_values().next())

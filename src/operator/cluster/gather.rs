@@ -10,13 +10,13 @@ use super::super::objects::{ClusterObject, RelatedObject};
 use super::super::related::{Depth, NotListed};
 use super::super::world::{Preparation, Prepared, World};
 use super::identity;
-use crate::api::{ClusterAddon, ClusterStack, labels};
+use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::ObjectReference;
 use crate::gate::{self, Course};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
 use crate::release::Release;
-use crate::subscription;
+use crate::rollup::{ConditionStatus, Report};
 
 /// What there is of one Cluster in the caches.
 pub(super) struct Gathered {
@@ -28,6 +28,24 @@ pub(super) struct Gathered {
     pub(super) release: Option<ReleaseName>,
     /// What is known of that release.
     pub(super) preparation: Option<Preparation>,
+}
+
+/// Why there is no release to deliver to a Cluster.
+pub(super) struct Lack {
+    /// The release that the class is of, otherwise the name of the class; empty if the Cluster has none.
+    pub(super) desired: String,
+    /// What is said of the release.
+    pub(super) report: Report,
+    /// Whether a `ClusterStack` that the Cluster belongs to does not have the release: then this is said also of a Cluster
+    /// that nothing was delivered to.
+    pub(super) is_certain: bool,
+}
+
+impl Lack {
+    fn class(desired: String, message: &str) -> Self {
+        let report = Report::new(ConditionStatus::False, Reason::ClassUnknown.as_str(), message);
+        Self { desired, report, is_certain: false }
+    }
 }
 
 /// What a Cluster refers to.
@@ -50,18 +68,37 @@ impl Gathered {
         Self { cluster, addon, release: named.map(|(release, _)| release), preparation }
     }
 
-    /// The name of the Cluster's class where no `ClusterStack` has it, or may have it soon.
-    pub(super) fn unknown_class(&self, world: &World) -> Option<String> {
+    /// Why there is no release to deliver to the Cluster; `None` while that is not known.
+    pub(super) fn lack(&self, world: &World) -> Option<Lack> {
         let cluster = self.cluster.as_ref()?;
-        let Some(class) = cluster.cluster.class() else { return Some(String::new()) };
-        let Some(release) = &self.release else { return Some(class.name) };
-        let key = Key::new(&class.namespace, &release.to_string());
-        let is_of = |stack: &Arc<ClusterStack>| {
-            stack.namespace().as_ref() == Some(&class.namespace) && subscription::is_of(&stack.spec, release)
+        let stays = "what the cluster has stays as it is";
+        let class = cluster.cluster.class();
+        if !world.speaks_of(class.as_ref()) {
+            return None;
+        }
+        let Some(class) = class else {
+            let message =
+                format!("the Cluster has no class (spec.topology), so nothing is delivered to it: {stays}");
+            return Some(Lack::class(String::new(), &message));
         };
-        let is_known =
-            world.caches.releases.get(&key).is_some() || world.caches.stacks.all().iter().any(is_of);
-        (!is_known).then_some(class.name)
+        let (name, namespace) = (&class.name, &class.namespace);
+        let Some(release) = &self.release else {
+            let message = format!("the Cluster's class {name:?} is not a class of a release: {stays}");
+            return Some(Lack::class(class.name, &message));
+        };
+        if world.caches.releases.get(&Key::new(namespace, &release.to_string())).is_some() {
+            return None;
+        }
+        let Some(stack) = world.holder(namespace, release) else {
+            let message =
+                format!("no ClusterStack in namespace {namespace} has the Cluster's class {name}: {stays}");
+            return Some(Lack::class(release.to_string(), &message));
+        };
+        let report = world.not_installed(&Key::of(&*stack), release)?;
+        let message = format!("{}; {stays}", report.message);
+        let report = Report::new(report.status, &report.reason, &message);
+        let is_certain = report.status == ConditionStatus::False;
+        Some(Lack { desired: release.to_string(), report, is_certain })
     }
 
     /// What to do with the Cluster.

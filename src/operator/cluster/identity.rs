@@ -28,6 +28,11 @@ pub(super) fn cluster_uid(addon: &ClusterAddon) -> Option<String> {
     owner.map(|owner| owner.uid.clone()).or_else(|| addon.spec.cluster_ref.uid.clone())
 }
 
+/// Whether a `ClusterAddon` was made for this Cluster, and not for an earlier one of the same name.
+pub(in super::super) fn made_for(addon: &ClusterAddon, cluster: &ClusterObject) -> bool {
+    cluster_uid(addon) == cluster.uid()
+}
+
 /// The last request to reconcile.
 pub(super) fn requested_at(addon: &ClusterAddon) -> Option<String> {
     addon.annotations().get(labels::REQUESTED_AT).cloned()

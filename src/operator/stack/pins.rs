@@ -83,16 +83,34 @@ fn trouble(source: &Source, releases: &Releases, name: &ReleaseName, role: Role)
     let read = source.catalog.read.as_ref()?;
     match (read.releases.get(name), pin) {
         (None, None) if role <= Role::Used => {
-            let message =
-                format!("the stack repository has no such release at {}", short(read.revision.as_str()));
-            issue(Reason::ReleaseNotFound, message)
+            let at = short(read.revision.as_str());
+            let users = users(releases.clusters.get(name).map_or(0, Vec::len));
+            let message = format!("the stack repository has no such release at {at}{users}");
+            // What nobody offers is the mistake of its Clusters, and they say so.
+            let hold = Hold { reason: Reason::ReleaseNotFound, message };
+            Some(Trouble { is_issue: role == Role::Offered, hold })
         }
         (Some(Ok(entry)), Some(pin)) if entry.digest.to_string() != pin.digest => {
             issue(Reason::ReleaseMutated, mutated(pin, &read.revision.to_string()))
         }
         (Some(Err(_)), Some(pin)) => issue(Reason::ReleaseMutated, mutated(pin, &read.revision.to_string())),
+        (None, Some(pin)) if source.catalog.is_current => {
+            let (at, pinned) = (short(read.revision.as_str()), short(&pin.revision));
+            let message = format!(
+                "the stack repository has no such release at {at} any longer; the content of {pinned} stays in use"
+            );
+            Some(Trouble { is_issue: false, hold: Hold { reason: Reason::ReleaseNotFound, message } })
+        }
         (Some(Err(findings)), None) => issue(Reason::Invalid, first_error(findings)),
         _ => None,
+    }
+}
+
+fn users(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => "; 1 Cluster has its class".to_owned(),
+        count => format!("; {count} Clusters have its class"),
     }
 }
 
@@ -106,7 +124,7 @@ fn mutated(pin: &PinnedSource, revision: &str) -> String {
 }
 
 /// A commit as people read it.
-fn short(revision: &str) -> &str {
+pub(super) fn short(revision: &str) -> &str {
     revision.get(..12).unwrap_or(revision)
 }
 

@@ -22,8 +22,10 @@ pub(super) struct Releases {
     pub(super) roles: BTreeMap<ReleaseName, Role>,
     /// Whose each is that we want.
     pub(super) claims: BTreeMap<ReleaseName, Claim>,
-    /// The Clusters of each.
+    /// The Clusters of each, and of each other release that the `ClusterStack` would have if there were one.
     pub(super) clusters: BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>>,
+    /// Those whose Clusters count for the `ClusterStack`.
+    held: BTreeSet<ReleaseName>,
     /// Those in the stack repository, usable or not; `None` while it was not read.
     pub(super) available: Option<BTreeSet<ReleaseName>>,
 }
@@ -48,12 +50,19 @@ impl Releases {
             names.cloned().collect::<BTreeSet<_>>()
         });
         let offered = subscription::offered(&stack.spec, available.as_ref());
-        let known: BTreeSet<&ReleaseName> =
-            owned.keys().chain(available.iter().flatten()).chain(&offered).collect();
-        let clusters: BTreeMap<_, _> =
-            known.into_iter().map(|name| (name.clone(), users::of(world, &namespace, name))).collect();
-        let mut used: BTreeSet<ReleaseName> =
-            clusters.iter().filter(|(_, users)| !users.is_empty()).map(|(name, _)| name.clone()).collect();
+        let mut clusters = of_line(world, stack, &namespace);
+        let is_ours = |name: &&ReleaseName| {
+            world.holder(&namespace, name).is_some_and(|holder| holder.uid() == stack.uid())
+        };
+        let held: BTreeSet<ReleaseName> = clusters.keys().filter(is_ours).cloned().collect();
+        let is_known = |name: &ReleaseName| {
+            owned.contains_key(name)
+                || offered.contains(name)
+                || available.as_ref().is_some_and(|available| available.contains(name))
+        };
+        // A release that does not exist is a matter of one ClusterStack only.
+        clusters.retain(|name, _| held.contains(name) || is_known(name));
+        let mut used: BTreeSet<ReleaseName> = clusters.keys().cloned().collect();
         if owned.keys().any(|name| !used.contains(name)) {
             used.extend(users::named_by_addons(world, &namespace));
         }
@@ -61,8 +70,28 @@ impl Releases {
         let facts = Facts { spec: &stack.spec, available: available.as_ref(), owned: &names, used: &used };
         let roles = subscription::roles(&facts);
         let claims = claims(world, stack, &roles, &used);
-        Self { owned, roles, claims, clusters, available }
+        Self { owned, roles, claims, clusters, held, available }
     }
+
+    /// The Clusters that count for the `ClusterStack`, by the release of their class.
+    pub(super) fn held(&self) -> impl Iterator<Item = (&ReleaseName, &Vec<Arc<ClusterObject>>)> {
+        self.clusters.iter().filter(|(name, _)| self.held.contains(*name))
+    }
+}
+
+/// The Clusters with a class of the `ClusterStack`, by the release that the class is of.
+fn of_line(
+    world: &World,
+    stack: &ClusterStack,
+    namespace: &str,
+) -> BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>> {
+    let mut clusters: BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>> = BTreeMap::new();
+    for cluster in world.caches.clusters.find(&term::line(namespace, &stack.spec)) {
+        if let Some(release) = cluster.cluster.class().and_then(|class| class.release()) {
+            clusters.entry(release).or_default().push(cluster);
+        }
+    }
+    clusters
 }
 
 fn claims(
@@ -79,13 +108,8 @@ fn claims(
         .map(|other| Claimant(other))
         .collect();
     let claim = |name: &ReleaseName| {
-        let release = world.caches.releases.get(&Key::new(&namespace, &name.to_string()));
-        let owner = release.and_then(|release| {
-            let owners = release.owner_references();
-            owners.iter().find(|owner| owner.kind == "ClusterStack").map(|owner| owner.uid.clone())
-        });
-        let is_used = used.contains(name);
-        subscription::claim(Claimant(stack), &others, name, is_used, owner.as_deref())
+        let owner = world.owner(&namespace, name);
+        subscription::claim(Claimant(stack), &others, name, used.contains(name), owner.as_deref())
     };
     roles.keys().map(|name| (name.clone(), claim(name))).collect()
 }

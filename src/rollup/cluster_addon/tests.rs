@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::error::Class;
 
@@ -28,6 +30,7 @@ fn facts(addons: Vec<AddonFacts>) -> ClusterFacts {
         desired: "openstack-scs-1-32-v2".into(),
         release: Report::new(ConditionStatus::True, "Applied", ""),
         addons,
+        of_desired: true,
         delivered: true,
         pruned: None,
         committed_by: None,
@@ -82,7 +85,11 @@ fn a_failure_is_told_and_the_known_good_release_kept() {
     let status = cluster_addon(next, &good, at(NOW));
     assert_eq!(
         condition(&status, ConditionType::AddonsReady),
-        ("False".into(), "InstallFailed".into(), "cni: no space".into())
+        (
+            "False".into(),
+            "InstallFailed".into(),
+            "1 of 2 addons of openstack-scs-1-32-v3; cni: no space".into()
+        )
     );
     let release = status.release.unwrap();
     assert_eq!(release.applied.as_deref(), Some("openstack-scs-1-32-v3"));
@@ -128,7 +135,11 @@ fn nothing_written_yet_is_never_ready() {
     assert_eq!(condition(&status, ConditionType::ClusterAvailable).1, "ControlPlaneNotInitialized");
     assert_eq!(
         condition(&status, ConditionType::AddonsReady),
-        ("Unknown".into(), "NotYetReported".into(), "not yet reported".into())
+        (
+            "Unknown".into(),
+            "ControlPlaneNotInitialized".into(),
+            "not looked at while ClusterAvailable is Unknown (ControlPlaneNotInitialized)".into()
+        )
     );
 }
 
@@ -185,5 +196,169 @@ fn what_keeps_an_object_from_being_written_is_told_of_the_delivery_and_not_of_th
         assert_eq!(condition(&status, ConditionType::Delivered), told);
         let ready = condition(&status, ConditionType::Ready);
         assert_eq!(ready.2, format!("Delivered: ccm: {message}"), "and nothing else is told");
+    }
+}
+
+#[test]
+fn numbers_name_the_release_that_they_are_of() {
+    let good = facts(vec![addon("cni", Some(APPLIED)), addon("ccm", Some(APPLIED))]);
+    let first = cluster_addon(good.clone(), &ClusterAddonStatus::default(), at(NOW));
+    let of_v2 = "2 of 2 addons of openstack-scs-1-32-v2";
+    assert_eq!(condition(&first, ConditionType::AddonsReady).2, of_v2);
+    assert_eq!(condition(&first, ConditionType::Ready).2, of_v2);
+
+    let mismatch =
+        Hold { reason: Reason::KubernetesVersionMismatch, message: "spec.topology.version".into() };
+    let held = ClusterFacts {
+        hold: Some(mismatch),
+        desired: "openstack-scs-1-32-v3".into(),
+        of_desired: false,
+        delivered: false,
+        inputs: None,
+        ..good
+    };
+    let status = cluster_addon(held, &first, at(NOW));
+    let told = |kind| condition(&status, kind);
+    let message = format!("{of_v2}; openstack-scs-1-32-v3 is not delivered");
+    assert_eq!(told(ConditionType::AddonsReady), ("True".into(), "Applied".into(), message));
+    let cause = "not looked at while ClusterAvailable is False (KubernetesVersionMismatch)";
+    for kind in [ConditionType::ValuesRendered, ConditionType::Delivered] {
+        assert_eq!(told(kind), ("Unknown".into(), "KubernetesVersionMismatch".into(), cause.into()));
+    }
+    let ready = told(ConditionType::Ready);
+    assert_eq!((ready.0.as_str(), ready.2.as_str()), ("False", "ClusterAvailable: spec.topology.version"));
+}
+
+#[test]
+fn what_is_held_says_why_in_each_place() {
+    let mut held = addon("ccm", None);
+    held.hold = Some(Hold { reason: Reason::WaitingForField, message: "there is no .a".into() });
+    let mut facts = facts(vec![addon("cni", Some(APPLIED)), held]);
+    facts.delivered = false;
+    let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
+    let told = condition(&status, ConditionType::AddonsReady);
+    assert_eq!(told.2, "1 of 2 addons of openstack-scs-1-32-v2; ccm: held (WaitingForField)");
+    assert_eq!(status.addons[1].reason.as_deref(), Some("WaitingForField"));
+}
+
+#[test]
+fn a_dropped_addon_is_not_one_of_the_release() {
+    let mut dropped = addon("old", Some(APPLIED));
+    dropped.hold = Some(Hold { reason: Reason::PruneBudgetExceeded, message: "waits".into() });
+    let mut facts = facts(vec![addon("cni", Some(APPLIED)), dropped]);
+    facts.delivered = false;
+    let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
+    assert_eq!(condition(&status, ConditionType::AddonsReady).2, "1 of 1 addons of openstack-scs-1-32-v2");
+    let dropped = &status.addons[1];
+    assert_eq!(
+        (dropped.phase.as_deref(), dropped.reason.as_deref()),
+        (Some("Held"), Some("PruneBudgetExceeded"))
+    );
+}
+
+#[test]
+fn a_paused_cluster_says_nothing_else() {
+    let good = facts(vec![addon("cni", Some(APPLIED))]);
+    let first = cluster_addon(good.clone(), &ClusterAddonStatus::default(), at(NOW));
+    let paused = |reason: &str| Report::new(ConditionStatus::Unknown, reason, "the Cluster is paused");
+    let facts = ClusterFacts {
+        hold: Some(Hold { reason: Reason::Paused, message: "the Cluster is paused".into() }),
+        release: paused("Paused"),
+        addons: vec![addon("cni", None)],
+        of_desired: false,
+        delivered: false,
+        inputs: None,
+        ..good
+    };
+    let status = cluster_addon(facts.clone(), &first, at(NOW));
+    for told in status.conditions.iter().filter(|told| told.type_ != "UpgradeGate") {
+        assert_eq!((told.status.as_str(), told.reason.as_str()), ("Unknown", "Paused"), "{told:?}");
+    }
+    assert_eq!(condition(&status, ConditionType::Ready).2, "ClusterAvailable: the Cluster is paused");
+    assert_eq!(status.addons[0].phase.as_deref(), Some("Held"));
+    assert_eq!(status.release, first.release);
+    assert_eq!(cluster_addon(facts, &status, at("2026-11-21T12:00:00Z")), status, "and that only once");
+}
+
+#[test]
+fn a_cluster_without_a_class_desires_no_release() {
+    let mut facts = facts(Vec::new());
+    (facts.desired, facts.of_desired, facts.delivered, facts.inputs) = (String::new(), false, false, None);
+    facts.release = Report::new(ConditionStatus::False, "ClassUnknown", "the Cluster has no class");
+    let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
+    assert_eq!(status.release.unwrap().desired, None);
+}
+
+fn any_hold() -> impl Strategy<Value = Option<Hold>> {
+    let reasons = [
+        Reason::WaitingForField,
+        Reason::ValuesInvalid,
+        Reason::DeliveryFailed,
+        Reason::FileEdited,
+        Reason::Terminating,
+        Reason::Suspended,
+        Reason::AddonRemoved,
+        Reason::PruneBudgetExceeded,
+    ];
+    let hold = |reason| Hold { reason, message: "why".into() };
+    proptest::option::weighted(0.3, proptest::sample::select(reasons.to_vec()).prop_map(hold))
+}
+
+fn any_verdict() -> impl Strategy<Value = Option<Verdict>> {
+    let failed =
+        Verdict::Failed { class: Class::Transient, reason: "InstallFailed".into(), message: "no".into() };
+    let foreign = Verdict::Foreign { manager: None };
+    let all = vec![APPLIED, APPLIED, APPLIED, Verdict::Pending, Verdict::Suspended, foreign, failed];
+    proptest::option::weighted(0.9, proptest::sample::select(all))
+}
+
+fn any_whole_hold() -> impl Strategy<Value = Option<Hold>> {
+    let reasons = [
+        Reason::KubernetesVersionMismatch,
+        Reason::ControlPlaneNotInitialized,
+        Reason::Unreachable,
+        Reason::Paused,
+    ];
+    let hold = |reason| Hold { reason, message: "why".into() };
+    proptest::option::weighted(0.2, proptest::sample::select(reasons.to_vec()).prop_map(hold))
+}
+
+proptest! {
+    #[test]
+    fn a_cluster_is_never_better_than_its_worst_addon(
+        addons in proptest::collection::vec((any_hold(), any_verdict()), 0..6),
+        hold in any_whole_hold(),
+        release in proptest::sample::select(vec![
+            (ConditionStatus::True, "Applied"), (ConditionStatus::Unknown, "NotYetReported"),
+            (ConditionStatus::False, "ReleaseNotFound"), (ConditionStatus::False, "InstallFailed"),
+        ]),
+        flags in any::<[bool; 3]>(),
+    ) {
+        let [of_desired, delivered, is_rendered] = flags;
+        let named = addons.into_iter().zip(["a", "b", "c", "d", "e", "f"]);
+        let addons: Vec<_> = named
+            .map(|((hold, verdict), name)| AddonFacts { hold, ..addon(name, verdict) })
+            .collect();
+        let release = Report::new(release.0, release.1, "");
+        let inputs = is_rendered.then(RenderedInputs::default);
+        let facts = ClusterFacts { hold, release, of_desired, delivered, inputs, ..facts(addons) };
+        let state = |addon: &AddonFacts| match (&addon.hold, &addon.verdict) {
+            (Some(hold), _) => status_of(hold.reason),
+            (None, Some(verdict)) => verdict.report().status,
+            (None, None) => ConditionStatus::Unknown,
+        };
+        let worst_wanted = wanted(&facts).map(state).min().unwrap_or(ConditionStatus::True);
+        let worst = facts.addons.iter().map(state)
+            .chain(facts.hold.iter().map(|hold| status_of(hold.reason)))
+            .chain([facts.release.status])
+            .chain([if facts.delivered { ConditionStatus::True } else { ConditionStatus::Unknown }])
+            .min().unwrap();
+        let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
+        let told = |kind: ConditionType| {
+            super::super::mirror(&status.conditions, 0, kind.as_str()).status
+        };
+        prop_assert!(told(ConditionType::Ready) <= worst, "{status:?}");
+        prop_assert!(told(ConditionType::AddonsReady) <= worst_wanted, "{status:?}");
+        prop_assert_eq!(status.ready, told(ConditionType::Ready) == ConditionStatus::True);
     }
 }

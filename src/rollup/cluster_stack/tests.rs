@@ -40,6 +40,19 @@ fn good(report: &str) -> Report {
     Report::new(ConditionStatus::True, report, "")
 }
 
+fn cluster(name: &str, ready: Report) -> ClusterState<'_> {
+    ClusterState {
+        namespace: "a",
+        name,
+        deleting: false,
+        paused: false,
+        suspended: false,
+        initialized: true,
+        without_release: None,
+        ready: Some(ready),
+    }
+}
+
 fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) -> StackFacts<'a> {
     let releases: BTreeMap<_, _> =
         releases.into_iter().map(|(version, state)| (name(version), state)).collect();
@@ -51,7 +64,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         available: Some((Some(name("v2")), 2)),
         releases,
         troubles: BTreeMap::new(),
-        clusters: vec![("a/1".to_owned(), Some(good("Applied")))],
+        clusters: vec![cluster("1", good("Applied"))],
         pruned: None,
         delivered: None,
         published: None,
@@ -79,10 +92,12 @@ fn a_stack_with_all_releases_and_clusters_ready_is_ready() {
     let (v1, v2) = (release("v1", true), release("v2", true));
     let releases = [("v1", state(Role::Used, 1, Some(&v1))), ("v2", state(Role::Offered, 0, Some(&v2)))];
     let status = told(facts(releases));
-    assert_eq!(said(&status, "Ready"), "True Usable: 2 releases, 1 clusters");
+    assert_eq!(said(&status, "Ready"), "True Usable: 2 releases");
     assert_eq!(said(&status, "ReleasesSynced"), "True Synced: 2 releases");
     assert_eq!(said(&status, "ClusterClassesReady"), "True Applied: 2 of 2 cluster classes");
-    assert_eq!(said(&status, "AddonsReady"), "True Applied: 1 of 1 clusters");
+    assert_eq!(said(&status, "ClustersReady"), "True Applied: 1 of 1 Cluster is ready");
+    assert_eq!(said(&status, "AddonsReady"), "none");
+    assert_eq!(status.clusters.map(|clusters| (clusters.total, clusters.ready)), Some((1, 1)));
     assert_eq!((said(&status, "Reconciling"), said(&status, "Stalled")), ("none".into(), "none".into()));
     assert_eq!(status.latest_release.as_deref(), Some("docker-demo-1-34-v2"));
     assert_eq!(status.usable_versions.as_deref(), Some("v2"), "v1 is not offered");
@@ -148,4 +163,41 @@ fn one_that_was_deleted_and_stays_says_why() {
     let hold = Hold { reason: Reason::InUse, message: "1 Cluster uses it".to_owned() };
     let status = told(StackFacts { stays: Some(hold), ..facts([]) });
     assert_eq!(said(&status, "Ready"), "False InUse: Deletion: 1 Cluster uses it");
+}
+
+#[test]
+fn clusters_in_trouble_leave_the_stack_ready() {
+    let v1 = release("v1", true);
+    let broken = Report::new(ConditionStatus::False, "KubernetesVersionMismatch", "m");
+    let mut facts = facts([("v1", state(Role::Used, 1, Some(&v1)))]);
+    facts.clusters = vec![cluster("1", broken)];
+    facts.troubles.insert(name("v99"), trouble(false, Reason::ReleaseNotFound, "it is not there"));
+    let status = told(facts);
+    assert_eq!(said(&status, "Ready"), "True Usable: 1 release");
+    assert_eq!(
+        said(&status, "ClustersReady"),
+        "False KubernetesVersionMismatch: 1 of 1 Cluster is not ready: 1 KubernetesVersionMismatch (a/1)"
+    );
+    assert_eq!(said(&status, "Stalled"), "none");
+    assert_eq!(
+        said(&status, "ReleasesSynced"),
+        "True Synced: 1 release; docker-demo-1-34-v99: it is not there"
+    );
+}
+
+#[test]
+fn of_git_delivery_only_own_trouble_counts() {
+    let v1 = release("v1", true);
+    for (status, reason, expected) in [
+        (ConditionStatus::Unknown, "CommitNotApplied", "True Usable"),
+        (ConditionStatus::Unknown, "Committing", "True Usable"),
+        (ConditionStatus::False, "FileEdited", "True Usable"),
+        (ConditionStatus::Unknown, "PushFailed", "Unknown PushFailed: Delivered: m"),
+        (ConditionStatus::False, "SecretInvalid", "False SecretInvalid: Delivered: m"),
+    ] {
+        let delivered = Some((Report::new(status, reason, "m"), None));
+        let status = told(StackFacts { delivered, ..facts([("v1", state(Role::Offered, 0, Some(&v1)))]) });
+        assert!(said(&status, "Ready").starts_with(expected), "{reason}: {}", said(&status, "Ready"));
+        assert!(said(&status, "Delivered").contains(reason), "{reason}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What a release's status says.
 
 use jiff::SignedDuration;
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -210,4 +211,54 @@ fn the_last_users_are_remembered_when_there_are_none_any_more() {
     let first = told(ReleaseFacts { usage: used, ..good(&release) });
     let status = cluster_stack_release(good(&release), &first, later());
     assert_eq!(status.last_users, ["a/1"]);
+}
+
+#[test]
+fn a_broken_release_that_is_unread_is_unknown() {
+    let release = release(false);
+    let broken = Report::new(ConditionStatus::False, "UnknownAction", "no");
+    let facts =
+        ReleaseFacts { content: ContentFacts::Unusable(broken), objects: Vec::new(), ..good(&release) };
+    let first = told(facts);
+    let unread = Report::new(ConditionStatus::Unknown, "ArtifactUnavailable", "no answer");
+    let facts = ReleaseFacts { content: ContentFacts::Unread(unread), ..good(&release) };
+    let status = cluster_stack_release(facts, &first, later());
+    assert_eq!(said(&status, "ReleaseValid"), "Unknown ArtifactUnavailable: no answer");
+}
+
+fn any_verdict() -> impl Strategy<Value = Option<Verdict>> {
+    let failed = Verdict::Failed {
+        class: crate::error::Class::Terminal,
+        reason: "InstallFailed".to_owned(),
+        message: "no".to_owned(),
+    };
+    let some = proptest::sample::select(vec![APPLIED, Verdict::Fetched, Verdict::Pending, failed]);
+    proptest::option::of(some)
+}
+
+proptest! {
+    #[test]
+    fn a_release_is_never_better_than_its_worst_part(
+        images in any::<bool>(),
+        verdicts in proptest::collection::vec((0..3_usize, any_verdict()), 0..6),
+        provider in proptest::sample::select(vec![ConditionStatus::False, ConditionStatus::Unknown, ConditionStatus::True]),
+    ) {
+        let release = release(images);
+        let steps = [Step::Sources, Step::NodeImages, Step::ClusterClass];
+        // One object for node images and one for the class.
+        let mut objects: Vec<ObjectFacts> = Vec::new();
+        for (step, verdict) in verdicts {
+            let step = steps[step];
+            if step == Step::Sources || objects.iter().all(|object| object.step != step) {
+                objects.push(object("HelmRelease", step, verdict));
+            }
+        }
+        let provider = Report::new(provider, "Told", "");
+        let parts: Vec<_> = objects.iter().map(|object| object_ready(object.verdict.as_ref()).status).collect();
+        let worst = parts.into_iter().chain([provider.status]).min().unwrap();
+        let status = told(ReleaseFacts { provider, objects, ..good(&release) });
+        let ready = ready_of(&status).status;
+        prop_assert!(ready <= worst, "{ready:?} {worst:?}");
+        prop_assert_eq!(status.ready, ready == ConditionStatus::True);
+    }
 }

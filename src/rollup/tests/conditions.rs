@@ -12,8 +12,8 @@ fn report(status: ConditionStatus, reason: &str, message: &str) -> Report {
 
 fn addons(verdicts: Vec<(&str, Option<Verdict>)>) -> Report {
     let named: Vec<_> =
-        verdicts.into_iter().map(|(name, verdict)| (name.parse().unwrap(), verdict)).collect();
-    addons_ready(&named)
+        verdicts.into_iter().map(|(name, verdict)| (name, verdict.as_ref().map(Verdict::report))).collect();
+    addons_ready(&named, "")
 }
 
 #[test]
@@ -63,20 +63,27 @@ fn an_issue_comes_before_what_is_unknown_and_that_before_what_is_good() {
         report(
             ConditionStatus::Unknown,
             "Several",
-            "csi: Flux has not looked at it yet; ccm: not yet reported"
+            "1 of 3 addons; csi: Flux has not looked at it yet; ccm: not yet reported"
         )
     );
     let issue = addons(vec![("cni", Some(applied)), ("csi", Some(Verdict::Pending)), ("ccm", Some(failure))]);
     assert_eq!(
         issue,
-        report(ConditionStatus::False, "InstallFailed", "ccm: no luck; csi: Flux has not looked at it yet")
+        report(
+            ConditionStatus::False,
+            "InstallFailed",
+            "1 of 3 addons; ccm: no luck; csi: Flux has not looked at it yet"
+        )
     );
 }
 
 #[test]
 fn missing_is_never_true() {
     let unknown = addons(vec![("cni", None)]);
-    assert_eq!(unknown, report(ConditionStatus::Unknown, "NotYetReported", "cni: not yet reported"));
+    assert_eq!(
+        unknown,
+        report(ConditionStatus::Unknown, "NotYetReported", "0 of 1 addons; cni: not yet reported")
+    );
     assert_eq!(object_ready(None), report(ConditionStatus::Unknown, "NotYetReported", "not yet reported"));
     assert_eq!(mirror(&[], 1, "Ready").status, ConditionStatus::Unknown);
     let of_three = aggregate(

@@ -34,8 +34,8 @@ fn a_stack_and_two_clusters_get_ready_and_follow_what_changes() {
     for cluster in ["a", "b"] {
         assert_eq!(names(&scenario.wait_addons(cluster)), ADDONS);
     }
-    let all_ready = |stack: &Value| condition(stack, "AddonsReady").2 == "2 of 2 clusters";
-    scenario.wait("clusterstack", STACK, "all addons ready", all_ready);
+    let all_ready = |stack: &Value| condition(stack, "ClustersReady").2 == "2 of 2 Clusters are ready";
+    scenario.wait("clusterstack", STACK, "all Clusters ready", all_ready);
     scenario.wait_ready("clusterstack", STACK);
     one_field_changes(&scenario, &audit);
     a_new_release(&scenario, &audit);

@@ -108,10 +108,18 @@ fn a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything() {
     assert_eq!(installed(), before);
 }
 
-/// While a Cluster is paused nothing at all is written for it.
+/// A paused Cluster's status says once that it is, and then nothing at all is written for it.
 fn paused(scenario: &Scenario, testbed: &OwnTestbed) {
     let patch = |change: Value| scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
     patch(json!({"spec": {"paused": true}}));
+    let is_paused = |addon: &Value| {
+        let told =
+            ["Ready", "ClusterAvailable", "ReleaseReady", "ValuesRendered", "Delivered", "AddonsReady"];
+        told.map(|kind| condition(addon, kind)).iter().all(|told| (told.0, told.1) == ("Unknown", "Paused"))
+    };
+    scenario.wait("clusteraddon", "cluster-addon-a", "said to be paused", is_paused);
+    let is_counted = |stack: &Value| stack["status"]["clusters"]["paused"] == 1;
+    scenario.wait("clusterstack", STACK, "1 paused", is_counted);
     let mark = testbed.audit().mark().unwrap();
     scenario.set_endpoint("a", "elsewhere.example.org");
     std::thread::sleep(std::time::Duration::from_secs(3));

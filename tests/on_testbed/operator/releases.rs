@@ -66,6 +66,69 @@ fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
     scenario.wait_ready("clusterstackrelease", V3);
 }
 
+/// The status and the reason of a condition.
+fn told<'a>(object: &'a Value, kind: &str) -> (&'a str, &'a str) {
+    let (status, reason, _) = condition(object, kind);
+    (status, reason)
+}
+
+#[test]
+fn clusters_in_trouble_are_counted_and_leave_the_stack_ready() {
+    let (scenario, _operator) = offered("counted");
+    scenario.create_cluster("a", V1, "one");
+    scenario.create_cluster("b", V1, "two");
+    scenario.wait_addons("a");
+    scenario.wait_addons("b");
+    let sum = |object: &Value| condition(object, "ClustersReady").2.to_owned();
+    let is = |expected: &'static str| move |stack: &Value| sum(stack) == expected;
+    scenario.wait("clusterstack", STACK, "2 of 2", is("2 of 2 Clusters are ready"));
+
+    // A release that does not exist, of a Cluster that has one, and of a new one.
+    let v99 = "docker-demo-1-34-v99";
+    scenario.upgrade("a", v99);
+    scenario.create_cluster("c", v99, "one");
+    for cluster in ["a", "c"] {
+        let addon = scenario.wait("clusteraddon", &format!("cluster-addon-{cluster}"), "told", |addon| {
+            told(addon, "ReleaseReady") == ("False", "ReleaseNotFound")
+                && told(addon, "Ready") == ("False", "ReleaseNotFound")
+        });
+        let message = condition(&addon, "ReleaseReady").2;
+        assert!(message.contains(v99) && message.contains(STACK), "{message}");
+        for kind in ["ValuesRendered", "Delivered"] {
+            assert_eq!(told(&addon, kind), ("Unknown", "ReleaseNotFound"), "{addon:#}");
+        }
+    }
+    let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
+    let message = condition(&addon, "AddonsReady").2;
+    let expected = format!("4 of 4 addons of {V1}; {v99} is not delivered");
+    assert_eq!(message, expected, "the numbers name their release");
+    let stack = scenario.wait("clusterstack", STACK, "2 of 3 are not ready", |stack| {
+        sum(stack).starts_with("2 of 3 Clusters are not ready: 2 ReleaseNotFound")
+    });
+    assert_eq!(told(&stack, "ClustersReady"), ("False", "ReleaseNotFound"));
+    assert_eq!(told(&stack, "Ready"), ("True", "Usable"), "{stack:#}");
+    let synced = condition(&stack, "ReleasesSynced").2;
+    assert!(synced.contains("v99: the stack repository has no such release at"), "{synced}");
+    assert!(synced.contains("2 Clusters have its class"), "{synced}");
+
+    // Another Kubernetes version than that of the release.
+    scenario.upgrade("a", V1);
+    scenario.clusters.delete(&scenario.namespace, &["c".to_owned()]).unwrap();
+    scenario.wait("clusterstack", STACK, "2 of 2 again", is("2 of 2 Clusters are ready"));
+    let version = |version: &str| {
+        let patch = json!({"spec": {"topology": {"version": version}}});
+        scenario.clusters.patch(&scenario.namespace, "a", &patch).unwrap();
+    };
+    version("v1.34.9");
+    let stack = scenario.wait("clusterstack", STACK, "1 of 2 is not ready", |stack| {
+        told(stack, "ClustersReady") == ("False", "KubernetesVersionMismatch")
+    });
+    assert_eq!(told(&stack, "Ready"), ("True", "Usable"), "{stack:#}");
+    let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
+    assert_eq!(condition(&addon, "AddonsReady").2, format!("4 of 4 addons of {V1}"));
+    assert_eq!(told(&addon, "Ready"), ("False", "KubernetesVersionMismatch"));
+}
+
 #[test]
 fn a_release_that_nothing_wants_goes_and_one_in_use_is_held_let_go_and_taken_over() {
     let (scenario, _operator) = offered("retire");

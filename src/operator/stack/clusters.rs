@@ -1,0 +1,108 @@
+//! The Clusters of a `ClusterStack`: which count for it, and which have a class whose release is not there.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt as _;
+
+use super::super::cache::Key;
+use super::super::cluster;
+use super::super::objects::ClusterObject;
+use super::super::world::World;
+use super::Found;
+use super::pins::short;
+use crate::api::{ClusterAddon, ClusterStack, ConditionType, Reason};
+use crate::names::ReleaseName;
+use crate::rollup::{ClusterState, ConditionStatus, Report, mirror};
+
+/// Why the releases that Clusters name and that are not installed are not, each as its Clusters tell it.
+pub(super) fn without_release(
+    world: &World,
+    stack: &ClusterStack,
+    found: &Found,
+) -> BTreeMap<ReleaseName, Report> {
+    let namespace = stack.namespace().unwrap_or_default();
+    let named = found.releases.held().map(|(name, _)| name);
+    let is_there =
+        |name: &ReleaseName| world.caches.releases.get(&Key::new(&namespace, &name.to_string())).is_some();
+    let missing = named.filter(|name| !found.releases.owned.contains_key(*name) && !is_there(name));
+    missing.map(|name| (name.clone(), why(stack, found, name))).collect()
+}
+
+fn why(stack: &ClusterStack, found: &Found, name: &ReleaseName) -> Report {
+    let key = Key::of(stack);
+    let unknown =
+        |reason: Reason, message: &str| Report::new(ConditionStatus::Unknown, reason.as_str(), message);
+    match &found.source.catalog.read {
+        None => unknown(
+            Reason::NotYetReported,
+            &format!(
+                "ClusterStack {key} has not read its stack repository yet, so whether it has {name} is not known"
+            ),
+        ),
+        Some(read) if !read.releases.contains_key(name) => {
+            let message = format!(
+                "the stack repository of ClusterStack {key} has no release {name} at {}: set the Cluster's class to a \
+                 release that exists, or publish {name}",
+                short(read.revision.as_str())
+            );
+            Report::new(ConditionStatus::False, Reason::ReleaseNotFound.as_str(), &message)
+        }
+        Some(_) if stack.spec.suspend => {
+            let message = format!("ClusterStack {key} is suspended, so {name} is not installed");
+            unknown(Reason::Suspended, &message)
+        }
+        Some(_) => unknown(Reason::NotYetReported, &format!("ClusterStack {key} is about to install {name}")),
+    }
+}
+
+/// The Clusters that count for the `ClusterStack`.
+pub(super) fn states<'a>(
+    world: &World,
+    stack: &ClusterStack,
+    found: &'a Found,
+    without_release: &BTreeMap<ReleaseName, Report>,
+) -> Vec<ClusterState<'a>> {
+    let mut states = Vec::new();
+    for (release, clusters) in found.releases.held() {
+        for cluster in clusters {
+            let addon = world.caches.addons.get(&cluster::addon_key(&Key::of(&**cluster)));
+            let is_suspended = addon.as_ref().is_some_and(|addon| addon.spec.suspend);
+            states.push(ClusterState {
+                namespace: cluster.cluster.namespace().as_str(),
+                name: cluster.cluster.name().as_str(),
+                deleting: cluster.cluster.deleting(),
+                paused: cluster.cluster.paused(),
+                suspended: stack.spec.suspend || is_suspended,
+                initialized: cluster.cluster.control_plane_initialized(),
+                without_release: without_release.get(release).cloned(),
+                ready: addon.and_then(|addon| ready(&addon, cluster, release)),
+            });
+        }
+    }
+    states
+}
+
+/// The `Ready` of a `ClusterAddon`; `None` if it was made for an earlier Cluster of the name, or is about another release.
+fn ready(addon: &ClusterAddon, cluster: &ClusterObject, release: &ReleaseName) -> Option<Report> {
+    let status = addon.status.as_ref()?;
+    let desired = status.release.as_ref()?.desired.as_ref()?;
+    let is_its = cluster::made_for(addon, cluster) && *desired == release.to_string();
+    let generation = addon.metadata.generation.unwrap_or_default();
+    is_its.then(|| mirror(&status.conditions, generation, ConditionType::Ready.as_str()))
+}
+
+/// The Clusters to which Flux has not applied all that is committed for them.
+pub(super) fn not_applied(world: &World, found: &Found) -> Vec<String> {
+    let clusters = found.releases.held().flat_map(|(_, clusters)| clusters);
+    let keys = clusters.filter(|cluster| !cluster.cluster.deleting()).map(|cluster| Key::of(&**cluster));
+    let is_behind = |cluster: &Key| {
+        let addon = world.caches.addons.get(&cluster::addon_key(cluster));
+        addon.is_some_and(|addon| {
+            let conditions = addon.status.as_ref().map_or(&[][..], |status| &status.conditions);
+            let generation = addon.metadata.generation.unwrap_or_default();
+            let delivered = mirror(conditions, generation, ConditionType::Delivered.as_str());
+            delivered.reason == Reason::CommitNotApplied.as_str()
+        })
+    };
+    keys.filter(is_behind).map(|key| key.to_string()).collect()
+}

@@ -1,0 +1,217 @@
+//! The Clusters of a `ClusterStack` to its condition `ClustersReady`.
+
+use std::collections::BTreeMap;
+
+use super::report::{ConditionStatus, Report, aggregate_of};
+use crate::api::cluster_stack::ClusterCounts;
+use crate::api::conditions::Reason;
+
+/// One Cluster of a class of the `ClusterStack`, as it was found.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
+pub struct ClusterState<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Its `spec.paused`.
+    pub paused: bool,
+    /// `spec.suspend` of its `ClusterAddon` or of the `ClusterStack`.
+    pub suspended: bool,
+    /// Whether its control plane was initialized.
+    pub initialized: bool,
+    /// Why there is no `ClusterStackRelease` for its class: false if the stack repository does not have the release,
+    /// unknown if that is not known.
+    pub without_release: Option<Report>,
+    /// The `Ready` of its `ClusterAddon` about the release of its class; `None` if there is no such report.
+    pub ready: Option<Report>,
+}
+
+/// How a Cluster counts in `ClustersReady`: the first variant that describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClusterStanding {
+    /// The Cluster is being deleted.
+    Deleting,
+    /// The Cluster is paused.
+    Paused,
+    /// The operator must not write anything for the Cluster.
+    Suspended,
+    /// The stack repository does not have the release of its class.
+    ReleaseNotFound,
+    /// The release of its class is not installed, and may exist.
+    ReleaseUnknown,
+    /// The control plane never answered.
+    NotInitialized,
+    /// The `ClusterAddon` does not exist, or says nothing about the release of the class yet.
+    NotReported,
+    /// The `ClusterAddon` is not ready.
+    NotReady,
+    /// Whether the `ClusterAddon` is ready is not known.
+    Unknown,
+    /// The `ClusterAddon` is ready.
+    Ready,
+}
+
+impl ClusterStanding {
+    /// All of them, in the order in which they are looked for.
+    pub const ALL: [Self; 10] = [
+        Self::Deleting,
+        Self::Paused,
+        Self::Suspended,
+        Self::ReleaseNotFound,
+        Self::ReleaseUnknown,
+        Self::NotInitialized,
+        Self::NotReported,
+        Self::NotReady,
+        Self::Unknown,
+        Self::Ready,
+    ];
+
+    /// Describes the Cluster, for the documents: "A Cluster …".
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Deleting => "is being deleted",
+            Self::Paused => "is paused (`spec.paused`)",
+            Self::Suspended => "is suspended (`spec.suspend` of its ClusterAddon or of the ClusterStack)",
+            Self::ReleaseNotFound => {
+                "has a class whose release the stack repository does not have (`ReleaseNotFound`)"
+            }
+            Self::ReleaseUnknown => "has a class whose release is not installed yet",
+            Self::NotInitialized => "has a control plane that is not initialized yet",
+            Self::NotReported => {
+                "has no ClusterAddon yet, or one that says nothing about the release of its class yet"
+            }
+            Self::NotReady => "has a ClusterAddon with `Ready=False`",
+            Self::Unknown => "has a ClusterAddon with `Ready=Unknown`",
+            Self::Ready => "has a ClusterAddon with `Ready=True`",
+        }
+    }
+
+    /// The status that the Cluster adds to `ClustersReady`; `None` if it does not count.
+    #[must_use]
+    pub fn counts_as(self) -> Option<ConditionStatus> {
+        match self {
+            Self::Deleting | Self::Paused | Self::Suspended | Self::NotInitialized => None,
+            Self::ReleaseNotFound | Self::NotReady => Some(ConditionStatus::False),
+            Self::ReleaseUnknown | Self::NotReported | Self::Unknown => Some(ConditionStatus::Unknown),
+            Self::Ready => Some(ConditionStatus::True),
+        }
+    }
+
+    /// The field of `status.clusters` that has its number.
+    #[must_use]
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Deleting => "deleting",
+            Self::Paused => "paused",
+            Self::Suspended => "suspended",
+            Self::NotInitialized => "notInitialized",
+            Self::ReleaseNotFound | Self::NotReady => "notReady",
+            Self::ReleaseUnknown | Self::NotReported | Self::Unknown => "unknown",
+            Self::Ready => "ready",
+        }
+    }
+
+    /// The standing of a Cluster.
+    #[must_use]
+    pub fn of(cluster: &ClusterState) -> Self {
+        let without_release = cluster.without_release.as_ref().map(|report| report.status);
+        if cluster.deleting {
+            Self::Deleting
+        } else if cluster.paused {
+            Self::Paused
+        } else if cluster.suspended {
+            Self::Suspended
+        } else if without_release == Some(ConditionStatus::False) {
+            Self::ReleaseNotFound
+        } else if without_release.is_some() {
+            Self::ReleaseUnknown
+        } else if !cluster.initialized {
+            Self::NotInitialized
+        } else {
+            match cluster.ready.as_ref().map(|report| report.status) {
+                None => Self::NotReported,
+                Some(ConditionStatus::False) => Self::NotReady,
+                Some(ConditionStatus::Unknown) => Self::Unknown,
+                Some(ConditionStatus::True) => Self::Ready,
+            }
+        }
+    }
+}
+
+/// The condition `ClustersReady` and `status.clusters`.
+///
+/// The message has numbers by reason and the first names, never the words of a `ClusterAddon`: those change without a
+/// change of its reason, and would make the status of the `ClusterStack` wrong or restless.
+#[must_use]
+pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
+    let mut counts = ClusterCounts::default();
+    let mut counted: BTreeMap<String, Report> = BTreeMap::new();
+    for cluster in clusters {
+        let standing = ClusterStanding::of(cluster);
+        let number = field(&mut counts, standing);
+        *number = number.saturating_add(1);
+        counts.total = counts.total.saturating_add(1);
+        if standing.counts_as().is_some() {
+            counted.insert(format!("{}/{}", cluster.namespace, cluster.name), report(cluster));
+        }
+    }
+    let aside = [
+        (counts.deleting, "deleting"),
+        (counts.paused, "paused"),
+        (counts.suspended, "suspended"),
+        (counts.not_initialized, "not initialized"),
+    ];
+    let aside = aside.iter().filter(|(number, _)| *number > 0);
+    let aside: Vec<String> = aside.map(|(number, what)| format!("{number} {what}")).collect();
+    let mut report = sum(&counted);
+    if !aside.is_empty() {
+        report =
+            Report::new(report.status, &report.reason, &format!("{}; {}", report.message, aside.join(", ")));
+    }
+    (report, counts)
+}
+
+/// What a Cluster that counts adds.
+fn report(cluster: &ClusterState) -> Report {
+    let found = cluster.without_release.as_ref().or(cluster.ready.as_ref());
+    found.cloned().unwrap_or_else(Report::not_yet_reported)
+}
+
+fn sum(counted: &BTreeMap<String, Report>) -> Report {
+    let total = counted.len();
+    let good = |message: &str| Report::new(ConditionStatus::True, Reason::Applied.as_str(), message);
+    let parts: Vec<(&str, &Report)> = counted.iter().map(|(name, report)| (name.as_str(), report)).collect();
+    let not_ready = parts.iter().filter(|(_, report)| report.status != ConditionStatus::True).count();
+    match (aggregate_of(&parts), total) {
+        (None, 0) => good("no Cluster to count"),
+        (None, 1) => good("1 of 1 Cluster is ready"),
+        (None, _) => good(&format!("{total} of {total} Clusters are ready")),
+        (Some((status, reason, groups)), _) => {
+            let clusters = if total == 1 { "Cluster" } else { "Clusters" };
+            let is = if not_ready == 1 { "is" } else { "are" };
+            let message = format!("{not_ready} of {total} {clusters} {is} not ready: {groups}");
+            Report::new(status, &reason, &message)
+        }
+    }
+}
+
+fn field(counts: &mut ClusterCounts, standing: ClusterStanding) -> &mut u32 {
+    match standing {
+        ClusterStanding::Deleting => &mut counts.deleting,
+        ClusterStanding::Paused => &mut counts.paused,
+        ClusterStanding::Suspended => &mut counts.suspended,
+        ClusterStanding::NotInitialized => &mut counts.not_initialized,
+        ClusterStanding::ReleaseNotFound | ClusterStanding::NotReady => &mut counts.not_ready,
+        ClusterStanding::ReleaseUnknown | ClusterStanding::NotReported | ClusterStanding::Unknown => {
+            &mut counts.unknown
+        }
+        ClusterStanding::Ready => &mut counts.ready,
+    }
+}
+
+#[cfg(test)]
+mod tests;
