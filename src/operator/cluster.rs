@@ -99,7 +99,7 @@ async fn paused(
 ) -> Result<Next, ReconcileError> {
     world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
     let Some(addon) = &gathered.addon else { return Ok(Next::Await) };
-    if !world.speaks_of(cluster.cluster.class().as_ref()) {
+    if !world.speaks_of(cluster, Some(addon)) {
         return Ok(Next::Await);
     }
     let Some(facts) = addons::paused(addon, cluster) else { return Ok(Next::Await) };

@@ -18,7 +18,6 @@ use super::queue::Trigger;
 use super::related::Related;
 use super::settings::Settings;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
-use crate::foreign::capi::ClassReference;
 use crate::foreign::flux::observed::{GitRepository, HelmChart, HelmRelease, Kustomization};
 use crate::inputs::ReleaseInputs;
 use crate::inputs::content::Contents;
@@ -298,14 +297,23 @@ impl World {
         self.caches.stacks.get(&Key::new(namespace, holder.metadata.name.as_deref()?))
     }
 
-    /// Whether this operator speaks of the Clusters of a class: with a label selector only of those of its `ClusterStack`s.
+    /// Whether this operator speaks of a Cluster: with a label selector only where one of its `ClusterStack`s has the class.
+    /// A class of no release at all is a matter of the `ClusterStack` whose release was delivered last.
     #[must_use]
-    pub fn speaks_of(&self, class: Option<&ClassReference>) -> bool {
-        let named = class.and_then(|class| Some((class, class.release()?)));
-        let is_held = |(class, release): (&ClassReference, ReleaseName)| {
-            self.holder(&class.namespace, &release).is_some()
-        };
-        self.settings.watch.label_selector.is_none() || named.is_some_and(is_held)
+    pub fn speaks_of(&self, cluster: &ClusterObject, addon: Option<&ClusterAddon>) -> bool {
+        if self.settings.watch.label_selector.is_none() {
+            return true;
+        }
+        let class = cluster.cluster.class();
+        if let Some((release, namespace)) = class.and_then(|class| Some((class.release()?, class.namespace)))
+        {
+            return self.holder(&namespace, &release).is_some();
+        }
+        let progress = addon.and_then(|addon| addon.status.as_ref()?.release.as_ref());
+        let before = progress.and_then(|progress| progress.applied.as_ref()?.parse::<ReleaseName>().ok());
+        before.is_some_and(|release| {
+            self.caches.stacks.all().iter().any(|stack| subscription::is_of(&stack.spec, &release))
+        })
     }
 
     /// Notes which releases that Clusters of a `ClusterStack` name are not installed (`None`: the `ClusterStack` is gone),

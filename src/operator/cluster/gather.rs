@@ -72,11 +72,10 @@ impl Gathered {
     pub(super) fn lack(&self, world: &World) -> Option<Lack> {
         let cluster = self.cluster.as_ref()?;
         let stays = "what the cluster has stays as it is";
-        let class = cluster.cluster.class();
-        if !world.speaks_of(class.as_ref()) {
+        if !world.speaks_of(cluster, self.addon.as_deref()) {
             return None;
         }
-        let Some(class) = class else {
+        let Some(class) = cluster.cluster.class() else {
             let message =
                 format!("the Cluster has no class (spec.topology), so nothing is delivered to it: {stays}");
             return Some(Lack::class(String::new(), &message));

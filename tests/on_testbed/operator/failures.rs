@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::scenario::{Scenario, V1, V2, addon_status, condition};
+use super::scenario::{STACK, Scenario, V1, V2, addon_status, condition};
 
 const V3: &str = "docker-demo-1-34-v3";
 /// How soon after Flux the operator has to tell it; generous, for both are asked by kubectl on a busy machine.
@@ -84,6 +84,11 @@ fn failures_are_told_apart_in_helms_words_and_nothing_else_suffers() {
         (status, reason) == ("False", "Retrying") && message.contains(&ccm) && message.contains(&monitoring)
     };
     let addon = scenario.wait("clusteraddon", "cluster-addon-bad", "Ready=False with both", both);
+    let stack = scenario.wait("clusterstack", STACK, "one of two is not ready", |stack| {
+        condition(stack, "ClustersReady").2.starts_with("1 of 2 Clusters is not ready: 1 Retrying")
+    });
+    assert_eq!(condition(&stack, "ClustersReady").0, "False");
+    assert_eq!(condition(&stack, "Ready").0, "True", "the stack itself is as it should be: {stack:#}");
     for healthy in ["cni", "policies"] {
         let healthy = addon_status(&addon, &scenario.addon(healthy)).unwrap();
         assert_eq!(healthy["phase"], "Applied", "{addon:#}");

@@ -5,6 +5,7 @@ use stackflux_testbed::Operator;
 
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 use super::state::generations;
+use crate::support::{Run, stackflux};
 
 const V3: &str = "docker-demo-1-34-v3";
 /// The stages of the third release.
@@ -111,10 +112,20 @@ fn clusters_in_trouble_are_counted_and_leave_the_stack_ready() {
     assert!(synced.contains("v99: the stack repository has no such release at"), "{synced}");
     assert!(synced.contains("2 Clusters have its class"), "{synced}");
 
+    for arguments in [&["status"][..], &["tree"], &["why", "a"], &["why", "c"]] {
+        let run = live(&scenario, arguments);
+        assert_eq!(run.code, 1, "{arguments:?}: {}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("ReleaseNotFound") || run.stdout.contains(v99), "{}", run.stdout);
+    }
+
     // Another Kubernetes version than that of the release.
     scenario.upgrade("a", V1);
     scenario.clusters.delete(&scenario.namespace, &["c".to_owned()]).unwrap();
     scenario.wait("clusterstack", STACK, "2 of 2 again", is("2 of 2 Clusters are ready"));
+    for arguments in [&["status"][..], &["tree"], &["why", "a"]] {
+        let run = live(&scenario, arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
+    }
     let version = |version: &str| {
         let patch = json!({"spec": {"topology": {"version": version}}});
         scenario.clusters.patch(&scenario.namespace, "a", &patch).unwrap();
@@ -127,6 +138,16 @@ fn clusters_in_trouble_are_counted_and_leave_the_stack_ready() {
     let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
     assert_eq!(condition(&addon, "AddonsReady").2, format!("4 of 4 addons of {V1}"));
     assert_eq!(told(&addon, "Ready"), ("False", "KubernetesVersionMismatch"));
+    for arguments in [&["status"][..], &["tree"], &["why", "a"]] {
+        assert_eq!(live(&scenario, arguments).code, 1, "{arguments:?}");
+    }
+}
+
+/// The command line, with the kubeconfig of an administrator.
+fn live(scenario: &Scenario, arguments: &[&str]) -> Run {
+    let kubeconfig = scenario.management().kubeconfig();
+    let access = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--namespace", &scenario.namespace];
+    stackflux(&[arguments, &access].concat())
 }
 
 #[test]

@@ -241,7 +241,9 @@ impl<'a> Scenario<'a> {
         for release in [V1, V2] {
             self.wait_ready("clusterstackrelease", release);
         }
-        self.wait_ready("clusterstack", STACK);
+        self.wait("clusterstack", STACK, "Ready and ClustersReady", |stack| {
+            ["Ready", "ClustersReady"].map(|kind| condition(stack, kind).0) == ["True"; 2]
+        });
     }
 
     /// Fails where Helm has uninstalled one of the charts from a workload cluster.
