@@ -73,7 +73,10 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
         }
     };
     match content::of(world, &object, &owner, &stack, &name).await {
-        Content::NotYet => Ok(Next::Await),
+        Content::NotYet => {
+            subject.not_yet();
+            Ok(Next::Await)
+        }
         Content::Unusable(report) => subject.unusable(report).await,
         Content::Unread(report) => subject.unread(report).await,
         Content::Usable { release, contents, mutated } => {
@@ -210,9 +213,27 @@ impl Subject<'_> {
     async fn unread(&self, report: Report) -> Result<Next, ReconcileError> {
         let (world, object) = (self.world, self.object);
         let provider = provider::ready(world, object, self.owner, false).await?;
-        let facts = self.facts(ContentFacts::Unread(report), objects::as_they_are(world, object));
+        let facts = self.facts(ContentFacts::Unread(report.clone()), objects::as_they_are(world, object));
         write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
+        self.not_known(report);
         Ok(Next::Retry)
+    }
+
+    /// A release that could be used, and whose content nothing has at present.
+    fn not_yet(&self) {
+        if self.object.status.as_ref().is_some_and(|status| status.ready) {
+            let message = format!("Flux has not fetched {} yet", self.name);
+            self.not_known(Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message));
+        }
+    }
+
+    /// Has the Clusters of a release say that it is not known, unless this process knows it: a pinned content stays the same,
+    /// and what a status says that was written before the process began may not.
+    fn not_known(&self, report: Report) {
+        let key = Key::of(self.object);
+        if !matches!(self.world.preparation(&key), Some(Preparation::Usable(_))) {
+            self.world.prepare(&key, &self.name.class_name(), Some(Preparation::Unusable(report)));
+        }
     }
 
     /// Hands a request to reconcile on to the source of the release and to its class.

@@ -4,11 +4,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stackflux_testbed::Operator;
 
 use super::diary::Diary;
-use super::scenario::{Alone, Scenario, V1, V2, eventually, leads};
+use super::scenario::{Alone, Scenario, V1, V2, condition, eventually, leads};
 use super::state;
 
 /// How long each is away.
@@ -45,6 +45,12 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     scenario.set_endpoint("a", "no-source.example.org");
     scenario.upgrade("a", V2);
     thread::sleep(AWAY);
+    // What the operator that was killed said before is not known to be so.
+    let is_unknown = |addon: &Value| {
+        ["ReleaseReady", "Ready"].map(|kind| condition(addon, kind).0) == ["Unknown"; 2]
+            && addon["status"]["release"]["desired"] == V2
+    };
+    scenario.wait("clusteraddon", "cluster-addon-a", "its release is not known", is_unknown);
     source.start_again().unwrap();
     scenario.wait_endpoint_ready("a", "no-source.example.org");
     scenario.wait_settled(&[("a", V2)]);

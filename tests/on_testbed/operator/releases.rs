@@ -141,6 +141,15 @@ fn clusters_in_trouble_are_counted_and_leave_the_stack_ready() {
     for arguments in [&["status"][..], &["tree"], &["why", "a"]] {
         assert_eq!(live(&scenario, arguments).code, 1, "{arguments:?}");
     }
+
+    // And another release, of which nothing is delivered.
+    scenario.clusters.upgrade(&scenario.namespace, "a", V2, "v1.34.9").unwrap();
+    let of_v1 = format!("4 of 4 addons of {V1}; {V2} is not delivered");
+    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "numbers of the old release", |addon| {
+        condition(addon, "AddonsReady").2 == of_v1
+    });
+    assert_eq!(told(&addon, "Ready"), ("False", "KubernetesVersionMismatch"));
+    assert_eq!(told(&addon, "Delivered"), ("Unknown", "KubernetesVersionMismatch"));
 }
 
 /// The command line, with the kubeconfig of an administrator.
