@@ -77,6 +77,10 @@ pub(super) type Unpacked<R> = Metered<Take<MultiGzDecoder<R>>>;
 /// Hands each entry of a gzipped tar archive to `visit`, with its path as it stands there but for a leading `./`. What
 /// `visit` leaves of an entry is passed over. Headers and padding are bytes too: besides `unpacked` bytes of content
 /// no more than 2 KiB for each of `entries` are unpacked.
+///
+/// The stream is read to its end, past the end of the tar archive: only there are the checksum and the length of each
+/// gzip member (RFC 1952), and only there does what follows the last member show. As with `gzip -t`, several members
+/// are fine, and bytes that are not a member are not; unlike there, zeros for padding are such bytes too.
 pub(super) fn walk<R: Read>(
     stream: R,
     unpacked: u64,
@@ -90,7 +94,7 @@ pub(super) fn walk<R: Read>(
     let mut entries = archive.entries()?;
     loop {
         left.set(MOST_BEFORE_ENTRY);
-        let Some(entry) = entries.next() else { return Ok(()) };
+        let Some(entry) = entries.next() else { break };
         let mut entry = entry?;
         left.set(u64::MAX);
         match entry.header().entry_type() {
@@ -104,6 +108,14 @@ pub(super) fn walk<R: Read>(
         }
         io::copy(&mut entry, &mut io::sink())?;
     }
+    read_to_end(archive.into_inner().stream)
+}
+
+/// Reads what follows the tar archive. A stream that reaches its limit before its end was not checked to its end.
+fn read_to_end<R: Read>(mut stream: Take<MultiGzDecoder<R>>) -> Result<(), Stop> {
+    io::copy(&mut stream, &mut io::sink())?;
+    let is_at_end = stream.limit() > 0 || stream.get_mut().read(&mut [0])? == 0;
+    if is_at_end { Ok(()) } else { Err(Stop::Bytes) }
 }
 
 /// A stream that fails once as many bytes were read as are left.

@@ -157,8 +157,55 @@ fn a_decompression_bomb_is_not_unpacked() {
     exceeds(&bomb(EntryType::Regular, 1 << 30), &limits, message);
     let findings = unpack(&bomb(EntryType::GNULongName, 1 << 30), "x.tgz", &limits).unwrap_err();
     assert_eq!(findings.iter().next().unwrap().reason, Reason::InvalidArchive);
-    // What follows two blocks of zeros is not read.
-    assert!(unpack(&bomb(EntryType::Regular, 0), "x.tgz", &limits).is_ok());
+    // What follows the archive is read for its checksum, within the same limit, and not kept.
+    exceeds(&bomb(EntryType::Regular, 0), &limits, message);
+    let twice = Limits { unpacked: 64 << 20, ..Limits::default() };
+    assert!(unpack(&bomb(EntryType::Regular, 0), "x.tgz", &twice).is_ok());
+}
+
+/// Whether flate2 reads all members of a gzip stream to their checksums.
+fn is_whole(bytes: &[u8]) -> bool {
+    io::copy(&mut MultiGzDecoder::new(bytes), &mut io::sink()).is_ok()
+}
+
+#[test]
+fn gzip_any_bit_flipped_is_refused() {
+    let real = raw_archive([("a", EntryType::Regular, "", &b"one"[..])]);
+    let whole = unpack(&real, "x.tgz", &Limits::default()).unwrap();
+    let mut refused = 0;
+    for bit in 0..real.len() * 8 {
+        let mut bytes = real.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let unpacked = unpack(&bytes, "x.tgz", &Limits::default());
+        // The time has no checksum, and where a run of zeros is copied from makes no difference.
+        assert_eq!(unpacked.is_ok(), is_whole(&bytes), "bit {bit} is flipped");
+        match unpacked {
+            Ok(files) => assert_eq!(files, whole, "bit {bit} is flipped"),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 4 * real.len(), "{refused} of {} bits", 8 * real.len());
+}
+
+#[test]
+fn gzip_members_and_trailing_bytes() {
+    let real = raw_archive([("a", EntryType::Regular, "", &b"one"[..])]);
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let mut tar = Vec::new();
+    MultiGzDecoder::new(real.as_slice()).read_to_end(&mut tar).unwrap();
+    let members = [gzip(&tar[..700]), gzip(&tar[700..]), gzip(b"")].concat();
+    assert_eq!(unpack(&members, "x.tgz", &Limits::default()).unwrap().get("a").unwrap().content, b"one");
+    let mut broken = gzip(b"more");
+    *broken.last_mut().unwrap() ^= 1;
+    for trailing in [&b"x"[..], b"garbage", &[0; 512], &gzip(b"more")[..10], &broken] {
+        let bytes = [&real[..], trailing].concat();
+        let findings = unpack(&bytes, "x.tgz", &Limits::default()).expect_err("it was read");
+        assert_eq!(findings.iter().next().unwrap().reason, Reason::InvalidArchive, "{findings}");
+    }
 }
 
 #[test]
