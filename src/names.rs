@@ -4,6 +4,8 @@
 //! `v<int>` or `v<int>-<channel>-<patch>`. A `ClusterClass` has the same name with a dot before the patch.
 //! Kubernetes' names are RFC 1123 labels and subdomains; Flux puts names into labels, so 63 characters is the limit.
 
+pub mod credentials;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;

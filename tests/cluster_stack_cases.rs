@@ -273,9 +273,21 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
         rules(
             "spec.source.git.url",
             "url begins with",
-            ["git@git.example.com:stacks.git", "file:///stacks", "https://", "HTTPS://git.example.com", ""]
+            ["git.example.com:stacks.git", "file:///stacks", "https://", "HTTPS://git.example.com", ""]
                 .map(|url| git(json!({"url": url})))
                 .into(),
+        ),
+        rules(
+            "spec.source.git.url",
+            "url holds no credentials",
+            [
+                "https://u:pw@git.example.com/stacks.git",
+                "https://token@git.example.com/stacks.git",
+                "https://u:p/w@git.example.com/stacks.git",
+                "ssh://git:pw@git.example.com/stacks",
+            ]
+            .map(|url| git(json!({"url": url})))
+            .into(),
         ),
         rules(
             "spec.source.git.ref",

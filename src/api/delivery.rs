@@ -53,9 +53,9 @@ pub enum DeliveryMode {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitDelivery {
-    /// The address of the repository: `https://`, `http://` or `ssh://`.
+    /// The address of the repository: `https://`, `http://` or `ssh://`, without credentials.
     #[schemars(length(max = 2048))]
-    #[x_kube(validation = rules::URL)]
+    #[x_kube(validation = rules::URL, validation = rules::CREDENTIALS)]
     pub url: String,
     /// The branch that commits are pushed to. Never forced.
     #[serde(default = "main")]
@@ -130,7 +130,7 @@ pub struct PullRequests {
     /// The address of the host's API, where it is not the usual one for the repository's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
-    #[x_kube(validation = rules::HTTP_URL)]
+    #[x_kube(validation = rules::HTTP_URL, validation = rules::CREDENTIALS)]
     pub api: Option<String>,
     /// The Secret with a token for the host's API at the key `token`, in the namespace of the ClusterStack. The operator
     /// reads it.

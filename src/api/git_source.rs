@@ -43,9 +43,9 @@ impl StackSource {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitSource {
-    /// The address of the repository: `https://`, `http://` or `ssh://`.
+    /// The address of the repository: `https://`, `http://` or `ssh://`, without credentials.
     #[schemars(length(max = 2048))]
-    #[x_kube(validation = rules::URL)]
+    #[x_kube(validation = rules::URL, validation = rules::CREDENTIALS)]
     pub url: String,
     /// What to follow; the branch `master` when absent, as in Flux.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]

@@ -66,6 +66,8 @@ rules! {
     PATH: "self != '' && !self.startsWith('/') && !self.split('/').exists(part, part == '..')",
         "a path is relative to the root of the repository and stays inside it";
     URL: "self.matches('^(http|https|ssh)://.')", "url begins with https://, http:// or ssh://";
+    CREDENTIALS: "self.matches('^(ssh://([^@:/]+@)?)?[^@]*$')",
+        "url holds no credentials: they come from a Secret; ssh:// may name a user, and '@' in a path is written as %40";
     UPSTREAM: "!has(self.upstream) || (has(self.git) && (!has(self.git.ref) || !(has(self.git.ref.tag) || \
         has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
         "source.upstream is published to source.git, which then names no ref but a branch";

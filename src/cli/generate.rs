@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use super::stack_settings::StackArguments;
 use super::{CommandResult, Outcome, terminal};
+use crate::git::GitUrl;
 use crate::names::{ReleaseName, Revision};
 use crate::plan::canonical;
 use planned::Inputs;
@@ -71,11 +72,12 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let to_git = arguments.git.to_git.as_deref().map(str::parse::<GitUrl>).transpose()?;
     let inputs = Inputs::read(arguments)?;
     if let Some(directory) = &arguments.output_dir {
         return target::directory(&inputs, directory, &arguments.rules);
     }
-    if let Some(url) = &arguments.git.to_git {
+    if let Some(url) = &to_git {
         return to_git::deliver(&inputs, url, &arguments.git, &arguments.rules);
     }
     let planned = inputs.plan(&[])?;

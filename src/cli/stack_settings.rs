@@ -9,6 +9,7 @@ use super::objects;
 use crate::api::ClusterStack;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
+use crate::names::credentials::has_credentials;
 
 /// What a command takes to know the `ClusterStack`.
 #[derive(Debug, clap::Args)]
@@ -63,6 +64,11 @@ impl StackArguments {
             return Err(CliError::usage("which ClusterStack it is for is not known")
                 .hint("name its file with --settings, or the URL of its stack repository with --url"));
         };
+        if has_credentials(url) {
+            let message = "--url holds a user or a password, which would be in every plan";
+            return Err(CliError::usage(message)
+                .hint("leave it out: Flux takes credentials from a Secret, which --settings can name"));
+        }
         let (major, minor) = release.kubernetes_minor();
         let object = serde_json::json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1",

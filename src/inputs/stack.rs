@@ -9,6 +9,7 @@ use crate::api::{
 };
 use crate::foreign::capi::{Cluster, field};
 use crate::foreign::flux::source::{Access, git_repository};
+use crate::names::credentials::has_credentials;
 use crate::names::{NameError, Namespace, ObjectName};
 
 /// Why a `ClusterStack` cannot be planned for.
@@ -47,6 +48,11 @@ pub enum StackError {
         /// What does not fit.
         source: serde_json::Error,
     },
+    /// The address of its source holds credentials, which plans would copy and print.
+    #[error(
+        "GitRepository {0}: its URL holds a user or a password: move them to the Secret that secretRef names"
+    )]
+    Credentials(String),
     /// A name that Kubernetes would refuse.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -60,7 +66,7 @@ impl StackError {
             Self::NoSource(_) => Reason::NoSource,
             Self::SourceNotFound { .. } => Reason::SourceNotFound,
             Self::AccessDenied { .. } => Reason::AccessDenied,
-            Self::SourceInvalid { .. } | Self::Name(_) => Reason::Invalid,
+            Self::SourceInvalid { .. } | Self::Credentials(_) | Self::Name(_) => Reason::Invalid,
         }
     }
 }
@@ -127,6 +133,9 @@ impl Stack {
             }
             (None, None) => return Err(StackError::NoSource(name.to_string())),
         };
+        if has_credentials(&source.url) {
+            return Err(StackError::Credentials(format!("{}/{}", source.namespace, source.name)));
+        }
         Ok(Self {
             name,
             namespace,

@@ -11,7 +11,12 @@ pub(super) fn refused_by_rules() -> Vec<Case> {
     let name = "the name of an object";
     [
         rules("spec.delivery", "delivery.git is required", vec![json!({"delivery": {"git": null}})]),
-        rules("spec.delivery.git.url", "url begins with", vec![git(json!({"url": "git@example.com:fleet"}))]),
+        rules("spec.delivery.git.url", "url begins with", vec![git(json!({"url": "file:///fleet"}))]),
+        rules(
+            "spec.delivery.git.url",
+            "url holds no credentials",
+            vec![git(json!({"url": "https://token@example.com/fleet"}))],
+        ),
         rules(
             "spec.delivery.git.branch",
             "a branch has letters",

@@ -122,3 +122,28 @@ fn usual_mistakes_are_told() {
         assert!(run.code == 2 && run.stderr.contains("oci://host/repository"), "{}", run.stderr);
     }
 }
+
+#[test]
+fn address_with_a_password_is_not_repeated() {
+    let stack = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/cli/stack");
+    let secret = "https://user:hidden@git.example.org/a.git";
+    let git = format!("git+{secret}");
+    let mirror = format!("registry.example.org={secret}");
+    let release = "openstack-demo-1-34-v1";
+    for arguments in [
+        ["generate", stack, "--release", release, "--url", secret].as_slice(),
+        &["generate", stack, "--release", release, "--url", "https://hidden@git.example.org/a.git"],
+        &["generate", stack, "--release", release, "--url", "https://git.example.org/a", "--to-git", secret],
+        &["publish", stack, "--release", release, "--to", secret],
+        &["publish", &git, "--release", release, "--to", "nowhere"],
+        &["releases", &git],
+        &["releases", "oci://registry.example.org/a", "--mirror", &mirror],
+        &["releases", "github://a/b", "--github-api", secret],
+        &["promote", release, "--to", "prod", "--repository", secret],
+    ] {
+        let run = run(arguments, &[("NO_COLOR", "1")]);
+        assert_eq!(run.code, 2, "{arguments:?}: {}", run.stdout);
+        assert!(!run.stderr.contains("hidden"), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains("password") || run.stderr.contains("user"), "{}", run.stderr);
+    }
+}

@@ -5,15 +5,16 @@ pub(super) mod delivery;
 use std::fmt;
 
 use super::{
-    ADDON_NAMES, CHANNEL, EITHER_SOURCE, KUBERNETES_VERSION, MAX_ADDONS, MAX_LABEL, MAX_VERSIONS, NAME,
-    NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME, ONE_REFERENCE, PATH, PATH_OF_REFERENCE, PROVIDER,
-    PROVIDER_REFERENCE, REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME, UPSTREAM, URL, VERSIONS,
+    ADDON_NAMES, CHANNEL, CREDENTIALS, EITHER_SOURCE, KUBERNETES_VERSION, MAX_ADDONS, MAX_LABEL,
+    MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME, ONE_REFERENCE, PATH, PATH_OF_REFERENCE,
+    PROVIDER, PROVIDER_REFERENCE, REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME, UPSTREAM, URL, VERSIONS,
     VERSIONS_OF_CHANNEL,
 };
 use crate::api::git_source::LocalReference;
 use crate::api::{
     ClusterStack, ClusterStackSpec, FluxSettings, GitReference, GitSource, KubeConfig, StackSource,
 };
+use crate::names::credentials::has_credentials;
 use crate::names::{AddonName, Namespace, ObjectName};
 
 /// A rule that does not hold.
@@ -102,6 +103,7 @@ impl Violations {
 
     fn git(&mut self, git: &GitSource) {
         self.check(is_url(&git.url), "spec.source.git.url", URL);
+        self.check(!has_credentials(&git.url), "spec.source.git.url", CREDENTIALS);
         if let Some(reference) = &git.reference {
             let fields =
                 [&reference.branch, &reference.tag, &reference.commit, &reference.semver, &reference.name];

@@ -8,16 +8,18 @@ use regex::Regex;
 use super::check::delivery::{is_author, is_branch, is_http_url, is_upstream_url};
 use super::check::{is_minor_version, is_secret_key, is_secret_name, is_url, is_version, is_word};
 use super::*;
+use crate::names::credentials::has_credentials;
 use crate::names::{AddonName, Namespace, ObjectName};
 
 /// The rules that are one pattern, the longest text that the schema lets through to them, and the offline check.
 type Pattern = (Rule, usize, fn(&str) -> bool);
 
-const PATTERNS: [Pattern; 12] = [
+const PATTERNS: [Pattern; 13] = [
     (PROVIDER, 63, is_word),
     (KUBERNETES_VERSION, 15, is_minor_version),
     (VERSIONS, 63, is_version),
     (URL, 2048, is_url),
+    (CREDENTIALS, usize::MAX, |text| !has_credentials(text)),
     (OBJECT_NAME, 253, |text| text.parse::<ObjectName>().is_ok()),
     (NAMESPACE, 63, |text| text.parse::<Namespace>().is_ok()),
     (ADDON_NAMES, 63, |text| text.parse::<AddonName>().is_ok()),

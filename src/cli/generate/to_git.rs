@@ -21,7 +21,8 @@ pub(super) struct GitTarget {
     /// Commit one file per object to this repository, and keep the sources and pins of what it has. Nothing is forced: when
     /// somebody was faster, all is done again on what they pushed
     #[arg(long, value_name = "URL", help_heading = "Delivery through Git")]
-    pub(super) to_git: Option<GitUrl>,
+    // Not parsed by clap, which would repeat what it cannot read, passwords included.
+    pub(super) to_git: Option<String>,
     /// The branch; without it the one that HEAD of the repository names. An empty repository gets it (without it `main`)
     #[arg(long, value_name = "NAME", requires = "to_git", help_heading = "Delivery through Git")]
     branch: Option<String>,

@@ -15,6 +15,7 @@ use crate::api::labels::{FIELD_MANAGER, MANAGED_BY};
 use crate::cli::error::CliError;
 use crate::cli::output::table;
 use crate::foreign::capi;
+use crate::names::credentials::masked;
 
 /// One event, or several of the same kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -74,7 +75,7 @@ impl Line {
             kind: of(&event.type_),
             reason: of(&event.reason),
             object: format!("{} {}/{}", of(&about.kind), of(&about.namespace), of(&about.name)),
-            message: of(&event.message),
+            message: masked(&of(&event.message)).into_owned(),
             count,
         }
     }

@@ -9,6 +9,7 @@ use crate::foreign::flux::observed::{
     Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus,
     ObservedKind, Status,
 };
+use crate::names::credentials::masked;
 use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report};
 
@@ -166,7 +167,7 @@ impl FluxObject {
 
     /// What it follows, where it is a `GitRepository`.
     pub(super) fn followed(&self) -> Followed {
-        Followed { url: self.spec.url.clone(), reference: self.spec.reference.clone() }
+        Followed { url: masked(&self.spec.url).into_owned(), reference: self.spec.reference.clone() }
     }
 
     /// What it applied, from its inventory.

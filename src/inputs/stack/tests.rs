@@ -85,3 +85,17 @@ fn the_default_source_is_for_those_that_name_none() {
         assert_eq!(Stack::source_key(&object(own), default), key);
     }
 }
+
+#[test]
+fn source_with_credentials_is_refused() {
+    let reference = json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}});
+    for url in ["https://u:hidden@git.example.org/a.git", "https://hidden@h/a", "ssh://git:hidden@h/a"] {
+        let created = stack(&json!({"git": {"url": url}}), &[]).unwrap_err();
+        let referenced = stack(&reference, &[repository(&json!({"url": url}))]).unwrap_err();
+        for error in [created, referenced] {
+            assert!(matches!(error, StackError::Credentials(_)), "{error}");
+            assert!(!error.to_string().contains("hidden"), "{error}");
+        }
+    }
+    stack(&json!({"git": {"url": "ssh://git@git.example.org/a.git"}}), &[]).unwrap();
+}

@@ -1,10 +1,11 @@
 //! The rules of delivery through Git and of upstream sources.
 
-use super::super::{AUTHOR, BRANCH, GIT_DELIVERY, HTTP_URL, PATH, UPSTREAM_URL, URL};
+use super::super::{AUTHOR, BRANCH, CREDENTIALS, GIT_DELIVERY, HTTP_URL, PATH, UPSTREAM_URL, URL};
 use super::{Violations, is_inside, is_url};
 use crate::api::delivery::{Delivery, DeliveryMode, GitCommit, GitDelivery};
 use crate::api::git_source::LocalReference;
 use crate::api::upstream::Upstream;
+use crate::names::credentials::has_credentials;
 
 impl Violations {
     pub(super) fn delivery(&mut self, delivery: &Delivery) {
@@ -17,6 +18,7 @@ impl Violations {
 
     fn git_delivery(&mut self, git: &GitDelivery) {
         self.check(is_url(&git.url), "spec.delivery.git.url", URL);
+        self.check(!has_credentials(&git.url), "spec.delivery.git.url", CREDENTIALS);
         self.check(is_branch(&git.branch), "spec.delivery.git.branch", BRANCH);
         self.check(is_inside(&git.path), "spec.delivery.git.path", PATH);
         self.secret(git.secret_ref.as_ref(), "spec.delivery.git.secretRef");
@@ -24,6 +26,8 @@ impl Violations {
         if let Some(pull_request) = &git.pull_request {
             let is_api = pull_request.api.as_deref().is_none_or(is_http_url);
             self.check(is_api, "spec.delivery.git.pullRequest.api", HTTP_URL);
+            let is_plain = !pull_request.api.as_deref().is_some_and(has_credentials);
+            self.check(is_plain, "spec.delivery.git.pullRequest.api", CREDENTIALS);
             self.secret(Some(&pull_request.secret_ref), "spec.delivery.git.pullRequest.secretRef");
         }
     }

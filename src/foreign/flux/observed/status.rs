@@ -1,9 +1,12 @@
 //! Conditions, and the status fields of each kind.
 
+use std::borrow::Cow;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{ObservedKind, null_as_default};
+use crate::names::credentials;
 
 /// The status of a condition; anything but `True` and `False` is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -41,13 +44,23 @@ pub struct Condition {
     /// One `PascalCase` word.
     #[serde(default, deserialize_with = "null_as_default")]
     pub reason: String,
-    /// For people; may have many lines.
-    #[serde(default, deserialize_with = "null_as_default")]
+    /// For people; may have many lines. Addresses in it are without credentials.
+    #[serde(default, deserialize_with = "masked")]
     pub message: String,
     /// The generation of the object that the condition was made of.
     pub observed_generation: Option<i64>,
     /// When the status became what it is.
     pub last_transition_time: Option<Time>,
+}
+
+/// Flux repeats an address with its password, where one has it.
+fn masked<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let message: String = null_as_default(from)?;
+    let masked = match credentials::masked(&message) {
+        Cow::Owned(masked) => Some(masked),
+        Cow::Borrowed(_) => None,
+    };
+    Ok(masked.unwrap_or(message))
 }
 
 /// The conditions of one object.

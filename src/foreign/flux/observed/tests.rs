@@ -162,3 +162,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn condition_message_shows_no_password() {
+    let message = "failed to checkout 'https://u:hidden@git.example.org/a.git': authentication required";
+    let conditions = json!([{"type": "Ready", "status": "False", "message": message}]);
+    let release = read(json!({"status": {"conditions": conditions}}));
+    let ready = release.current("Ready").map(|ready| ready.message.as_str());
+    let expected = "failed to checkout 'https://…@git.example.org/a.git': authentication required";
+    assert_eq!(ready, Some(expected));
+}
