@@ -3,12 +3,7 @@
 //! Data goes to standard output, what is said about it to standard error. Exit codes: 0 done, 1 differences or not
 //! ready, 2 usage or error.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the command line reads what it is given and prints"
-)]
+#![allow(clippy::disallowed_methods, reason = "the command line reads what it is given")]
 
 mod clusters;
 mod completion;
@@ -102,7 +97,23 @@ type CommandResult = Result<Outcome, CliError>;
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(Cli { command }) => command,
+        Err(said) => return terminal::usage(&said),
+    };
+    match run(command) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Differs) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(2),
+        Err(error) => {
+            terminal::failure(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> CommandResult {
+    match command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inputs(command) => inputs::run(&command),
         Command::Inspect(arguments) => inspect::run(&arguments),
@@ -125,14 +136,5 @@ pub fn main() -> ExitCode {
         Command::Operator(arguments) => operator::run(*arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
-    };
-    match result {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Differs) => ExitCode::from(1),
-        Ok(Outcome::Failed) => ExitCode::from(2),
-        Err(error) => {
-            terminal::failure(&error);
-            ExitCode::from(2)
-        }
     }
 }

@@ -1,6 +1,10 @@
-//! What is said to the person at the terminal: one line each, a glyph in front, on standard error.
+//! Writes diagnostics to standard error, one line each with a glyph in front, and results to standard output.
+//!
+//! A result that cannot be written is an error. A diagnostic that cannot be written is not: what the command does counts
+//! more. The macros of `std` and `anstream` panic there instead.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 
@@ -23,7 +27,7 @@ pub(super) fn note(message: impl std::fmt::Display) {
 
 /// A detail of what was told before.
 pub(super) fn detail(message: impl std::fmt::Display) {
-    anstream::eprintln!("    {}", printable(&message.to_string()));
+    diagnostic(&format!("    {}\n", printable(&message.to_string())));
 }
 
 /// Something should be known.
@@ -50,7 +54,11 @@ pub(super) fn failure(error: &CliError) {
 }
 
 fn say(style: Style, glyph: char, message: impl std::fmt::Display) {
-    anstream::eprintln!("{style}{glyph}{style:#} {}", printable(&message.to_string()));
+    diagnostic(&format!("{style}{glyph}{style:#} {}\n", printable(&message.to_string())));
+}
+
+fn diagnostic(text: &str) {
+    let _there_is_no_place_to_say_so = write_to(anstream::stderr().lock(), text);
 }
 
 /// The lines of a text without control characters: it may repeat what others wrote, and a terminal would obey.
@@ -62,6 +70,15 @@ fn printable(text: &str) -> String {
 /// Writes data to standard output. A reader that has gone away (`| head`) is no error.
 pub(super) fn data(text: &str) -> io::Result<()> {
     write_to(io::stdout().lock(), text)
+}
+
+/// Prints what clap has to say instead of a command's result, help or a mistake, and returns its exit code.
+pub(super) fn usage(said: &clap::Error) -> ExitCode {
+    let is_lost = |error: io::Error| !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe;
+    match said.print().map_err(is_lost) {
+        Err(true) => ExitCode::from(2),
+        Ok(()) | Err(false) => u8::try_from(said.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+    }
 }
 
 /// Writes data with colours to standard output; without them where that is no terminal, or colours are not wanted.

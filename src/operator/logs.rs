@@ -87,7 +87,8 @@ fn subscriber<W>(settings: LogSettings, writer: W, colours: bool) -> impl Subscr
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let lines = fmt::layer().with_writer(writer);
+    // A line that cannot be written is lost: reported on standard error, as the layer does by default, it is a panic.
+    let lines = fmt::layer().with_writer(writer).log_internal_errors(false);
     let lines = match settings.encoding {
         LogEncoding::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
         LogEncoding::Console => lines.with_ansi(colours).with_target(false).boxed(),

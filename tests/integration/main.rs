@@ -31,6 +31,8 @@ mod sources;
 #[cfg(test)]
 #[path = "../support/stages.rs"]
 mod stages;
+#[cfg(test)]
+mod streams;
 
 #[cfg(test)]
 #[path = "../support.rs"]
