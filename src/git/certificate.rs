@@ -1,10 +1,13 @@
 //! Checks a server's certificate against certificates of one's own, which OpenSSL could only trust for the whole process.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;
 use rustls::client::verify_server_name;
@@ -14,8 +17,79 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, ClientConnection, Error, RootCertStore};
 
+use crate::http::{Proxy, Url};
+
 /// The most certificates that a bundle may have.
 const MOST_CERTIFICATES: usize = 1_000;
+
+/// The most bytes of a proxy's answer that are read.
+const MOST_OF_ANSWER: usize = 8 << 10;
+
+/// How the server that shows a certificate is reached.
+pub(super) struct Way<'a> {
+    pub(super) host: &'a str,
+    pub(super) port: u16,
+    pub(super) proxy: Option<&'a Proxy>,
+    /// How long to wait for each step.
+    pub(super) wait: Duration,
+}
+
+impl Way<'_> {
+    /// A connection to the server, through the proxy where there is one.
+    fn connect(&self) -> io::Result<TcpStream> {
+        let host = self.host.trim_matches(['[', ']']);
+        let Some(proxy) = self.proxy else { return connect(host, self.port, self.wait) };
+        let url = proxy.url();
+        if url.scheme() != "http" {
+            let why =
+                format!("the proxy {proxy} is asked over TLS, and a CA of one's own only through http://");
+            return Err(io::Error::other(why));
+        }
+        let proxy_host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let mut stream = connect(proxy_host, url.port_or_known_default().unwrap_or_default(), self.wait)?;
+        stream.write_all(self.request(url).as_bytes())?;
+        let answer = head(&mut stream)?;
+        let status = answer.split_ascii_whitespace().nth(1).unwrap_or_default();
+        if status == "200" {
+            return Ok(stream);
+        }
+        Err(io::Error::other(format!("the proxy {proxy} refuses the connection (status {status:?})")))
+    }
+
+    /// The request for a tunnel (RFC 9110, 9.3.6).
+    fn request(&self, proxy: &Url) -> String {
+        let target = format!("{}:{}", self.host, self.port);
+        let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
+        if !proxy.username().is_empty() || proxy.password().is_some() {
+            let plain = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
+            let password = plain(proxy.password().unwrap_or_default());
+            let both = [plain(proxy.username()), password].join(&b':');
+            request = format!("{request}Proxy-Authorization: Basic {}\r\n", STANDARD.encode(both));
+        }
+        request + "\r\n"
+    }
+}
+
+fn connect(host: &str, port: u16, wait: Duration) -> io::Result<TcpStream> {
+    let address = (host, port).to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
+    let stream = TcpStream::connect_timeout(&address, wait)?;
+    stream.set_read_timeout(Some(wait))?;
+    stream.set_write_timeout(Some(wait))?;
+    Ok(stream)
+}
+
+/// The status line and headers of an answer, and not a byte of what follows.
+fn head(stream: &mut TcpStream) -> io::Result<String> {
+    let (mut read, mut byte) = (Vec::new(), [0]);
+    while !read.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        read.extend(byte);
+        if read.len() > MOST_OF_ANSWER {
+            return Err(io::Error::other("the proxy's answer has no end"));
+        }
+    }
+    Ok(String::from_utf8_lossy(&read).into_owned())
+}
 
 /// The certificates that are trusted, and nothing else.
 pub(super) struct Trusted {
@@ -46,9 +120,9 @@ impl Trusted {
     }
 
     /// Checks the certificate that a host shows; an error says why it is not trusted.
-    pub(super) fn check(&self, shown: &[u8], host: &str, port: u16, wait: Duration) -> Result<(), String> {
+    pub(super) fn check(&self, shown: &[u8], way: &Way<'_>) -> Result<(), String> {
         let shown = CertificateDer::from(shown.to_vec());
-        let host = host.trim_matches(['[', ']']);
+        let host = way.host.trim_matches(['[', ']']);
         let name = ServerName::try_from(host.to_owned()).map_err(|_| format!("{host:?} is no host name"))?;
         // A self-signed certificate that is named itself is no authority's.
         if self.certificates.contains(&shown) {
@@ -57,7 +131,7 @@ impl Trusted {
         }
         match self.verify(&shown, &name) {
             Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-                self.check_with_chain(&shown, name, host, port, wait)
+                self.check_with_chain(&shown, name, way)
             }
             other => other.map_err(|error| why(&error)),
         }
@@ -76,9 +150,7 @@ impl Trusted {
         &self,
         shown: &CertificateDer<'_>,
         name: ServerName<'static>,
-        host: &str,
-        port: u16,
-        wait: Duration,
+        way: &Way<'_>,
     ) -> Result<(), String> {
         let config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()
@@ -86,7 +158,7 @@ impl Trusted {
             .with_root_certificates(Arc::clone(&self.roots))
             .with_no_client_auth();
         let mut connection = ClientConnection::new(Arc::new(config), name).map_err(|error| why(&error))?;
-        handshake(&mut connection, host, port, wait).map_err(|error| {
+        handshake(&mut connection, way).map_err(|error| {
             match error.get_ref().and_then(|inner| inner.downcast_ref()) {
                 Some(error) => why(error),
                 None => error.to_string(),
@@ -101,11 +173,8 @@ impl Trusted {
     }
 }
 
-fn handshake(connection: &mut ClientConnection, host: &str, port: u16, wait: Duration) -> io::Result<()> {
-    let address = (host, port).to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
-    let mut stream = TcpStream::connect_timeout(&address, wait)?;
-    stream.set_read_timeout(Some(wait))?;
-    stream.set_write_timeout(Some(wait))?;
+fn handshake(connection: &mut ClientConnection, way: &Way<'_>) -> io::Result<()> {
+    let mut stream = way.connect()?;
     while connection.is_handshaking() {
         connection.complete_io(&mut stream)?;
     }

@@ -190,6 +190,7 @@ impl Clone {
         let mut options = FetchOptions::new();
         options
             .remote_callbacks(connection.callbacks())
+            .proxy_options(connection.proxy_options())
             .download_tags(AutotagOption::None)
             .update_fetchhead(false)
             .follow_redirects(RemoteRedirect::None);

@@ -7,11 +7,12 @@ use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use git2::cert::Cert;
-use git2::{CertificateCheckStatus, Cred, CredentialType, RemoteCallbacks};
+use git2::{CertificateCheckStatus, Cred, CredentialType, ProxyOptions, RemoteCallbacks};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::certificate::Trusted;
-use super::{Access, CloneLimits, GitError, SshKey, Transport, hosts};
+use super::certificate::{Trusted, Way};
+use super::{Access, CloneLimits, GitError, GitUrl, SshKey, Transport, hosts};
+use crate::http::{Proxies, Proxy};
 
 use process_wide::AskedFor;
 pub use process_wide::{Waiting, limit_waiting};
@@ -29,6 +30,8 @@ pub(super) struct Connection<'a> {
     /// Why a callback of ours has ended the connection: libgit2 tells only that it did.
     failure: RefCell<Option<GitError>>,
     said: RefCell<String>,
+    /// The proxy that the server is asked through.
+    proxy: Option<Proxy>,
     /// Until the server has shown its host key.
     asked_for: RefCell<Option<AskedFor>>,
 }
@@ -50,8 +53,18 @@ impl<'a> Connection<'a> {
             asked: Cell::new(0),
             failure: RefCell::default(),
             said: RefCell::default(),
+            proxy: proxy(&access.url)?,
             asked_for: RefCell::new(asked_for(access)?),
         })
+    }
+
+    /// The proxy of the environment, for libgit2, which by itself uses none.
+    pub(super) fn proxy_options(&self) -> ProxyOptions<'_> {
+        let mut options = ProxyOptions::new();
+        if let Some(proxy) = &self.proxy {
+            options.url(proxy.url().as_str());
+        }
+        options
     }
 
     pub(super) fn callbacks(&self) -> RemoteCallbacks<'_> {
@@ -144,7 +157,8 @@ impl<'a> Connection<'a> {
         let unusable =
             |why| GitError::Credentials { what: "the file of trusted certificates".to_owned(), why };
         let trusted = Trusted::new(ca).map_err(unusable)?;
-        let checked = trusted.check(shown.data(), host, port, limit_waiting(None).connect);
+        let way = Way { host, port, proxy: self.proxy.as_ref(), wait: limit_waiting(None).connect };
+        let checked = trusted.check(shown.data(), &way);
         checked.map_err(|why| GitError::Certificate { url: self.url(), why })?;
         Ok(CertificateCheckStatus::CertificateOk)
     }
@@ -171,6 +185,18 @@ impl<'a> Connection<'a> {
         let text = self.access.credentials.redact(text);
         let parts = text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join("; ").chars().take(MOST_SAID).collect()
+    }
+}
+
+/// The proxy through which a repository is asked. SSH and directories have none, and libgit2 uses none for plain HTTP.
+fn proxy(url: &GitUrl) -> Result<Option<Proxy>, GitError> {
+    match url.transport() {
+        // What is no URL to others libgit2 may still know.
+        Transport::Https => match url.to_string().parse() {
+            Ok(url) => Ok(Proxies::of_environment().of(&url)?.cloned()),
+            Err(_) => Ok(None),
+        },
+        Transport::Http | Transport::Ssh | Transport::File => Ok(None),
     }
 }
 

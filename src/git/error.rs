@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{GitUrlError, HostKeyError, SignError};
 use crate::error::{Class, Classify};
+use crate::http::ProxyError;
 use crate::release::PathError;
 
 /// The most branches that an error names.
@@ -71,6 +72,9 @@ pub enum GitError {
         /// What it says, in libgit2's words.
         to: String,
     },
+    /// The setting of a proxy cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     /// The server's certificate is not trusted.
     #[error("{url}: the certificate of the Git server is not trusted: {why}")]
     Certificate {
@@ -276,6 +280,7 @@ impl Classify for GitError {
             | Self::Credentials { .. }
             | Self::PlainHttp { .. } => "GitAccessDenied",
             Self::Redirect { .. } => "GitRedirected",
+            Self::Proxy(_) => "GitProxyInvalid",
             Self::Certificate { .. } | Self::HostKey(_) => "GitServerNotTrusted",
             Self::NotFound { .. } => "GitRepositoryNotFound",
             Self::TooLarge { .. } | Self::FileTooLarge { .. } | Self::TooManyFiles { .. } => "LimitExceeded",

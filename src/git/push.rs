@@ -117,7 +117,10 @@ impl Clone {
             Ok(())
         });
         let mut options = PushOptions::new();
-        options.remote_callbacks(callbacks).follow_redirects(RemoteRedirect::None);
+        options
+            .remote_callbacks(callbacks)
+            .proxy_options(connection.proxy_options())
+            .follow_redirects(RemoteRedirect::None);
         let result = remote.push(&[&format!("{}:{reference}", commit.0)], Some(&mut options));
         drop(options);
         match (result, rejected) {

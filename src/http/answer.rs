@@ -6,8 +6,9 @@ use reqwest::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 
+use super::client::Asked;
 use super::receive::{Keep, Receiver};
-use super::{Expected, HttpError, client, place, retry};
+use super::{Expected, HttpError, retry};
 use crate::release::Digest;
 
 /// An answer whose body was not read yet.
@@ -15,14 +16,14 @@ use crate::release::Digest;
 pub struct Answer {
     response: Response,
     url: Url,
-    times: (Duration, Duration),
+    asked: Asked,
     /// Whether another host answers than the one that was asked.
     pub(super) has_moved: bool,
 }
 
 impl Answer {
-    pub(super) fn new(response: Response, url: Url, times: (Duration, Duration)) -> Self {
-        Self { response, url, times, has_moved: false }
+    pub(super) fn new(response: Response, url: Url, asked: Asked) -> Self {
+        Self { response, url, asked, has_moved: false }
     }
 
     /// The status of HTTP.
@@ -35,6 +36,11 @@ impl Answer {
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
+    }
+
+    /// Where it came from, in words.
+    pub(super) fn place(&self) -> &str {
+        &self.asked.place
     }
 
     /// A header that is there once or first, and is text.
@@ -61,7 +67,8 @@ impl Answer {
         let challenges =
             if self.has_moved { Vec::new() } else { self.headers(WWW_AUTHENTICATE.as_str()).collect() };
         let challenges = challenges.into_iter().map(str::to_owned).collect();
-        HttpError::Status { place: place(&self.url), status: self.status(), retry_after, challenges }
+        let place = self.asked.place.clone();
+        HttpError::Status { place, status: self.status(), retry_after, challenges }
     }
 
     /// How long there are no more requests for us: headers that GitHub sends, and the forges that do as GitHub does.
@@ -78,14 +85,14 @@ impl Answer {
     /// The body, kept in `into`, and its digest, if it is what is expected.
     pub async fn keep<K: Keep>(self, into: K, expected: Expected) -> Result<(K, Digest), HttpError> {
         let mut receiver = Receiver::new(into, expected);
-        let place = place(&self.url);
+        let place = self.asked.place.clone();
         self.pour(&mut receiver).await?;
         receiver.finish(&place).await
     }
 
     /// The body as JSON of at most [`MOST_JSON`](super::MOST_JSON) bytes.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, HttpError> {
-        let place = place(&self.url);
+        let place = self.asked.place.clone();
         let bytes = self.bytes(super::MOST_JSON).await?;
         // What serde says may cite the answer, which may hold a token: only where it stands is told.
         serde_json::from_slice(&bytes).map_err(|error| HttpError::Malformed {
@@ -100,12 +107,17 @@ impl Answer {
 
     /// Hands the body on as it comes.
     pub(super) async fn pour(mut self, receiver: &mut Receiver<impl Keep>) -> Result<(), HttpError> {
-        receiver.announce(&place(&self.url), self.response.content_length())?;
+        let Asked { place, .. } = &self.asked;
+        receiver.announce(place, self.response.content_length())?;
+        let mut come = 0;
         loop {
             match self.response.chunk().await {
-                Ok(Some(bytes)) => receiver.take(&place(&self.url), &bytes).await?,
+                Ok(Some(bytes)) => {
+                    receiver.take(place, &bytes).await?;
+                    come += bytes.len() as u64;
+                }
                 Ok(None) => return Ok(()),
-                Err(error) => return Err(client::failed(&self.url, &error, self.times)),
+                Err(error) => return Err(self.asked.failed(&error, Some(come))),
             }
         }
     }

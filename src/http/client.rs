@@ -1,11 +1,12 @@
 //! The client: how hosts are reached.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use reqwest::header::LOCATION;
 use reqwest::{Certificate, ClientBuilder, Method, Url, redirect};
 
-use super::{Answer, HttpError, Request, install_tls_provider, is_loopback, place};
+use super::{Answer, HttpError, Proxies, Proxy, Request, install_tls_provider, place};
 
 /// Redirects of one request that are followed: a CDN needs one or two.
 const MOST_REDIRECTS: usize = 5;
@@ -15,11 +16,12 @@ const MOST_REDIRECTS: usize = 5;
 pub struct Options {
     /// Certificates of CAs in PEM that are trusted beside those of the system.
     pub ca: Option<Vec<u8>>,
-    /// Whether the proxies of the environment are used, as curl does: `HTTPS_PROXY`, `http_proxy`, `ALL_PROXY`,
-    /// `NO_PROXY`. Loopback is never asked through one.
+    /// Whether the proxies of the environment are used ([`Proxies`]).
     pub proxies: bool,
     /// Until there is a connection.
     pub connect: Duration,
+    /// Without a byte of an answer, its beginning included.
+    pub silence: Duration,
     /// From the beginning to the last byte of an answer.
     pub overall: Duration,
     /// How often a GET is sent before a passing failure counts.
@@ -34,6 +36,7 @@ impl Default for Options {
             ca: None,
             proxies: true,
             connect: Duration::from_secs(10),
+            silence: Duration::from_secs(30),
             overall: Duration::from_mins(2),
             attempts: 4,
             pause: Duration::from_millis(250),
@@ -44,8 +47,8 @@ impl Default for Options {
 /// Asks foreign hosts. A clone is the same client.
 #[derive(Clone, Debug)]
 pub struct Client {
-    outside: reqwest::Client,
-    loopback: reqwest::Client,
+    inner: reqwest::Client,
+    proxies: Arc<Proxies>,
     pub(super) options: Options,
 }
 
@@ -53,32 +56,23 @@ impl Client {
     /// A client; nothing is sent yet.
     pub fn new(options: Options) -> Result<Self, HttpError> {
         install_tls_provider();
-        let builder = || -> Result<ClientBuilder, HttpError> {
-            let builder = reqwest::Client::builder()
-                .connect_timeout(options.connect)
-                .redirect(redirect::Policy::none())
-                .referer(false)
-                .user_agent(concat!("stackflux/", env!("CARGO_PKG_VERSION")));
-            match &options.ca {
-                Some(ca) => Ok(builder.tls_certs_merge(certificates(ca)?)),
-                None => Ok(builder),
-            }
+        let proxies = Arc::new(if options.proxies { Proxies::of_environment() } else { Proxies::default() });
+        let builder = builder(&options, &proxies);
+        let builder = match &options.ca {
+            Some(ca) => builder.tls_certs_merge(certificates(ca)?),
+            None => builder,
         };
-        let build =
-            |builder: ClientBuilder| builder.build().map_err(|error| HttpError::Tls(innermost(&error)));
-        let loopback = build(builder()?.no_proxy())?;
-        let outside = if options.proxies { build(builder()?)? } else { loopback.clone() };
-        Ok(Self { outside, loopback, options })
+        let client = builder.build().map_err(|error| HttpError::Tls(innermost(&error)))?;
+        Ok(Self { inner: client, proxies, options })
     }
 
     /// A client for plain HTTP: it needs no certificates on this machine, and trusts none.
     pub fn plain(options: Options) -> Result<Self, HttpError> {
         install_tls_provider();
-        let builder = reqwest::Client::builder().connect_timeout(options.connect);
-        let builder = builder.redirect(redirect::Policy::none()).no_proxy().tls_certs_only([]);
-        let client = builder.user_agent(concat!("stackflux/", env!("CARGO_PKG_VERSION"))).build();
+        let proxies = Arc::default();
+        let client = builder(&options, &proxies).tls_certs_only([]).build();
         let client = client.map_err(|error| HttpError::Tls(innermost(&error)))?;
-        Ok(Self { outside: client.clone(), loopback: client, options })
+        Ok(Self { inner: client, proxies, options })
     }
 
     /// Sends a request once. Any status is an answer, a redirect too.
@@ -93,16 +87,16 @@ impl Client {
                 "it has a user name or password in it, which would be seen by whoever sees the URL",
             ));
         }
-        let client = if is_loopback(url) { &self.loopback } else { &self.outside };
+        let proxy = self.proxies.of(url)?;
         let within = request.within.unwrap_or(self.options.overall);
-        let mut builder = client.request(request.method.clone(), url.clone());
+        let mut builder = self.inner.request(request.method.clone(), url.clone());
         builder = builder.headers(request.headers.clone()).timeout(within);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        let times = (self.options.connect, within);
-        let answer = builder.send().await.map_err(|error| failed(url, &error, times))?;
-        Ok(Answer::new(answer, url.clone(), times))
+        let asked = Asked::new(place_through(url, proxy), &self.options, within);
+        let answer = builder.send().await.map_err(|error| asked.failed(&error, None))?;
+        Ok(Answer::new(answer, url.clone(), asked))
     }
 
     /// Sends a GET request and follows redirects: to the same or a better scheme, without secrets to another host.
@@ -122,6 +116,25 @@ impl Client {
         let (from, to) = (place(&request.url), "yet another place".to_owned());
         Err(HttpError::Redirect { from, to, why: "there are more than five redirects in a row" })
     }
+}
+
+fn builder(options: &Options, proxies: &Arc<Proxies>) -> ClientBuilder {
+    let proxies = Arc::clone(proxies);
+    // A proxy that cannot be used is an error before the request is sent.
+    let of = move |url: &Url| proxies.of(url).ok().flatten().map(|proxy| proxy.url().clone());
+    reqwest::Client::builder()
+        .connect_timeout(options.connect)
+        .read_timeout(options.silence)
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .proxy(reqwest::Proxy::custom(of))
+        .user_agent(concat!("stackflux/", env!("CARGO_PKG_VERSION")))
+}
+
+/// Where a URL leads, and through which proxy: a failure may be that one's.
+fn place_through(url: &Url, proxy: Option<&Proxy>) -> String {
+    let place = place(url);
+    proxy.map_or_else(|| place.clone(), |proxy| format!("{place} (through the proxy {proxy})"))
 }
 
 /// Where a redirect leads, if that is somewhere where we go.
@@ -152,13 +165,41 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, HttpError> {
     Ok(found)
 }
 
-/// What reqwest could not do, in words without its URL.
-pub(super) fn failed(url: &Url, error: &reqwest::Error, times: (Duration, Duration)) -> HttpError {
-    let (place, text) = (place(url), innermost(error));
-    if error.is_timeout() {
-        let after = if error.is_connect() { times.0 } else { times.1 };
-        HttpError::Timeout { place, after }
-    } else if error.is_connect() && text.contains("certificate") {
+/// A request that was sent: what its failures are told with.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    /// Where it was sent.
+    pub(super) place: String,
+    begun: Instant,
+    connect: Duration,
+    silence: Duration,
+    within: Duration,
+}
+
+impl Asked {
+    fn new(place: String, options: &Options, within: Duration) -> Self {
+        let Options { connect, silence, .. } = *options;
+        Self { place, begun: Instant::now(), connect, silence, within }
+    }
+
+    /// What reqwest could not do, in words without its URL. `received` are the bytes of the body that came, `None`
+    /// where not even the beginning of the answer did.
+    pub(super) fn failed(&self, error: &reqwest::Error, received: Option<u64>) -> HttpError {
+        let place = self.place.clone();
+        if !error.is_timeout() {
+            return failed(place, error);
+        }
+        match received {
+            _ if self.begun.elapsed() >= self.within => HttpError::Timeout { place, after: self.within },
+            None if error.is_connect() => HttpError::Timeout { place, after: self.connect },
+            _ => HttpError::Silent { place, after: self.silence, received },
+        }
+    }
+}
+
+fn failed(place: String, error: &reqwest::Error) -> HttpError {
+    let text = innermost(error);
+    if error.is_connect() && text.contains("certificate") {
         HttpError::Certificate { place, error: text }
     } else if error.is_connect() {
         HttpError::Unreachable { place, error: in_words(text) }

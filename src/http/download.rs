@@ -43,7 +43,7 @@ impl Client {
         let at = receiver.length();
         let answer =
             if at == 0 { self.follow(request).await? } else { self.follow(&request.rest(at)).await? };
-        let place = place(answer.url());
+        let place = answer.place().to_owned();
         match answer.status() {
             // Whoever knows nothing of ranges begins at the beginning.
             200 => receiver.restart().await?,

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use super::ProxyError;
 use crate::release::Digest;
 
 /// Why there is no answer that can be used. The places are scheme, host and path.
@@ -36,13 +37,26 @@ pub enum HttpError {
         error: String,
     },
     /// Nothing answered, or not to the end, within the time.
-    #[error("{place}: no answer to the end within {} s", .after.as_secs())]
+    #[error("{place}: timed out after {} s", .after.as_secs())]
     Timeout {
         /// The place.
         place: String,
         /// The time that it had.
         after: Duration,
     },
+    /// No byte came for too long.
+    #[error("{place}: timed out after {} s without a byte, waiting for {}", .after.as_secs(), awaited(*.received))]
+    Silent {
+        /// The place.
+        place: String,
+        /// How long nothing came.
+        after: Duration,
+        /// How many bytes of the body had come; `None` where the answer had not begun.
+        received: Option<u64>,
+    },
+    /// The setting of a proxy cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     /// The answer broke off.
     #[error("{place}: the answer broke off: {error}")]
     Interrupted {
@@ -120,12 +134,23 @@ fn again(after: Option<&Duration>) -> String {
     after.map(|after| format!(" and wants to be asked again after {} s", after.as_secs())).unwrap_or_default()
 }
 
+fn awaited(received: Option<u64>) -> String {
+    match received {
+        None => "the answer to begin".to_owned(),
+        Some(0) => "the content of the answer".to_owned(),
+        Some(received) => format!("the rest of the answer after {received} bytes"),
+    }
+}
+
 impl HttpError {
     /// Whether the same request can have an answer in a moment.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Interrupted { .. } => true,
+            Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::Silent { .. }
+            | Self::Interrupted { .. } => true,
             Self::Status { status, .. } => matches!(status, 429 | 500 | 502 | 503 | 504),
             _ => false,
         }

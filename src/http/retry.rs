@@ -41,7 +41,9 @@ pub(super) struct Pauses(ExponentialBackoff);
 impl Pauses {
     /// Waits, where the failure passes and there is an attempt left; else it is the error.
     pub(super) async fn wait_after(&mut self, failure: HttpError) -> Result<(), HttpError> {
-        let pause = if failure.is_passing() { self.0.next() } else { None };
+        // A host that has said nothing for so long would be waited for once more each time.
+        let is_silent = matches!(failure, HttpError::Silent { received: None | Some(0), .. });
+        let pause = if failure.is_passing() && !is_silent { self.0.next() } else { None };
         let asked = match &failure {
             HttpError::Status { retry_after, .. } => retry_after.unwrap_or_default(),
             _ => Duration::ZERO,

@@ -1,5 +1,8 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+use tokio::net::TcpListener;
 
 use super::*;
 use crate::release::Digest;
@@ -7,7 +10,7 @@ use crate::release::Digest;
 pub(crate) mod host;
 mod tls;
 
-use host::{Host, broken, endless, nobody, redirect, said, with};
+use host::{Host, broken, endless, nobody, redirect, said, stalled, with};
 
 const SECRET: &str = "Bearer very-secret";
 
@@ -327,4 +330,42 @@ fn the_next_page() {
         assert!(!error.to_string().contains("hidden"));
     }
     assert!(matches!(next(&["<http://[>; rel=next"]).unwrap_err(), HttpError::Malformed { .. }));
+}
+
+#[tokio::test]
+async fn silent_host_is_not_waited_for_twice() {
+    let options = || Options { silence: Duration::from_millis(200), ..options() };
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (count, listener) = (Arc::clone(&asked), TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let url: Url = format!("http://{}/a", listener.local_addr().unwrap()).parse().unwrap();
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            kept.push(stream);
+        }
+    });
+    let error = Client::new(options()).unwrap().ask(&Request::get(url.clone())).await.unwrap_err();
+    assert!(matches!(error, HttpError::Silent { received: None, .. }), "{error}");
+    let expected = format!("{url}: timed out after 0 s without a byte, waiting for the answer to begin");
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn silence_in_a_body_ends_it() {
+    let client = Client::new(Options { silence: Duration::from_millis(200), ..options() }).unwrap();
+    let host = Host::start(|_| stalled(b"", 10)).await;
+    let error = client.download(&Request::get(host.url.clone()), whole(b"0123456789"), Vec::new()).await;
+    let error = error.unwrap_err();
+    assert!(error.to_string().ends_with("waiting for the content of the answer"), "{error}");
+    assert_eq!(host.seen().len(), 1);
+    let rest = || with(said(206, "456789"), "content-range", "bytes 4-9/10");
+    let host = Host::start(in_turn([|| stalled(b"0123", 10), rest])).await;
+    let download = client.download(&Request::get(host.url.clone()), whole(b"0123456789"), Vec::new()).await;
+    assert_eq!(download.unwrap().0, b"0123456789", "what came is kept");
+    let host = Host::start(|_| stalled(b"0123", 10)).await;
+    let answer = client.follow(&Request::get(host.url.clone())).await.unwrap();
+    let error = answer.bytes(100).await.unwrap_err();
+    assert!(error.to_string().ends_with("waiting for the rest of the answer after 4 bytes"), "{error}");
 }

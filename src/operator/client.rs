@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::Client;
-use kube::config::{Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{Cluster, Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::http::install_tls_provider;
+use crate::http::{Proxies, ProxyError, install_tls_provider, place};
 
 /// How long to wait for a connection. An API server that is there answers in milliseconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,8 +38,11 @@ pub struct Connected {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// There is no kubeconfig, or it cannot be used.
-    #[error("the kubeconfig cannot be used: {0}; name another one with --kubeconfig or KUBECONFIG")]
+    #[error("the kubeconfig cannot be used: {}; name another one with --kubeconfig or KUBECONFIG", in_words(.0))]
     Kubeconfig(#[from] KubeconfigError),
+    /// A variable that names proxies cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     /// The kubeconfig does not have the context that was named.
     #[error("the kubeconfig has no context {context:?}; it has {}", .known.join(", "))]
     Context {
@@ -66,8 +69,17 @@ pub async fn connect(access: &ClusterAccess) -> Result<Connected, ConnectError> 
     config.read_timeout = Some(READ_TIMEOUT);
     config.reset_reader_on_write = true;
     config.default_retry = false;
-    let (namespace, server) = (config.default_namespace.clone(), config.cluster_url.to_string());
+    let namespace = config.default_namespace.clone();
+    let server = match &config.proxy_url {
+        Some(proxy) => format!("{} (through the proxy {})", config.cluster_url, shown(&proxy.to_string())),
+        None => config.cluster_url.to_string(),
+    };
     Ok(Connected { client: Client::try_from(config)?, namespace, server })
+}
+
+/// A proxy without its credentials.
+fn shown(proxy: &str) -> String {
+    proxy.parse().map(|url| place(&url)).unwrap_or_default().trim_end_matches('/').to_owned()
 }
 
 async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
@@ -85,8 +97,47 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
             return Err(ConnectError::Context { context: context.clone(), known });
         }
     }
+    let named = cluster(&content, context.as_deref());
+    let server = named.and_then(|cluster| cluster.server.clone()).unwrap_or_default();
+    let proxy = match named.and_then(|cluster| cluster.proxy_url.clone()).filter(|url| !url.is_empty()) {
+        Some(named) => Some(named),
+        None => of_environment(&server)?,
+    };
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
-    Ok(Config::from_custom_kubeconfig(content, &options).await?)
+    let mut config =
+        Config::from_custom_kubeconfig(content, &options).await.map_err(|error| match error {
+            KubeconfigError::ParseNoProxy(error) => {
+                ProxyError { variable: "NO_PROXY".to_owned(), why: error.to_string() }.into()
+            }
+            error => ConnectError::Kubeconfig(error),
+        })?;
+    // kube compares NO_PROXY with the proxy's own host, and knows neither ALL_PROXY nor that this machine has no proxy.
+    config.proxy_url = match proxy {
+        Some(proxy) => Some(proxy.parse().map_err(KubeconfigError::ParseProxyUrl)?),
+        None => None,
+    };
+    Ok(config)
+}
+
+/// The cluster of a context, or of the current one.
+fn cluster<'a>(kubeconfig: &'a Kubeconfig, context: Option<&str>) -> Option<&'a Cluster> {
+    let context = context.or(kubeconfig.current_context.as_deref())?;
+    let context = kubeconfig.contexts.iter().find(|named| named.name == context)?.context.as_ref()?;
+    kubeconfig.clusters.iter().find(|named| named.name == context.cluster)?.cluster.as_ref()
+}
+
+/// The proxy of the environment for an API server. A kubeconfig that names one has its own, as with kubectl.
+fn of_environment(server: &str) -> Result<Option<String>, ProxyError> {
+    let Ok(server) = server.parse() else { return Ok(None) };
+    Ok(Proxies::of_environment().of(&server)?.map(|proxy| proxy.url().to_string()))
+}
+
+/// What is wrong with a kubeconfig: kube quotes a path twice.
+fn in_words(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::ReadConfig(error, path) => format!("{}: {error}", path.display()),
+        error => error.to_string(),
+    }
 }
 
 fn is_set(variable: &str) -> bool {

@@ -25,6 +25,8 @@ mod oracle;
 #[cfg(test)]
 mod promote;
 #[cfg(test)]
+mod proxies;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod sources;

@@ -46,7 +46,8 @@ fn check(directory: &TempDir, bundle: &[&str], shown: &[u8], host: &str) -> Resu
     let pem: Vec<u8> =
         bundle.iter().flat_map(|name| fs::read(directory.path().join(name)).unwrap()).collect();
     // Nobody listens there: the certificate alone has to do.
-    Trusted::new(&pem).unwrap().check(shown, host, 9, Duration::from_secs(1))
+    let way = Way { host, port: 9, proxy: None, wait: Duration::from_secs(1) };
+    Trusted::new(&pem).unwrap().check(shown, &way)
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Connection<'_> {
             };
         }
         if error.code() == ErrorCode::Timeout || text.contains("timed out") {
-            return GitError::Timeout { url, after: limit_waiting(None).silence };
+            return GitError::Timeout { url: self.url_through(), after: limit_waiting(None).silence };
         }
         if error.code() == ErrorCode::Auth {
             return self.refused();
@@ -30,14 +30,14 @@ impl Connection<'_> {
             return GitError::Credentials { what: "the SSH key".to_owned(), why: text };
         }
         if error.code() == ErrorCode::Certificate || text.contains("certificate") {
-            return GitError::Certificate { url, why: text };
+            return GitError::Certificate { url: self.url_through(), why: text };
         }
         if text.contains("redirect") {
             return GitError::Redirect { url, to: text };
         }
         match text.rsplit_once("http status code: ").map(|(_, status)| status) {
             Some("401") => return self.refused(),
-            Some("403") => return GitError::Forbidden { url },
+            Some("403") if self.proxy.is_none() => return GitError::Forbidden { url },
             Some("404" | "410") => return GitError::NotFound { url },
             _ => {}
         }
@@ -48,10 +48,16 @@ impl Connection<'_> {
         }
         match error.class() {
             ErrorClass::Net | ErrorClass::Os | ErrorClass::Ssl | ErrorClass::Ssh | ErrorClass::Http => {
-                GitError::Unreachable { url, error: text }
+                GitError::Unreachable { url: self.url_through(), error: text }
             }
             _ => GitError::Failed { url, error: text },
         }
+    }
+
+    /// The repository, and the proxy in between: a failure may be that one's.
+    fn url_through(&self) -> String {
+        let url = self.url();
+        self.proxy.as_ref().map_or_else(|| url.clone(), |proxy| format!("{url} (through the proxy {proxy})"))
     }
 
     fn refused(&self) -> GitError {

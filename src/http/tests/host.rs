@@ -136,3 +136,11 @@ pub(crate) fn broken(status: u16, bytes: &[u8], length: Option<usize>) -> Said {
         None => said,
     }
 }
+
+/// A body that says nothing more after these bytes, of so many.
+pub(crate) fn stalled(bytes: &[u8], length: usize) -> Said {
+    let bytes = Bytes::copy_from_slice(bytes);
+    let first = futures::stream::once(async { Ok::<_, Infallible>(bytes) });
+    let body = Body::from_stream(first.chain(futures::stream::pending()));
+    with(said(200, body), "content-length", &length.to_string())
+}

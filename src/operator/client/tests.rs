@@ -12,3 +12,12 @@ fn what_a_failed_request_says() {
     let expected = "ServiceError: no client can be made: TLS required but no TLS stack selected";
     assert_eq!(explain(&nested), expected);
 }
+
+#[test]
+fn kubeconfig_missing_named_once() {
+    let error = std::io::Error::other("no such file");
+    let error = ConnectError::from(KubeconfigError::ReadConfig(error, "/etc/kube/config".into()));
+    let expected = "the kubeconfig cannot be used: /etc/kube/config: no such file; \
+                    name another one with --kubeconfig or KUBECONFIG";
+    assert_eq!(error.to_string(), expected);
+}

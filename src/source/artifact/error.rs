@@ -35,7 +35,7 @@ pub enum ArtifactError {
         why: String,
     },
     /// Nothing answered, or not to the end, within the time.
-    #[error("{url}: no answer to the end within {} s: {REACHED_BY}", .after.as_secs())]
+    #[error("{url}: timed out after {} s: {REACHED_BY}", .after.as_secs())]
     Timeout {
         /// The URL.
         url: String,
@@ -103,7 +103,13 @@ impl ArtifactError {
     pub(super) fn of(url: &Url, error: HttpError) -> Self {
         let url = url.to_string();
         match error {
-            HttpError::Timeout { after, .. } => Self::Timeout { url, after },
+            HttpError::Timeout { after, .. } | HttpError::Silent { after, received: None, .. } => {
+                Self::Timeout { url, after }
+            }
+            HttpError::Silent { after, .. } => Self::Interrupted {
+                url,
+                error: format!("timed out after {} s without a byte", after.as_secs()),
+            },
             HttpError::Unreachable { error, .. } => Self::Unreachable { url, error },
             HttpError::Status { status, .. } => Self::Status { url, status },
             HttpError::Interrupted { error, .. } => Self::Interrupted { url, error },

@@ -131,11 +131,15 @@ impl From<HttpError> for OriginError {
     fn from(error: HttpError) -> Self {
         let told = error.to_string();
         match error {
-            HttpError::Url { .. } | HttpError::Tls(_) | HttpError::Temporary(_) => Self::Settings(told),
+            HttpError::Url { .. } | HttpError::Tls(_) | HttpError::Proxy(_) | HttpError::Temporary(_) => {
+                Self::Settings(told)
+            }
             HttpError::Unreachable { place, error } | HttpError::Interrupted { place, error } => {
                 Self::Unreachable { place, error }
             }
-            HttpError::Certificate { place, .. } | HttpError::Timeout { place, .. } => {
+            HttpError::Certificate { place, .. }
+            | HttpError::Timeout { place, .. }
+            | HttpError::Silent { place, .. } => {
                 let error = told.strip_prefix(&place).unwrap_or(&told);
                 Self::Unreachable { error: error.trim_start_matches([':', ' ']).to_owned(), place }
             }

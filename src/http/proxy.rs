@@ -1,0 +1,178 @@
+//! The proxies of the environment: one decision for HTTP, Git and the API server.
+//!
+//! `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in capitals or not, as curl and Go have them. This machine
+//! is never asked through a proxy.
+
+use std::env;
+use std::fmt;
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use super::{is_loopback, place};
+
+/// A variable that names no proxy. Its value is not shown: it may hold a password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}: invalid proxy: {why}")]
+pub struct ProxyError {
+    /// The variable.
+    pub variable: String,
+    /// What is wrong with its value.
+    pub why: String,
+}
+
+/// A proxy. Shown it has no credentials.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    url: Url,
+}
+
+/// Which hosts are asked through which proxy.
+#[derive(Clone, Debug, Default)]
+pub struct Proxies {
+    http: Option<Result<Proxy, ProxyError>>,
+    https: Option<Result<Proxy, ProxyError>>,
+    except: Vec<Exception>,
+}
+
+/// An entry of `NO_PROXY`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Exception {
+    /// `*`
+    All,
+    /// A host and those below it.
+    Domain { name: String, port: Option<u16> },
+    /// An address, or all that share its first bits.
+    Network { address: IpAddr, bits: u32, port: Option<u16> },
+}
+
+impl Proxy {
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let with_scheme = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        let url = Url::parse(&with_scheme).map_err(|error| error.to_string())?;
+        match (url.scheme(), url.host_str()) {
+            ("http" | "https", Some(host)) if !host.is_empty() => Ok(Self { url }),
+            ("http" | "https", _) => Err("the host is missing".to_owned()),
+            (scheme, _) => Err(format!("the scheme {scheme} is not supported, http and https are")),
+        }
+    }
+
+    /// The URL, with credentials where the variable has them.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(place(&self.url).trim_end_matches('/'))
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Proxies {
+    /// Those of the environment.
+    #[must_use]
+    pub fn of_environment() -> Self {
+        Self::new(|variable| env::var_os(variable)?.into_string().ok())
+    }
+
+    fn new(get: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |variable: &str| {
+            let both = [variable.to_owned(), variable.to_ascii_lowercase()];
+            both.into_iter().find_map(|variable| {
+                let value = get(&variable).filter(|value| !value.trim().is_empty())?;
+                Some((variable, value))
+            })
+        };
+        let proxy = |variable| {
+            let (variable, value) = set(variable).or_else(|| set("ALL_PROXY"))?;
+            Some(Proxy::parse(&value).map_err(|why| ProxyError { variable, why }))
+        };
+        let except = set("NO_PROXY").map(|(_, value)| value).unwrap_or_default();
+        let except = except.split(',').filter_map(Exception::parse).collect();
+        Self { http: proxy("HTTP_PROXY"), https: proxy("HTTPS_PROXY"), except }
+    }
+
+    /// The proxy through which a URL is asked; `None` where it is asked straight.
+    pub fn of(&self, url: &Url) -> Result<Option<&Proxy>, ProxyError> {
+        let proxy = match url.scheme() {
+            "http" => &self.http,
+            "https" => &self.https,
+            _ => return Ok(None),
+        };
+        if is_loopback(url) || self.except.iter().any(|exception| exception.has(url)) {
+            return Ok(None);
+        }
+        proxy.as_ref().map(Result::as_ref).transpose().map_err(Clone::clone)
+    }
+}
+
+impl Exception {
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        if text == "*" {
+            return Some(Self::All);
+        }
+        if let Some((address, bits)) = text.split_once('/') {
+            let (address, bits) = (address.parse::<IpAddr>().ok()?, bits.parse().ok()?);
+            return (bits <= width(address)).then_some(Self::Network { address, bits, port: None });
+        }
+        if let Some(network) = Self::address(&text, None) {
+            return Some(network);
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok()?)),
+            None => (text.as_str(), None),
+        };
+        let name = host.trim_start_matches('*').trim_matches('.');
+        let domain = || (!name.is_empty()).then(|| Self::Domain { name: name.to_owned(), port });
+        Self::address(host, port).or_else(domain)
+    }
+
+    fn address(text: &str, port: Option<u16>) -> Option<Self> {
+        let address: IpAddr = text.trim_matches(['[', ']']).parse().ok()?;
+        Some(Self::Network { address, bits: width(address), port })
+    }
+
+    fn has(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+        let is_port = |port: &Option<u16>| port.is_none() || *port == url.port_or_known_default();
+        match self {
+            Self::All => true,
+            Self::Domain { name, port } => {
+                let above = host.strip_suffix(name.as_str());
+                is_port(port) && above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+            }
+            Self::Network { address, bits, port } => {
+                let host = host.trim_matches(['[', ']']).parse::<IpAddr>();
+                let shares = |host: IpAddr| shares_bits(host.to_canonical(), *address, *bits);
+                is_port(port) && host.is_ok_and(shares)
+            }
+        }
+    }
+}
+
+/// The bits of an address.
+fn width(address: IpAddr) -> u32 {
+    if address.is_ipv4() { u32::BITS } else { u128::BITS }
+}
+
+/// Whether two addresses of one kind have the same first bits.
+fn shares_bits(one: IpAddr, other: IpAddr, bits: u32) -> bool {
+    match (one, other) {
+        (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros() >= bits,
+        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros() >= bits,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
