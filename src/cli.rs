@@ -44,6 +44,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::temporary;
 use error::CliError;
 
 /// Cluster stack releases in, Flux objects out.
@@ -101,7 +102,12 @@ pub fn main() -> ExitCode {
         Ok(Cli { command }) => command,
         Err(said) => return terminal::usage(&said),
     };
-    match run(command) {
+    if !matches!(command, Command::Operator(_)) {
+        temporary::remove_on_signals();
+    }
+    let result = run(command);
+    temporary::remove_all();
+    match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Differs) => ExitCode::from(1),
         Ok(Outcome::Failed) => ExitCode::from(2),

@@ -95,3 +95,5 @@ pub mod operator;
 pub mod publish;
 #[cfg(feature = "shell")]
 pub mod source;
+#[cfg(feature = "shell")]
+pub mod temporary;

@@ -5,14 +5,13 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::connection::Connection;
+use super::{Access, CommitId, GitError, Snapshot};
+use crate::temporary::Temporary;
 use git2::{
     AutotagOption, Config, ErrorCode, FetchOptions, Oid, RemoteHead, RemoteRedirect, Repository,
     RepositoryInitOptions,
 };
-use tempfile::TempDir;
-
-use super::connection::Connection;
-use super::{Access, CommitId, GitError, Snapshot};
 
 /// How many objects may lie on their own in one of 256 directories: about 25,000 in all. libgit2 packs none of them.
 const MOST_LOOSE: usize = 100;
@@ -60,8 +59,8 @@ pub struct Clone {
     pub(super) access: Access,
     pub(super) limits: CloneLimits,
     // Removed with its contents, after the repository is closed.
-    _temporary: Option<TempDir>,
-    _lock: File,
+    _temporary: Option<Temporary>,
+    _lock: Option<File>,
 }
 
 /// What a server has.
@@ -92,23 +91,21 @@ impl Clone {
             }
             _ => create(&below)?,
         };
-        Self::new(repository, access, None, lock)
+        Self::new(repository, access, None, Some(lock))
     }
 
-    /// Makes a clone in a directory that goes with it.
+    /// Makes a clone in a directory that goes with it, and that only its owner can read.
     pub fn temporary(access: Access) -> Result<Self, GitError> {
-        let temporary = TempDir::with_prefix("stackflux-git-").map_err(GitError::io(std::env::temp_dir()))?;
-        let path = temporary.path().join(LOCK);
-        let lock = File::create(&path).map_err(GitError::io(&path))?;
+        let temporary = Temporary::new("stackflux-git-").map_err(GitError::io(std::env::temp_dir()))?;
         let repository = create(&temporary.path().join("repository.git"))?;
-        Self::new(repository, access, Some(temporary), lock)
+        Self::new(repository, access, Some(temporary), None)
     }
 
     fn new(
         repository: Repository,
         access: Access,
-        temporary: Option<TempDir>,
-        lock: File,
+        temporary: Option<Temporary>,
+        lock: Option<File>,
     ) -> Result<Self, GitError> {
         // The user's and the machine's settings could rewrite URLs, and nothing of them is wanted.
         repository.set_config(&Config::new()?)?;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use secrecy::{ExposeSecret as _, SecretString};
-use tempfile::TempDir;
+
+use crate::temporary::Temporary;
 
 /// The most that is shown of what a program says.
 const MOST_SAID: usize = 1_000;
@@ -76,7 +77,7 @@ impl Signer {
         let signature = match self {
             Self::SshFile(path) => run("ssh-keygen", ssh_keygen(path), content)?,
             Self::SshKey { key, passphrase } => {
-                let directory = TempDir::with_prefix("stackflux-key-")?;
+                let directory = Temporary::new("stackflux-key-")?;
                 ssh_with(&directory, key, passphrase.as_ref(), content)?
             }
             Self::GpgKeyId(id) => gpg(None, &["--local-user", id], content)?,
@@ -97,7 +98,7 @@ fn ssh_keygen(key: &Path) -> Command {
 
 /// Signs with a key that is written to a directory which only we can read.
 fn ssh_with(
-    directory: &TempDir,
+    directory: &Temporary,
     key: &SecretString,
     passphrase: Option<&SecretString>,
     content: &[u8],
@@ -135,14 +136,13 @@ fn gpg(keyring: Option<&Keyring>, arguments: &[&str], content: &[u8]) -> Result<
 
 /// A directory of GnuPG's with one key, which goes with it.
 struct Keyring {
-    directory: TempDir,
+    directory: Temporary,
     passphrase: Option<PathBuf>,
 }
 
 impl Keyring {
     fn new(key: &SecretString, passphrase: Option<&SecretString>) -> Result<Self, SignError> {
-        let directory = TempDir::with_prefix("stackflux-gpg-")?;
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700))?;
+        let directory = Temporary::new("stackflux-gpg-")?;
         let path = directory.path().join("passphrase");
         if let Some(passphrase) = passphrase {
             write_secret(&path, passphrase.expose_secret())?;

@@ -23,7 +23,6 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
-use tempfile::TempDir;
 
 use super::cache::Key;
 use super::cluster;
@@ -36,6 +35,7 @@ use crate::names::ReleaseName;
 use crate::plan::ObjectId;
 use crate::release::Digest;
 use crate::subscription;
+use crate::temporary::Temporary;
 use outbox::{Asker, Change, Outbox, Standing, Unit};
 use progress::Progress;
 use threads::Threads;
@@ -51,7 +51,7 @@ pub struct GitDelivery {
     /// What works with the clones.
     pub threads: Threads,
     /// Where clones are kept, which go with the process.
-    clones: OnceLock<TempDir>,
+    clones: OnceLock<Temporary>,
     progress: Mutex<BTreeMap<Key, Progress>>,
 }
 
@@ -61,7 +61,7 @@ impl GitDelivery {
         let clones = if let Some(clones) = self.clones.get() {
             clones
         } else {
-            let made = TempDir::with_prefix("stackflux-clones-")?;
+            let made = Temporary::new("stackflux-clones-")?;
             self.clones.get_or_init(|| made)
         };
         Ok(clones.path().join(Digest::of_bytes(format!("{namespace} {url}").as_bytes()).short()))

@@ -17,6 +17,7 @@ use crate::release::ignore::IGNORE_FILE;
 use crate::release::{Files, Limits};
 use crate::source;
 use crate::source::origin::Listing;
+use crate::temporary::Doomed;
 
 /// What the directory of a release is called until it is whole.
 const UNFINISHED: &str = ".stackflux-unfinished-";
@@ -37,6 +38,7 @@ impl DirectoryTarget {
     /// Writes a release. Gives its path.
     pub fn publish(&self, prepared: &Prepared, vendoring: bool) -> Result<Published<PathBuf>, PublishError> {
         let releases = self.releases();
+        self.check_links()?;
         fs::create_dir_all(&releases).map_err(io_error(&releases))?;
         let lock =
             File::open(&releases).and_then(|lock| lock.lock().map(|()| lock)).map_err(io_error(&releases))?;
@@ -45,15 +47,33 @@ impl DirectoryTarget {
             return Ok(Published::Unchanged);
         }
         let path = self.path_of(prepared.name());
-        let unfinished = releases.join(format!("{UNFINISHED}{}", prepared.name()));
-        write_all(&unfinished, &prepared.files)?;
-        fs::rename(&unfinished, &path).map_err(io_error(&path))?;
+        let unfinished = Doomed::new(releases.join(format!("{UNFINISHED}{}", prepared.name())));
+        write_all(unfinished.path(), &prepared.files)?;
+        fs::rename(unfinished.path(), &path).map_err(io_error(&path))?;
         lock.sync_all().map_err(io_error(&releases))?;
         Ok(Published::Written(path))
     }
 
+    /// Refuses a directory that is reached through a link below the top: what is written there lands elsewhere, and Flux
+    /// leaves links out of an artifact.
+    fn check_links(&self) -> Result<(), PublishError> {
+        let mut path = self.top.clone();
+        for part in self.directory.split('/').filter(|part| !part.is_empty()) {
+            path.push(part);
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_symlink() => {
+                    return Err(refused(&path, "it is a link, and releases are not written through one"));
+                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(&path)(error)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// What is there already.
     pub fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
+        self.check_links()?;
         let path = self.path_of(name);
         let release = match fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_dir() => Some(source::directory::read(&path, &Limits::default())?),

@@ -2,13 +2,17 @@
 
 #![allow(clippy::disallowed_methods, reason = "a sink writes files")]
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::changes::Changes;
 use super::layout::{INDEX, KUSTOMIZATION};
 use super::tree::{Found, Tree};
+use crate::temporary::Doomed;
+
+/// What a file is called until it is whole.
+const UNFINISHED: &str = ".stackflux-unfinished";
 
 /// The operating system refused to read or write a file.
 #[derive(Debug, thiserror::Error)]
@@ -51,11 +55,15 @@ impl Directory {
         Ok(())
     }
 
+    /// Writes a file beside its place and puts it there by one rename: whatever ends the process leaves the old file or
+    /// the new one.
     fn write(&self, path: &str, bytes: &[u8]) -> Result<(), DirectoryError> {
         let path = self.root.join(path);
         let failed = |error| DirectoryError { path: path.clone(), error };
-        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
-        fs::write(&path, bytes).map_err(failed)
+        let directory = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(directory).map_err(failed)?;
+        let unfinished = Doomed::new(directory.join(UNFINISHED));
+        replace(&unfinished, &path, bytes).map_err(failed)
     }
 
     /// Removes a file, and the directories that are empty then.
@@ -76,6 +84,24 @@ impl Directory {
         }
         Ok(())
     }
+}
+
+fn replace(unfinished: &Doomed, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = unfinished.path();
+    match fs::remove_file(beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
+    if let Some(before) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) {
+        file.set_permissions(before.permissions())?;
+    }
+    file.write_all(bytes)?;
+    // An object's file that a power cut has emptied is written again. An index has to be there for that.
+    if path.file_name().is_some_and(|name| name == INDEX) {
+        file.sync_all()?;
+    }
+    fs::rename(beside, path)
 }
 
 /// What a file system has at a path: links are not followed.

@@ -251,6 +251,8 @@ fn index<T: Tree>(
 ) -> Result<Result<Option<Index>, Why>, T::Error> {
     let found = match tree.read(path, MAX_INDEX)? {
         Found::Nothing => return Ok(Ok(None)),
+        // What a power cut has left of it.
+        Found::File(bytes) if bytes.is_empty() => return Ok(Ok(None)),
         Found::File(bytes) => Index::parse(&bytes).map(Some).map_err(Why::Index),
         Found::TooLarge => Err(Why::Index(IndexError::TooLarge)),
         Found::Other(what) => return Ok(Err(Why::NoFile(what))),

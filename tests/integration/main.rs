@@ -42,4 +42,6 @@ mod support;
 #[cfg(test)]
 mod templates;
 #[cfg(test)]
+mod temporary;
+#[cfg(test)]
 mod yaml;

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use crate::temporary::Doomed;
+
 /// How long a server may keep silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
@@ -68,6 +70,8 @@ fn set(settings: &Settings) {
 
 /// While it lives, libgit2 asks servers for host keys of the kinds in a text like `known_hosts`. One at a time.
 pub(super) struct AskedFor {
+    // In this order: the next one makes the directory again. What is left has no secret, and is in its way.
+    _home: Doomed,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -83,16 +87,9 @@ impl AskedFor {
             _ => {}
         }
         fs::DirBuilder::new().mode(0o700).create(home)?;
-        let asked_for = Self { _alone: alone };
+        let asked_for = Self { _home: Doomed::new(home.clone()), _alone: alone };
         fs::create_dir(home.join(".ssh"))?;
         fs::write(home.join(".ssh/known_hosts"), known_hosts)?;
         Ok(asked_for)
-    }
-}
-
-impl Drop for AskedFor {
-    fn drop(&mut self) {
-        // What is left has no secret, and is in the way of the next one, which says so.
-        let _told_later = fs::remove_dir_all(&settings(None).home);
     }
 }

@@ -1,3 +1,5 @@
+use tempfile::TempDir;
+
 use super::*;
 use crate::git::tests::{access, edit, identity};
 use crate::git::{Clone, CommitId, GitError};

@@ -109,3 +109,32 @@ fn what_was_taken_back_is_known_from_the_top_of_the_repository() {
     let error = target.publish(&prepared(NAME), false).unwrap_err();
     assert_eq!(error.reason(), "ReleaseHeld", "a directory of no repository has its own");
 }
+
+#[test]
+fn directory_behind_a_link_is_refused() {
+    let (scratch, target) = target();
+    let elsewhere = scratch.path().join("elsewhere");
+    fs::create_dir_all(elsewhere.join("releases")).unwrap();
+    fs::create_dir_all(&target.top).unwrap();
+    symlink(&elsewhere, target.top.join("a")).unwrap();
+    let error = target.publish(&prepared(NAME), false).unwrap_err();
+    assert!(error.to_string().contains("it is a link"), "{error}");
+    fs::remove_file(target.top.join("a")).unwrap();
+    fs::create_dir(target.top.join("a")).unwrap();
+    symlink(elsewhere.join("releases"), target.releases()).unwrap();
+    assert!(target.publish(&prepared(NAME), false).is_err());
+    assert_eq!(fs::read_dir(elsewhere.join("releases")).unwrap().count(), 0);
+}
+
+#[test]
+fn failed_publication_leaves_nothing() {
+    // The directory of the releases is near the longest path that Linux takes, and the release's own are beyond it.
+    let (scratch, mut target) = target();
+    let deep = vec!["d".repeat(250); 13].join("/");
+    target.top = scratch.path().join(deep);
+    let path = vec!["p".repeat(200); 5].join("/");
+    let release = prepare(NAME, with(files(NAME), &path, "x"));
+    let error = target.publish(&release, false).unwrap_err();
+    assert!(matches!(&error, PublishError::Io { .. }), "{error}");
+    assert_eq!(names(&target), Vec::<String>::new());
+}

@@ -137,6 +137,8 @@ impl<T: Tree> Reader<'_, '_, T> {
             }
             Found::Nothing => Was::Nothing,
             Found::File(found) if found == bytes => Was::Same,
+            // Nobody else's: what a full disk or a power cut has left of the file.
+            Found::File(found) if bytes.starts_with(&found) => Was::Nothing,
             Found::File(found) => {
                 match entry {
                     None => self.refuse(file, Why::NotOurs),
@@ -194,7 +196,7 @@ impl<T: Tree> Reader<'_, '_, T> {
             }
             Found::File(found) => {
                 let sha = sha256(&found);
-                if written != Some(&sha) && found != planned.as_bytes() {
+                if written != Some(&sha) && !planned.as_bytes().starts_with(&found) {
                     let why = if before.is_some() { Why::Edited } else { Why::NotOurs };
                     self.refuse(KUSTOMIZATION, why);
                 }

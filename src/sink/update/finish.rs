@@ -137,8 +137,14 @@ fn list<T: Tree>(
     if (is_same && !run.is_whole) || (is_new && after.directories.is_empty()) {
         return Ok(None);
     }
+    let mut is_cut_off = false;
     let why = match run.tree.read(KUSTOMIZATION, MAX_FILE)? {
         Found::File(found) if found == text.as_bytes() => None,
+        // What a full disk or a power cut has left of it.
+        Found::File(found) if text.as_bytes().starts_with(&found) => {
+            is_cut_off = true;
+            None
+        }
         Found::File(found) if sha256(&found) == before.kustomization => None,
         Found::File(_) if is_new => Some(Why::NotOurs),
         Found::File(_) => Some(Why::Edited),
@@ -153,7 +159,7 @@ fn list<T: Tree>(
             return Ok(None);
         }
         Some(why) if !run.overwrite => return Ok(Some(why)),
-        None if is_same => return Ok(None),
+        None if is_same && !is_cut_off => return Ok(None),
         _ => {}
     }
     if after.kustomization != before.kustomization || is_same {

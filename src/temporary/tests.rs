@@ -1,0 +1,48 @@
+use std::time::SystemTime;
+
+use super::*;
+
+const PREFIX: &str = "stackflux-test-";
+
+/// A directory as a process left it, so long ago.
+fn left(parent: &Path, name: &str, ago: Duration, with_lock: bool) -> PathBuf {
+    let path = parent.join(name);
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("pack"), "secret").unwrap();
+    if with_lock {
+        fs::write(path.join(LOCK), "").unwrap();
+    }
+    File::open(&path).unwrap().set_modified(SystemTime::now() - ago).unwrap();
+    path
+}
+
+#[test]
+fn directory_is_private_and_goes_when_dropped() {
+    let parent = tempfile::tempdir().unwrap();
+    let temporary = Temporary::new_in(parent.path(), PREFIX).unwrap();
+    let path = temporary.path().to_owned();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+    assert!(pending().contains(&path));
+    drop(temporary);
+    assert!(!path.exists() && !pending().contains(&path));
+}
+
+#[test]
+fn leftovers_of_dead_processes_are_removed() {
+    let parent = tempfile::tempdir().unwrap();
+    let parent = parent.path();
+    let old = ABANDONED * 2;
+    let dead = left(parent, "stackflux-test-dead", old, true);
+    let young = left(parent, "stackflux-test-young", Duration::ZERO, true);
+    let unlocked = left(parent, "stackflux-test-unlocked", old, false);
+    let other = left(parent, "other", old, true);
+    let alive = left(parent, "stackflux-test-alive", old, true);
+    let lock = File::open(alive.join(LOCK)).unwrap();
+    lock.lock().unwrap();
+    std::os::unix::fs::symlink(&other, parent.join("stackflux-test-link")).unwrap();
+    let _temporary = Temporary::new_in(parent, PREFIX).unwrap();
+    assert!(!dead.exists());
+    for stays in [young, unlocked, other.join("pack"), alive, parent.join("stackflux-test-link")] {
+        assert!(stays.exists(), "{}", stays.display());
+    }
+}
