@@ -255,7 +255,8 @@ pub(super) fn branch(name: &str) -> Result<String, GitError> {
 
 fn named(above: &str, name: &str) -> Result<String, GitError> {
     let reference = format!("{above}{name}");
-    if git2::Reference::is_valid_name(&reference) {
+    // Git makes no branch or tag that could be taken for an option.
+    if git2::Reference::is_valid_name(&reference) && !name.starts_with('-') {
         Ok(reference)
     } else {
         Err(GitError::Name(name.to_owned()))

@@ -5,7 +5,7 @@ use std::path::Path;
 use git2::{ErrorCode, ObjectType, Oid, Repository, Tree};
 
 use super::{CommitId, GitError, TreeId};
-use crate::release::{File, Files, Limits};
+use crate::release::{File, Files, Limits, PathError};
 
 /// The largest file that is read on its own, in bytes.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -92,7 +92,7 @@ impl<'a> Snapshot<'a> {
         Ok(self.directory(directory)?.map(|tree| TreeId(tree.id())))
     }
 
-    /// All files below a directory, their paths relative to it; links are noted, submodules left out. Nothing is
+    /// All files below a directory, their paths relative to it; links are noted, a submodule is an error. Nothing is
     /// ignored. Empty where there is no such directory.
     pub fn files(&self, directory: &str, limits: &Limits) -> Result<Files, GitError> {
         match self.directory(directory)? {
@@ -151,6 +151,7 @@ fn read_tree(repository: &Repository, tree: &Tree<'_>, limits: &Limits) -> Resul
                     };
                     added.map_err(GitError::path(&path))?;
                 }
+                Some(ObjectType::Commit) => return Err(GitError::path(&path)(PathError::Submodule)),
                 _ => {}
             }
         }

@@ -52,6 +52,12 @@ pub enum PathError {
     /// It is longer than 1,024 bytes or has more than 64 parts.
     #[error("the path is longer than 1,024 bytes or has more than 64 parts")]
     TooLong,
+    /// A part of it is longer than 255 bytes, the limit of usual file systems.
+    #[error("a name in the path has more than 255 bytes: no repository with such a file can be checked out")]
+    NameTooLong,
+    /// It is a commit of another repository.
+    #[error("it is a submodule, which Flux does not fetch: commit its files instead")]
+    Submodule,
     /// There is an entry of that name, or a file where a directory is needed.
     #[error("another entry has the same path, or is a file where this one needs a directory")]
     Taken,
@@ -225,6 +231,9 @@ pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     if path.len() > 1024 || path.split('/').count() > 64 {
         return Err(PathError::TooLong);
     }
+    if path.split('/').any(|part| part.len() > 255) {
+        return Err(PathError::NameTooLong);
+    }
     if path.starts_with('/') {
         return Err(PathError::Absolute);
     }
@@ -244,11 +253,17 @@ pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Whether a name stands for `.git` where cases do not count, or on NTFS: a short name, a stream, with dots and blanks at
-/// its end (`git_fs_path_is_valid` of libgit2).
+/// Whether a name stands for `.git` where cases do not count, on NTFS (a short name, a stream, with dots and blanks at its
+/// end) or on HFS+ (with signs in it that it ignores): `core.protectNTFS` and `core.protectHFS` of Git.
 pub(crate) fn stands_for_git(name: &str) -> bool {
+    let name: String = name.chars().filter(|sign| !is_ignored_by_hfs(*sign)).collect();
     let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
+}
+
+/// The signs that HFS+ ignores in a name (`next_hfs_char` in `utf8.c` of Git).
+fn is_ignored_by_hfs(sign: char) -> bool {
+    matches!(sign, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

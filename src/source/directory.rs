@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::SourceError;
 use crate::release::ignore::{IGNORE_FILE, Rules};
-use crate::release::{File, Files, Finding, Findings, Limits, Reason};
+use crate::release::{File, Files, Finding, Findings, Limits, PathError, Reason};
 
 /// Reads a directory. What lies in a directory `.git` is not looked at, as Flux does not.
 pub fn read(directory: &Path, limits: &Limits) -> Result<Files, SourceError> {
@@ -89,6 +89,10 @@ impl Walk<'_> {
         let metadata = entry.metadata().map_err(SourceError::io(entry.path()))?;
         if metadata.is_dir() {
             return Ok((name != ".git").then_some(path));
+        }
+        if name == ".git" && !directory.is_empty() {
+            self.refuse(directory, Reason::InvalidPath, &PathError::Submodule.to_string());
+            return Ok(None);
         }
         self.found.insert(path, metadata);
         Ok(None)

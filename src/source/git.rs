@@ -199,16 +199,22 @@ impl Checkout {
         entry.to_object(&self.repository)?.into_tree().map_err(|_| missing())
     }
 
-    /// The files of a tree as Flux would pack them after a checkout. Submodules are not fetched.
+    /// The files of a tree as Flux would pack them after a checkout, which fetches no submodules.
     fn read(&self, tree: &Tree<'_>) -> Result<Files, GitError> {
         let mut entries: Vec<(String, Oid, i32)> = Vec::new();
+        let mut submodule = None;
         tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
-            if entry.kind() == Some(ObjectType::Blob) {
-                let path = format!("{directory}{}", String::from_utf8_lossy(entry.name_bytes()));
-                entries.push((path, entry.id(), entry.filemode()));
+            let path = || format!("{directory}{}", String::from_utf8_lossy(entry.name_bytes()));
+            match entry.kind() {
+                Some(ObjectType::Blob) => entries.push((path(), entry.id(), entry.filemode())),
+                Some(ObjectType::Commit) => submodule = Some(path()),
+                _ => {}
             }
             TreeWalkResult::Ok
         })?;
+        if let Some(path) = submodule {
+            return Err(GitError::Path { path, error: PathError::Submodule });
+        }
         let mut files = Files::default();
         for (path, id, mode) in entries {
             let content = self.repository.find_blob(id)?.content().to_owned();

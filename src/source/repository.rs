@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ReleaseFiles, SourceError, directory};
 use crate::names::ReleaseName;
-use crate::release::Limits;
+use crate::release::{Finding, Limits, Reason};
 
 /// The directory of a stack repository that has the releases.
 const RELEASES: &str = "releases";
@@ -24,6 +24,15 @@ impl StackRepository {
     /// Lists the releases in `releases/` of this directory, or in the directory where it has no `releases/`.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let below = path.join(RELEASES);
+        if let Ok(target) = fs::read_link(&below) {
+            let message = format!(
+                "the directory of the releases is a link to {:?}: Flux leaves links out of an artifact, and would find no \
+                 release",
+                target.display().to_string()
+            );
+            let finding = Finding::error(Reason::LinkNotAllowed, RELEASES, message);
+            return Err(SourceError::unusable(path)(finding.into()));
+        }
         let path = if below.is_dir() { below } else { path.to_owned() };
         let mut repository =
             Self { path, releases: BTreeMap::new(), malformed: Vec::new(), links: Vec::new() };

@@ -337,3 +337,27 @@ fn no_work_tree_no_pin() {
     let Err(error) = Checkout::of(&release) else { panic!("it has a work tree") };
     assert_eq!((error.reason(), error.class()), ("NoWorkTree", Class::Terminal));
 }
+
+#[test]
+fn releases_behind_a_link_are_refused() {
+    let scratch = Scratch::new("linked");
+    scratch.release(&format!("elsewhere/{NAME}"));
+    fs::create_dir(scratch.0.join("stack")).unwrap();
+    symlink("../elsewhere", scratch.0.join("stack/releases")).unwrap();
+    let error = open(&scratch.0.join("stack"), &Limits::default()).unwrap_err();
+    let SourceError::Unusable { findings, .. } = &error else { panic!("{error}") };
+    let finding = findings.iter().next().unwrap();
+    assert_eq!((finding.reason, finding.file.as_str()), (Reason::LinkNotAllowed, "releases"));
+    assert!(finding.message.contains("is a link to \"../elsewhere\""), "{finding}");
+}
+
+#[test]
+fn submodule_in_a_work_tree_is_refused() {
+    let scratch = Scratch::new("submodule");
+    let release = scratch.release(NAME);
+    scratch.write(&format!("{NAME}/cluster-addon/module/.git"), "gitdir: ../../.git/modules/x\n");
+    let error = directory::read(&release, &Limits::default()).unwrap_err();
+    let SourceError::Unusable { findings, .. } = &error else { panic!("{error}") };
+    let finding = findings.iter().next().unwrap();
+    assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidPath, "cluster-addon/module"));
+}

@@ -1,6 +1,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
+use tempfile::TempDir;
+
 use super::*;
 use crate::error::Classify as _;
 use crate::git::Credentials;
@@ -189,4 +191,25 @@ fn credentials_do_not_go_over_plain_http_to_another_machine() {
     assert!(matches!(fetch("http://host.invalid/r.git", with(false)), GitError::PlainHttp { .. }));
     assert!(matches!(fetch("http://host.invalid/r.git", with(true)), GitError::Unreachable { .. }));
     assert!(matches!(fetch("http://127.0.0.1:9/r.git", with(false)), GitError::Unreachable { .. }));
+}
+
+#[test]
+fn name_like_an_option_is_refused() {
+    let (_directory, url, _) = remote();
+    let clone = Clone::temporary(access(&url)).unwrap();
+    for reference in [Reference::Branch("-x".into()), Reference::Tag("--upload-pack=x".into())] {
+        let error = clone.fetch(&reference).unwrap_err();
+        assert!(matches!(error, GitError::Name(_)), "{error}");
+    }
+}
+
+#[test]
+fn temporary_clone_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_directory, url, _) = remote();
+    let clone = Clone::temporary(access(&url)).unwrap();
+    let directory = clone.repository.path().parent().unwrap().to_owned();
+    assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+    drop(clone);
+    assert!(!directory.exists());
 }

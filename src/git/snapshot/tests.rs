@@ -96,3 +96,16 @@ fn a_tree_that_has_itself_within_limits_of_depth_is_refused() {
     let error = read_tree(&repository, &tree, &Limits::default()).unwrap_err();
     assert!(matches!(error, GitError::Path { .. } | GitError::TooManyFiles { .. }), "{error}");
 }
+
+#[test]
+fn submodule_in_a_release_is_refused() {
+    let (_directory, repository, commit) = repository(&[("r/a", b"1", 0)]);
+    let above = repository.find_commit(commit.0).unwrap().tree().unwrap();
+    let release = repository.find_tree(above.get_name("r").unwrap().id()).unwrap();
+    let mut builder = repository.treebuilder(Some(&release)).unwrap();
+    builder.insert("module", commit.0, 0o160_000).unwrap();
+    let tree = repository.find_tree(builder.write().unwrap()).unwrap();
+    let error = read_tree(&repository, &tree, &Limits::default()).unwrap_err();
+    assert_eq!((error.reason(), error.to_string().contains("module")), ("InvalidPath", true), "{error}");
+    assert!(error.to_string().contains("submodule"), "{error}");
+}

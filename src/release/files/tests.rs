@@ -92,3 +92,34 @@ fn a_directory_around_everything_can_be_taken_off() {
     files.insert("other", file()).unwrap();
     assert_eq!(files.clone().without_directory("top"), files);
 }
+
+#[test]
+fn path_names_end_at_255_bytes() {
+    let longest = "é".repeat(127) + "x";
+    let mut files = Files::default();
+    files.insert(&format!("a/{longest}/b"), file()).unwrap();
+    for path in [format!("a/{longest}y"), format!("a/{longest}y/b"), "x".repeat(256)] {
+        assert_eq!(files.insert(&path, file()), Err(PathError::NameTooLong), "{path}");
+    }
+}
+
+#[test]
+fn names_that_file_systems_take_for_git() {
+    for name in [
+        ".GIT",
+        ".git.",
+        ".git ",
+        ".git::$INDEX_ALLOCATION",
+        "git~1",
+        "GIT~1 .",
+        ".g\u{200c}it",
+        "\u{feff}.git",
+        ".Gi\u{202e}T\u{206f}",
+        "git\u{200d}~1",
+    ] {
+        assert_eq!(check_path(&format!("a/{name}/b")), Err(PathError::Git), "{name:?}");
+    }
+    for name in [".git", ".github", ".gitignore", "git", "git~2", "g\u{200b}it", ".g\u{e9}it"] {
+        assert_eq!(check_path(&format!("a/{name}")), Ok(()), "{name:?}");
+    }
+}
