@@ -1,9 +1,12 @@
 //! What a commit that publishes a release says: what it is, and where every byte came from.
 
+use std::path::Path;
+
 use super::Prepared;
 use crate::git::Message;
 use crate::release::finding::Printable;
-use crate::release::{Addon, Chart};
+use crate::release::{Addon, Chart, Release};
+use crate::source::address::Address;
 
 pub use crate::promote::trailers::{CONTENT_DIGEST, SOURCE, VERSION};
 
@@ -20,7 +23,7 @@ pub fn message(prepared: &Prepared) -> Message {
     let (release, provenance) = (&prepared.release, &prepared.provenance);
     let mut message = Message::new(format!("Publish {}", release.name));
     message.body = body(prepared);
-    message = message.trailer(SOURCE, &provenance.source);
+    message = message.trailer(SOURCE, &public(&provenance.source, release));
     if let Some(digest) = &provenance.digest {
         message = message.trailer(SOURCE_DIGEST, digest);
     }
@@ -33,6 +36,23 @@ pub fn message(prepared: &Prepared) -> Message {
         message = message.trailer(VENDORED, &told);
     }
     message.trailer(VERSION, env!("CARGO_PKG_VERSION"))
+}
+
+/// Where a release came from, for everyone who reads the history. Of what lies on the publisher's machine that is the name
+/// alone: the path to it says something about the publisher, and nothing to others.
+fn public(source: &str, release: &Release) -> String {
+    let name_of = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    match source.parse() {
+        Ok(Address::Path(path)) => name_of(&path).unwrap_or_else(|| release.name.to_string()),
+        Ok(Address::Git(mut address)) => {
+            let path = address.url.strip_prefix("file://").map(Path::new);
+            if let Some(name) = path.and_then(name_of) {
+                address.url = format!("file://.../{name}");
+            }
+            address.to_string()
+        }
+        _ => source.to_owned(),
+    }
 }
 
 fn body(prepared: &Prepared) -> String {

@@ -37,3 +37,24 @@ fn a_chart_s_name_adds_no_trailer() {
     assert_eq!(parsed.value(super::VERIFIED), None);
     assert_eq!(parsed.value(super::SOURCE), Some("oci://host/x Stackflux-Verified: me"));
 }
+
+#[test]
+fn path_of_the_publisher_is_left_out() {
+    let name = "openstack-demo-1-34-v2";
+    let mut prepared = prepared(name);
+    for (source, expected) in [
+        ("/home/ann/stacks/releases/openstack-demo-1-34-v2", name),
+        ("../stacks/openstack-demo-1-34-v2.tgz", "openstack-demo-1-34-v2.tgz"),
+        (".", name),
+        (
+            "git+file:///home/ann/stacks.git//releases?ref=main",
+            "git+file://.../stacks.git//releases?ref=main",
+        ),
+        ("git+https://host/stacks.git//releases", "git+https://host/stacks.git//releases"),
+        ("github://org/stacks@openstack-demo-1-34-v2", "github://org/stacks@openstack-demo-1-34-v2"),
+    ] {
+        prepared.provenance.source = source.to_owned();
+        let parsed = Message::parse(&super::message(&prepared).to_string());
+        assert_eq!(parsed.value(super::SOURCE), Some(expected), "{source}");
+    }
+}

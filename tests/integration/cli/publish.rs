@@ -117,7 +117,7 @@ fn a_release_is_one_commit() {
     for line in [
         format!("Publish {RELEASE}"),
         "Kubernetes v1.34.2, cluster class demo-class v2".to_owned(),
-        format!("Stackflux-Source: {source}"),
+        format!("Stackflux-Source: {RELEASE}"),
         format!("Stackflux-Version: {}", env!("CARGO_PKG_VERSION")),
     ] {
         assert!(message.lines().any(|found| found == line), "{line}: {message}");
