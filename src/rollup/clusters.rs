@@ -149,14 +149,17 @@ impl ClusterStanding {
 #[must_use]
 pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
     let mut counts = ClusterCounts::default();
-    let mut counted: BTreeMap<String, Report> = BTreeMap::new();
+    let not_reported = Report::not_yet_reported();
+    let mut counted: BTreeMap<String, &Report> = BTreeMap::new();
     for cluster in clusters {
         let standing = ClusterStanding::of(cluster);
         let number = field(&mut counts, standing);
         *number = number.saturating_add(1);
         counts.total = counts.total.saturating_add(1);
         if standing.counts_as().is_some() {
-            counted.insert(format!("{}/{}", cluster.namespace, cluster.name), report(cluster));
+            let report = cluster.without_release.as_ref().or(cluster.ready.as_ref());
+            let name = format!("{}/{}", cluster.namespace, cluster.name);
+            counted.insert(name, report.unwrap_or(&not_reported));
         }
     }
     let aside = [
@@ -175,16 +178,11 @@ pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
     (report, counts)
 }
 
-/// What a Cluster that counts adds.
-fn report(cluster: &ClusterState) -> Report {
-    let found = cluster.without_release.as_ref().or(cluster.ready.as_ref());
-    found.cloned().unwrap_or_else(Report::not_yet_reported)
-}
-
-fn sum(counted: &BTreeMap<String, Report>) -> Report {
+/// What those say that count.
+fn sum(counted: &BTreeMap<String, &Report>) -> Report {
     let total = counted.len();
     let good = |message: &str| Report::new(ConditionStatus::True, Reason::Applied.as_str(), message);
-    let parts: Vec<(&str, &Report)> = counted.iter().map(|(name, report)| (name.as_str(), report)).collect();
+    let parts: Vec<(&str, &Report)> = counted.iter().map(|(name, report)| (name.as_str(), *report)).collect();
     let not_ready = parts.iter().filter(|(_, report)| report.status != ConditionStatus::True).count();
     match (aggregate_of(&parts), total) {
         (None, 0) => good("no Cluster to count"),

@@ -236,7 +236,7 @@ fn a_tree_is_ready_when_everything_in_it_is() {
 }
 
 #[test]
-fn a_clusteraddon_about_another_release_is_no_answer() {
+fn a_clusteraddon_of_another_release_does_not_count() {
     let mut lists = lists();
     let mut told = addon("prod", "one", "Applied", "Applied", "");
     told["status"]["release"] = json!({"desired": "docker-demo-1-34-v0"});

@@ -74,7 +74,7 @@ fn told<'a>(object: &'a Value, kind: &str) -> (&'a str, &'a str) {
 }
 
 #[test]
-fn clusters_in_trouble_are_counted_and_leave_the_stack_ready() {
+fn clusters_in_trouble_leave_the_stack_ready() {
     let (scenario, _operator) = offered("counted");
     scenario.create_cluster("a", V1, "one");
     scenario.create_cluster("b", V1, "two");
