@@ -173,7 +173,7 @@ pub struct Pruned {
 }
 
 /// How one release is.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseSummary {
     /// The name of the release.
@@ -188,6 +188,9 @@ pub struct ReleaseSummary {
     /// Its full Kubernetes version, such as `v1.34.2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubernetes_version: Option<String>,
+    /// When `phase` became what it is; absent while the release is `done`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
 }
 
 /// How many releases a stack has.

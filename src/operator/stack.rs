@@ -25,7 +25,7 @@ use crate::api::cluster_stack::{CommittedDelivery, Pruned};
 use crate::api::{ClusterStack, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
-use crate::rollup::cluster_stack::{ReleaseState, StackFacts, Trouble, cluster_stack};
+use crate::rollup::cluster_stack::{self as rollup, ReleaseState, StackFacts, Trouble, cluster_stack};
 use crate::rollup::{Moment, Report};
 use crate::subscription::{self, Role};
 use releases::Releases;
@@ -81,10 +81,13 @@ async fn finish(
     let old = stack.status.clone().unwrap_or_default();
     let verdicts = found.source.verdict.iter().map(|verdict| ("GitRepository", verdict));
     world.metrics.found(Queue::ClusterStack, &key.to_string(), verdicts, []);
-    let next = if found.source.catalog.error.is_some() { Next::Retry } else { next_limit(found, now) };
     let without_release = clusters::without_release(world, stack, found);
     let status = cluster_stack(facts(world, stack, found, &without_release), &old, now);
     world.note_not_installed(key, Some(without_release));
+    let missing = rollup::next_limit(found.source.interval, &status, now);
+    let missing = missing.map_or(Next::Await, |limit| at(limit, now));
+    let next = if found.source.catalog.error.is_some() { Next::Retry } else { next_limit(found, now) };
+    let next = next.earlier(missing);
     // They look at who uses them, and at what the stack repository has.
     found.releases.owned.values().for_each(|release| world.triggers.releases.now(Key::of(&**release)));
     if status == old {
@@ -129,6 +132,7 @@ fn facts<'a>(
         requested_at: stack.annotations().get(labels::REQUESTED_AT).cloned(),
         source_ready: source.ready.clone(),
         source: source.told.clone(),
+        interval: source.interval,
         available,
         releases: releases.roles.iter().map(state).collect(),
         troubles: found.troubles.clone(),

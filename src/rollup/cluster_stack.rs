@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::clusters::{ClusterState, clusters_ready};
 use super::report::{ConditionStatus, Report, aggregate, mirror, summary};
@@ -13,6 +13,9 @@ use crate::api::{ClusterStackRelease, ClusterStackStatus};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::subscription::Role;
+
+/// How long a fetch of the stack repository may take after it is due.
+const FETCH: SignedDuration = SignedDuration::from_mins(1);
 
 /// One release of a stack, as it was found.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +48,8 @@ pub struct StackFacts<'a> {
     pub source_ready: Report,
     /// What is known of the stack repository.
     pub source: Option<FollowedSource>,
+    /// The interval at which Flux fetches the stack repository.
+    pub interval: SignedDuration,
     /// The latest release in the stack repository, and how many there are; `None` while it was not read.
     pub available: Option<(Option<ReleaseName>, usize)>,
     /// The releases that are offered, in use, or there.
@@ -76,9 +81,11 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).collect();
     let sum = ready(&facts, &reports);
     let (clusters, counts_of_clusters) = clusters_ready(&facts.clusters);
+    let told = facts.releases.iter().filter_map(|(name, state)| told(name, state, &facts.troubles));
+    let summary: Vec<_> = told.map(|release| since(release, &old.summary, now)).collect();
     let temporary = match sum.status {
         ConditionStatus::True => None,
-        ConditionStatus::False if is_terminal(&facts) => Some(ConditionType::Stalled),
+        ConditionStatus::False if is_terminal(&facts, &summary, now) => Some(ConditionType::Stalled),
         ConditionStatus::False | ConditionStatus::Unknown => Some(ConditionType::Reconciling),
     };
     let temporary = temporary.map(|kind| (kind, Report { status: ConditionStatus::True, ..sum.clone() }));
@@ -92,11 +99,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     ClusterStackStatus {
         latest_release: latest,
         usable_versions: usable,
-        summary: facts
-            .releases
-            .iter()
-            .filter_map(|(name, state)| told(name, state, &facts.troubles))
-            .collect(),
+        summary,
         releases: Some(counts(&facts, old)),
         clusters: Some(counts_of_clusters),
         source: facts.source,
@@ -134,14 +137,51 @@ fn releases(count: usize) -> String {
     if count == 1 { "1 release".to_owned() } else { format!("{count} releases") }
 }
 
-/// Whether the source itself says that nothing goes on.
-fn is_terminal(facts: &StackFacts) -> bool {
-    let terminal = [Reason::NoSource, Reason::SourceNotFound, Reason::AccessDenied, Reason::Invalid];
-    terminal.iter().any(|reason| reason.as_str() == facts.source_ready.reason)
-        || facts
-            .troubles
-            .values()
-            .any(|trouble| trouble.is_issue && !matches!(trouble.hold.reason, Reason::PruneBudgetExceeded))
+/// Whether nothing but a change by a person helps. kstatus takes `Stalled` for a final failure, so what another object or
+/// the next fetch may mend is not terminal.
+fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -> bool {
+    let of_source = [Reason::NoSource, Reason::AccessDenied, Reason::Invalid];
+    let of_release = |(name, trouble): (&ReleaseName, &Trouble)| match trouble.hold.reason {
+        _ if !trouble.is_issue => false,
+        Reason::PruneBudgetExceeded | Reason::ApplierUnavailable => false,
+        Reason::ReleaseNotFound => {
+            missing_after(facts.interval, summary, &name.to_string()).is_some_and(|limit| limit <= now)
+        }
+        _ => true,
+    };
+    of_source.iter().any(|reason| reason.as_str() == facts.source_ready.reason)
+        || facts.troubles.iter().any(of_release)
+}
+
+/// When a release that the stack repository lacks counts as missing: Flux has fetched again by then. `None` for any other
+/// release.
+fn missing_after(interval: SignedDuration, summary: &[ReleaseSummary], name: &str) -> Option<Timestamp> {
+    let missing = Reason::ReleaseNotFound.as_str();
+    let release = summary.iter().find(|release| release.name == name && release.phase == missing)?;
+    let since = release.since.as_ref()?.0;
+    since.checked_add(interval).and_then(|due| due.checked_add(FETCH)).ok()
+}
+
+/// When `Stalled` may take the place of `Reconciling` though nothing happens.
+#[must_use]
+pub fn next_limit(
+    interval: SignedDuration,
+    status: &ClusterStackStatus,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let releases = status.summary.iter();
+    let limits = releases.filter_map(|release| missing_after(interval, &status.summary, &release.name));
+    limits.filter(|limit| *limit > now).min()
+}
+
+/// The summary of a release with the time at which its phase became what it is.
+fn since(release: ReleaseSummary, old: &[ReleaseSummary], now: Timestamp) -> ReleaseSummary {
+    if release.ready {
+        return release;
+    }
+    let same = old.iter().find(|before| before.name == release.name && before.phase == release.phase);
+    let since = same.and_then(|before| before.since.clone()).unwrap_or(Time(now));
+    ReleaseSummary { since: Some(since), ..release }
 }
 
 fn synced(facts: &StackFacts) -> Report {
@@ -228,7 +268,7 @@ fn told(
             ready: false,
             phase: trouble.hold.reason.to_string(),
             message: Some(trouble.hold.message.clone()),
-            kubernetes_version: None,
+            ..ReleaseSummary::default()
         });
     };
     let ready = condition(release, ConditionType::Ready);
@@ -240,6 +280,7 @@ fn told(
         phase: if is_ready { "done".to_owned() } else { ready.reason.clone() },
         message: message.or(Some(ready.message).filter(|_| !is_ready)),
         kubernetes_version: status.and_then(|status| status.kubernetes_version.clone()),
+        since: None,
     })
 }
 

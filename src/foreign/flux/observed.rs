@@ -96,6 +96,8 @@ pub struct References {
     pub source: String,
     /// The namespace of that source where it is not the object's own.
     pub source_namespace: String,
+    /// How often a source is fetched, as a Go duration.
+    pub interval: String,
     /// Of the spec of a `GitRepository`, where it is and how it is reached: what one derived from it copies.
     pub remote: Map<String, Value>,
 }
@@ -113,6 +115,7 @@ impl References {
             remote: REMOTE.iter().filter(|_| has_remote).filter_map(remote).collect(),
             commit: own(&["ref", "commit"]),
             chart: own(&["chart"]),
+            interval: own(&["interval"]),
             source: own(&[reference, "name"]),
             source_namespace: own(&[reference, "namespace"]),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tracing::info;
 
 use super::super::cache::Key;
@@ -15,9 +15,9 @@ use super::super::objects::term;
 use super::super::ownership;
 use super::super::reconcile::ReconcileError;
 use super::super::world::World;
-use crate::api::ClusterStack;
 use crate::api::cluster_stack::FollowedSource;
 use crate::api::cluster_stack_release::GeneratedObject;
+use crate::api::{ClusterStack, Duration};
 use crate::error::{Class, Classify};
 use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, ObservedKind as _, SpecDigest};
 use crate::inputs::content::Line;
@@ -52,6 +52,18 @@ pub(super) struct Source {
     pub(super) told: Option<FollowedSource>,
     /// What Flux says of it.
     pub(super) verdict: Option<Verdict>,
+    /// How often Flux fetches it.
+    pub(super) interval: SignedDuration,
+}
+
+/// The interval of a source that is not there, or whose own cannot be read.
+const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
+
+/// How often Flux fetches the `GitRepository` that a `ClusterStack` follows.
+fn interval(world: &World, stack: &ClusterStack) -> SignedDuration {
+    let found = source_key(world, stack).and_then(|key| world.caches.git_repositories.get(&key));
+    let interval = found.and_then(|found| found.refers_to.interval.parse::<Duration>().ok());
+    interval.and_then(|interval| interval.to_std().try_into().ok()).unwrap_or(INTERVAL)
 }
 
 /// The key of the `GitRepository` that a `ClusterStack` follows.
@@ -97,7 +109,8 @@ impl Source {
                 let told = stack.status.as_ref().and_then(|status| status.source.clone());
                 let reason = error.reason().as_str();
                 let ready = Report::new(ConditionStatus::False, reason, &error.to_string());
-                return Ok(Self { stack: None, catalog: Catalog::default(), ready, told, verdict: None });
+                let (catalog, interval) = (Catalog::default(), interval(world, stack));
+                return Ok(Self { stack: None, catalog, ready, told, verdict: None, interval });
             }
         };
         let plan = plan::stack(&planned)?;
@@ -112,7 +125,8 @@ impl Source {
         let catalog = catalog(world, stack, &planned).await;
         let (told, verdict) = judge(world, stack, &planned, wanted.is_some(), expected, &catalog);
         let ready = ready(verdict.as_ref(), &catalog);
-        Ok(Self { stack: Some(planned), catalog, ready, told: Some(told), verdict })
+        let interval = interval(world, stack);
+        Ok(Self { stack: Some(planned), catalog, ready, told: Some(told), verdict, interval })
     }
 }
 

@@ -61,6 +61,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         requested_at: Some("now".to_owned()),
         source_ready: good("Fetched"),
         source: None,
+        interval: SignedDuration::from_mins(10),
         available: Some((Some(name("v2")), 2)),
         releases,
         troubles: BTreeMap::new(),
@@ -119,9 +120,45 @@ fn what_is_wrong_with_a_release_is_told_with_its_name() {
         said(&status, "ReleasesSynced"),
         "False ReleaseNotFound: docker-demo-1-34-v9: it is not there"
     );
-    assert!(said(&status, "Stalled").starts_with("True ReleaseNotFound"));
+    assert!(said(&status, "Reconciling").starts_with("True ReleaseNotFound"));
     let broken = &status.summary[1];
     assert_eq!((broken.ready, broken.phase.as_str()), (false, "ReleaseNotFound"));
+}
+
+#[test]
+fn missing_release_stalls_after_an_interval() {
+    let missing = |reason| {
+        let mut facts = facts([("v9", state(Role::Offered, 0, None))]);
+        facts.troubles.insert(name("v9"), trouble(true, reason, "it is not there"));
+        facts
+    };
+    let kinds = |status: &ClusterStackStatus| {
+        ["Reconciling", "Stalled"].map(|kind| said(status, kind).starts_with("True"))
+    };
+    let after = |minutes| now() + SignedDuration::from_mins(minutes);
+    let first = told(missing(Reason::ReleaseNotFound));
+    let limit = next_limit(SignedDuration::from_mins(10), &first, now()).unwrap();
+    for (minutes, stalled) in [(1, false), (10, false), (11, true), (60, true)] {
+        let status = cluster_stack(missing(Reason::ReleaseNotFound), &first, after(minutes));
+        assert_eq!(kinds(&status), [!stalled, stalled], "after {minutes} min");
+        assert_eq!(limit <= after(minutes), stalled, "the next look, after {minutes} min");
+    }
+    // Each release that is named has its own time.
+    let renamed = cluster_stack(missing(Reason::ReleaseClaimed), &first, after(60));
+    assert_eq!(kinds(&renamed), [false, true]);
+    let again = cluster_stack(missing(Reason::ReleaseNotFound), &renamed, after(61));
+    assert_eq!(kinds(&again), [true, false], "the time began again");
+    let dead = cluster_stack(missing(Reason::ApplierUnavailable), &first, after(60));
+    assert_eq!(kinds(&dead), [true, false], "source-controller comes back");
+}
+
+#[test]
+fn missing_source_is_reconciling() {
+    for (reason, stalled) in [("SourceNotFound", false), ("NoSource", true), ("AccessDenied", true)] {
+        let mut facts = facts([]);
+        facts.source_ready = Report::new(ConditionStatus::False, reason, "m");
+        assert_eq!(said(&told(facts), "Stalled") != "none", stalled, "{reason}");
+    }
 }
 
 #[test]
