@@ -11,6 +11,7 @@
 //! | `metrics` | what is counted |
 //! | `logs` | what is said |
 //! | `watches`, `cache`, `objects`, `related` | what the API server has, followed and kept |
+//! | `appliers` | whether Flux's controllers are alive |
 //! | `library` | the releases, read from the artifacts that Flux serves |
 //! | `world` | all that reconciles work with |
 //! | `controllers`, `queue`, `routes`, `reconcile` | what is reconciled when, and what follows |
@@ -20,6 +21,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod annotations;
+pub mod appliers;
 pub mod cache;
 pub mod client;
 pub mod cluster;

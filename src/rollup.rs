@@ -24,6 +24,7 @@ mod cluster_stack_release;
 mod clusters;
 mod helm_release;
 mod kustomization;
+mod pulse;
 mod report;
 mod source;
 mod verdict;
@@ -37,9 +38,10 @@ pub use self::cluster_stack_release::{
 pub use self::clusters::{ClusterStanding, ClusterState, clusters_ready};
 pub use self::helm_release::{helm_release, retry_at};
 pub use self::kustomization::kustomization;
+pub use self::pulse::{Applier, LEASE_PATIENCE, Pulse, SeenLease};
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};
 pub use self::source::{git_repository, helm_chart};
-pub use self::verdict::{DEADLINE, Expected, LEASE_PATIENCE, Moment, PATIENCE, Silence, Verdict};
+pub use self::verdict::{DEADLINE, Expected, Moment, PATIENCE, Silence, Verdict};
 
 #[cfg(test)]
 mod tests;

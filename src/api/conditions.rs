@@ -206,8 +206,8 @@ reasons! {
         "Flux has not said anything yet about an object that was written.",
         "Wait; if it takes long, look whether the Flux controller of that kind runs.";
     ApplierUnavailable:
-        "The Flux controller that has to act does not answer.",
-        "Look at that controller's Deployment and Lease in Flux's namespace.";
+        "The Flux controller that has to act is not alive: it has not renewed its Lease for a minute. Without a Lease to read: it has left a change unanswered for two minutes, and no other object of the kind has changed.",
+        "Check the Deployment of the controller that the message names, in Flux's namespace.";
     Applied:
         "It is in the cluster as it was planned, and was ready.",
         "Nothing.";

@@ -241,7 +241,7 @@ async fn finish(
     );
     let old = addon.status.clone().unwrap_or_default();
     let status = cluster_addon(facts, &old, now);
-    let next = addons::next_limit(&verdicts, &status, now);
+    let next = addons::next_limit(world, &verdicts, &status, now);
     status::write(world, addon, &status).await?;
     Ok(next)
 }

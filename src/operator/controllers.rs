@@ -25,7 +25,7 @@ use super::reconcile::{ReconcileError, ended};
 use super::related::{Changed, Related};
 use super::watches::{self, Feed};
 use super::world::{Triggers, World};
-use super::{cluster, git_delivery, publisher, release, stack};
+use super::{appliers, cluster, git_delivery, publisher, release, stack};
 use crate::api::{ClusterStack, labels};
 use crate::foreign::capi;
 use crate::sink::cluster::ApiServer;
@@ -128,6 +128,8 @@ fn watch(process: &Process, world: &Arc<World>, mut changes: UnboundedReceiver<C
     watch_stacks(process, world);
     watch_clusters(process, world);
     watch_namespaces(process, world);
+    let leases = world.clone();
+    tokio::spawn(async move { appliers::watch(&leases).await });
     let world = world.clone();
     tokio::spawn(async move {
         while let Some((namespace, object)) = changes.next().await {

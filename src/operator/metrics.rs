@@ -18,14 +18,15 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use labels::{
-    HoldLabels, KindLabels, QueueLabels, ReconcileLabels, RequestLabels, VerdictLabels, WriteLabels,
+    ControllerLabels, HoldLabels, KindLabels, QueueLabels, ReconcileLabels, RequestLabels, VerdictLabels,
+    WriteLabels,
 };
 pub use labels::{Queue, Verb, Written};
 use tally::Tally;
 
 use crate::api::Reason;
 use crate::error::{Class, Classify};
-use crate::rollup::Verdict;
+use crate::rollup::{Pulse, Verdict};
 
 /// Upper bounds in seconds of what a reconcile takes, waiting for its writes included.
 const RECONCILE_SECONDS: [f64; 12] =
@@ -50,6 +51,7 @@ struct Inner {
     queue_depth: Family<QueueLabels, Gauge>,
     requests: Histograms<RequestLabels>,
     leader: Gauge,
+    controllers: Family<ControllerLabels, Gauge>,
 }
 
 impl Metrics {
@@ -78,6 +80,10 @@ impl Metrics {
                 Family::new_with_constructor(|| Histogram::new(REQUEST_SECONDS)),
             ),
             leader: to.counted("leader", "1 where this process holds the Lease of leader election"),
+            controllers: to.counted(
+                "flux_controller_up",
+                "1 while a controller of Flux renews its Lease, 0 while it does not; absent without a Lease to read",
+            ),
             registry,
         };
         Self(Arc::new(inner))
@@ -144,6 +150,16 @@ impl Metrics {
     /// This process leads, or does not.
     pub fn leads(&self, leads: bool) {
         self.0.leader.set(leads.into());
+    }
+
+    /// A controller of Flux is alive, or is not.
+    pub fn controller(&self, controller: &'static str, pulse: Pulse) {
+        let labels = ControllerLabels { controller };
+        match pulse {
+            Pulse::Alive => _ = self.0.controllers.get_or_create(&labels).set(1),
+            Pulse::Dead { .. } => _ = self.0.controllers.get_or_create(&labels).set(0),
+            Pulse::Unknown { .. } => _ = self.0.controllers.remove(&labels),
+        }
     }
 
     /// All metrics in the text format of `OpenMetrics`.

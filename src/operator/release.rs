@@ -309,7 +309,7 @@ async fn write_status(
     world.metrics.found(Queue::ClusterStackRelease, &key.to_string(), told, holds);
     let old = object.status.clone().unwrap_or_default();
     let status = cluster_stack_release(facts, &old, now);
-    let (ready, next) = (ready_of(&status), objects::next_limit(&verdicts, &status, now));
+    let (ready, next) = (ready_of(&status), objects::next_limit(world, &verdicts, &status, now));
     if status == old {
         world.metrics.skipped("ClusterStackRelease");
         return Ok((ready, next));

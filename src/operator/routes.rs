@@ -180,6 +180,7 @@ impl World {
 
     /// A Flux object changed that belongs to a Cluster or a release.
     pub fn flux_changed<Status: ObservedKind>(&self, change: &Change<Observed<Status>>) {
+        self.note_movement(change);
         let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
         let namespace = object.namespace().unwrap_or_default();
         for owner in object.owner_references() {
@@ -205,6 +206,7 @@ impl World {
 
     /// A `GitRepository` or `HelmChart` changed: those whose releases are in another namespace have no owner.
     pub fn source_changed<Status: ObservedKind>(&self, change: &Change<Observed<Status>>) {
+        self.note_movement(change);
         let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
         if !object.owner_references().is_empty() {
             return self.flux_changed(change);

@@ -34,6 +34,8 @@ pub struct Settings {
     pub access: ClusterAccess,
     /// The namespace that the operator runs in; none: that of the kubeconfig's context or of the Pod.
     pub runtime_namespace: Option<Namespace>,
+    /// The namespace of Flux's controllers.
+    pub flux_namespace: Namespace,
     /// `host:port` in place of the one in the URLs of Flux's artifacts.
     pub source_controller_addr: Option<String>,
     /// Whether references to objects in other namespaces are refused.

@@ -23,10 +23,11 @@ use super::world::World;
 use super::{events, finalizer, publisher, request};
 use crate::api::cluster_stack::{CommittedDelivery, Pruned};
 use crate::api::{ClusterStack, labels};
+use crate::foreign::flux::observed::{GitRepositoryStatus, ObservedKind as _};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
+use crate::rollup::Report;
 use crate::rollup::cluster_stack::{self as rollup, ReleaseState, StackFacts, Trouble, cluster_stack};
-use crate::rollup::{Moment, Report};
 use crate::subscription::{self, Role};
 use releases::Releases;
 use source::Source;
@@ -86,7 +87,7 @@ async fn finish(
     world.note_not_installed(key, Some(without_release));
     let missing = rollup::next_limit(found.source.interval, &status, now);
     let missing = missing.map_or(Next::Await, |limit| at(limit, now));
-    let next = if found.source.catalog.error.is_some() { Next::Retry } else { next_limit(found, now) };
+    let next = if found.source.catalog.error.is_some() { Next::Retry } else { next_limit(world, found, now) };
     let next = next.earlier(missing);
     // They look at who uses them, and at what the stack repository has.
     found.releases.owned.values().for_each(|release| world.triggers.releases.now(Key::of(&**release)));
@@ -104,10 +105,11 @@ async fn finish(
 }
 
 /// When what Flux says of the source may change though nothing happens.
-fn next_limit(found: &Found, now: Timestamp) -> Next {
+fn next_limit(world: &World, found: &Found, now: Timestamp) -> Next {
+    let moment = world.moment(GitRepositoryStatus::KIND, now);
     let told = found.source.told.as_ref();
     let limit = found.source.verdict.as_ref().zip(told.and_then(|told| told.since.as_ref()));
-    let limit = limit.and_then(|(verdict, since)| Moment::at(now).next_limit(verdict, since.0));
+    let limit = limit.and_then(|(verdict, since)| moment.next_limit(verdict, since.0));
     limit.map_or(Next::Await, |limit| at(limit, now))
 }
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PartialObjectMeta;
 use kube::core::ApiResource;
 use kube::runtime::events::Recorder;
 
+use super::appliers::Appliers;
 use super::cache::{Cache, Key};
 use super::git_delivery::GitDelivery;
 use super::library::Library;
@@ -88,6 +90,8 @@ pub struct World {
     pub caches: Caches,
     /// The objects that Clusters refer to.
     pub related: Related,
+    /// Flux's controllers.
+    pub appliers: Appliers,
     /// The API server.
     pub api: ApiServer,
     /// Where events are published.
@@ -201,6 +205,7 @@ impl World {
             settings,
             caches,
             related,
+            appliers: Appliers::new(Timestamp::now()),
             api,
             recorder,
             library,

@@ -6,7 +6,7 @@ use crate::api::conditions::Reason;
 use crate::error::Class;
 
 use super::report::{ConditionStatus, Report, summary};
-use super::verdict::{Silence, Verdict};
+use super::verdict::Verdict;
 
 /// What a phase or a hold means for readiness. An issue is what somebody may have to look at or to mend; what is only on
 /// its way, comes by itself or cannot be known is unknown.
@@ -82,10 +82,7 @@ impl Verdict {
             Self::Applied { drifted: true } => "somebody changed it, Flux repairs it".to_owned(),
             Self::Retrying { attempt, message } => format!("attempt {attempt} failed: {message}"),
             Self::Applied { drifted: false } | Self::Fetched => String::new(),
-            Self::ApplierUnavailable(Silence::NoAnswer) => "the Flux controller does not answer".to_owned(),
-            Self::ApplierUnavailable(Silence::LeaseNotRenewed) => {
-                "the Flux controller does not renew its lease".to_owned()
-            }
+            Self::ApplierUnavailable(silence) => silence.to_string(),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! What one Flux object says, as a value.
 
+use std::fmt;
+
 use jiff::{SignedDuration, Timestamp};
 
+use super::pulse::{Applier, Pulse};
 use crate::api::cluster_addon::AddonState;
 use crate::api::conditions::Reason;
 use crate::error::Class;
@@ -11,8 +14,6 @@ use crate::foreign::flux::observed::{Condition, Observed, SpecDigest, Status};
 pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
 /// How long Flux may leave a change or a request without any answer.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(2);
-/// How long a controller may leave its Lease without renewing it.
-pub const LEASE_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 
 /// What stackflux wrote, and so waits to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +42,8 @@ impl Expected {
 pub struct Moment {
     /// The time.
     pub now: Timestamp,
-    /// When the controller of the object last renewed its Lease, where that can be read.
-    pub lease_renewed: Option<Timestamp>,
+    /// The controller of the object.
+    pub applier: Applier,
     /// [`DEADLINE`], unless the settings say otherwise.
     pub deadline: SignedDuration,
 }
@@ -114,10 +115,38 @@ pub enum Verdict {
 /// How a controller shows that it is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// A change or a request got no answer for [`PATIENCE`].
-    NoAnswer,
-    /// Its Lease was not renewed for [`LEASE_PATIENCE`].
-    LeaseNotRenewed,
+    /// A change or a request got no answer for [`PATIENCE`], and nothing else of the kind changed meanwhile.
+    NoAnswer {
+        /// The controller.
+        controller: &'static str,
+        /// When the change or the request was made.
+        since: Timestamp,
+    },
+    /// Its Lease was not renewed for [`LEASE_PATIENCE`](super::LEASE_PATIENCE).
+    LeaseNotRenewed {
+        /// The controller.
+        controller: &'static str,
+        /// When it last renewed its Lease.
+        since: Timestamp,
+    },
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer { controller, since } => write!(
+                f,
+                "{controller} has left a change of {since:.0} without an answer, and changed no other object of the kind \
+                 for {PATIENCE:#}"
+            ),
+            Self::LeaseNotRenewed { controller, since } => {
+                write!(
+                    f,
+                    "{controller} has not renewed its Lease {controller}-leader-election since {since:.0}"
+                )
+            }
+        }
+    }
 }
 
 impl Verdict {
@@ -174,10 +203,19 @@ impl Verdict {
 }
 
 impl Moment {
-    /// This time, nothing known of the controller's Lease, the default deadline.
+    /// This time, nothing known of the controller, the default deadline.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self { now, lease_renewed: None, deadline: DEADLINE }
+        Self { now, applier: Applier::unknown(), deadline: DEADLINE }
+    }
+
+    /// How the controller of the object shows that it is not there, whatever its objects wait for.
+    #[must_use]
+    pub fn dead(&self) -> Option<Silence> {
+        match self.applier.pulse {
+            Pulse::Dead { since } => Some(Silence::LeaseNotRenewed { controller: self.applier.name, since }),
+            Pulse::Alive | Pulse::Unknown { .. } => None,
+        }
     }
 
     /// The verdict that the object's status alone gives, unless the time says more.
@@ -205,9 +243,14 @@ impl Moment {
     /// When the verdict may change without the object changing: the next of the time limits.
     #[must_use]
     pub fn next_limit(&self, verdict: &Verdict, since: Timestamp) -> Option<Timestamp> {
-        let limits =
-            [PATIENCE, self.deadline].map(|limit| since.saturating_add(limit).unwrap_or(Timestamp::MAX));
-        limits.into_iter().filter(|limit| verdict.awaits_applier() && *limit > self.now).min()
+        let after = |time: Timestamp, limit| time.saturating_add(limit).unwrap_or(Timestamp::MAX);
+        // Whether a Lease is renewed is told as soon as it changes.
+        let silent = match self.applier.pulse {
+            Pulse::Unknown { moved } => Some(after(moved.map_or(since, |moved| moved.max(since)), PATIENCE)),
+            Pulse::Alive | Pulse::Dead { .. } => None,
+        };
+        let limits = silent.into_iter().chain([after(since, self.deadline)]);
+        limits.filter(|limit| verdict.awaits_applier() && *limit > self.now).min()
     }
 
     fn silence<KindStatus>(
@@ -216,14 +259,18 @@ impl Moment {
         object: &Observed<KindStatus>,
         expected: &Expected,
     ) -> Option<Silence> {
-        let longer_than = |limit, since| self.now.duration_since(since) >= limit;
-        let unanswered =
-            (*verdict == Verdict::Pending).then_some(expected.since).or_else(|| unhandled_since(object));
-        if unanswered.is_some_and(|since| longer_than(PATIENCE, since)) {
-            return Some(Silence::NoAnswer);
+        let controller = self.applier.name;
+        match self.applier.pulse {
+            Pulse::Alive => None,
+            Pulse::Dead { .. } => self.dead().filter(|_| verdict.awaits_applier()),
+            Pulse::Unknown { moved } => {
+                let is_over = |since: Timestamp| self.now.duration_since(since) >= PATIENCE;
+                let pending = (*verdict == Verdict::Pending).then_some(expected.since);
+                let since = pending.or_else(|| unhandled_since(object))?;
+                (is_over(since) && moved.is_none_or(is_over))
+                    .then_some(Silence::NoAnswer { controller, since })
+            }
         }
-        let lease_lost = self.lease_renewed.is_some_and(|renewed| longer_than(LEASE_PATIENCE, renewed));
-        (lease_lost && verdict.awaits_applier()).then_some(Silence::LeaseNotRenewed)
     }
 
     /// What a verdict becomes after the deadline. All that can take turns while Flux retries becomes the same.
@@ -232,6 +279,7 @@ impl Moment {
             Verdict::Retrying { message, .. }
             | Verdict::Progressing { message, .. }
             | Verdict::Failed { class: Class::Transient, message, .. } => message,
+            Verdict::Pending => format!("{} is not known to have looked at it", self.applier.name),
             other => return other,
         };
         let message = format!("not done after {:#}: {message}", self.deadline);

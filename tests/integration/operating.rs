@@ -8,7 +8,7 @@ use clap::{Arg, Args as _, Command};
 use stackflux::api::Reason;
 use stackflux::operator::metrics::{Metrics, Queue, Verb, Written};
 use stackflux::operator::settings::Flags;
-use stackflux::rollup::{ClusterStanding, Verdict};
+use stackflux::rollup::{ClusterStanding, Pulse, Verdict};
 
 use crate::documents::{assert_is, cell};
 
@@ -70,6 +70,7 @@ fn metrics() -> Metrics {
     metrics.wrote(Verb::Apply, "HelmRelease", Written::Changed);
     metrics.skipped("HelmRelease");
     metrics.queued(Queue::Cluster, 0);
+    metrics.controller("helm-controller", Pulse::Alive);
     metrics.answered(Verb::Get, "Lease", Duration::ZERO);
     metrics
 }

@@ -24,7 +24,7 @@ use self::metadata::WireMetadata;
 pub use self::metadata::{Metadata, SpecManager};
 pub use self::status::{
     Artifact, Attempt, Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus,
-    KustomizationStatus, Snapshot, Status,
+    KustomizationStatus, Snapshot, Status, controller_of,
 };
 
 /// A Flux object as it came back from the API server.
@@ -76,6 +76,21 @@ impl<KindStatus> Observed<KindStatus> {
     #[must_use]
     pub fn current_with(&self, condition: &str, status: Status) -> Option<&Condition> {
         self.current(condition).filter(|condition| condition.status == status)
+    }
+
+    /// Whether Flux has written the status since the object was as in `before`.
+    #[must_use]
+    pub fn is_answered_since(&self, before: &Self) -> bool
+    where
+        KindStatus: PartialEq,
+    {
+        (&self.status, self.observed_generation, &self.conditions, &self.last_handled_reconcile_at)
+            != (
+                &before.status,
+                before.observed_generation,
+                &before.conditions,
+                &before.last_handled_reconcile_at,
+            )
     }
 
     /// Whether Flux has completed a reconciliation of this generation.
@@ -134,7 +149,7 @@ impl Observed<GitRepositoryStatus> {
 
 /// A kind of Flux by its status: how the API calls it.
 pub trait ObservedKind:
-    Clone + fmt::Debug + Default + for<'de> Deserialize<'de> + Send + Sync + 'static
+    Clone + fmt::Debug + Default + PartialEq + for<'de> Deserialize<'de> + Send + Sync + 'static
 {
     /// The API group; all kinds but `HelmRelease` (`v2`) are served as `v1`.
     const GROUP: &'static str;
@@ -144,7 +159,12 @@ pub trait ObservedKind:
     const KIND: &'static str;
     /// The plural in URLs.
     const PLURAL: &'static str;
+    /// The controller that acts on objects of the kind.
+    const CONTROLLER: &'static str;
 }
+
+/// The controllers of Flux whose answers are waited for.
+pub const CONTROLLERS: [&str; 3] = ["source-controller", "kustomize-controller", "helm-controller"];
 
 impl<Status: ObservedKind> Resource for Observed<Status> {
     type DynamicType = ();

@@ -22,8 +22,8 @@ use crate::names::AddonName;
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::release::{Addon, Digest};
 use crate::rollup::{
-    AddonFacts, ClusterFacts, ConditionStatus, Expected, Moment, Report, Verdict, expected_since,
-    helm_release, kustomization,
+    AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, expected_since, helm_release,
+    kustomization,
 };
 use crate::sink::cluster::RequestError;
 
@@ -215,7 +215,7 @@ fn judge(
     let (object, expected, now) = (object?, expected?, Timestamp::now());
     let since = expected_since(before, expected.spec_digest.as_deref()?, now);
     let expected = Expected::kept(expected, since)?;
-    let (key, moment) = (Key::new(namespace, &object.name), Moment::at(now));
+    let (key, moment) = (Key::new(namespace, &object.name), world.moment(&object.kind, now));
     if object.kind == HelmReleaseStatus::KIND {
         let found = world.caches.helm_releases.get(&key)?;
         let deployed = found.status.history.first().filter(|snapshot| snapshot.status == "deployed");
@@ -334,14 +334,14 @@ fn unchanged(world: &World, namespace: &str, name: AddonName, before: &AddonStat
 
 /// When a verdict may change though no object does.
 pub(super) fn next_limit(
+    world: &World,
     verdicts: &[(AddonName, String, Verdict)],
     status: &ClusterAddonStatus,
     now: Timestamp,
 ) -> Next {
-    let moment = Moment::at(now);
-    let limits = verdicts.iter().filter_map(|(name, _, verdict)| {
+    let limits = verdicts.iter().filter_map(|(name, kind, verdict)| {
         let addon = status.addons.iter().find(|addon| addon.name == name.as_str())?;
-        moment.next_limit(verdict, addon.since.as_ref()?.0)
+        world.moment(kind, now).next_limit(verdict, addon.since.as_ref()?.0)
     });
     limits.min().map_or(Next::Await, |limit| at(limit, now))
 }

@@ -109,3 +109,8 @@ pub(super) struct RequestLabels {
     pub(super) verb: &'static str,
     pub(super) kind: String,
 }
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ControllerLabels {
+    pub(super) controller: &'static str,
+}

@@ -59,6 +59,19 @@ fn what_happened_is_counted() {
 }
 
 #[test]
+fn flux_controller_is_up_down_or_absent() {
+    let metrics = Metrics::new();
+    let line = |up| format!("stackflux_flux_controller_up{{controller=\"helm-controller\"}} {up}");
+    let dead = Pulse::Dead { since: jiff::Timestamp::UNIX_EPOCH };
+    for (pulse, up) in [(Pulse::Alive, 1), (dead, 0), (Pulse::Alive, 1)] {
+        metrics.controller("helm-controller", pulse);
+        assert_has(&metrics, &[&line(up)]);
+    }
+    metrics.controller("helm-controller", Pulse::Unknown { moved: None });
+    assert!(!metrics.text().unwrap().contains("controller_up{"));
+}
+
+#[test]
 fn what_an_object_finds_takes_the_place_of_what_it_found_before() {
     let metrics = Metrics::new();
     let (applied, pending) = (Verdict::Applied { drifted: false }, Verdict::Pending);

@@ -26,8 +26,8 @@ use crate::inputs::ReleaseInputs;
 use crate::names::{AddonName, ReleaseName};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{
-    Expected, Moment, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object,
-    kustomization, object_since,
+    Expected, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object, kustomization,
+    object_since,
 };
 
 /// The one kind of a release that is not Flux's.
@@ -212,7 +212,8 @@ impl Delivery<'_> {
 }
 
 fn judge(world: &World, id: &ObjectId, expected: &Expected, now: Timestamp) -> Option<Verdict> {
-    let (key, moment, caches) = (Key::new(&id.namespace, &id.name), Moment::at(now), &world.caches);
+    let (key, caches) = (Key::new(&id.namespace, &id.name), &world.caches);
+    let moment = world.moment(&id.kind, now);
     match id.kind.as_str() {
         GitRepositoryStatus::KIND => {
             Some(git_repository(&*caches.git_repositories.get(&key)?, expected, &moment))
@@ -301,13 +302,13 @@ fn find_chart(world: &World, inputs: &ReleaseInputs, name: &str) -> Option<Arc<O
 
 /// When a verdict may change though no object does.
 pub(super) fn next_limit(
+    world: &World,
     verdicts: &[(ObjectId, Verdict)],
     status: &ClusterStackReleaseStatus,
     now: Timestamp,
 ) -> Next {
-    let moment = Moment::at(now);
     let limits = verdicts.iter().filter_map(|(id, verdict)| {
-        moment.next_limit(verdict, kept_object(&status.objects, id)?.since.as_ref()?.0)
+        world.moment(&id.kind, now).next_limit(verdict, kept_object(&status.objects, id)?.since.as_ref()?.0)
     });
     limits.min().map_or(Next::Await, |limit| at(limit, now))
 }

@@ -132,6 +132,9 @@ struct AccessFlags {
     /// The namespace that the operator runs in, where its Lease is; without it that of the Pod or of the context
     #[arg(long, value_name = "NAMESPACE", env = "RUNTIME_NAMESPACE")]
     runtime_namespace: Option<Namespace>,
+    /// Namespace of Flux's controllers, whose Leases say whether they are alive
+    #[arg(long, value_name = "NAMESPACE", default_value = "flux-system")]
+    flux_namespace: Namespace,
     /// The address of source-controller in place of the one in the URLs of artifacts, for running outside the cluster
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     source_controller_addr: Option<String>,
@@ -140,7 +143,8 @@ struct AccessFlags {
 impl Flags {
     /// The settings that the flags say.
     pub fn settings(self) -> Result<Settings, SettingsError> {
-        let AccessFlags { kubeconfig, context, runtime_namespace, source_controller_addr } = self.access;
+        let AccessFlags { kubeconfig, context, runtime_namespace, flux_namespace, source_controller_addr } =
+            self.access;
         Ok(Settings {
             concurrent: self.concurrent,
             watch: WatchSettings {
@@ -154,6 +158,7 @@ impl Flags {
             default_source: self.source.source()?,
             access: ClusterAccess { kubeconfig, context },
             runtime_namespace,
+            flux_namespace,
             source_controller_addr,
             no_cross_namespace_refs: self.no_cross_namespace_refs,
             default_service_account: self.default_service_account,

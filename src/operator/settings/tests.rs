@@ -33,6 +33,7 @@ fn without_flags_all_namespaces_are_watched_by_one_of_many() {
         (settings.metrics_addr.to_string(), settings.health_addr.to_string()),
         (":8080".into(), ":9440".into())
     );
+    assert_eq!(settings.flux_namespace.as_str(), "flux-system");
     assert_eq!((settings.default_source, settings.source_controller_addr), (None, None));
     assert_eq!((settings.no_cross_namespace_refs, settings.default_service_account), (false, None));
 }

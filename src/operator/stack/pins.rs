@@ -21,6 +21,7 @@ use crate::gate::Hold;
 use crate::inputs::content::release_path;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
+use crate::rollup::Verdict;
 use crate::rollup::cluster_stack::Trouble;
 use crate::sink::cluster::RequestError;
 use crate::subscription::{Claim, Role};
@@ -86,8 +87,14 @@ fn trouble(source: &Source, releases: &Releases, name: &ReleaseName, role: Role)
             let at = short(read.revision.as_str());
             let users = users(releases.clusters.get(name).map_or(0, Vec::len));
             let message = format!("the stack repository has no such release at {at}{users}");
+            // A release may be there already, and source-controller is not there to fetch it.
+            let hold = match &source.verdict {
+                Some(Verdict::ApplierUnavailable(silence)) => {
+                    Hold { reason: Reason::ApplierUnavailable, message: format!("{message}; {silence}") }
+                }
+                _ => Hold { reason: Reason::ReleaseNotFound, message },
+            };
             // What nobody offers is the mistake of its Clusters, and they say so.
-            let hold = Hold { reason: Reason::ReleaseNotFound, message };
             Some(Trouble { is_issue: role == Role::Offered, hold })
         }
         (Some(Ok(entry)), Some(pin)) if entry.digest.to_string() != pin.digest => {

@@ -230,7 +230,8 @@ fn judge(
     };
     let before = old.as_ref().map(|old| remembered(&id, old));
     let verdict = found.as_deref().zip(spec_digest.as_ref()).map(|(found, digest)| {
-        verdict(found, digest, object_since(before.as_ref(), &digest.to_string(), now), now)
+        let since = object_since(before.as_ref(), &digest.to_string(), now);
+        verdict(found, digest, since, &world.moment(GitRepositoryStatus::KIND, now))
     });
     let facts = ObjectFacts { id, step: Step::Sources, expected: spec_digest, verdict: verdict.clone() };
     let before: Vec<GeneratedObject> = before.into_iter().collect();
@@ -259,12 +260,16 @@ fn remembered(id: &ObjectId, old: &FollowedSource) -> GeneratedObject {
     }
 }
 
-/// A branch moves, so what is expected is whatever was fetched last.
-fn verdict(found: &GitRepository, digest: &SpecDigest, since: Timestamp, now: Timestamp) -> Verdict {
+/// A branch moves, so what is expected is whatever was fetched last: a fetch is always to come, and waits for
+/// source-controller.
+fn verdict(found: &GitRepository, digest: &SpecDigest, since: Timestamp, moment: &Moment) -> Verdict {
     let artifact = found.status.artifact.as_ref();
     let commit = artifact.and_then(|artifact| artifact.revision.rsplit(':').next());
     let expected = Expected { spec_digest: digest.clone(), version: commit.map(str::to_owned), since };
-    git_repository(found, &expected, &Moment::at(now))
+    match (git_repository(found, &expected, moment), moment.dead()) {
+        (Verdict::Fetched, Some(silence)) => Verdict::ApplierUnavailable(silence),
+        (verdict, _) => verdict,
+    }
 }
 
 fn ready(verdict: Option<&Verdict>, catalog: &Catalog) -> Report {

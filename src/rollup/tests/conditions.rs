@@ -225,8 +225,12 @@ fn reports_of_verdicts() {
         (progressing("Running"), "Unknown Progressing: Running"),
         (Verdict::Fetched, "True Fetched: "),
         (
-            Verdict::ApplierUnavailable(Silence::NoAnswer),
-            "Unknown ApplierUnavailable: the Flux controller does not answer",
+            Verdict::ApplierUnavailable(Silence::NoAnswer {
+                controller: "helm-controller",
+                since: written_at(),
+            }),
+            "Unknown ApplierUnavailable: helm-controller has left a change of 2026-11-20T10:00:00Z without an answer, and \
+             changed no other object of the kind for 2m",
         ),
     ];
     for (verdict, words) in rows {

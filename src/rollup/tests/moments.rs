@@ -8,8 +8,19 @@ use crate::rollup;
 const RUNNING: [&str; 2] = ["Ready=Unknown Progressing", "Reconciling=True Progressing: Running 'install'"];
 const FAILED: [&str; 2] = ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck"];
 
+/// Nothing but its name is known of the controller.
 fn at(text: &str) -> Moment {
-    Moment::at(time(text))
+    with(text, Pulse::Unknown { moved: None })
+}
+
+/// A time at which this is known of helm-controller.
+fn with(now: &str, pulse: Pulse) -> Moment {
+    Moment { applier: Applier { name: "helm-controller", pulse }, ..Moment::at(time(now)) }
+}
+
+/// What was asked of helm-controller at that time was not answered.
+fn no_answer(since: &str) -> Verdict {
+    Verdict::ApplierUnavailable(Silence::NoAnswer { controller: "helm-controller", since: time(since) })
 }
 
 /// Not written to yet.
@@ -70,7 +81,7 @@ fn the_deadline_spares_what_is_not_on_its_way() {
 
 #[test]
 fn a_change_without_an_answer_for_two_minutes() {
-    let silent = Verdict::ApplierUnavailable(Silence::NoAnswer);
+    let silent = no_answer("2026-11-20T10:00:00Z");
     assert_eq!(judge_helm_release(&new(), &at("2026-11-20T10:01:59Z")), Verdict::Pending);
     assert_eq!(judge_helm_release(&new(), &at("2026-11-20T10:02:00Z")), silent);
     assert_eq!(judge_kustomization(&new(), &at("2026-11-20T10:02:00Z")), silent);
@@ -89,8 +100,7 @@ fn a_request_that_is_not_handled_for_two_minutes() {
         object
     };
     let (asked, before) = ("2026-11-20T12:00:00Z", "2026-11-20T08:00:00Z");
-    let (silent, fine) =
-        (Verdict::ApplierUnavailable(Silence::NoAnswer), Verdict::Applied { drifted: false });
+    let (silent, fine) = (no_answer(asked), Verdict::Applied { drifted: false });
     let late = at("2026-11-20T12:02:00Z");
     assert_eq!(judge_helm_release(&requested(asked, before, applied()), &at("2026-11-20T12:01:59Z")), fine);
     assert_eq!(judge_helm_release(&requested(asked, before, applied()), &late), silent);
@@ -101,14 +111,61 @@ fn a_request_that_is_not_handled_for_two_minutes() {
     let busy = requested("2026-11-20T10:00:00Z", before, installing());
     assert_eq!(judge_helm_release(&busy, &at("2026-11-20T10:03:00Z")), progressing("Running 'install'"));
     let between_retries = requested("2026-11-20T10:00:00Z", before, retrying());
+    let silent = no_answer("2026-11-20T10:00:00Z");
     assert_eq!(judge_helm_release(&between_retries, &at("2026-11-20T10:03:00Z")), silent);
+}
+
+/// 1,200 `HelmRelease`s that are written at once wait for minutes.
+#[test]
+fn full_queue_is_not_a_dead_controller() {
+    let seen = |now, pulse| judge_helm_release(&new(), &with(now, pulse));
+    let moved = |text: &str| Pulse::Unknown { moved: Some(time(text)) };
+    let (late, silent) = ("2026-11-20T10:15:00Z", no_answer("2026-11-20T10:00:00Z"));
+    assert_eq!(seen(late, Pulse::Alive), Verdict::Pending, "it renews its Lease");
+    assert_eq!(seen(late, moved("2026-11-20T10:13:01Z")), Verdict::Pending, "it changes other objects");
+    assert_eq!(seen(late, moved("2026-11-20T10:13:00Z")), silent);
+    let overdue = "not done after 20m: helm-controller is not known to have looked at it";
+    assert_eq!(seen("2026-11-20T10:20:00Z", Pulse::Alive), failed(Transient, "DeadlineExceeded", overdue));
+}
+
+#[test]
+fn next_limit_follows_the_last_movement() {
+    let limit = |pulse| with("2026-11-20T10:01:00Z", pulse).next_limit(&Verdict::Pending, written_at());
+    let moved = |text: &str| Pulse::Unknown { moved: Some(time(text)) };
+    assert_eq!(limit(moved("2026-11-20T09:00:00Z")), Some(time("2026-11-20T10:02:00Z")));
+    assert_eq!(limit(moved("2026-11-20T10:00:50Z")), Some(time("2026-11-20T10:02:50Z")));
+    assert_eq!(limit(Pulse::Alive), Some(time("2026-11-20T10:20:00Z")), "a Lease that is lost is told");
+}
+
+#[test]
+fn pulse_needs_an_old_lease_and_no_movement() {
+    let now = time("2026-11-20T10:10:00Z");
+    let lease = |seen: &str| SeenLease { renewed: time("2026-11-20T08:00:00Z"), seen: time(seen) };
+    let (old, new) = (lease("2026-11-20T10:09:00Z"), lease("2026-11-20T10:09:01Z"));
+    let dead = Pulse::Dead { since: old.renewed };
+    for (lease, moved, pulse) in [
+        (Some(old), None, dead),
+        (Some(old), Some("2026-11-20T10:09:00Z"), dead),
+        (Some(old), Some("2026-11-20T10:09:01Z"), Pulse::Alive),
+        (Some(new), None, Pulse::Alive),
+        (None, None, Pulse::Unknown { moved: None }),
+    ] {
+        assert_eq!(Pulse::of(lease, moved.map(time), now), pulse, "{lease:?} {moved:?}");
+    }
+    assert_eq!(SeenLease::read(Some(old), old.renewed, now), old, "not renewed");
+    let renewed = time("2026-11-20T08:00:05Z");
+    assert_eq!(SeenLease::read(Some(old), renewed, now), SeenLease { renewed, seen: now });
 }
 
 #[test]
 fn a_lease_that_is_not_renewed() {
-    let renewed = |text: &str| Moment { lease_renewed: Some(time(text)), ..soon() };
-    let (fresh, lost) = (renewed("2026-11-20T09:59:31Z"), renewed("2026-11-20T09:59:30Z"));
-    let silent = Verdict::ApplierUnavailable(Silence::LeaseNotRenewed);
+    let since = time("2026-11-20T09:59:30Z");
+    let soon = |pulse| with("2026-11-20T10:00:30Z", pulse);
+    let (fresh, lost) = (soon(Pulse::Alive), soon(Pulse::Dead { since }));
+    let silent =
+        Verdict::ApplierUnavailable(Silence::LeaseNotRenewed { controller: "helm-controller", since });
+    let sentence = "helm-controller has not renewed its Lease helm-controller-leader-election since 2026-11-20T09:59:30Z";
+    assert_eq!(silent.report().message, sentence);
     let still = Verdict::Retrying { attempt: 9, message: "no luck".to_owned() };
     assert_eq!(judge_helm_release(&retrying(), &fresh), still);
     assert_eq!(judge_helm_release(&retrying(), &lost), silent);
@@ -127,7 +184,7 @@ fn odd_times_do_not_overflow() {
         let expected = Expected { since, ..expected(&object, CHART) };
         let release = serde_json::from_value(object.clone()).unwrap();
         for now in [Timestamp::MIN, Timestamp::MAX] {
-            let moment = Moment { now, lease_renewed: None, deadline: jiff::SignedDuration::MAX };
+            let moment = Moment { deadline: jiff::SignedDuration::MAX, ..Moment::at(now) };
             let verdict = rollup::helm_release(&release, &expected, &moment);
             assert!(!verdict.is_settled() && verdict.awaits_applier(), "{verdict:?}");
         }

@@ -46,6 +46,12 @@ impl RequestError {
         self.code() == Some(404)
     }
 
+    /// Whether the operator's account has no right to do it.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        self.code() == Some(403)
+    }
+
     /// Whether somebody else wrote in between, or the object is another one of the same name.
     #[must_use]
     pub fn is_conflict(&self) -> bool {

@@ -141,9 +141,10 @@ fn leases_are_its_own() {
     let leases = |verbs: &'static [&'static str]| -> [Row; 1] { [("coordination.k8s.io", "leases", verbs)] };
     let namespace = Testbed::shared().namespace("leases").unwrap();
     assert_may("leases", OPERATOR, &namespace, "stackflux-leader-election", &leases(&[]));
-    let (own, other) = ("stackflux-leader-election", "helm-controller-leader-election");
+    let (own, flux) = ("stackflux-leader-election", "helm-controller-leader-election");
     assert_may("leases", OPERATOR, NAMESPACE, own, &leases(&["get", "create", "update"]));
-    assert_may("leases", OPERATOR, NAMESPACE, other, &leases(&["get", "create"]));
+    assert_may("leases", OPERATOR, NAMESPACE, flux, &leases(&["get", "create"]));
+    assert_may("leases", OPERATOR, NAMESPACE, "another", &leases(&["create"]));
     let secrets = [("", "secrets", &[][..])];
     assert_may("leases", OPERATOR, NAMESPACE, "", &secrets);
 }

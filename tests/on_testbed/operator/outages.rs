@@ -1,6 +1,7 @@
 //! Parts of the management cluster that are away for half a minute: nothing is said to have failed, and all of it goes on
 //! where it stopped.
 
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,11 +31,13 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
 
     let diary = Diary::of(&scenario);
     let helm = alone.testbed.component("helm-controller");
+    eventually("helm-controller is up", || helm_controller_up(&operator) == Some(true));
     helm.process().unwrap().kill().unwrap();
     scenario.set_endpoint("a", "no-helm.example.org");
-    thread::sleep(AWAY);
+    wait_until_helm_controller_is_named(&scenario, &operator);
     helm.start_again().unwrap();
     scenario.wait_endpoint_ready("a", "no-helm.example.org");
+    eventually("helm-controller is up again", || helm_controller_up(&operator) == Some(true));
     diary.assert_nothing_failed("without helm-controller");
 
     // The operator is started anew, too: what it knew of the releases is gone, and it cannot read them.
@@ -73,6 +76,33 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     scenario.wait_settled(&[("a", V2)]);
     diary.assert_nothing_failed("without the API server");
     assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
+}
+
+/// Who has to act is told, since when, and where to look: in the condition, by `why`, and in a metric.
+fn wait_until_helm_controller_is_named(scenario: &Scenario, operator: &Operator) {
+    let sentence = "helm-controller has not renewed its Lease helm-controller-leader-election since";
+    eventually("helm-controller is named", || {
+        let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
+        let ready =
+            addon["status"]["conditions"].as_array().unwrap().iter().find(|it| it["type"] == "AddonsReady");
+        let ready = ready.unwrap();
+        ready["status"] == "Unknown"
+            && ready["reason"] == "ApplierUnavailable"
+            && ready["message"].as_str().unwrap().contains(sentence)
+    });
+    assert_eq!(helm_controller_up(operator), Some(false));
+    let kubeconfig = scenario.management().kubeconfig().to_str().unwrap();
+    let arguments = ["why", "a", "--namespace", &scenario.namespace, "--kubeconfig", kubeconfig];
+    let why = Command::new(env!("CARGO_BIN_EXE_stackflux")).args(arguments).output().unwrap();
+    let text = String::from_utf8(why.stdout).unwrap();
+    assert_eq!(why.status.code(), Some(1), "{text}");
+    assert!(text.contains(sentence) && text.contains("the Deployment of the controller"), "{text}");
+}
+
+/// Whether the metric says that it is up; `None` where there is no sample.
+fn helm_controller_up(operator: &Operator) -> Option<bool> {
+    let metrics = operator.metrics().ok()?;
+    metrics.get("stackflux_flux_controller_up{controller=\"helm-controller\"}").map(|up| *up > 0.5)
 }
 
 /// Starts the operator again where it has ended, for a time. Returns how often.

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::cluster_api_schemas;
 use crate::debian::DOCKER_REGISTRY;
+use crate::election;
 use crate::error::{Context as _, Error, Result};
 use crate::paths;
 use crate::tools::{KUBERNETES_AND_FLUX, TOOLS, Tool, Toolbox, module_directory};
@@ -54,6 +55,10 @@ pub(crate) fn ensure_built() -> Result<Toolbox> {
     lock.lock().context(|| format!("cannot lock {}", lock_path.display()))?;
     let toolbox = Toolbox::new(directory);
     build_tools(&toolbox)?;
+    for tool in TOOLS.iter().filter(|tool| tool.elects()) {
+        let program = tool.installed()?.unwrap_or_else(|| toolbox.built(tool));
+        once(&toolbox.electing(tool, &program), |incomplete| election::adapt(&program, incomplete))?;
+    }
     once(&toolbox.flux_crds(), |incomplete| copy_crds(KUBERNETES_AND_FLUX, &FLUX_CRDS, incomplete, |_| ()))?;
     once(&toolbox.cluster_api_crds(), |incomplete| {
         copy_crds("cluster-api", &CLUSTER_API_CRDS, incomplete, cluster_api_schemas::adapt)

@@ -5,12 +5,32 @@ use std::process::Command;
 
 use crate::cluster::Cluster;
 use crate::control_plane::Site;
+use crate::election;
 use crate::error::{Context as _, Result};
+use crate::options::Options;
 use crate::probe;
 use crate::process::Process;
 
 /// The namespace that the controllers take for their own.
 pub(crate) const NAMESPACE: &str = "flux-system";
+
+/// The times of the election. No kubelet starts a controller again that lost its Lease, so one outlives an API server that
+/// is away for less than a minute.
+const ELECTION: [&str; 3] = [
+    "--leader-election-lease-duration=75s",
+    "--leader-election-renew-deadline=60s",
+    "--leader-election-retry-period=2s",
+];
+
+/// Deletes the Lease that a controller left behind when it was killed: the next one would wait until it is over. Other
+/// components have none.
+pub(crate) fn release_lease(management: &Cluster, component: &str) -> Result<()> {
+    if !Options::default().flux.contains(&component) {
+        return Ok(());
+    }
+    let (lease, namespace) = (format!("{component}-leader-election"), format!("--namespace={NAMESPACE}"));
+    management.kubectl(&["delete", "lease", &lease, &namespace, "--ignore-not-found"]).map(drop)
+}
 
 /// Starts the wanted ones of source-, kustomize- and helm-controller on the management cluster, whose CRDs must be
 /// established, and waits until they are ready.
@@ -48,12 +68,18 @@ fn start_controller(
     flags: &[String],
 ) -> Result<(Process, u16)> {
     let health_port = site.ports.free()?;
+    let directory = site.supervisor.data().join("flux");
+    fs::create_dir_all(&directory).context(|| format!("cannot create {}", directory.display()))?;
+    election::set_namespace(&directory, NAMESPACE)?;
     let mut command = Command::new(site.toolbox.program(name)?);
     command
+        .current_dir(&directory)
         .env("KUBECONFIG", &management.kubeconfig)
         .env("RUNTIME_NAMESPACE", NAMESPACE)
         // No notification-controller runs; what others wait for is looked at again soon.
         .args(["--events-addr=", "--log-encoding=console", "--requeue-dependency=2s"])
+        .arg("--enable-leader-election")
+        .args(ELECTION)
         .arg(format!("--metrics-addr=127.0.0.1:{}", site.ports.free()?))
         .arg(format!("--health-addr=127.0.0.1:{health_port}"))
         .args(flags);

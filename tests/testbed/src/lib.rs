@@ -22,6 +22,7 @@ mod cluster_api;
 mod cluster_api_schemas;
 mod control_plane;
 mod debian;
+mod election;
 mod error;
 mod flux;
 mod git;

@@ -4,7 +4,9 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::audit::Audit;
+use crate::cluster::Cluster;
 use crate::error::Result;
+use crate::flux;
 use crate::options::Options;
 use crate::paths;
 use crate::process::{Process, Supervisor};
@@ -30,7 +32,7 @@ impl OwnTestbed {
     /// A component by the name of its log: `source-controller`, `management-kube-apiserver`, `one-kube-apiserver`, ...
     #[must_use]
     pub fn component(&self, name: &'static str) -> Component<'_> {
-        Component { supervisor: &self.supervisor, name }
+        Component { supervisor: &self.supervisor, management: self.testbed.management(), name }
     }
 
     /// The log of what is written to the management cluster, where [`Options::audit`] asked for it.
@@ -52,6 +54,7 @@ impl Deref for OwnTestbed {
 #[derive(Clone, Copy)]
 pub struct Component<'a> {
     supervisor: &'a Supervisor,
+    management: &'a Cluster,
     name: &'static str,
 }
 
@@ -61,8 +64,10 @@ impl Component<'_> {
         self.supervisor.process(self.name)
     }
 
-    /// Starts it again after it has ended, and waits until it is ready.
+    /// Starts it again after it has ended, and waits until it is ready. A controller of Flux need not wait for the Lease of
+    /// the one before.
     pub fn start_again(&self) -> Result<()> {
+        flux::release_lease(self.management, self.name)?;
         self.supervisor.start_again(self.name).map(drop)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Context as _, Error, Result};
@@ -65,6 +66,11 @@ impl Tool {
         format!("TESTBED_{}", self.name.to_uppercase().replace('-', "_"))
     }
 
+    /// Whether it is one of Flux's controllers, which elect a leader.
+    pub(crate) fn elects(&self) -> bool {
+        self.package.starts_with("github.com/fluxcd/")
+    }
+
     /// The installed binary that the environment names instead of building one.
     pub(crate) fn installed(&self) -> Result<Option<PathBuf>> {
         match paths::variable(&self.variable()).map(PathBuf::from) {
@@ -125,7 +131,15 @@ impl Toolbox {
     pub(crate) fn program(&self, name: &str) -> Result<PathBuf> {
         let tool = TOOLS.iter().find(|tool| tool.name == name);
         let tool = tool.ok_or_else(|| Error::new(format!("{name} is no program of the testbed")))?;
-        Ok(tool.installed()?.unwrap_or_else(|| self.built(tool)))
+        let program = tool.installed()?.unwrap_or_else(|| self.built(tool));
+        Ok(if tool.elects() { self.electing(tool, &program) } else { program })
+    }
+
+    /// Where the copy of a program goes that can elect a leader outside a Pod: one for each program that is installed.
+    pub(crate) fn electing(&self, tool: &Tool, program: &Path) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        program.hash(&mut hasher);
+        self.0.join("bin").join(format!("{}-{:x}", tool.name, hasher.finish()))
     }
 
     /// Where the built binary of a tool goes.

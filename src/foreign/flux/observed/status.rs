@@ -166,19 +166,29 @@ pub struct Artifact {
 }
 
 macro_rules! kinds {
-    ($($status:ident: $group:literal, $version:literal, $kind:literal, $plural:literal;)*) => {
+    ($($status:ident: $group:literal, $version:literal, $kind:literal, $plural:literal, $controller:literal;)*) => {
         $(impl ObservedKind for $status {
             const GROUP: &'static str = $group;
             const VERSION: &'static str = $version;
             const KIND: &'static str = $kind;
             const PLURAL: &'static str = $plural;
+            const CONTROLLER: &'static str = $controller;
         })*
+
+        /// The controller that acts on a kind; `None` for a kind that is not Flux's.
+        #[must_use]
+        pub fn controller_of(kind: &str) -> Option<&'static str> {
+            match kind {
+                $($kind => Some($controller),)*
+                _ => None,
+            }
+        }
     };
 }
 
 kinds! {
-    HelmReleaseStatus: "helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases";
-    KustomizationStatus: "kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations";
-    GitRepositoryStatus: "source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories";
-    HelmChartStatus: "source.toolkit.fluxcd.io", "v1", "HelmChart", "helmcharts";
+    HelmReleaseStatus: "helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases", "helm-controller";
+    KustomizationStatus: "kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations", "kustomize-controller";
+    GitRepositoryStatus: "source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories", "source-controller";
+    HelmChartStatus: "source.toolkit.fluxcd.io", "v1", "HelmChart", "helmcharts", "source-controller";
 }

@@ -1,0 +1,76 @@
+//! Whether the controllers of Flux are alive: from their Leases, and from the changes in the status of their objects.
+//!
+//! A full queue is not a dead controller: 1,200 `HelmRelease`s that are written at once wait for minutes, while the
+//! controller renews its Lease and works on four of them at a time.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How long a controller may leave its Lease without renewing it.
+pub const LEASE_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+
+/// The Lease of a controller, as it was last read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenLease {
+    /// `spec.renewTime`, by the controller's clock.
+    pub renewed: Timestamp,
+    /// When this renewal was first seen, by our clock: the two clocks are never compared.
+    pub seen: Timestamp,
+}
+
+impl SeenLease {
+    /// The Lease after it was read once more.
+    #[must_use]
+    pub fn read(before: Option<Self>, renewed: Timestamp, now: Timestamp) -> Self {
+        before.filter(|before| before.renewed == renewed).unwrap_or(Self { renewed, seen: now })
+    }
+}
+
+/// Whether a controller is alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pulse {
+    /// There is no Lease, or it cannot be read: only the objects of the controller tell.
+    Unknown {
+        /// When the status of one of them last changed.
+        moved: Option<Timestamp>,
+    },
+    /// The controller renews its Lease, or works on its objects.
+    Alive,
+    /// It does neither.
+    Dead {
+        /// When it last renewed its Lease.
+        since: Timestamp,
+    },
+}
+
+impl Pulse {
+    /// The pulse of a controller whose Lease is this one, and one of whose objects last changed its status at `moved`. A
+    /// Lease that is left over from a time when there was an election says nothing while objects change.
+    #[must_use]
+    pub fn of(lease: Option<SeenLease>, moved: Option<Timestamp>, now: Timestamp) -> Self {
+        let is_over = |since: Timestamp| now.duration_since(since) >= LEASE_PATIENCE;
+        match lease {
+            None => Self::Unknown { moved },
+            Some(lease) if is_over(lease.seen) && moved.is_none_or(is_over) => {
+                Self::Dead { since: lease.renewed }
+            }
+            Some(_) => Self::Alive,
+        }
+    }
+}
+
+/// The controller that acts on a kind of object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applier {
+    /// Its name, such as `helm-controller`.
+    pub name: &'static str,
+    /// Whether it is alive.
+    pub pulse: Pulse,
+}
+
+impl Applier {
+    /// A controller of which nothing is known.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { name: "the Flux controller", pulse: Pulse::Unknown { moved: None } }
+    }
+}
