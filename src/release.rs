@@ -32,7 +32,7 @@ use crate::template::Template;
 
 #[cfg(feature = "shell")]
 pub(crate) use chart::packed_charts;
-pub use chart::{Chart, Dependency};
+pub use chart::{Chart, Dependency, KnownAs};
 pub use content::is_needed_by_a_chart;
 pub use digest::Digest;
 pub use files::{File, Files, Limits, PathError};

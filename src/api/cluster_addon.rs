@@ -136,12 +136,15 @@ pub struct AddonStatus {
     /// Why, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The chart's name.
+    /// Name of the chart that is installed: the only dependency of the addon's chart, otherwise that chart itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart: Option<String>,
-    /// The chart's version in the release.
+    /// Version of that chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// `appVersion` of that chart, where the release has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_version: Option<String>,
     /// What Flux has to have done before the addon counts as applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<AddonState>,

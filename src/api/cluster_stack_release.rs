@@ -92,6 +92,12 @@ pub struct ReleaseAddon {
     /// `Chart` or `Manifests`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Version that people mean: of the chart's only dependency, otherwise of the chart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// `appVersion` of that chart, where the release has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_version: Option<String>,
     /// The chart's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart_name: Option<String>,

@@ -47,7 +47,30 @@ pub struct Dependency {
     pub vendored: Option<String>,
 }
 
+/// What people know a chart by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownAs {
+    /// The name of the chart.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The version of what it installs, where the chart says it.
+    pub app_version: Option<String>,
+}
+
 impl Chart {
+    /// The chart that people mean: the only dependency, because a chart of a stack wraps the one that it installs and has a
+    /// version such as `v1`; otherwise the chart itself.
+    #[must_use]
+    pub fn known_as(&self) -> KnownAs {
+        if let [only] = self.dependencies.as_slice() {
+            let version = only.vendored.as_ref().unwrap_or(&only.version).clone();
+            return KnownAs { name: only.name.clone(), version, app_version: None };
+        }
+        let (name, version) = (self.name.clone(), self.version.clone());
+        KnownAs { name, version, app_version: self.app_version.clone() }
+    }
+
     /// Reads the chart in this directory; `None`, with findings, where it has no usable `Chart.yaml`. What is read of
     /// vendored archives is taken off the limits.
     pub(crate) fn read(
@@ -196,4 +219,38 @@ fn unresolved(item: &super::document::Value<'_>, name: &str) -> Finding {
     );
     item.error(Reason::DependencyUnresolved, message)
         .hint("name its repository, or put its archive into charts/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chart_is_known_by_its_only_dependency() {
+        let dependency = |name: &str, vendored: Option<&str>| Dependency {
+            name: name.to_owned(),
+            alias: None,
+            version: "~1.16".to_owned(),
+            repository: None,
+            vendored: vendored.map(str::to_owned),
+        };
+        let known = |dependencies: &[Dependency]| {
+            let chart = Chart {
+                name: "cni".to_owned(),
+                version: "v1".to_owned(),
+                app_version: Some("v2".to_owned()),
+                description: None,
+                dependencies: dependencies.to_vec(),
+                path: "cluster-addon/cni".to_owned(),
+                digest: Digest::of_bytes(b""),
+            };
+            let KnownAs { name, version, app_version } = chart.known_as();
+            [name, version, app_version.unwrap_or_default()].join(" ")
+        };
+        let (cilium, other) = (dependency("cilium", Some("1.16.5")), dependency("other", None));
+        assert_eq!(known(&[]), "cni v1 v2");
+        assert_eq!(known(std::slice::from_ref(&cilium)), "cilium 1.16.5 ");
+        assert_eq!(known(std::slice::from_ref(&other)), "other ~1.16 ", "Flux fetches it");
+        assert_eq!(known(&[cilium, other]), "cni v1 v2");
+    }
 }

@@ -12,6 +12,7 @@ use crate::api::cluster_stack::Pruned;
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::names::AddonName;
+use crate::release::KnownAs;
 
 /// The phase of an addon whose object is not written now.
 const HELD: &str = "Held";
@@ -21,8 +22,8 @@ const HELD: &str = "Held";
 pub struct AddonFacts {
     /// Its name.
     pub name: AddonName,
-    /// The chart's name and version in the release; none for plain manifests.
-    pub chart: Option<(String, String)>,
+    /// The chart that is installed; none for plain manifests.
+    pub chart: Option<KnownAs>,
     /// Why its object is not written now.
     pub hold: Option<Hold>,
     /// Its object, where one was written.
@@ -330,15 +331,15 @@ fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now:
         _ if is_settled => now,
         _ => expected_since(before, digest, now),
     });
-    let (chart, version) = addon.chart.unzip();
     AddonStatus {
         name: addon.name.to_string(),
         object: addon.object,
         phase,
         reason: report.as_ref().map(|report| report.reason.clone()),
         message: report.map(|report| report.message).filter(|message| !message.is_empty()),
-        chart,
-        version,
+        chart: addon.chart.as_ref().map(|chart| chart.name.clone()),
+        version: addon.chart.as_ref().map(|chart| chart.version.clone()),
+        app_version: addon.chart.and_then(|chart| chart.app_version),
         expected: addon.expected,
         observed: addon.observed,
         values_digest: addon.values_digest,

@@ -23,6 +23,9 @@ pub(in crate::cli) struct Node {
     #[serde(skip_serializing_if = "String::is_empty")]
     namespace: String,
     name: String,
+    /// The chart and the version of an addon.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    version: String,
     /// `True`, `False` or `Unknown`; none for what only Flux watches over.
     #[serde(skip_serializing_if = "Option::is_none")]
     ready: Option<&'static str>,
@@ -189,10 +192,25 @@ pub(super) fn cluster_report(snapshot: &Snapshot, key: &Key, member: &Member) ->
 
 fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus) -> Node {
     let key = (String::new(), addon.name.clone());
-    let mut node = Node::new("Addon", &key, None, &addon_report(addon));
+    let mut node = Node { version: version(addon), ..Node::new("Addon", &key, None, &addon_report(addon)) };
     let object = addon.object.as_ref().and_then(|object| Some((FluxKind::of(&object.kind)?, &object.name)));
     node.children.extend(object.map(|(kind, name)| flux_node(snapshot, kind, namespace, name)));
     node
+}
+
+/// The chart of an addon with its version: `cilium 1.16.5`, with the version of what it installs where that is known.
+fn version(addon: &AddonStatus) -> String {
+    let (Some(chart), Some(version)) = (&addon.chart, &addon.version) else { return String::new() };
+    let app = addon.app_version.as_ref().map(|app| format!(", app {app}")).unwrap_or_default();
+    format!("{chart} {version}{app}")
+}
+
+/// The name of an addon, and what it installs.
+pub(super) fn titled(addon: &AddonStatus) -> String {
+    match version(addon) {
+        version if version.is_empty() => addon.name.clone(),
+        version => format!("{} ({version})", addon.name),
+    }
 }
 
 /// What the operator says of an addon.
@@ -220,6 +238,7 @@ fn applied(object: &FluxObject) -> Vec<Node> {
         kind: applied.kind,
         namespace: applied.namespace,
         name: applied.name,
+        version: String::new(),
         ready: None,
         reason: String::new(),
         message: String::new(),
@@ -235,6 +254,7 @@ impl Node {
             kind: kind.to_owned(),
             namespace: namespace.clone(),
             name: name.clone(),
+            version: String::new(),
             ready: Some(report.status.as_str()),
             reason: report.reason.clone(),
             message: report.message.clone(),
@@ -259,7 +279,8 @@ impl Node {
 
     fn rows(&self, before: &str, below: &str, now: Timestamp, rows: &mut Vec<[String; 5]>) {
         let slash = if self.namespace.is_empty() { "" } else { "/" };
-        let name = format!("{before}{} {}{slash}{}", self.kind, self.namespace, self.name);
+        let version = if self.version.is_empty() { String::new() } else { format!(" ({})", self.version) };
+        let name = format!("{before}{} {}{slash}{}{version}", self.kind, self.namespace, self.name);
         let ready = self.ready.unwrap_or(NOTHING).to_owned();
         let age = age(self.created, now);
         let reason = if self.reason.is_empty() { NOTHING.to_owned() } else { self.reason.clone() };

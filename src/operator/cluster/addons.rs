@@ -20,7 +20,7 @@ use crate::foreign::flux::observed::{
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
 use crate::plan::{Plan, PlannedObject, Step};
-use crate::release::{Addon, Digest};
+use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, expected_since, helm_release,
     kustomization,
@@ -188,7 +188,7 @@ pub(super) fn facts(
         let judged = judge(world, namespace, object.as_ref(), expected.as_ref(), before);
         AddonFacts {
             name: of.name.clone(),
-            chart: chart_of(of),
+            chart: of.chart().map(Chart::known_as),
             hold,
             object,
             expected,
@@ -198,10 +198,6 @@ pub(super) fn facts(
         }
     });
     facts.collect()
-}
-
-fn chart_of(addon: &Addon) -> Option<(String, String)> {
-    addon.chart().map(|chart| (chart.name.clone(), chart.version.clone()))
 }
 
 /// What an addon's object says, and what Flux has done; `None` where nothing is expected of it yet.
@@ -279,7 +275,7 @@ pub(super) fn paused(addon: &ClusterAddon, cluster: &ClusterObject) -> Option<Cl
     let silent = |before: &AddonStatus| {
         Some(AddonFacts {
             name: before.name.parse().ok()?,
-            chart: before.chart.clone().zip(before.version.clone()),
+            chart: known_as(before),
             hold: None,
             object: before.object.clone(),
             expected: before.expected.clone(),
@@ -318,11 +314,17 @@ pub(super) fn as_it_is(
     unchanged(world, namespace, name.clone(), &before.cloned().unwrap_or_else(bare))
 }
 
+/// The chart of an addon, as the status keeps it.
+fn known_as(before: &AddonStatus) -> Option<KnownAs> {
+    let (name, version) = before.chart.clone().zip(before.version.clone())?;
+    Some(KnownAs { name, version, app_version: before.app_version.clone() })
+}
+
 fn unchanged(world: &World, namespace: &str, name: AddonName, before: &AddonStatus) -> AddonFacts {
     let judged = judge(world, namespace, before.object.as_ref(), before.expected.as_ref(), Some(before));
     AddonFacts {
         name,
-        chart: before.chart.clone().zip(before.version.clone()),
+        chart: known_as(before),
         hold: None,
         object: before.object.clone(),
         expected: before.expected.clone(),

@@ -1,7 +1,7 @@
 //! The addons of a release in its status.
 
 use crate::api::cluster_stack_release::ReleaseAddon;
-use crate::release::{Addon, Release};
+use crate::release::{Addon, Chart, Release};
 
 /// The addons in the release's order.
 pub(super) fn of(release: &Release) -> Vec<ReleaseAddon> {
@@ -10,6 +10,7 @@ pub(super) fn of(release: &Release) -> Vec<ReleaseAddon> {
 
 fn one(release: &Release, addon: &Addon) -> ReleaseAddon {
     let chart = addon.chart();
+    let known = chart.map(Chart::known_as);
     let dependency = chart.and_then(|chart| chart.dependencies.first());
     let stages = release.stages.iter();
     let hooks = stages.filter(|(_, stages)| stages.iter().any(|stage| stage.addon == addon.name));
@@ -17,6 +18,8 @@ fn one(release: &Release, addon: &Addon) -> ReleaseAddon {
     ReleaseAddon {
         name: addon.name.to_string(),
         kind: Some(if addon.is_chart() { "Chart" } else { "Manifests" }.to_owned()),
+        version: known.as_ref().map(|known| known.version.clone()),
+        app_version: known.and_then(|known| known.app_version),
         chart_name: chart.map(|chart| chart.name.clone()),
         chart_version: chart.map(|chart| chart.version.clone()),
         dependency: dependency.map(|chart| format!("{} {}", chart.name, chart.version)),

@@ -91,7 +91,7 @@ fn a_release_whose_parts_are_there_is_usable() {
     assert_eq!(
         addon,
         json!({
-            "name": "cni", "kind": "Chart", "chartName": "CNI", "chartVersion": "v1",
+            "name": "cni", "kind": "Chart", "version": "v1", "chartName": "CNI", "chartVersion": "v1",
             "digest": release.addons[0].digest.to_string(),
             "hooks": ["AfterControlPlaneInitialized"], "template": [".Cluster.metadata.name"],
         })
