@@ -18,6 +18,7 @@
 //! compares with what stackflux wrote, and the time is an argument.
 
 mod addons;
+mod cause;
 mod cluster_addon;
 pub mod cluster_stack;
 mod cluster_stack_release;

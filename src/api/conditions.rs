@@ -206,7 +206,7 @@ reasons! {
         "Flux has not said anything yet about an object that was written.",
         "Wait; if it takes long, look whether the Flux controller of that kind runs.";
     ApplierUnavailable:
-        "The Flux controller that has to act is not alive: it has not renewed its Lease for a minute. Without a Lease to read: it has left a change unanswered for two minutes, and no other object of the kind has changed.",
+        "The Flux controller that has to act has not renewed its Lease for a minute, or, without a Lease to read, has changed no object of the kind for two minutes.",
         "Check the Deployment of the controller that the message names, in Flux's namespace.";
     Applied:
         "It is in the cluster as it was planned, and was ready.",
@@ -229,12 +229,27 @@ reasons! {
     Retrying:
         "The last attempt failed, and Flux tries again.",
         "Read the message; most of what fails right after a cluster's creation heals by itself.";
+    RepeatedlyFailing:
+        "Five attempts or more have failed in a row; Flux tries again.",
+        "Fix what the message names: retries alone have not helped.";
+    KindNotInstalled:
+        "The chart has an object of a kind that is not installed in the cluster that it goes to.",
+        "Install the CRDs of the kind that the message names; for a cluster class, install its infrastructure provider.";
+    ManifestInvalid:
+        "The chart renders YAML that Flux cannot read, such as a mapping with a duplicate key.",
+        "Fix the template of the chart in a new release: no retry helps.";
+    RefusedByChart:
+        "The chart refuses its values: a template calls `fail` or `required`, or the values do not match its schema.",
+        "Set what the message asks for, in the values template of a new release or in the field of the Cluster that it reads.";
+    KubeConfigNotFound:
+        "The Secret with the kubeconfig of the cluster is missing, so Flux cannot reach the cluster.",
+        "Wait until Cluster API has created the Secret; if it has another name, set spec.flux.kubeConfig of the ClusterStack.";
     Failed:
         "It does not work.",
         "Read the reason and the message, which are Flux's.";
     DeadlineExceeded:
         "It was on its way for longer than it may be; Flux goes on trying.",
-        "Read the message: it is what Flux said last.";
+        "Fix what the message names: it is what Flux said last, and 20 minutes of retries have not helped.";
     RolledBack:
         "An upgrade failed, and Helm went back to the release before.",
         "Read the message, and fix the addon or its values in a new release.";

@@ -5,8 +5,9 @@ use std::fmt::Display;
 use crate::api::conditions::Reason;
 use crate::error::Class;
 
+use super::cause;
 use super::report::{ConditionStatus, Report, summary};
-use super::verdict::Verdict;
+use super::verdict::{SEVERAL, Verdict};
 
 /// What a phase or a hold means for readiness. An issue is what somebody may have to look at or to mend; what is only on
 /// its way, comes by itself or cannot be known is unknown.
@@ -19,6 +20,10 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::RolledBack
         | Reason::Failed
         | Reason::Retrying
+        | Reason::RepeatedlyFailing
+        | Reason::KindNotInstalled
+        | Reason::ManifestInvalid
+        | Reason::RefusedByChart
         | Reason::KubernetesVersionMismatch
         | Reason::Unreachable
         | Reason::ValuesInvalid
@@ -46,6 +51,7 @@ impl Verdict {
             Self::Pending => Reason::Pending,
             Self::Applied { drifted: false } => Reason::Applied,
             Self::Applied { drifted: true } => Reason::Drifted,
+            Self::Retrying { attempt, .. } if *attempt >= SEVERAL => Reason::RepeatedlyFailing,
             Self::Retrying { .. } => Reason::Retrying,
             Self::Progressing { .. } => Reason::Progressing,
             Self::Fetched => Reason::Fetched,
@@ -53,14 +59,24 @@ impl Verdict {
         }
     }
 
-    /// What a condition about the object alone says: its phase as the reason, or Flux's reason where it has one.
+    /// What a condition about the object alone says: its phase as the reason, Flux's reason where it has one, or the cause
+    /// that Flux's message tells where no retry alone mends it.
     #[must_use]
     pub fn report(&self) -> Report {
-        let reason = match self {
-            Self::Failed { reason, .. } | Self::Waiting { reason, .. } => reason,
-            _ => self.phase().as_str(),
+        let reason = match (self.cause(), self) {
+            (Some(cause), _) => cause.as_str(),
+            (None, Self::Failed { reason, .. } | Self::Waiting { reason, .. }) => reason,
+            (None, _) => self.phase().as_str(),
         };
         Report::new(status_of(self.phase()), reason, &self.message())
+    }
+
+    /// Why it fails, where the message tells.
+    fn cause(&self) -> Option<Reason> {
+        match self {
+            Self::Failed { message, .. } | Self::Retrying { message, .. } => cause::told(message),
+            _ => None,
+        }
     }
 
     fn message(&self) -> String {
@@ -80,6 +96,10 @@ impl Verdict {
             | Self::Progressing { message, .. } => message.clone(),
             Self::Pending => "Flux has not looked at it yet".to_owned(),
             Self::Applied { drifted: true } => "somebody changed it, Flux repairs it".to_owned(),
+            // The number of attempts does not move for ever.
+            Self::Retrying { attempt, message } if *attempt >= SEVERAL => {
+                format!("{SEVERAL} attempts and more have failed: {message}")
+            }
             Self::Retrying { attempt, message } => format!("attempt {attempt} failed: {message}"),
             Self::Applied { drifted: false } | Self::Fetched => String::new(),
             Self::ApplierUnavailable(silence) => silence.to_string(),

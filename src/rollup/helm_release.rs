@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::foreign::flux::observed::{Condition, HelmRelease, Snapshot, Status};
 
-use super::verdict::{Expected, Moment, Verdict, doing, said};
+use super::verdict::{Expected, Moment, SEVERAL, Verdict, doing, said};
 
 /// Reasons of `Ready=False` that are not the release's own doing: somebody else has to act first.
 const WAITING: [&str; 6] = [
@@ -52,12 +52,12 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
         }
     } else if is_applied(object, expected) {
         Verdict::Applied { drifted: object.conditions.with("Drifted", Status::True).is_some() }
-    } else if is_reconciling(object, "ProgressingWithRetry") {
+    } else if is_reconciling(object, "ProgressingWithRetry") || has_failed_often(object) {
         Verdict::Retrying { attempt: status.failures, message: last_words(object) }
     } else if let Some(ready) = not_ready {
         Verdict::failing(ready)
     } else {
-        Verdict::Progressing { message: last_words(object), deadline: moment.deadline_of(expected) }
+        Verdict::Progressing { message: awaited(object, expected), deadline: moment.deadline_of(expected) }
     };
     moment.judge(verdict, object, expected)
 }
@@ -89,6 +89,34 @@ fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
         && deployed == expected.version.as_ref()
 }
 
+/// Whether attempt after attempt fails. Between two of them it shows other faces, which say nothing new.
+fn has_failed_often(object: &HelmRelease) -> bool {
+    object.status.failures >= SEVERAL && object.current_with("Released", Status::False).is_some()
+}
+
+/// What is missing although Flux says that it is done; otherwise what Flux says.
+fn awaited(object: &HelmRelease, expected: &Expected) -> String {
+    let generation = object.metadata.generation;
+    if object.conditions.with("Ready", Status::True).is_none() {
+        return last_words(object);
+    }
+    if !object.is_observed() {
+        return format!(
+            "helm-controller has not finished with generation {generation}; what it says is of an earlier one"
+        );
+    }
+    match (deployed(object), &expected.version) {
+        (Some(Snapshot { chart_version, .. }), Some(version)) if chart_version != version => {
+            format!("chart version {version} is expected, {chart_version} is deployed")
+        }
+        (Some(Snapshot { chart_version, .. }), None) => format!(
+            "chart version {chart_version} is deployed; which one is expected is known when its HelmChart is packaged"
+        ),
+        (None, _) => "no Helm release is deployed".to_owned(),
+        (Some(_), Some(_)) => last_words(object),
+    }
+}
+
 fn is_reconciling(object: &HelmRelease, reason: &str) -> bool {
     object
         .conditions
@@ -97,11 +125,11 @@ fn is_reconciling(object: &HelmRelease, reason: &str) -> bool {
 }
 
 fn waiting(object: &HelmRelease, reason: &str, message: &str) -> Verdict {
-    Verdict::Waiting {
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        last_good: deployed(object).map(|snapshot| snapshot.chart_version.clone()),
+    let last_good = deployed(object).map(|snapshot| snapshot.chart_version.clone());
+    if let Some(waiting) = Verdict::without_kubeconfig(message, last_good.clone()) {
+        return waiting;
     }
+    Verdict::Waiting { reason: reason.to_owned(), message: message.to_owned(), last_good }
 }
 
 /// The newest Helm release, where it is the one that works.

@@ -27,12 +27,27 @@ pub fn kustomization(object: &Kustomization, expected: &Expected, moment: &Momen
         Verdict::Pending
     } else if is_applied(object, expected) {
         Verdict::Applied { drifted: false }
+    } else if let Some(waiting) =
+        not_ready.and_then(|ready| Verdict::without_kubeconfig(&ready.message, None))
+    {
+        waiting
     } else if let Some(ready) = not_ready.filter(|_| attempted) {
         Verdict::failing(ready)
     } else {
-        Verdict::Progressing { message: doing(object), deadline: moment.deadline_of(expected) }
+        Verdict::Progressing { message: awaited(object, expected), deadline: moment.deadline_of(expected) }
     };
     moment.judge(verdict, object, expected)
+}
+
+/// What is missing although Flux says that it is done; otherwise what Flux says.
+fn awaited(object: &Kustomization, expected: &Expected) -> String {
+    let is_ready = object.conditions.with("Ready", Status::True).is_some();
+    match (&object.status.last_applied_revision, &expected.version) {
+        (Some(applied), Some(commit)) if is_ready && !holds_commit(Some(applied), expected) => {
+            format!("commit {commit} is expected, {applied} is applied")
+        }
+        _ => doing(object),
+    }
 }
 
 /// Applied, of this generation and this commit.

@@ -111,7 +111,7 @@ pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
 /// One report of several parts of one object, each with its name; a part that is missing is not yet reported.
 ///
 /// The reason is that of the worst parts, `Several` where they have different ones. The message tells every part that is
-/// not good, the worst first, else the order given. `good` is what is said when all are good (and when there are none).
+/// not good, the worst first, otherwise in the order given; parts with one cause are told once, with at most three names. `good` is what is said when all are good (and when there are none).
 #[must_use]
 pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &str)) -> Report {
     let mut told: Vec<(&Name, Report)> = parts
@@ -123,12 +123,19 @@ pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &
     let Some((status, reason)) = worst(told.iter().map(|(_, report)| report)) else {
         return Report::new(ConditionStatus::True, good.0.as_str(), good.1);
     };
-    let messages: Vec<String> = told
-        .iter()
-        .filter(|(_, report)| report.status != ConditionStatus::True)
-        .map(|(name, report)| match report.message.as_str() {
-            "" => format!("{name}: {}", report.reason),
-            message => format!("{name}: {message}"),
+    let mut causes: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, report) in told.iter().filter(|(_, report)| report.status != ConditionStatus::True) {
+        let cause = if report.message.is_empty() { &report.reason } else { &report.message };
+        match causes.iter_mut().find(|(known, _)| known == cause) {
+            Some((_, names)) => names.push(name.to_string()),
+            None => causes.push((cause, vec![name.to_string()])),
+        }
+    }
+    let messages: Vec<String> = causes
+        .into_iter()
+        .map(|(cause, names)| {
+            let count = names.len();
+            format!("{}: {cause}", with_rest(names.into_iter(), count, "others"))
         })
         .collect();
     Report::new(status, &reason, &messages.join("; "))

@@ -48,7 +48,13 @@ fn source<KindStatus>(
     } else if object.current("Ready").is_none() {
         Verdict::Pending
     } else {
-        Verdict::Progressing { message: doing(object), deadline: moment.deadline_of(expected) }
+        let message = match (revision, &expected.version) {
+            (Some(fetched), Some(commit)) if !holds_commit(revision, expected) => {
+                format!("commit {commit} is expected, {fetched} is fetched")
+            }
+            _ => doing(object),
+        };
+        Verdict::Progressing { message, deadline: moment.deadline_of(expected) }
     };
     moment.judge(verdict, object, expected)
 }

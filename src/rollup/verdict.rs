@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::cause;
 use super::pulse::{Applier, Pulse};
 use crate::api::cluster_addon::AddonState;
 use crate::api::conditions::Reason;
@@ -12,6 +13,8 @@ use crate::foreign::flux::observed::{Condition, Observed, SpecDigest, Status};
 
 /// How long an object may be on its way before that is a failure: Flux retries for ever and never says so itself.
 pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
+/// As many failed attempts are no coincidence: most of what fails right after the creation of a cluster heals before.
+pub(super) const SEVERAL: i64 = 5;
 /// How long Flux may leave a change or a request without any answer.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(2);
 
@@ -176,7 +179,16 @@ impl Verdict {
 
     /// A failure that Flux tries again, in the words of `Ready`.
     pub(super) fn failing(ready: &Condition) -> Self {
+        if let Some(waiting) = Self::without_kubeconfig(&ready.message, None) {
+            return waiting;
+        }
         Self::Failed { class: Class::Transient, reason: ready.reason.clone(), message: ready.message.clone() }
+    }
+
+    /// A wait for the Secret with the kubeconfig, where a message says that it is missing.
+    pub(super) fn without_kubeconfig(message: &str, last_good: Option<String>) -> Option<Self> {
+        let message = cause::missing_kubeconfig(message)?;
+        Some(Self::Waiting { reason: Reason::KubeConfigNotFound.to_string(), message, last_good })
     }
 
     /// Whether it stays like this without anybody doing anything: our deadlines do not run meanwhile.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::flux::{FluxKind, FluxObject};
 use super::snapshot::{Key, Member, Snapshot, key, mirrored, not_there, ready};
-use super::tree::{addon_report, catalog};
+use super::tree::{addon_report, catalog, titled};
 use super::unclaimed::unclaimed;
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
@@ -105,10 +105,9 @@ pub(in crate::cli) fn chain(
         chain.add(0, Role::Gate, "ClusterAddon".to_owned(), outdated);
     }
     let conditions_are_true = chain.cluster(snapshot, key, member, addon, only);
-    for addon in &named {
-        if only.is_some() || addon_report(addon).status != ConditionStatus::True {
-            chain.addon(usize::from(only.is_none()), snapshot, &key.0, addon);
-        }
+    let shown = named.iter().filter(|addon| only.is_some() || !is_true(&addon_report(addon)));
+    for addons in by_cause(shown.copied()) {
+        chain.addon(usize::from(only.is_none()), snapshot, &key.0, &addons);
     }
     chain.ready = match only {
         Some(_) => conditions_are_true && named.iter().all(|addon| is_true(&addon_report(addon))),
@@ -225,8 +224,12 @@ impl Chain {
         }
     }
 
-    fn addon(&mut self, depth: usize, snapshot: &Snapshot, namespace: &str, addon: &AddonStatus) {
-        self.add(depth, Role::Part, format!("addon {}", addon.name), &addon_report(addon));
+    /// Addons with one cause, of which the first stands for all.
+    fn addon(&mut self, depth: usize, snapshot: &Snapshot, namespace: &str, addons: &[&AddonStatus]) {
+        let Some(addon) = addons.first() else { return };
+        let names: Vec<_> = addons.iter().map(|addon| titled(addon)).collect();
+        let what = if addons.len() == 1 { "addon" } else { "addons" };
+        self.add(depth, Role::Part, format!("{what} {}", names.join(", ")), &addon_report(addon));
         // Flux's own reason says more, ours says what to do.
         if let Some(step) = self.steps.last_mut() {
             step.known = step.known.or(addon.phase.as_deref().and_then(Reason::of));
@@ -349,10 +352,30 @@ fn is_true(report: &Report) -> bool {
     report.status == ConditionStatus::True
 }
 
+/// The addons in their order, those that say the same side by side: one cause is told once.
+fn by_cause<'a>(addons: impl Iterator<Item = &'a AddonStatus>) -> Vec<Vec<&'a AddonStatus>> {
+    let cause = |addon: &'a AddonStatus| (&addon.phase, &addon.reason, &addon.message);
+    let mut groups: Vec<Vec<&AddonStatus>> = Vec::new();
+    for addon in addons {
+        let is_same = |group: &&mut Vec<&'a AddonStatus>| {
+            group.first().is_some_and(|first| cause(first) == cause(addon))
+        };
+        match groups.iter_mut().find(is_same).filter(|_| addon.message.is_some()) {
+            Some(group) => group.push(addon),
+            None => groups.push(vec![addon]),
+        }
+    }
+    groups
+}
+
 /// Whether a condition that sums up addons is about this one: it is not true, and has the addon's name before a part of
-/// its message (`rollup::summary`). That the addon is not ready is told by the addon itself.
+/// its message, or more names than it tells (`rollup::summary`). That the addon is not ready is told by the addon itself.
 fn is_about(kind: ConditionType, report: &Report, addon: &str) -> bool {
-    let is_its = |part: &str| part.strip_prefix(addon).is_some_and(|rest| rest.starts_with(": "));
+    let is_its = |part: &str| {
+        let (names, _) = part.split_once(": ").unwrap_or_default();
+        let mut names = names.split(", ").flat_map(|name| name.split(" and "));
+        names.any(|name| name == addon || name.ends_with(" others"))
+    };
     kind != ConditionType::AddonsReady && !is_true(report) && report.message.split("; ").any(is_its)
 }
 

@@ -78,6 +78,17 @@ fn an_issue_comes_before_what_is_unknown_and_that_before_what_is_good() {
 }
 
 #[test]
+fn one_cause_of_several_addons_is_told_once() {
+    let waits = || Some(waiting("KubeConfigNotFound", "Secret a is missing", None));
+    let names = ["ccm", "cni", "csi", "dns", "gpu"];
+    let all = addons(names.iter().map(|name| (*name, waits())).collect());
+    let sentence = "ccm, cni, csi and 2 others: Secret a is missing";
+    assert_eq!(all, report(ConditionStatus::Unknown, "KubeConfigNotFound", sentence));
+    let two = addons(vec![("ccm", waits()), ("cni", Some(Verdict::Pending)), ("csi", waits())]);
+    assert_eq!(two.message, "ccm, csi: Secret a is missing; cni: Flux has not looked at it yet");
+}
+
+#[test]
 fn missing_is_never_true() {
     let unknown = addons(vec![("cni", None)]);
     assert_eq!(

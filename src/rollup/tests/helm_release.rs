@@ -1,6 +1,7 @@
 //! A row per line of the table, made by hand after helm-controller's sources, and rows for the order of the lines.
 
 use super::*;
+use crate::api::conditions::Reason;
 use crate::error::Class::{Terminal, Transient};
 use crate::rollup;
 
@@ -52,16 +53,23 @@ fn while_all_is_well() {
             "another chart",
             but("history", json!([{"status": "deployed", "chartVersion": "2"}])),
             &[READY],
-            progressing("done"),
+            progressing("chart version 1.0.0+0123456789ab is expected, 2 is deployed"),
         ),
-        ("no Helm release", but("history", json!([])), &[READY], progressing("done")),
+        ("no Helm release", but("history", json!([])), &[READY], progressing("no Helm release is deployed")),
         (
             "a failed one",
             but("history", json!([{"status": "failed", "chartVersion": CHART}])),
             &[READY],
-            progressing("done"),
+            progressing("no Helm release is deployed"),
         ),
-        ("not observed", but("observedGeneration", json!(1)), &[READY], progressing("done")),
+        (
+            "not observed",
+            but("observedGeneration", json!(1)),
+            &[READY],
+            progressing(
+                "helm-controller has not finished with generation 2; what it says is of an earlier one",
+            ),
+        ),
         (
             "not attempted",
             but("lastAttemptedGeneration", json!(1)),
@@ -188,10 +196,16 @@ fn while_it_waits() {
 
 #[test]
 fn a_chart_version_that_is_not_known_is_never_applied() {
-    let object = object(but("history", json!([])), &[READY]);
-    let expected = Expected { version: None, ..expected(&object, CHART) };
-    let verdict = rollup::helm_release(&serde_json::from_value(object).unwrap(), &expected, &soon());
-    assert_eq!(verdict, progressing("done"));
+    let judged = |status: Value| {
+        let object = object(status, &[READY]);
+        let expected = Expected { version: None, ..expected(&object, CHART) };
+        rollup::helm_release(&serde_json::from_value(object).unwrap(), &expected, &soon())
+    };
+    assert_eq!(judged(but("history", json!([]))), progressing("no Helm release is deployed"));
+    let sentence = format!(
+        "chart version {CHART} is deployed; which one is expected is known when its HelmChart is packaged"
+    );
+    assert_eq!(judged(done()), progressing(&sentence));
 }
 
 /// Deletion, then suspension, then somebody else's spec: none of them is hidden by what the status says.
@@ -262,4 +276,62 @@ fn an_installation_that_flux_gave_up_on_is_tried_again() {
     }
     release["status"]["conditions"][0]["reason"] = json!("RetriesExceeded");
     assert_eq!(due(&release), None, "another reason: that is Flux's own decision");
+}
+
+/// Attempt after attempt Flux shows three faces; after several they are one, so that the reason changes once.
+#[test]
+fn repeated_failure_keeps_one_reason_in_all_faces() {
+    let faces = [
+        ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck", RETRY],
+        ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck", LOOK],
+        ["Ready=Unknown Progressing: Running", "Released=False InstallFailed: no luck", LOOK],
+    ];
+    let judged = |failures: i64| {
+        faces.map(|said| {
+            let status = json!({"observedGeneration": 2, "lastAttemptedGeneration": 2, "failures": failures});
+            let verdict = judge_helm_release(&object(status, &said), &soon());
+            let report = verdict.report();
+            (verdict.phase(), report.reason, report.message)
+        })
+    };
+    let told = |reason: Reason, message: &str| (reason, reason.to_string(), message.to_owned());
+    assert_eq!(judged(4)[0], told(Reason::Retrying, "attempt 4 failed: no luck"));
+    let often = told(Reason::RepeatedlyFailing, "5 attempts and more have failed: no luck");
+    for failures in [5, 6, 500] {
+        assert_eq!(judged(failures), [often.clone(), often.clone(), often.clone()], "{failures}");
+    }
+}
+
+#[test]
+fn cause_that_no_retry_mends_is_the_reason_at_once() {
+    let said = |message: &str| {
+        let [ready, released] =
+            ["Ready", "Released"].map(|kind| format!("{kind}=False InstallFailed: {message}"));
+        let status = json!({"observedGeneration": 2, "lastAttemptedGeneration": 2, "failures": 1});
+        judge_helm_release(&object(status, &[&ready, &released, RETRY]), &soon()).report().reason
+    };
+    assert_eq!(
+        said("no matches for kind \"A\" in version \"b/v1\" ensure CRDs are installed first"),
+        "KindNotInstalled"
+    );
+    assert_eq!(said("line 9: mapping key \"name\" already defined at line 8"), "ManifestInvalid");
+    assert_eq!(said("execution error at (a/templates/b.yaml:1:3): set it"), "RefusedByChart");
+    assert_eq!(said("context deadline exceeded"), "Retrying");
+}
+
+#[test]
+fn done_with_another_chart_says_which_one_is_expected() {
+    let done = |version: &str, observed: i64| {
+        let history = json!([{"status": "deployed", "chartVersion": version}]);
+        let status =
+            json!({"observedGeneration": observed, "lastAttemptedGeneration": 2, "history": history});
+        judge_helm_release(&object(status, &["Ready=True UpgradeSucceeded: Helm upgrade succeeded"]), &soon())
+    };
+    assert_eq!(
+        done("1.0.0+old", 2),
+        progressing("chart version 1.0.0+0123456789ab is expected, 1.0.0+old is deployed")
+    );
+    let before = "helm-controller has not finished with generation 2; what it says is of an earlier one";
+    assert_eq!(done(CHART, 1), progressing(before));
+    assert_eq!(done(CHART, 2), Verdict::Applied { drifted: false });
 }

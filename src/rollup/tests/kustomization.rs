@@ -52,7 +52,7 @@ fn rows() {
             "another commit",
             but("lastAppliedRevision", json!(OTHER)),
             &[READY],
-            progressing("Applied revision"),
+            progressing(&format!("commit {COMMIT} is expected, {OTHER} is applied")),
         ),
         ("no commit", but("lastAppliedRevision", Value::Null), &[READY], progressing("Applied revision")),
         (
@@ -124,4 +124,19 @@ fn what_comes_before_the_status() {
     assert_eq!(verdict(&object), Verdict::Suspended);
     object["metadata"]["deletionTimestamp"] = json!("2026-11-20T10:00:07Z");
     assert_eq!(verdict(&object), Verdict::Terminating);
+}
+
+/// `HelmRelease`s say the same of the same Secret.
+#[test]
+fn missing_kubeconfig_is_waited_for() {
+    let said = "Ready=False ReconciliationFailed: unable to read KubeConfig secret 'demo/a-kubeconfig' error: \
+                secrets \"a-kubeconfig\" not found";
+    let message = "Secret demo/a-kubeconfig with the kubeconfig of the cluster is missing";
+    let expected = waiting("KubeConfigNotFound", message, None);
+    assert_eq!(judge_kustomization(&object(json!({"observedGeneration": 2}), &[said]), &soon()), expected);
+    let status = json!({"observedGeneration": 2, "lastAttemptedRevision": format!("main@sha1:{COMMIT}")});
+    assert_eq!(judge_kustomization(&object(status, &[said]), &soon()), expected);
+    let helm = "Ready=False RESTClientError: could not get KubeConfig secret 'demo/a-kubeconfig': secrets \
+                \"a-kubeconfig\" not found";
+    assert_eq!(judge_helm_release(&object(json!({}), &[helm]), &soon()), expected);
 }

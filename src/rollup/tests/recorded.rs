@@ -41,7 +41,7 @@ const ROWS: &[Row] = rows! {
     "helm-release-without-chart" => "Waiting ArtifactFailed None | could not get Source object",
     "helm-release-chart-not-packaged" => "Waiting SourceNotReady None | HelmChart 'tenant/nowhere' is not ready",
     "helm-release-without-values" => "Waiting ValuesError None | could not resolve Secret",
-    "helm-release-without-kubeconfig" => "Waiting RESTClientError None | could not get KubeConfig secret",
+    "helm-release-without-kubeconfig" => "Waiting KubeConfigNotFound None | Secret tenant/no-such-secret with the kubeconfig of the cluster is missing",
     "helm-release-unreachable" => "Waiting StateError None | Could not determine release state",
     "helm-release-retrying" => "Retrying 1 | Helm install failed for release kube-system/stuck",
     "helm-release-retry-begins" => "Failed Transient InstallFailed | Helm install failed for release kube-system/stuck",
@@ -94,7 +94,9 @@ fn every_record_is_a_row() {
 fn ready_with_another_chart_than_ours_is_not_applied() {
     let mut ready = recorded("helm-release-ready");
     ready["version"] = json!("1.0.0+ffffffffffff");
-    assert!(short(&judge(&ready)).starts_with("Progressing | Helm install succeeded"));
+    let told = short(&judge(&ready));
+    let expected = "Progressing | chart version 1.0.0+ffffffffffff is expected, 1.0.0+";
+    assert!(told.starts_with(expected) && told.ends_with(" is deployed"), "{told}");
 }
 
 /// What a person added is in the digest, and Flux's own writes are not: without the addition it is what was written.

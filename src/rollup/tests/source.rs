@@ -7,6 +7,11 @@ use crate::rollup;
 const READY: &str = "Ready=True Succeeded: stored artifact";
 const GONE: &str = "Ready=False GitOperationFailed: no such commit";
 
+/// Another revision than the one that is expected.
+fn another(fetched: &str) -> Verdict {
+    progressing(&format!("commit {COMMIT} is expected, {fetched} is fetched"))
+}
+
 #[test]
 fn git_repository_rows() {
     let fetched = |revision: &str, generation: i64| json!({"observedGeneration": generation, "artifact": {"revision": revision, "url": "http://source/a.tar.gz"}});
@@ -15,12 +20,12 @@ fn git_repository_rows() {
         ("no status", json!({}), &[], Verdict::Pending),
         ("fetched", fetched(&commit, 2), &[READY], Verdict::Fetched),
         ("on a branch", fetched(&format!("main@{commit}"), 2), &[READY], Verdict::Fetched),
-        ("another commit", fetched("main@sha1:ff", 2), &[READY], progressing("stored artifact")),
+        ("another commit", fetched("main@sha1:ff", 2), &[READY], another("main@sha1:ff")),
         (
             "twelve digits are no commit",
             fetched("sha1:0123456789ab", 2),
             &[READY],
-            progressing("stored artifact"),
+            another("sha1:0123456789ab"),
         ),
         ("not observed", fetched(&commit, 1), &[READY], progressing("stored artifact")),
         ("before the change", fetched(&commit, 1), &["Ready=True Succeeded@1"], Verdict::Pending),
@@ -62,7 +67,7 @@ fn helm_chart_rows() {
             packaged(&commit, artifact.clone()),
             Verdict::Fetched,
         ),
-        ("from another commit", packaged("main@sha1:ff", artifact), progressing("stored artifact")),
+        ("from another commit", packaged("main@sha1:ff", artifact), another("main@sha1:ff")),
         ("its artifact is gone", packaged(&commit, Value::Null), progressing("stored artifact")),
     ];
     for (case, status, verdict) in rows {

@@ -121,3 +121,44 @@ fn why_names_the_source_that_fails_and_what_is_suspended() {
     let one = of("one", Some("cni"));
     assert!(one.is_ready() && one.text().contains("ClusterAddon spec.suspend"), "{}", one.text());
 }
+
+/// One missing Secret is one cause, however many addons wait for it.
+#[test]
+fn why_tells_one_cause_once() {
+    let message = "Secret prod/two-kubeconfig with the kubeconfig of the cluster is missing";
+    let names = ["ccm", "cni", "csi", "dns", "metrics"];
+    let addons = names.map(|name| [name, "Waiting", "KubeConfigNotFound", message]);
+    let sum = format!("ccm, cni, csi and 2 others: {message}");
+    let conditions = [
+        ("ClusterAvailable", "True", "Available", ""),
+        ("ReleaseReady", "True", "Usable", ""),
+        ("ValuesRendered", "True", "Rendered", ""),
+        ("Delivered", "True", "Delivered", ""),
+        ("AddonsReady", "Unknown", "KubeConfigNotFound", sum.as_str()),
+    ];
+    let (_, text) = why_of(&conditions, &addons, None);
+    advises(&text, "addons ccm, cni, csi, dns, metrics", "kubeconfignotfound");
+    assert_eq!(text.matches(message).count(), 2, "once in the condition, and once with all names: {text}");
+    let (_, text) = why_of(&conditions, &addons, Some("metrics"));
+    advises(&text, "addon metrics", "kubeconfignotfound");
+}
+
+#[test]
+fn why_advice_changes_with_repeated_failures() {
+    let conditions = [
+        ("ClusterAvailable", "True", "Available", ""),
+        ("ReleaseReady", "True", "Usable", ""),
+        ("ValuesRendered", "True", "Rendered", ""),
+        ("Delivered", "True", "Delivered", ""),
+        ("AddonsReady", "False", "RepeatedlyFailing", "cni: 5 attempts and more have failed: x"),
+    ];
+    for (phase, reason, advice) in [
+        ("Retrying", "Retrying", "retrying"),
+        ("RepeatedlyFailing", "RepeatedlyFailing", "repeatedlyfailing"),
+        ("RepeatedlyFailing", "RefusedByChart", "refusedbychart"),
+        ("Failed", "DeadlineExceeded", "deadlineexceeded"),
+    ] {
+        let (_, text) = why_of(&conditions, &[["cni", phase, reason, "x"]], Some("cni"));
+        advises(&text, "addon cni", advice);
+    }
+}
