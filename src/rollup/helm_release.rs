@@ -40,7 +40,7 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
         let why = object.current_with("Released", Status::False);
         Verdict::RolledBack { exhausted: stalled.is_some(), message: said([Some(remediated), why]) }
     } else if never_installed(object).is_some() {
-        Verdict::Retrying { attempt: status.failures, message: last_words(object) }
+        Verdict::Retrying { attempt: attempts(object), message: last_words(object) }
     } else if let Some(stalled) = stalled {
         Verdict::stalled(object, stalled)
     } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
@@ -53,7 +53,7 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
     } else if is_applied(object, expected) {
         Verdict::Applied { drifted: object.conditions.with("Drifted", Status::True).is_some() }
     } else if is_reconciling(object, "ProgressingWithRetry") || has_failed_often(object) {
-        Verdict::Retrying { attempt: status.failures, message: last_words(object) }
+        Verdict::Retrying { attempt: attempts(object), message: last_words(object) }
     } else if let Some(ready) = not_ready {
         Verdict::failing(ready)
     } else {
@@ -91,7 +91,16 @@ fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
 
 /// Whether attempt after attempt fails. Between two of them it shows other faces, which say nothing new.
 fn has_failed_often(object: &HelmRelease) -> bool {
-    object.status.failures >= SEVERAL && object.current_with("Released", Status::False).is_some()
+    attempts(object) >= SEVERAL && object.current_with("Released", Status::False).is_some()
+}
+
+/// How many attempts have failed: as many as Flux counts, and at least the revisions of a Helm release that never worked.
+/// Flux's own counter begins again when it is made to try an installation again that it gave up on.
+fn attempts(object: &HelmRelease) -> i64 {
+    let history = &object.status.history;
+    let has_worked = |snapshot: &Snapshot| matches!(snapshot.status.as_str(), "deployed" | "superseded");
+    let revisions = history.first().filter(|_| !history.iter().any(has_worked));
+    revisions.map_or(0, |latest| latest.version).max(object.status.failures)
 }
 
 /// What is missing although Flux says that it is done; otherwise what Flux says.

@@ -302,6 +302,24 @@ fn repeated_failure_keeps_one_reason_in_all_faces() {
     }
 }
 
+/// The operator makes Flux try an installation again that it gave up on, which resets Flux's counter.
+#[test]
+fn reset_counter_does_not_hide_repeated_failures() {
+    let phase = |revision: i64, before: &str| {
+        let history = json!([
+            {"status": "failed", "chartVersion": CHART, "version": revision},
+            {"status": before, "chartVersion": CHART, "version": revision - 1},
+        ]);
+        let status =
+            json!({"observedGeneration": 2, "lastAttemptedGeneration": 2, "failures": 1, "history": history});
+        let said = [NOT_READY, NOT_RELEASED, "Stalled=True MissingRollbackTarget: no target"];
+        judge_helm_release(&object(status, &said), &soon()).phase()
+    };
+    assert_eq!(phase(4, "failed"), Reason::Retrying);
+    assert_eq!(phase(5, "failed"), Reason::RepeatedlyFailing);
+    assert_eq!(phase(50, "deployed"), Reason::Retrying, "it has worked: its revisions are no failures");
+}
+
 #[test]
 fn cause_that_no_retry_mends_is_the_reason_at_once() {
     let said = |message: &str| {

@@ -100,6 +100,9 @@ pub struct HelmReleaseStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
+    /// Helm's revision of the release, which counts its installation and every upgrade and rollback.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub version: i64,
     /// Helm's status: `deployed`, `failed`, `superseded`…
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: String,
