@@ -305,7 +305,7 @@ struct Counted {
 }
 
 impl Depth for Counted {
-    fn running(&self, count: usize) {
-        self.metrics.queued(self.queue, count);
+    fn is(&self, waiting: usize, running: usize) {
+        self.metrics.queued(self.queue, waiting, running);
     }
 }

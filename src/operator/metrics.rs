@@ -49,6 +49,7 @@ struct Inner {
     writes: Family<WriteLabels, Counter>,
     skipped_writes: Family<KindLabels, Counter>,
     queue_depth: Family<QueueLabels, Gauge>,
+    in_flight: Family<QueueLabels, Gauge>,
     requests: Histograms<RequestLabels>,
     leader: Gauge,
     controllers: Family<ControllerLabels, Gauge>,
@@ -74,6 +75,7 @@ impl Metrics {
             writes: to.counted("writes", "Requests that write, by result"),
             skipped_writes: to.counted("skipped_writes", "Writes not sent because nothing would change"),
             queue_depth: to.counted("queue_depth", "Objects that wait for a reconcile"),
+            in_flight: to.counted("reconciles_in_flight", "Reconciles in progress"),
             requests: to.timed(
                 "api_request_duration",
                 "Time until the API server answered, or was not waited for any longer",
@@ -135,10 +137,12 @@ impl Metrics {
         self.0.skipped_writes.get_or_create(&KindLabels { kind: kind.to_owned() }).inc();
     }
 
-    /// So many objects wait in a queue.
-    pub fn queued(&self, queue: Queue, depth: usize) {
-        let depth = i64::try_from(depth).unwrap_or(i64::MAX);
-        self.0.queue_depth.get_or_create(&QueueLabels { queue: queue.into() }).set(depth);
+    /// So many objects of a queue wait, and so many are being reconciled.
+    pub fn queued(&self, queue: Queue, waiting: usize, running: usize) {
+        let labels = QueueLabels { queue: queue.into() };
+        for (gauge, count) in [(&self.0.queue_depth, waiting), (&self.0.in_flight, running)] {
+            gauge.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
     }
 
     /// The API server answered a request about an object of this kind, or was given up on.

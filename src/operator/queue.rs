@@ -1,6 +1,6 @@
 //! A queue of keys: each is reconciled by one task at a time, and again when something happened meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::hash::Hash;
 use std::pin::pin;
@@ -82,8 +82,30 @@ pub fn queue<K>() -> (Trigger<K>, Requests<K>) {
 
 /// What a queue tells about itself.
 pub trait Depth {
-    /// How many keys are being reconciled now.
-    fn running(&self, count: usize);
+    /// How many keys are due and wait for room, and how many are being reconciled.
+    fn is(&self, waiting: usize, running: usize);
+}
+
+/// Keys that are due, in the order in which they became so, each once.
+struct Waiting<K> {
+    order: VecDeque<K>,
+    keys: BTreeSet<K>,
+}
+
+impl<K: Ord + Clone> Waiting<K> {
+    fn push(&mut self, key: K) {
+        if self.keys.insert(key.clone()) {
+            self.order.push_back(key);
+        }
+    }
+
+    /// Takes out the first that is not busy.
+    fn take(&mut self, busy: &BTreeSet<K>) -> Option<K> {
+        let position = self.order.iter().position(|key| !busy.contains(key))?;
+        let key = self.order.remove(position)?;
+        self.keys.remove(&key);
+        Some(key)
+    }
 }
 
 /// Reconciles keys until `stop` is done, at most `concurrent` at a time; then waits for those that are running.
@@ -98,13 +120,20 @@ pub async fn run<K, F>(
     K: Ord + Hash + Clone,
     F: Future<Output = Next>,
 {
-    let mut pending = pin!(scheduler(requests));
+    let mut due = pin!(scheduler(requests));
     let mut stop = pin!(stop);
     let mut running = FuturesUnordered::new();
-    let (mut failing, mut busy) = (BTreeMap::new(), BTreeSet::new());
+    let (mut failing, mut busy) = (BTreeMap::new(), BTreeSet::<K>::new());
+    let mut waiting = Waiting { order: VecDeque::new(), keys: BTreeSet::new() };
     loop {
-        let has_room = busy.len() < concurrent;
-        let next = async { pending.as_mut().hold_unless(|key| has_room && !busy.contains(key)).next().await };
+        while busy.len() < concurrent
+            && let Some(key) = waiting.take(&busy)
+        {
+            busy.insert(key.clone());
+            let reconciled = reconcile(key.clone());
+            running.push(async move { (key, reconciled.await) });
+        }
+        depth.is(waiting.order.len(), busy.len());
         tokio::select! {
             biased;
             () = &mut stop => break,
@@ -112,14 +141,11 @@ pub async fn run<K, F>(
                 busy.remove(&key);
                 settle(&mut failing, &trigger, key, next);
             }
-            key = next => {
-                let Some(key): Option<K> = key else { break };
-                busy.insert(key.clone());
-                let reconciled = reconcile(key.clone());
-                running.push(async move { (key, reconciled.await) });
-            }
+            key = due.next() => match key {
+                Some(key) => waiting.push(key),
+                None => break,
+            },
         }
-        depth.running(busy.len());
     }
     while running.next().await.is_some() {}
 }

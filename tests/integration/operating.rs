@@ -69,7 +69,7 @@ fn metrics() -> Metrics {
     metrics.found(Queue::Cluster, "demo/one", [("HelmRelease", &Verdict::Pending)], [Reason::Paused]);
     metrics.wrote(Verb::Apply, "HelmRelease", Written::Changed);
     metrics.skipped("HelmRelease");
-    metrics.queued(Queue::Cluster, 0);
+    metrics.queued(Queue::Cluster, 0, 0);
     metrics.controller("helm-controller", Pulse::Alive);
     metrics.answered(Verb::Get, "Lease", Duration::ZERO);
     metrics

@@ -31,7 +31,7 @@ fn what_happened_is_counted() {
     metrics.wrote(Verb::Apply, "HelmRelease", Written::Changed);
     metrics.wrote(Verb::Delete, "HelmRelease", Written::Fenced);
     metrics.skipped("HelmRelease");
-    metrics.queued(Queue::Cluster, 3);
+    metrics.queued(Queue::Cluster, 300, 32);
     metrics.answered(Verb::Get, "Lease", Duration::from_secs(2));
     metrics.clone().leads(true);
     assert_has(
@@ -47,7 +47,8 @@ fn what_happened_is_counted() {
             r#"stackflux_writes_total{kind="HelmRelease",verb="apply",result="changed"} 1"#,
             r#"stackflux_writes_total{kind="HelmRelease",verb="delete",result="fenced"} 1"#,
             r#"stackflux_skipped_writes_total{kind="HelmRelease"} 1"#,
-            r#"stackflux_queue_depth{queue="Cluster"} 3"#,
+            r#"stackflux_queue_depth{queue="Cluster"} 300"#,
+            r#"stackflux_reconciles_in_flight{queue="Cluster"} 32"#,
             r#"stackflux_api_request_duration_seconds_sum{verb="get",kind="Lease"} 2.0"#,
             "stackflux_leader 1",
             "# UNIT stackflux_reconcile_duration_seconds seconds",

@@ -4,7 +4,45 @@ use std::rc::Rc;
 use super::*;
 
 impl Depth for () {
-    fn running(&self, _: usize) {}
+    fn is(&self, _: usize, _: usize) {}
+}
+
+/// The most that were told to wait, and to run.
+#[derive(Default)]
+struct Most(Rc<Cell<(usize, usize)>>);
+
+impl Depth for Most {
+    fn is(&self, waiting: usize, running: usize) {
+        let (most_waiting, most_running) = self.0.get();
+        self.0.set((most_waiting.max(waiting), most_running.max(running)));
+    }
+}
+
+#[tokio::test]
+async fn depth_counts_what_waits_not_what_runs() {
+    let (trigger, requests) = queue();
+    (0..20).for_each(|key| trigger.now(key));
+    trigger.after(99, Duration::from_mins(1));
+    let (done, finished) = tokio::sync::oneshot::channel::<()>();
+    let (done, left, most) = (Cell::new(Some(done)), Cell::new(20), Most::default());
+    let told = most.0.clone();
+    let stop = async {
+        _ = finished.await;
+    };
+    run(requests, trigger.clone(), 3, stop, most, |_| async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        left.set(left.get() - 1);
+        if left.get() == 0
+            && let Some(done) = done.take()
+        {
+            _ = done.send(());
+        }
+        Next::Await
+    })
+    .await;
+    let (waiting, running) = told.get();
+    assert!((4..=18).contains(&waiting), "{waiting}: one that is due in a minute does not wait");
+    assert_eq!(running, 3);
 }
 
 /// Runs a queue until it has reconciled `count` times.
