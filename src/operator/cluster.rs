@@ -11,6 +11,7 @@ mod removal;
 mod retry;
 mod status;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -131,7 +132,7 @@ async fn usable<'w>(
     prepared: &Prepared,
     inputs: &ClusterInputs,
 ) -> Result<(ClusterFacts, removal::Removal<'w>, Option<RequestError>), ReconcileError> {
-    let plan = plan::cluster(&prepared.inputs(), inputs)?;
+    let plan = Arc::new(plan::cluster(&prepared.inputs(), inputs)?);
     let delivered = delivered(world, addon, prepared, &plan).await;
     let mut facts = facts(world, addon, prepared, inputs, &plan, &delivered);
     let may_remove = facts.delivered && !prepared.suspended && !addon.spec.suspend;
@@ -148,7 +149,7 @@ async fn usable<'w>(
 }
 
 /// Delivers a plan, by the way that the `ClusterStack` has; nothing where something holds it.
-async fn delivered(world: &World, addon: &ClusterAddon, prepared: &Prepared, plan: &Plan) -> Delivered {
+async fn delivered(world: &World, addon: &ClusterAddon, prepared: &Prepared, plan: &Arc<Plan>) -> Delivered {
     let is_held = plan.held().iter().any(|held| held.addon.is_none());
     let nothing = if is_held {
         Some(Delivered::nothing(addon))

@@ -15,7 +15,7 @@ pub mod progress;
 mod pull_request;
 pub mod threads;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,8 +23,9 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
+use tracing::warn;
 
-use super::cache::Key;
+use super::cache::{Change as CacheChange, Key};
 use super::cluster;
 use super::metrics::Queue;
 use super::objects::{is_applied_by_flux, owner_of_applied};
@@ -40,6 +41,8 @@ use outbox::{Asker, Change, Outbox, Standing, Unit};
 use progress::Progress;
 use threads::Threads;
 
+/// How long until it is looked again whether a clone that is to be removed is free.
+const IDLE: Duration = Duration::from_secs(10);
 /// How long a pass waits for more after something is wanted: a change of a class is wanted by each of its Clusters.
 const GATHERING: Duration = Duration::from_millis(300);
 
@@ -64,7 +67,26 @@ impl GitDelivery {
             let made = Temporary::new("stackflux-clones-")?;
             self.clones.get_or_init(|| made)
         };
-        Ok(clones.path().join(Digest::of_bytes(format!("{namespace} {url}").as_bytes()).short()))
+        Ok(clones.path().join(clone_name(namespace, url)))
+    }
+
+    /// Removes a clone that nothing needs, when no thread is at work with it.
+    fn remove(&self, name: &str) {
+        let Some(clones) = self.clones.get() else { return };
+        let (directory, threads) = (clones.path().join(name), self.threads.clone());
+        tokio::spawn(async move {
+            while threads.has(&directory) {
+                tokio::time::sleep(IDLE).await;
+            }
+            _ = tokio::task::spawn_blocking(move || {
+                if directory.exists()
+                    && let Err(error) = std::fs::remove_dir_all(&directory)
+                {
+                    warn!(directory = %directory.display(), "the clone cannot be removed: {error}");
+                }
+            })
+            .await;
+        });
     }
 
     /// How far the commits of a `ClusterStack` are; nothing before its first pass since the start of the process.
@@ -85,7 +107,38 @@ impl GitDelivery {
     }
 }
 
+/// The name of the directory of a clone.
+fn clone_name(namespace: &str, url: &str) -> String {
+    Digest::of_bytes(format!("{namespace} {url}").as_bytes()).short()
+}
+
+/// The clones that a `ClusterStack` needs: of the repository that it is delivered to, and of the one that releases are
+/// published to.
+fn clones_of(stack: &ClusterStack) -> impl Iterator<Item = String> {
+    let namespace = stack.namespace().unwrap_or_default();
+    let source = stack.spec.source.as_ref().filter(|source| source.upstream.is_some());
+    let published = source.and_then(|source| source.git.as_ref()).map(|git| git.url.as_str());
+    let delivered = stack.spec.delivery.git().map(|git| git.url.as_str());
+    let names: Vec<_> =
+        published.into_iter().chain(delivered).map(|url| clone_name(&namespace, url)).collect();
+    names.into_iter()
+}
+
+/// The clones that a change leaves without use, given those that are in use after it.
+fn unused(before: &ClusterStack, in_use: &[Arc<ClusterStack>]) -> BTreeSet<String> {
+    let in_use: BTreeSet<String> = in_use.iter().flat_map(|stack| clones_of(stack)).collect();
+    clones_of(before).filter(|name| !in_use.contains(name)).collect()
+}
+
 impl World {
+    /// A `ClusterStack` changed: clones that nothing needs now are removed.
+    pub fn clones_changed(&self, change: &CacheChange<ClusterStack>) {
+        let Some(before) = &change.before else { return };
+        for name in unused(before, &self.caches.stacks.all()) {
+            self.git.remove(&name);
+        }
+    }
+
     /// Wants a change to be committed for a `ClusterStack`, and tells how it stands.
     pub fn commit(&self, stack: &Key, unit: Unit, change: Change, asker: Asker) -> Standing {
         let standing = self.git.outbox.want(stack, unit, change, asker);
@@ -175,3 +228,6 @@ fn stack_of(release: &ClusterStackRelease) -> Option<Key> {
     let owner = owners.find(|owner| owner.kind == "ClusterStack")?;
     Some(Key::new(&release.namespace().unwrap_or_default(), &owner.name))
 }
+
+#[cfg(test)]
+mod tests;

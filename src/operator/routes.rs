@@ -60,6 +60,7 @@ impl World {
         self.triggers.stacks.now(key);
         self.look_upstream(stack);
         self.look_at_branch(stack);
+        self.clones_changed(change);
         // Others of the namespace may want the same releases.
         for other in self.caches.stacks.all() {
             if other.namespace() == stack.namespace() {

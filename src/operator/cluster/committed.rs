@@ -37,17 +37,18 @@ pub(super) fn elsewhere(world: &World, addon: &ClusterAddon, prepared: &Prepared
 }
 
 /// Wants all objects of a plan in the repository, and finds which of them Flux has applied. The status says first by whom
-/// they are committed: whoever deletes the Cluster later has to know.
+/// they are committed: whoever deletes the Cluster later has to know. The plan is shared, not copied: most reconciles find
+/// that nothing changed.
 pub(super) async fn deliver(
     world: &World,
     addon: &ClusterAddon,
     prepared: &Prepared,
-    plan: &Plan,
+    plan: &Arc<Plan>,
 ) -> Delivered {
     let cluster = cluster_of(addon);
     let by = Some(prepared.stack_key.to_string());
     let standing = if identity::committed_by(addon) == by {
-        let change = Change::Planned(Arc::new(plan.clone()));
+        let change = Change::Planned(plan.clone());
         let asker = (Queue::Cluster, cluster.clone());
         world.commit(&prepared.stack_key, Unit::Cluster(cluster), change, asker)
     } else {

@@ -4,7 +4,7 @@
 //! Nothing here has to outlive the process: what is wanted is wanted again by the first reconcile after a start, and a pass
 //! finds in the repository what it has already.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -73,7 +73,13 @@ struct Units {
     wanted: BTreeMap<Unit, Wish>,
     /// The changes that the branch has.
     committed: BTreeMap<Unit, Digest>,
+    /// The objects among them, which are gone, in the order in which they went.
+    gone: VecDeque<Unit>,
 }
+
+/// How many objects that are gone are remembered for a `ClusterStack`: enough for those that are asked for once more. One
+/// that was forgotten is looked for in the branch again, and found to be gone.
+const MOST_GONE: usize = 1024;
 
 /// A change that is wanted.
 #[derive(Debug)]
@@ -142,6 +148,7 @@ impl Outbox {
             if why.is_none() {
                 units.committed.insert(unit.clone(), wish.digest);
                 units.wanted.remove(unit);
+                units.remember_gone(unit);
             }
         }
         told
@@ -176,6 +183,7 @@ impl Outbox {
     pub fn forget(&self, stack: &Key) {
         if let Some(units) = self.lock().get_mut(stack) {
             units.committed.clear();
+            units.gone.clear();
         }
     }
 
@@ -200,6 +208,18 @@ impl Units {
     fn withdraw(&mut self, unit: &Unit) {
         if self.wanted.get(unit).is_some_and(|wish| matches!(wish.change, Change::Planned(_))) {
             self.wanted.remove(unit);
+        }
+    }
+
+    /// Forgets the objects that went first where there are too many.
+    fn remember_gone(&mut self, unit: &Unit) {
+        if matches!(unit, Unit::Object(..)) {
+            self.gone.push_back(unit.clone());
+        }
+        while self.gone.len() > MOST_GONE
+            && let Some(unit) = self.gone.pop_front()
+        {
+            self.committed.remove(&unit);
         }
     }
 

@@ -1,6 +1,5 @@
 //! Work with repositories, on threads of its own: libgit2 blocks, and a server can hold it for ever.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -43,9 +42,20 @@ pub enum ThreadError {
     },
 }
 
-/// The threads that were not waited for to the end, by the directory of the clone that each of them has.
-#[derive(Debug, Default)]
-pub struct Threads(Mutex<BTreeMap<PathBuf, Weak<()>>>);
+/// The threads that are at work. Copies are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Threads(Arc<Mutex<Vec<Thread>>>);
+
+/// A thread that has a clone.
+#[derive(Debug)]
+struct Thread {
+    /// The directory of the clone.
+    directory: PathBuf,
+    /// It goes with the work.
+    at_work: Weak<()>,
+    /// Whether it was not waited for to the end.
+    hangs: bool,
+}
 
 impl Threads {
     /// Does work with the clone in a directory, and waits no longer than `longest` for it. A thread cannot be ended: one
@@ -61,25 +71,41 @@ impl Threads {
             return Err(ThreadError::Hangs { url });
         }
         let at_work = Arc::new(());
-        let hanging = Arc::downgrade(&at_work);
+        let mark = Arc::downgrade(&at_work);
+        self.note(directory, &mark, false);
         let job = move || {
             let done = work();
             drop(at_work);
             done
         };
         let Ok(done) = timeout(longest, spawn_blocking(job)).await else {
-            self.lock().insert(directory.to_owned(), hanging);
+            self.note(directory, &mark, true);
             return Err(ThreadError::TooLong { url, after: longest });
         };
         done.map_err(|error| ThreadError::Ended { url, error })
     }
 
-    fn hangs(&self, directory: &Path) -> bool {
-        self.lock().get(directory).is_some_and(|hanging| hanging.strong_count() > 0)
+    /// Whether a thread is at work with the clone in a directory.
+    #[must_use]
+    pub fn has(&self, directory: &Path) -> bool {
+        self.at_work().iter().any(|thread| thread.directory == directory)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Weak<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn hangs(&self, directory: &Path) -> bool {
+        self.at_work().iter().any(|thread| thread.hangs && thread.directory == directory)
+    }
+
+    fn note(&self, directory: &Path, at_work: &Weak<()>, hangs: bool) {
+        let mut threads = self.at_work();
+        threads.retain(|thread| !thread.at_work.ptr_eq(at_work));
+        threads.push(Thread { directory: directory.to_owned(), at_work: at_work.clone(), hangs });
+    }
+
+    /// Those that have not ended; the others are forgotten.
+    fn at_work(&self) -> MutexGuard<'_, Vec<Thread>> {
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|thread| thread.at_work.strong_count() > 0);
+        threads
     }
 }
 

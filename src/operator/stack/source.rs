@@ -113,7 +113,7 @@ impl Source {
                 return Ok(Self { stack: None, catalog, ready, told, verdict: None, interval });
             }
         };
-        let plan = plan::stack(&planned)?;
+        let plan = Arc::new(plan::stack(&planned)?);
         let wanted = plan.objects().next();
         let expected = match planned.delivery.git() {
             Some(_) => commit(world, stack, &plan, writes),
@@ -149,9 +149,9 @@ async fn follow(
 }
 
 /// Wants the `GitRepository` in the repository that Flux applies; the digest of its spec where Flux has applied it.
-fn commit(world: &World, stack: &ClusterStack, plan: &Plan, writes: bool) -> Option<SpecDigest> {
+fn commit(world: &World, stack: &ClusterStack, plan: &Arc<Plan>, writes: bool) -> Option<SpecDigest> {
     if writes {
-        let (key, change) = (Key::of(stack), Change::Planned(Arc::new(plan.clone())));
+        let (key, change) = (Key::of(stack), Change::Planned(plan.clone()));
         world.commit(&key, Unit::Source, change, (Queue::ClusterStack, key.clone()));
     }
     plan.objects().next().and_then(|wanted| applied(&world.caches.git_repositories, wanted))

@@ -149,3 +149,18 @@ fn a_cluster_that_was_let_go_leaves_nothing_behind() {
     outbox.forget_cluster(&key("one"));
     assert_eq!(outbox.want(&stack, Unit::Cluster(key("one")), Change::Gone, asker("one")), Standing::Pending);
 }
+
+#[test]
+fn removed_objects_are_not_remembered_for_ever() {
+    let (outbox, stack) = (Outbox::default(), key("demo"));
+    let remove = |name: &str| outbox.want(&stack, object(name), Change::Gone, asker("one"));
+    for number in 0..=MOST_GONE {
+        remove(&number.to_string());
+        let batch = outbox.wanted(&stack);
+        outbox.settle(&stack, &batch, &NOTHING_HELD);
+    }
+    let remembered = outbox.lock()[&stack].committed.len();
+    assert_eq!(remembered, MOST_GONE);
+    assert_eq!(remove(&MOST_GONE.to_string()), Standing::Committed, "the latest");
+    assert_eq!(remove("0"), Standing::Pending, "the first is looked for again");
+}

@@ -23,6 +23,7 @@ async fn a_thread_that_hangs_keeps_its_own_clone_alone() {
         tokio::task::yield_now().await;
     }
     assert_eq!(threads.run(mine, LONGEST, || 3).await.unwrap(), 3, "it has ended");
+    assert!(threads.at_work().is_empty(), "nothing is kept of threads that have ended");
 }
 
 #[tokio::test]
