@@ -144,6 +144,12 @@ fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
+/// Whether nothing answered a request: no connection, or one that broke.
+#[must_use]
+pub fn is_unanswered(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_))
+}
+
 /// What a failed request says, for people: the API server's own words, or every cause down to the operating system's.
 /// kube's own text has neither.
 #[must_use]

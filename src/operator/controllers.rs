@@ -199,8 +199,8 @@ fn watch_clusters(process: &Process, world: &Arc<World>) {
     let part = watches::part(&format!("Cluster ({})", capi::GROUP));
     readiness.waits_for(&part, "not listed yet");
     tokio::spawn(async move {
-        let kind =
-            watches::served(&client, capi::GROUP, "Cluster", |why| readiness.waits_for(&part, why)).await;
+        let failed = |failure: &watches::Failure| failure.tell(&readiness, &part);
+        let kind = watches::served(&client, capi::GROUP, "Cluster", failed).await;
         world.clusters_are(kind.clone());
         let api = watches::api_of(client, namespace.as_deref(), &kind);
         let feed = Feed {

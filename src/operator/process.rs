@@ -93,12 +93,13 @@ where
 
 /// Makes all that the controllers need.
 async fn start(settings: Settings, shutdown: Shutdown) -> Result<(Process, Option<Holding>), ProcessError> {
-    let Connected { client, namespace: default_namespace, .. } = client::connect(&settings.access).await?;
+    let Connected { client, namespace: default_namespace, server } =
+        client::connect(&settings.access).await?;
     let namespace = match &settings.runtime_namespace {
         Some(namespace) => namespace.clone(),
         None => default_namespace.parse()?,
     };
-    let (metrics, readiness) = (Metrics::new(), Readiness::starting());
+    let (metrics, readiness) = (Metrics::new(), Readiness::starting(&server));
     serve_health(&settings.health_addr, readiness.clone()).await?;
     serve_metrics(&settings.metrics_addr, metrics.clone()).await?;
     let (fence, holding) = match settings.election {

@@ -1,5 +1,6 @@
 //! Watches feed the caches.
 
+use std::fmt;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tracing::warn;
 
 use super::cache::{Cache, Cached, Change};
-use super::client::explain;
+use super::client::{explain, is_unanswered};
 use super::health::Readiness;
 
 /// How long after a failure it is asked again which version of a kind is served.
@@ -61,10 +62,11 @@ impl<K: Cached> Feed<'_, K> {
     }
 
     fn failed(&self, error: &watcher::Error) {
-        let why = why(error);
+        let failure = Failure::of(error);
         if let Some(readiness) = self.waits.filter(|_| !self.cache.is_synced()) {
-            readiness.waits_for(&part(&self.name), &why);
+            failure.tell(readiness, &part(&self.name));
         } else {
+            let why = failure.to_string();
             warn!(watch = self.name, why, "what the API server has cannot be followed");
         }
     }
@@ -127,19 +129,69 @@ where
     }
 }
 
+/// Why a kind cannot be listed or watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nothing answered, and this is why. It says nothing of the kind.
+    NoAnswer(String),
+    /// What the API server answered.
+    Answer(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer(cause) => write!(f, "the API server does not answer: {cause}"),
+            Self::Answer(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Failure {
+    fn of(error: &watcher::Error) -> Self {
+        use watcher::Error as E;
+        match error {
+            E::InitialListFailed(kube::Error::Api(status)) if status.code == 404 => {
+                Self::Answer(format!("{}: is its CRD installed?", status.message))
+            }
+            E::InitialListFailed(error) | E::WatchStartFailed(error) | E::WatchFailed(error) => {
+                Self::of_request(error)
+            }
+            E::WatchError(status) => {
+                Self::Answer(format!("{} ({} {})", status.message, status.code, status.reason))
+            }
+            E::NoResourceVersion => Self::Answer("a list has no resource version".to_owned()),
+        }
+    }
+
+    fn of_request(error: &kube::Error) -> Self {
+        if is_unanswered(error) { Self::NoAnswer(explain(error)) } else { Self::Answer(explain(error)) }
+    }
+
+    /// Tells it as the reason for which a part is waited for.
+    pub fn tell(&self, readiness: &Readiness, part: &str) {
+        match self {
+            Self::NoAnswer(cause) => readiness.waits_for_server(part, cause),
+            Self::Answer(why) => readiness.waits_for(part, why),
+        }
+    }
+}
+
 /// The resource of a kind in the version that the API server prefers for its group, and where that version does not have
 /// the kind, in the most stable one that does: providers of infrastructure share a group, but not its versions. Asks until
 /// there is one, and tells why not.
-pub async fn served(client: &Client, group: &str, kind: &str, failed: impl Fn(&str)) -> ApiResource {
+pub async fn served(client: &Client, group: &str, kind: &str, failed: impl Fn(&Failure)) -> ApiResource {
     loop {
-        let why = match discovery::group(client, group).await {
+        let unknown = || format!("the API server knows no kind {kind} in {group}: is its CRD installed?");
+        let failure = match discovery::group(client, group).await {
             Ok(found) => match in_a_version(&found, kind) {
                 Some(resource) => return resource,
-                None => format!("the API server knows no kind {kind} in {group}: is its CRD installed?"),
+                None => Failure::Answer(unknown()),
             },
-            Err(error) => format!("{}: is the CRD of {kind} installed?", explain(&error)),
+            Err(kube::Error::Discovery(_)) => Failure::Answer(unknown()),
+            Err(error) => Failure::of_request(&error),
         };
-        failed(&why);
+        failed(&failure);
         tokio::time::sleep(DISCOVERY_PAUSE).await;
     }
 }
@@ -147,17 +199,4 @@ pub async fn served(client: &Client, group: &str, kind: &str, failed: impl Fn(&s
 pub(crate) fn in_a_version(group: &ApiGroup, kind: &str) -> Option<ApiResource> {
     let stable = || group.resources_by_stability().into_iter().find(|(resource, _)| resource.kind == kind);
     group.recommended_kind(kind).or_else(stable).map(|(resource, _)| resource)
-}
-
-/// What a failed list or watch says, for people.
-fn why(error: &watcher::Error) -> String {
-    use watcher::Error as E;
-    match error {
-        E::InitialListFailed(kube::Error::Api(status)) if status.code == 404 => {
-            format!("{}: is its CRD installed?", status.message)
-        }
-        E::InitialListFailed(error) | E::WatchStartFailed(error) | E::WatchFailed(error) => explain(error),
-        E::WatchError(status) => format!("{} ({} {})", status.message, status.code, status.reason),
-        E::NoResourceVersion => "a list has no resource version".to_owned(),
-    }
 }

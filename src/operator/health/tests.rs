@@ -4,6 +4,7 @@ use tokio::net::TcpStream;
 use super::*;
 
 const ANY: &str = "127.0.0.1:0";
+const SERVER: &str = "https://api.example.org:6443/";
 
 /// The status code, the head and the body of an answer.
 async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
@@ -19,7 +20,7 @@ async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
 
 #[tokio::test]
 async fn ready_is_told_with_what_is_waited_for_and_recovers() {
-    let readiness = Readiness::starting();
+    let readiness = Readiness::starting(SERVER);
     let address = serve_health(&ANY.parse().unwrap(), readiness.clone()).await.unwrap();
     let ready = async || {
         let (code, _, body) = get(address, "/readyz").await;
@@ -57,13 +58,14 @@ async fn metrics_are_served_as_open_metrics() {
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
     let address = serve_metrics(&ANY.parse().unwrap(), Metrics::new()).await.unwrap();
-    let error = serve_health(&address.to_string().parse().unwrap(), Readiness::starting()).await.unwrap_err();
+    let error =
+        serve_health(&address.to_string().parse().unwrap(), Readiness::starting(SERVER)).await.unwrap_err();
     assert!(error.to_string().starts_with(&format!("cannot listen on {address} for health: ")), "{error}");
 }
 
 #[tokio::test]
 async fn without_a_host_all_addresses_are_listened_on() {
-    let address = serve_health(&":0".parse().unwrap(), Readiness::starting()).await.unwrap();
+    let address = serve_health(&":0".parse().unwrap(), Readiness::starting(SERVER)).await.unwrap();
     assert!(address.ip().is_unspecified());
     assert_eq!(get((std::net::Ipv4Addr::LOCALHOST, address.port()).into(), "/healthz").await.0, 200);
 }
@@ -76,4 +78,21 @@ fn addresses() {
     for text in ["", "8080", ":", ":65536", "host", "host:http"] {
         assert_eq!(text.parse::<ListenAddress>(), Err(ListenAddressError(text.to_owned())));
     }
+}
+
+#[test]
+fn unreachable_api_server_is_one_line_with_its_address() {
+    let readiness = Readiness::starting(SERVER);
+    readiness.started();
+    let kinds = ["Cluster", "ClusterStack", "HelmRelease"];
+    for kind in kinds {
+        readiness.waits_for_server(kind, "connection refused");
+    }
+    readiness.waits_for("Kustomization", "forbidden");
+    let line = "the API server https://api.example.org:6443/ does not answer: connection refused (caches that wait: 3)";
+    assert_eq!(readiness.waits(), [line, "Kustomization: forbidden"]);
+    for kind in kinds {
+        readiness.has(kind);
+    }
+    assert_eq!(readiness.waits(), ["Kustomization: forbidden"]);
 }
