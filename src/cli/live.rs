@@ -17,6 +17,7 @@ pub(super) mod request;
 pub(super) mod snapshot;
 pub(super) mod tree;
 mod unclaimed;
+pub(super) mod versions;
 pub(super) mod view;
 pub(super) mod watch;
 

@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::live::snapshot::Snapshot;
-use super::live::{self, Connection, Scope, chain, read};
+use super::live::{self, Connection, Scope, chain, read, versions};
 use super::output::{Format, print};
 use super::{CommandResult, Outcome, terminal};
 
@@ -38,6 +38,12 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         let (snapshot, notices) = read::read(&session, &scope).await?;
         for notice in &notices {
             terminal::warning(notice);
+        }
+        let name = arguments.subject.split('/').next().unwrap_or_default();
+        if let Some((_, member)) = snapshot.member(&session.namespace, name) {
+            for note in versions::notes(&session, member).await {
+                terminal::warning(note);
+            }
         }
         tell(arguments, &snapshot, &session.namespace, notices.is_empty())
     })

@@ -3,6 +3,8 @@
 //! A Cluster is served as `v1beta2` or `v1beta1`; both are read, and values templates see the `v1beta1` spellings that
 //! stack authors wrote against, whatever is served. Shapes: Cluster API's `api/core/{v1beta1,v1beta2}`.
 
+pub mod contract;
+
 use serde_json::{Value, json};
 
 use crate::names::{KubernetesVersion, NameError, Namespace, ObjectName, ReleaseName};

@@ -133,6 +133,12 @@ impl<K: Cached> Cache<K> {
         keys.filter_map(|key| objects.by_key.get(key).cloned()).collect()
     }
 
+    /// Whether any object has this among its terms.
+    #[must_use]
+    pub fn has(&self, term: &str) -> bool {
+        self.read().by_term.contains_key(term)
+    }
+
     /// Whether a first list was complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {

@@ -136,6 +136,12 @@ pub mod term {
         format!("refers/{namespace}/{}/{}/{}", object.group, object.kind, object.name)
     }
 
+    /// What refers to any object of a kind.
+    #[must_use]
+    pub fn refers_to_kind(group: &str, kind: &str) -> String {
+        format!("refers-to-kind/{group}/{kind}")
+    }
+
     /// What an object of ours owns.
     #[must_use]
     pub fn owned_by(kind: &str, owner: &Key) -> String {
@@ -150,7 +156,10 @@ impl Cached for ClusterObject {
         let line = class.as_ref().and_then(|class| Some(term::line_of(&class.namespace, &class.release()?)));
         let class = class.map(|class| term::class(&class.namespace, &class.name));
         let references = [self.cluster.control_plane_ref(), self.cluster.infrastructure_ref()];
-        let references = references.into_iter().flatten().map(|object| term::refers_to(namespace, &object));
+        let terms = |object: ObjectReference| {
+            [term::refers_to(namespace, &object), term::refers_to_kind(&object.group, &object.kind)]
+        };
+        let references = references.into_iter().flatten().flat_map(terms);
         class.into_iter().chain(line).chain(references).collect()
     }
 }
@@ -162,21 +171,27 @@ impl Cached for PartialObjectMeta<Namespace> {}
 impl Cached for ClusterStack {
     fn terms(&self) -> Vec<String> {
         let template = self.spec.provider_ref.as_ref();
-        template.map(|template| provider_object(self, template)).into_iter().collect()
+        template.into_iter().flat_map(|template| provider_object(self, template)).collect()
     }
 }
 
 impl Cached for ClusterStackRelease {
     fn terms(&self) -> Vec<String> {
         let object = self.spec.provider_ref.as_ref();
-        owners(self).into_iter().chain(object.map(|object| provider_object(self, object))).collect()
+        let object = object.into_iter().flat_map(|object| provider_object(self, object));
+        owners(self).into_iter().chain(object).collect()
     }
 }
 
-/// The provider's object or template that an object refers to.
-fn provider_object(of: &impl Resource, reference: &k8s_openapi::api::core::v1::ObjectReference) -> String {
+/// The provider's object or template that an object refers to, and its kind.
+fn provider_object(
+    of: &impl Resource,
+    reference: &k8s_openapi::api::core::v1::ObjectReference,
+) -> [String; 2] {
     let namespace = reference.namespace.as_ref().or(of.meta().namespace.as_ref());
-    term::refers_to(namespace.map(String::as_str).unwrap_or_default(), &provider_reference(reference))
+    let object = provider_reference(reference);
+    let namespace = namespace.map(String::as_str).unwrap_or_default();
+    [term::refers_to(namespace, &object), term::refers_to_kind(&object.group, &object.kind)]
 }
 
 impl Cached for ClusterAddon {

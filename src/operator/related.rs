@@ -1,9 +1,15 @@
 //! The objects that Clusters refer to: one watch for each kind in use.
 //!
 //! Which kinds there are is known only from the Clusters. A kind is watched from the moment on that a Cluster of ours
-//! refers to it, metadata only until a values template reads more of its objects.
+//! refers to it, metadata only until a values template reads more of its objects, and until no Cluster refers to it.
+//!
+//! Users who may write Clusters may name any kind, and each costs a watch. So there is a limit to all of them, one to those
+//! that a single namespace alone refers to, and a kind that the API server does not know gives way to a new one.
 
-use std::collections::BTreeMap;
+pub(crate) mod contract;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +23,7 @@ use tokio::task::AbortHandle;
 use tracing::warn;
 
 use super::cache::{Cache, Key};
+use super::client::explain;
 use super::objects::RelatedObject;
 use super::watches;
 use crate::foreign::capi::ObjectReference;
@@ -25,8 +32,12 @@ use crate::foreign::capi::ObjectReference;
 /// wait for an object say so, by name.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How many kinds are watched. Whoever may write Clusters may name any kind, and each costs a watch.
+/// Maximum number of kinds that the API server knows, and of those that it does not know.
 const MOST: usize = 64;
+/// Maximum number of kinds that one namespace alone refers to.
+const MOST_OF_ONE: usize = 8;
+/// How long until the API server is asked again for a kind that it does not know.
+const DISCOVERY_PAUSE: Duration = Duration::from_secs(5);
 
 /// How much of a kind's objects is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +71,16 @@ struct Watched {
     objects: Arc<Cache<RelatedObject>>,
     since: Instant,
     task: AbortHandle,
+    /// The namespaces whose Clusters refer to it.
+    namespaces: BTreeSet<String>,
+    /// Whether the API server knows it.
+    is_known: Arc<AtomicBool>,
+}
+
+impl Watched {
+    fn is_known(&self) -> bool {
+        self.is_known.load(Ordering::Relaxed)
+    }
 }
 
 impl Related {
@@ -80,9 +101,16 @@ impl Related {
         object: &ObjectReference,
         depth: Depth,
     ) -> Result<Option<Arc<RelatedObject>>, NotListed> {
-        let Some((objects, since)) = self.watch(&object.group, &object.kind, depth) else {
+        let Some((objects, since)) = self.watch(namespace, &object.group, &object.kind, depth) else {
             let ObjectReference { group, kind, name } = object;
-            warn!(namespace, name, group, kind, "not looked at: Clusters refer to more than {MOST} kinds");
+            warn!(
+                namespace,
+                name,
+                group,
+                kind,
+                "not read: Clusters refer to more than {MOST} kinds, or those of the namespace to more than {MOST_OF_ONE} of \
+                 their own"
+            );
             return Ok(None);
         };
         if objects.is_synced() || since.elapsed() > PATIENCE {
@@ -94,23 +122,45 @@ impl Related {
 
     /// The cache of a kind, whose watch is started where there is none that goes as deep, and since when it is watched;
     /// `None` where there are too many.
-    fn watch(&self, group: &str, kind: &str, depth: Depth) -> Option<(Arc<Cache<RelatedObject>>, Instant)> {
+    fn watch(
+        &self,
+        namespace: &str,
+        group: &str,
+        kind: &str,
+        depth: Depth,
+    ) -> Option<(Arc<Cache<RelatedObject>>, Instant)> {
         let group_kind = (group.to_owned(), kind.to_owned());
         let mut kinds = self.lock();
-        match kinds.get(&group_kind) {
-            Some(watched) if watched.depth >= depth => return Some((watched.objects.clone(), watched.since)),
-            None if kinds.len() == MOST => return None,
-            _ => {}
+        let mut namespaces = BTreeSet::new();
+        if let Some(watched) = kinds.get_mut(&group_kind) {
+            if !watched.namespaces.contains(namespace) {
+                watched.namespaces.insert(namespace.to_owned());
+            }
+            if watched.depth >= depth {
+                return Some((watched.objects.clone(), watched.since));
+            }
+            namespaces.clone_from(&watched.namespaces);
+        } else if has_room(&mut kinds, namespace) {
+            namespaces.insert(namespace.to_owned());
+        } else {
+            return None;
         }
-        let objects = Arc::new(Cache::default());
-        let watching = self.watching(group_kind.clone(), depth, objects.clone());
+        let (objects, is_known) = (Arc::new(Cache::default()), Arc::new(AtomicBool::default()));
+        let watching = self.watching(group_kind.clone(), depth, objects.clone(), is_known.clone());
         let task = tokio::spawn(watching).abort_handle();
         let since = Instant::now();
-        let watched = Watched { depth, objects: objects.clone(), since, task };
+        let watched = Watched { depth, objects: objects.clone(), since, task, namespaces, is_known };
         if let Some(shallow) = kinds.insert(group_kind, watched) {
             shallow.task.abort();
         }
         Some((objects, since))
+    }
+
+    /// No object refers to a kind: it is not watched from now on.
+    pub fn release(&self, group: &str, kind: &str) {
+        if let Some(watched) = self.lock().remove(&(group.to_owned(), kind.to_owned())) {
+            watched.task.abort();
+        }
     }
 
     /// Keeps the cache of a kind for ever.
@@ -119,8 +169,15 @@ impl Related {
         kind: GroupKind,
         depth: Depth,
         objects: Arc<Cache<RelatedObject>>,
+        is_known: Arc<AtomicBool>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        watch(self.client.clone(), self.namespace.clone(), kind, depth, objects, self.changed.clone())
+        let (client, namespace, changed) =
+            (self.client.clone(), self.namespace.clone(), self.changed.clone());
+        async move {
+            let resource = readable(&client, &kind).await;
+            is_known.store(true, Ordering::Relaxed);
+            watch(client, namespace, kind, resource, depth, objects, changed).await;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<GroupKind, Watched>> {
@@ -128,18 +185,51 @@ impl Related {
     }
 }
 
+/// Whether one more kind may be watched for a namespace. Where the API server does not know too many, the one that has
+/// been asked for longest gives way.
+fn has_room(kinds: &mut BTreeMap<GroupKind, Watched>, namespace: &str) -> bool {
+    let is_own = |watched: &&Watched| watched.namespaces.iter().all(|only| only == namespace);
+    let known = kinds.values().filter(|watched| watched.is_known()).count();
+    if kinds.values().filter(is_own).count() >= MOST_OF_ONE || known >= MOST {
+        return false;
+    }
+    if kinds.len().saturating_sub(known) >= MOST {
+        let unknown = kinds.iter().filter(|(_, watched)| !watched.is_known());
+        let oldest = unknown.min_by_key(|(_, watched)| watched.since).map(|(kind, _)| kind.clone());
+        if let Some(watched) = oldest.and_then(|kind| kinds.remove(&kind)) {
+            watched.task.abort();
+        }
+    }
+    true
+}
+
+/// How a kind is read. Asks until the API server knows it.
+async fn readable(client: &Client, (group, kind): &GroupKind) -> ApiResource {
+    loop {
+        let why = match contract::readable(client, group, kind).await {
+            Ok(Some(found)) => {
+                if let Some(note) = found.note {
+                    warn!(group, kind, "{note}");
+                }
+                return found.resource;
+            }
+            Ok(None) => format!("the API server knows no kind {kind} in {group}"),
+            Err(error) => explain(&error),
+        };
+        warn!(group, kind, why, "objects that Clusters refer to cannot be read");
+        tokio::time::sleep(DISCOVERY_PAUSE).await;
+    }
+}
+
 async fn watch(
     client: Client,
     namespace: Option<String>,
     (group, kind): GroupKind,
+    resource: ApiResource,
     depth: Depth,
     objects: Arc<Cache<RelatedObject>>,
     changed: UnboundedSender<Changed>,
 ) {
-    let resource = watches::served(&client, &group, &kind, |why| {
-        warn!(group, kind, why, "objects that Clusters refer to cannot be read");
-    })
-    .await;
     let tell = |object: &RelatedObject| {
         let reference = ObjectReference { group: group.clone(), kind: kind.clone(), name: object.name_any() };
         // Without a receiver the process is about to end.
@@ -192,17 +282,54 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn of_too_many_kinds_nothing_is_watched() {
+    /// No kind yet, of an API server that does not answer.
+    fn related() -> Related {
         let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
-        let (related, _changes) = Related::new(client, None);
-        let get = |number: usize, depth| {
-            let kind = format!("Kind{number}");
-            let object = ObjectReference { group: "example.org".to_owned(), kind, name: "a".to_owned() };
-            related.get("n", &object, depth)
+        Related::new(client, None).0
+    }
+
+    fn object(number: usize) -> ObjectReference {
+        let kind = format!("Kind{number}");
+        ObjectReference { group: "example.org".to_owned(), kind, name: "a".to_owned() }
+    }
+
+    /// Asks for as many kinds as there may be, each namespace for its share.
+    fn fill(related: &Related) {
+        let is_watched = |number: usize| {
+            related.get(&(number / MOST_OF_ONE).to_string(), &object(number), Depth::Metadata)
         };
-        assert!((0..MOST).all(|number| get(number, Depth::Metadata) == Err(NotListed)));
-        assert_eq!(get(MOST, Depth::Metadata), Ok(None));
-        assert_eq!(get(0, Depth::Whole), Err(NotListed), "one that is known may be read deeper");
+        assert!((0..MOST).all(|number| is_watched(number) == Err(NotListed)));
+    }
+
+    #[tokio::test]
+    async fn namespace_with_too_many_kinds_starves_no_other() {
+        let related = related();
+        let get = |namespace, number| related.get(namespace, &object(number), Depth::Metadata);
+        assert!((0..MOST_OF_ONE).all(|number| get("a", number) == Err(NotListed)));
+        assert_eq!(get("a", MOST_OF_ONE), Ok(None));
+        assert_eq!(get("b", MOST_OF_ONE), Err(NotListed), "another namespace has its own share");
+        assert_eq!(get("a", MOST_OF_ONE), Err(NotListed), "what two refer to counts for neither");
+        let whole = related.get("a", &object(0), Depth::Whole);
+        assert_eq!(whole, Err(NotListed), "a kind that is watched may be read deeper");
+    }
+
+    #[tokio::test]
+    async fn kind_without_references_frees_its_place() {
+        let related = related();
+        fill(&related);
+        related.lock().values().for_each(|watched| watched.is_known.store(true, Ordering::Relaxed));
+        assert_eq!(related.get("new", &object(MOST), Depth::Metadata), Ok(None), "too many");
+        related.release("example.org", "Kind0");
+        assert_eq!(related.get("new", &object(MOST), Depth::Metadata), Err(NotListed));
+    }
+
+    #[tokio::test]
+    async fn unknown_kind_gives_way_to_a_new_one() {
+        let related = related();
+        fill(&related);
+        assert_eq!(related.get("new", &object(MOST), Depth::Metadata), Err(NotListed));
+        let kinds = related.lock();
+        assert_eq!(kinds.len(), MOST);
+        assert!(!kinds.contains_key(&("example.org".to_owned(), "Kind0".to_owned())), "the oldest");
     }
 }

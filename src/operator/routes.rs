@@ -120,12 +120,25 @@ impl World {
     pub fn cluster_changed(&self, change: &Change<ClusterObject>) {
         let Some(cluster) = change.now.as_ref().or(change.before.as_ref()) else { return };
         self.triggers.clusters.now(Key::of(&**cluster));
+        self.release_kinds(change.before.as_deref());
         let use_of = |cluster: &ClusterObject| {
             let cluster = &cluster.cluster;
             (cluster.class(), cluster.deleting(), cluster.paused(), cluster.control_plane_initialized())
         };
         if change.before.as_deref().map(use_of) != change.now.as_deref().map(use_of) {
             change.before.iter().chain(&change.now).for_each(|cluster| self.use_changed(cluster));
+        }
+    }
+
+    /// The kinds that a Cluster referred to are not watched where nothing refers to them now.
+    fn release_kinds(&self, before: Option<&ClusterObject>) {
+        let references =
+            before.map(|before| [before.cluster.control_plane_ref(), before.cluster.infrastructure_ref()]);
+        for ObjectReference { group, kind, .. } in references.into_iter().flatten().flatten() {
+            let (caches, term) = (&self.caches, term::refers_to_kind(&group, &kind));
+            if !(caches.clusters.has(&term) || caches.stacks.has(&term) || caches.releases.has(&term)) {
+                self.related.release(&group, &kind);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::{Error, discovery};
+use kube::Error;
 use serde_json::Value;
 
 use super::lists::{Listed, everything, list};
@@ -13,7 +13,7 @@ use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
 use crate::foreign::capi::{Cluster, text};
 use crate::inputs::ClusterInputs;
-use crate::operator::watches::in_a_version;
+use crate::operator::related::contract;
 
 /// What there is, read at about one time.
 pub(in crate::cli) struct Present {
@@ -86,7 +86,7 @@ async fn with_related(
     Ok(clusters.into_iter().map(inputs).collect())
 }
 
-/// All objects of a kind; none of one that is not served.
+/// All objects of a kind, in the version that the operator reads; none of one that is not served.
 async fn objects_of(
     session: &Session,
     scope: &Scope,
@@ -94,12 +94,11 @@ async fn objects_of(
     kind: &str,
 ) -> Result<Vec<Value>, CliError> {
     let client = &session.client;
-    let found = match discovery::group(client, group).await {
-        Ok(found) => found,
-        Err(Error::Discovery(_)) => return Ok(Vec::new()),
+    let resource = match contract::readable(client, group, kind).await {
+        Ok(Some(found)) => found.resource,
+        Ok(None) | Err(Error::Discovery(_)) => return Ok(Vec::new()),
         Err(error) => return Err(advice::failed(session, &error)),
     };
-    let Some(resource) = in_a_version(&found, kind) else { return Ok(Vec::new()) };
     let listed = Listed::new(&resource.group, &resource.version, &resource.plural);
     list(client, &listed, scope).await.map_err(|error| advice::failed(session, &error))
 }

@@ -98,8 +98,9 @@ fn terms_follow_the_object() {
     assert_eq!(names(&cache.find("x")), ["a@1", "b@1"]);
     cache.take(Event::Apply(object("a", "2", "y")));
     assert_eq!((names(&cache.find("x")), names(&cache.find("y"))), (vec!["b@1".into()], vec!["a@2".into()]));
+    assert!(cache.has("y"));
     cache.gone(&Key::new("n", "a"));
-    assert!(cache.find("y").is_empty());
+    assert!(cache.find("y").is_empty() && !cache.has("y"));
 }
 
 /// What was kept back and is told now.

@@ -60,7 +60,8 @@ const EVERYWHERE: &[Row] = &[
     ("", "serviceaccounts", &[]),
     ("", "serviceaccounts/token", &[]),
     ("apps", "deployments", &[]),
-    ("apiextensions.k8s.io", "customresourcedefinitions", &[]),
+    // In which version Cluster API's contract is fulfilled.
+    ("apiextensions.k8s.io", "customresourcedefinitions", &["get"]),
     (RBAC, "clusterroles", &[]),
     (RBAC, "rolebindings", &[]),
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", &[]),

@@ -1,0 +1,54 @@
+//! The version in which objects of a kind that Clusters refer to are read.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::ApiResource;
+use kube::discovery::{self, ApiGroup};
+use kube::{Api, Client, Error};
+
+use super::super::watches::in_a_version;
+use crate::foreign::capi::{self, contract};
+
+/// A kind as the API server serves it, in the version to read.
+pub(crate) struct Readable {
+    /// The kind in that version.
+    pub(crate) resource: ApiResource,
+    /// What people should know of the choice: that no label of the CRD names a version.
+    pub(crate) note: Option<String>,
+}
+
+/// The kind in the version that Cluster API's contract names; in the one that the API server prefers where its CRD has no
+/// label, or may not be read. `None` where the API server does not know the kind.
+pub(crate) async fn readable(client: &Client, group: &str, kind: &str) -> Result<Option<Readable>, Error> {
+    let found = discovery::group(client, group).await?;
+    let Some(preferred) = in_a_version(&found, kind) else { return Ok(None) };
+    let plain = |note| Ok(Some(Readable { resource: preferred.clone(), note }));
+    if !group.ends_with(capi::GROUP) {
+        // Providers of other contracts, such as that of cluster stacks, have no such labels.
+        return plain(None);
+    }
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let definition = match definitions.get_metadata(&format!("{}.{group}", preferred.plural)).await {
+        Ok(definition) => definition,
+        Err(Error::Api(status)) if matches!(status.code, 403 | 404) => return plain(None),
+        Err(error) => return Err(error),
+    };
+    let cluster_api = in_a_version(&discovery::group(client, capi::GROUP).await?, "Cluster");
+    let Some(cluster_api) = cluster_api.map(|resource| resource.version) else { return plain(None) };
+    let served = served(&found, kind);
+    let versions: Vec<&str> = served.iter().map(|resource| resource.version.as_str()).collect();
+    let labels = definition.metadata.labels.unwrap_or_default();
+    let Some(version) = contract::version(&labels, &versions, &cluster_api) else {
+        return plain(Some(contract::without_label(kind, group, &cluster_api, &preferred.version)));
+    };
+    let resource = served.iter().find(|resource| resource.version == version);
+    Ok(Some(Readable { resource: resource.unwrap_or(&preferred).clone(), note: None }))
+}
+
+/// The kind in each version that is served.
+fn served(group: &ApiGroup, kind: &str) -> Vec<ApiResource> {
+    let of_version = |version| {
+        let resources = group.versioned_resources(version).into_iter().map(|(resource, _)| resource);
+        resources.filter(|resource| resource.kind == kind && !resource.plural.contains('/'))
+    };
+    group.versions().flat_map(of_version).collect()
+}
