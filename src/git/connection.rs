@@ -13,6 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::certificate::{Trusted, Way};
 use super::{Access, CloneLimits, GitError, GitUrl, SshKey, Transport, hosts};
 use crate::http::{Proxies, Proxy};
+use crate::names::credentials::masked;
 
 use process_wide::AskedFor;
 pub use process_wide::{Waiting, limit_waiting};
@@ -183,6 +184,7 @@ impl<'a> Connection<'a> {
     /// A server's text without credentials and control characters, and not endless.
     pub(super) fn presentable(&self, text: &str) -> String {
         let text = self.access.credentials.redact(text);
+        let text = masked(&text);
         let parts = text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join("; ").chars().take(MOST_SAID).collect()
     }

@@ -11,6 +11,9 @@ use crate::support::{Run, scratch};
 
 const REFUSED: &[u8] = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
+const WANTS_PASSWORD: &[u8] = b"HTTP/1.1 407 Proxy Authentication Required\r\n\
+    Proxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
 /// A proxy that notes each request and refuses it.
 struct Proxy {
     /// With a password in it.
@@ -21,6 +24,10 @@ struct Proxy {
 
 impl Proxy {
     fn start() -> Self {
+        Self::answering(REFUSED)
+    }
+
+    fn answering(answer: &'static [u8]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (tell, seen) = channel();
@@ -29,7 +36,7 @@ impl Proxy {
                 let mut buffer = [0; 4096];
                 let count = stream.read(&mut buffer).unwrap_or_default();
                 let _ = tell.send(String::from_utf8_lossy(&buffer[..count]).into_owned());
-                let _ = stream.write_all(REFUSED);
+                let _ = stream.write_all(answer);
             }
         });
         Self { url: format!("http://user:hidden@{address}"), address, seen }
@@ -160,6 +167,16 @@ fn git_is_asked_through_the_proxy() {
     // libgit2 knows no proxy for plain HTTP.
     releases("git+http://git.example.invalid/a.git", &[]);
     proxy.not_asked();
+}
+
+#[test]
+fn git_error_of_the_proxy_is_not_the_servers() {
+    let (source, wants) = ("git+https://git.example.org/a.git", Proxy::answering(WANTS_PASSWORD));
+    let run = run(&["releases", source], &[("HTTPS_PROXY", &wants.url)]);
+    assert_eq!((run.code, wants.asked().1), (2, false));
+    assert!(wants.asked().1, "the password is sent when it is asked for");
+    let named = format!("(through the proxy http://{})", wants.address);
+    assert!(run.stderr.contains(&named) && run.stderr.contains("proxy authentication"), "{}", run.stderr);
 }
 
 #[test]

@@ -23,6 +23,10 @@ impl Connection<'_> {
         if error.code() == ErrorCode::Timeout || text.contains("timed out") {
             return GitError::Timeout { url: self.url_through(), after: limit_waiting(None).silence };
         }
+        // The proxy itself speaks: it wants a password, or refuses the server.
+        if self.proxy.is_some() && text.starts_with("proxy ") {
+            return GitError::Unreachable { url: self.url_through(), error: text };
+        }
         if error.code() == ErrorCode::Auth {
             return self.refused();
         }
@@ -37,7 +41,7 @@ impl Connection<'_> {
         }
         match text.rsplit_once("http status code: ").map(|(_, status)| status) {
             Some("401") => return self.refused(),
-            Some("403") if self.proxy.is_none() => return GitError::Forbidden { url },
+            Some("403") => return GitError::Forbidden { url },
             Some("404" | "410") => return GitError::NotFound { url },
             _ => {}
         }
