@@ -65,10 +65,20 @@ FUZZ_TARGETS ?= $(basename $(notdir $(wildcard tests/fuzz/fuzz_targets/*.rs)))
 
 fuzz: $(FUZZ_TARGETS:%=fuzz-%) ## feed hostile bytes to every parser, SECONDS=30 for each; needs nightly Rust and cargo-fuzz
 
-fuzz-%:
+# All targets are built before the first one runs: with `make -j2 fuzz` two run at a time, and neither waits for a build.
+.PHONY: fuzz-build
+fuzz-build:
+	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
+		{ echo "make fuzz: nightly Rust is missing; install it with: rustup toolchain install nightly" >&2; exit 1; }
+	@$(CARGO) +nightly fuzz --version >/dev/null 2>&1 || \
+		{ echo "make fuzz: cargo-fuzz is missing; install it with: cargo install cargo-fuzz --locked" >&2; exit 1; }
+	for target in $(FUZZ_TARGETS); do $(CARGO) +nightly fuzz build --fuzz-dir tests/fuzz $$target || exit 1; done
+
+fuzz-%: fuzz-build
 	mkdir -p tests/fuzz/corpus/$*
 	$(CARGO) +nightly fuzz run --fuzz-dir tests/fuzz $* tests/fuzz/corpus/$* tests/fuzz/seeds/$* -- \
-		-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict))
+		-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+		$(addprefix -dict=,$(wildcard tests/fuzz/$*.dict))
 
 clean: ## stop the testbed and remove what was built (not the testbed's cache of components)
 	@test ! -e $(or $(CARGO_TARGET_DIR),target)/testbed/up/state.json || $(MAKE) testbed-down
