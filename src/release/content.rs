@@ -1,5 +1,7 @@
 //! What can be wrong with any file of a release, whatever is in it.
 
+use std::collections::BTreeMap;
+
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES};
@@ -7,7 +9,10 @@ use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES};
 /// The most placeholders that are told of one file.
 const MOST_PLACEHOLDERS: usize = 20;
 
-/// Checks sizes, links, ignored files and placeholders.
+/// The most paths that are reported for differing from another one in case alone.
+const MOST_CASE_CONFLICTS: usize = 20;
+
+/// Checks sizes, links, ignored files, paths that differ in case alone, and placeholders.
 pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
     check_limits(files, limits, findings);
     for (path, target) in files.links() {
@@ -19,6 +24,7 @@ pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
         let hint = "give it another name, or add a .sourceignore with a line `!…` for it";
         findings.push(Finding::error(Reason::FileIgnored, path, message).hint(hint));
     }
+    findings.extend(case_conflicts(files).into_iter().take(MOST_CASE_CONFLICTS));
     for (path, file) in files.iter().filter(|(path, _)| is_read(path)) {
         if let Ok(source) = std::str::from_utf8(&file.content) {
             findings.extend(placeholders(path, source));
@@ -37,6 +43,30 @@ fn check_limits(files: &Files, limits: &Limits, findings: &mut Findings) {
             format!("the release has {} files, more than the limit of {}", files.len(), limits.entries);
         findings.push(Finding::error(Reason::LimitExceeded, "", message));
     }
+}
+
+/// The files and directories whose paths differ from an earlier one in case alone. Linux, and so Flux, distinguishes them; a
+/// clone on macOS or Windows has only one of the two.
+fn case_conflicts(files: &Files) -> Vec<Finding> {
+    let (mut first_spelled, mut conflicts) = (BTreeMap::new(), BTreeMap::new());
+    for path in files.iter().map(|(path, _)| path).chain(files.ignored()) {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let mut parts = ends.filter_map(|end| path.get(..end));
+        // What is below a directory that conflicts conflicts with it.
+        let conflict = parts.find_map(|part| {
+            let first = *first_spelled.entry(part.to_lowercase()).or_insert(part);
+            (first != part).then_some((part, first))
+        });
+        conflicts.extend(conflict);
+    }
+    let told = conflicts.into_iter().map(|(path, first)| {
+        let message = format!(
+            "the path differs from {first:?} in case alone: file systems that ignore case (macOS, Windows) keep only \
+             one of them"
+        );
+        Finding::warning(Reason::CaseConflict, path, message).hint("rename one of them")
+    });
+    told.collect()
 }
 
 fn is_in_directory(path: &str) -> bool {

@@ -59,6 +59,8 @@ reasons! {
     InvalidArchive,
     /// A path that is absolute, leaves its directory, or appears twice.
     InvalidPath,
+    /// Two paths that are one where case is ignored.
+    CaseConflict,
     /// A symbolic or hard link.
     LinkNotAllowed,
     /// A device, a pipe or a socket.

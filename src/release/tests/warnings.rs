@@ -31,6 +31,25 @@ fn unknown_fields() {
 }
 
 #[test]
+fn paths_that_differ_in_case_warn_once() {
+    let (upper, lower) = ("cluster-addon/cni/templates/A.yaml", "cluster-addon/cni/templates/a.yaml");
+    let finding = Stack::good().with(upper, "").with(lower, "").warned();
+    let message = "the path differs from \"cluster-addon/cni/templates/A.yaml\" in case alone: file systems that ignore \
+                   case (macOS, Windows) keep only one of them";
+    expect(&finding, Reason::CaseConflict, lower, None, message);
+    // Two directories are one finding, whatever is in them; letters beyond ASCII have cases too.
+    let stack = Stack::good().with("docs/Ä/one", "").with("docs/ä/one", "").with("docs/ä/two", "");
+    expect(
+        &stack.warned(),
+        Reason::CaseConflict,
+        "docs/ä",
+        None,
+        "the path differs from \"docs/Ä\" in case alone: file systems that ignore case (macOS, Windows) keep only one of \
+         them",
+    );
+}
+
+#[test]
 fn a_stage_listed_twice() {
     let stack = Stack::good().replacing(
         STAGES,
