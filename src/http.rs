@@ -1,7 +1,8 @@
 //! Requests to hosts that are not ours: registries, forges, source-controller.
 //!
 //! What answers may be anybody. Every body has a limit and every request an end; a redirect is an answer, and whoever
-//! follows one ([`Client::follow`]) never goes from `https` to `http` and never takes a credential to another host;
+//! follows one ([`Client::follow`]) never goes from `https` to `http`, never takes a credential to another host, and never
+//! goes from elsewhere to an address of this machine or its link ([`is_local`]);
 //! errors name scheme, host and path of a URL, never its user info or its query, where tokens are.
 #![allow(clippy::disallowed_methods, reason = "pauses and dates of HTTP need the clock")]
 
@@ -10,6 +11,7 @@ mod client;
 mod download;
 mod error;
 mod link;
+mod local;
 mod proxy;
 mod receive;
 mod request;
@@ -20,6 +22,7 @@ pub use client::{Client, Options};
 pub use download::Expected;
 pub use error::HttpError;
 pub use link::next_page;
+pub use local::is_local;
 pub use proxy::{Proxies, Proxy, ProxyError};
 pub use receive::Keep;
 pub use request::Request;

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use reqwest::header::LOCATION;
 use reqwest::{Certificate, ClientBuilder, Method, Url, redirect};
 
-use super::{Answer, HttpError, Proxies, Proxy, Request, install_tls_provider, place};
+use super::local::{self, Elsewhere};
+use super::{Answer, HttpError, Proxies, Proxy, Request, install_tls_provider, is_local, place};
 
 /// Redirects of one request that are followed: a CDN needs one or two.
 const MOST_REDIRECTS: usize = 5;
@@ -48,6 +49,8 @@ impl Default for Options {
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: reqwest::Client,
+    /// For places that foreign hosts name: it resolves no name to an address of this machine or its link.
+    elsewhere: reqwest::Client,
     proxies: Arc<Proxies>,
     pub(super) options: Options,
 }
@@ -57,13 +60,17 @@ impl Client {
     pub fn new(options: Options) -> Result<Self, HttpError> {
         install_tls_provider();
         let proxies = Arc::new(if options.proxies { Proxies::of_environment() } else { Proxies::default() });
-        let builder = builder(&options, &proxies);
-        let builder = match &options.ca {
-            Some(ca) => builder.tls_certs_merge(certificates(ca)?),
-            None => builder,
+        let with_ca = |builder: ClientBuilder| -> Result<ClientBuilder, HttpError> {
+            match &options.ca {
+                Some(ca) => Ok(builder.tls_certs_merge(certificates(ca)?)),
+                None => Ok(builder),
+            }
         };
-        let client = builder.build().map_err(|error| HttpError::Tls(innermost(&error)))?;
-        Ok(Self { inner: client, proxies, options })
+        let build =
+            |builder: ClientBuilder| builder.build().map_err(|error| HttpError::Tls(innermost(&error)));
+        let inner = build(with_ca(builder(&options, &proxies))?)?;
+        let elsewhere = build(with_ca(builder(&options, &proxies).dns_resolver(Elsewhere))?)?;
+        Ok(Self { inner, elsewhere, proxies, options })
     }
 
     /// A client for plain HTTP: it needs no certificates on this machine, and trusts none.
@@ -72,7 +79,7 @@ impl Client {
         let proxies = Arc::default();
         let client = builder(&options, &proxies).tls_certs_only([]).build();
         let client = client.map_err(|error| HttpError::Tls(innermost(&error)))?;
-        Ok(Self { inner: client, proxies, options })
+        Ok(Self { inner: client.clone(), elsewhere: client, proxies, options })
     }
 
     /// Sends a request once. Any status is an answer, a redirect too.
@@ -87,9 +94,15 @@ impl Client {
                 "it has a user name or password in it, which would be seen by whoever sees the URL",
             ));
         }
+        if request.is_foreign && is_local(url) {
+            return Err(refuse(local::WHY));
+        }
         let proxy = self.proxies.of(url)?;
+        // A proxy resolves the name itself, and may be on this machine.
+        let is_direct = request.is_foreign && proxy.is_none();
+        let client = if is_direct { &self.elsewhere } else { &self.inner };
         let within = request.within.unwrap_or(self.options.overall);
-        let mut builder = self.inner.request(request.method.clone(), url.clone());
+        let mut builder = client.request(request.method.clone(), url.clone());
         builder = builder.headers(request.headers.clone()).timeout(within);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());

@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{HttpError, place};
+use super::{HttpError, is_local, place};
 
 /// A request. Only those with the method GET are repeated, resumed and redirected.
 #[derive(Clone)]
@@ -17,6 +17,8 @@ pub struct Request {
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Vec<u8>>,
     pub(super) within: Option<Duration>,
+    /// Whether a host that is not local named the place: it is not asked where it is local.
+    pub(super) is_foreign: bool,
 }
 
 impl fmt::Debug for Request {
@@ -29,7 +31,7 @@ impl Request {
     /// A request without a body.
     #[must_use]
     pub fn new(method: Method, url: Url) -> Self {
-        Self { method, url, headers: HeaderMap::new(), body: None, within: None }
+        Self { method, url, headers: HeaderMap::new(), body: None, within: None, is_foreign: false }
     }
 
     /// A GET request.
@@ -85,6 +87,13 @@ impl Request {
         self
     }
 
+    /// With a URL that the host of this other URL named.
+    #[must_use]
+    pub fn named_by(mut self, url: &Url) -> Self {
+        self.is_foreign |= !is_local(url) && url.host() != self.url.host();
+        self
+    }
+
     /// The URL that is asked.
     #[must_use]
     pub fn url(&self) -> &Url {
@@ -107,7 +116,7 @@ impl Request {
             request.headers =
                 self.headers.iter().filter(|(_, value)| !value.is_sensitive()).map(owned).collect();
         }
-        Self { url, ..request }
+        Self { url, ..request }.named_by(&self.url)
     }
 }
 

@@ -73,6 +73,24 @@ fn what_is_on_this_machine() {
 }
 
 #[tokio::test]
+async fn redirect_to_this_machine_or_link_is_refused() {
+    let host = Host::start(|_| said(200, "secret of this machine")).await;
+    let registry: Url = "http://registry.example.com/v2/".parse().unwrap();
+    for to in [host.at("/latest/meta-data/"), host.by_name(), "http://169.254.169.254/".parse().unwrap()] {
+        let request = Request::get(registry.clone()).moved(to.clone());
+        let error = client().send(&request).await.unwrap_err().to_string();
+        assert!(error.contains("an address of this machine or its link"), "{to}: {error}");
+        // A realm is named as well.
+        assert!(client().send(&Request::get(to).named_by(&registry)).await.is_err());
+    }
+    assert_eq!(host.seen().len(), 0, "nothing was asked");
+    // A host of this machine may send to another one of it, and any host to itself.
+    let request = Request::get(host.at("/v2/")).moved(host.by_name());
+    assert_eq!(client().send(&request).await.unwrap().status(), 200);
+    assert!(!Request::get(registry.clone()).moved(registry.join("other").unwrap()).is_foreign);
+}
+
+#[tokio::test]
 async fn what_is_no_request() {
     for url in [
         "ftp://127.0.0.1/",

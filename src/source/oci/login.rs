@@ -110,7 +110,8 @@ impl Login {
         let url = url.map_err(|error| refused(error.to_string()))?;
         let named = http::place(&url);
         let request = self.token_request(url, parameter("service"), &self.scope(parameter("scope")))?;
-        let answer = match self.http.send(&request.within(LONGEST)).await?.success() {
+        let answer = match self.http.send(&request.within(LONGEST).named_by(&self.registry)).await?.success()
+        {
             Err(HttpError::Status { status: 400 | 401 | 403, .. }) if has_credentials => {
                 return Err(refused(format!("{named} does not take the credentials for this registry")));
             }
