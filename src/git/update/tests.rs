@@ -67,6 +67,28 @@ fn what_others_have_pushed_meanwhile_is_kept() {
 }
 
 #[test]
+fn history_rewritten_meanwhile_is_built_upon() {
+    let (_directory, remote) = bare();
+    let ours = clone(&remote);
+    let dropped = commit(write(&ours, &main_branch(), &[("a", "1")]));
+    let updated = update(&ours, &main_branch(), None, |snapshot| {
+        if snapshot.file("a").unwrap().is_some() {
+            // Between the plan and the push, `main` becomes a history of its own.
+            let repository = Repository::open_bare(&remote).unwrap();
+            repository.find_reference("refs/heads/main").unwrap().delete().unwrap();
+            write(&clone(&remote), &main_branch(), &[("b", "2")]);
+        }
+        Ok::<_, Infallible>(Some(proposal(&[("c", "3")])))
+    });
+    let tip = commit(updated.unwrap());
+    assert!(!ours.is_ancestor(dropped, tip).unwrap(), "what was dropped stays dropped");
+    assert_eq!(
+        ["a", "b", "c"].map(|path| text(&ours, tip, path)),
+        [None, Some("2".into()), Some("3".into())]
+    );
+}
+
+#[test]
 fn fifty_at_once_lose_nothing() {
     let (_directory, remote) = bare();
     let attempts = AtomicUsize::new(0);

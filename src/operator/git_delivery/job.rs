@@ -119,13 +119,24 @@ impl Job {
         };
         let tree = |seen: &Option<Seen>| seen.as_ref().and_then(|seen| seen.tree);
         let is_changed_by_others = self.before.is_some() && tree(&self.before) != tree(&last.base);
-        // A later commit of somebody else's leaves ours applied.
+        // A later commit of others leaves ours applied, unless history was rewritten: then no revision of Flux has ours.
         let seen = match &self.before {
-            Some(before) if pushed.is_none() && !is_changed_by_others => Some(before.clone()),
+            Some(before)
+                if pushed.is_none()
+                    && !is_changed_by_others
+                    && Self::is_in_history(&clone, before, seen.as_ref()) =>
+            {
+                Some(before.clone())
+            }
             _ => seen,
         };
         let behind = self.behind(&clone, seen.as_ref())?;
         Ok(Done { pushed, proposed, seen, is_changed_by_others, behind, held: last.held })
+    }
+
+    /// Whether the branch has the commit of the last pass; a commit that the clone does not know is not in the branch.
+    fn is_in_history(clone: &Clone, before: &Seen, now: Option<&Seen>) -> bool {
+        now.is_some_and(|now| clone.is_ancestor(before.commit, now.commit).unwrap_or(false))
     }
 
     /// The branch for a pull request, which is the same for the same change; `None` where nothing changes.
@@ -267,3 +278,6 @@ impl Job {
 fn cluster_name(key: &Key) -> Result<ClusterName, NameError> {
     ClusterName::new(&key.namespace.parse()?, &key.name.parse()?)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+use std::path::Path;
+
+use git2::Repository;
+use tempfile::TempDir;
+
+use super::*;
+use crate::git::tests::{access, bare, identity};
+
+const PATH: &str = "fleet";
+
+/// A pass that has nothing to commit, after Flux has applied this revision of `main`.
+fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -> Done {
+    let applier = (Key::new("flux-system", "fleet"), Some(format!("main@sha1:{applied}")));
+    let job = Job {
+        stack: "stacks/docker-demo-1-34".to_owned(),
+        directory: clones.to_owned(),
+        access: access(remote),
+        signer: None,
+        branch: "main".to_owned(),
+        path: PATH.to_owned(),
+        identity: identity(0),
+        by_pull_request: false,
+        batch: Batch::new(),
+        before,
+        appliers: [applier].into(),
+        may_write: Box::new(|| true),
+    };
+    job.run().unwrap()
+}
+
+/// Sets `main` to a commit without parents that has one file of ours.
+fn rewrite(remote: &Path, message: &str) -> CommitId {
+    let repository = Repository::open_bare(remote).unwrap();
+    let blob = repository.blob(b"same content").unwrap();
+    let mut below = repository.treebuilder(None).unwrap();
+    below.insert("file", blob, 0o100_644).unwrap();
+    let mut root = repository.treebuilder(None).unwrap();
+    root.insert(PATH, below.write().unwrap(), 0o040_000).unwrap();
+    let tree = repository.find_tree(root.write().unwrap()).unwrap();
+    let author = git2::Signature::new("Ann", "ann@example.org", &git2::Time::new(0, 0)).unwrap();
+    let commit = repository.commit(None, &author, &author, message, &tree, &[]).unwrap();
+    repository.reference("refs/heads/main", commit, true, "").unwrap();
+    commit.to_string().parse().unwrap()
+}
+
+#[test]
+fn rewritten_history_with_the_same_files_is_applied() {
+    let ((_directory, remote), clones) = (bare(), TempDir::new().unwrap());
+    let first = rewrite(&remote, "first");
+    let done = pass(&remote, clones.path(), None, first);
+    assert_eq!(done.behind, None);
+    let second = rewrite(&remote, "the same, rewritten");
+    let done = pass(&remote, clones.path(), done.seen, second);
+    assert_eq!((done.behind, done.seen.unwrap().commit), (None, second));
+    assert_eq!(done.pushed, None, "nothing was to be committed");
+}
