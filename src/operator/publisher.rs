@@ -32,8 +32,13 @@ use crate::promote::holds;
 use crate::publish::git::Committed;
 use crate::publish::{PublishError, Published};
 use crate::rollup::{ConditionStatus, Report};
-use crate::source::origin::{Listing, Origin};
+use crate::source::origin::{Listing, Origin, OriginError};
 use crate::subscription;
+
+/// The longest that a list of releases may take. Each answer has a limit of its own, and a host can send many of them slowly.
+const LONGEST_LISTING: Duration = Duration::from_mins(5);
+/// The longest that one release may take.
+const LONGEST_FETCH: Duration = Duration::from_mins(15);
 
 /// What the publisher has done last for each `ClusterStack`, as the condition says it.
 #[derive(Debug, Default)]
@@ -117,7 +122,7 @@ async fn publish_missing(
         return Err(hold(Reason::Invalid, "source.upstream needs source.git".to_owned()).into());
     };
     let origin = origin::open(world, &key.namespace, upstream).await?;
-    let listing = origin.list().await;
+    let listing = within(LONGEST_LISTING, &upstream.url, origin.list()).await;
     let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
     let wanted = wanted(stack, &listing);
     let target = publish::Target::of(world, key, git, upstream).await?;
@@ -125,7 +130,7 @@ async fn publish_missing(
     let (mut is_news, mut failures, mut kept_back) = (false, Vec::new(), Vec::new());
     for name in wanted.difference(&there) {
         // One that cannot be used does not keep the others back.
-        match publish_one(world, &*origin, name, &target).await {
+        match publish_one(world, &*origin, name, &target, &upstream.url).await {
             Ok(Ok(Published::Written(committed))) => {
                 info!(stack = %key, release = %name, commit = %committed.commit, "published");
                 is_news = true;
@@ -151,14 +156,30 @@ async fn publish_one(
     origin: &dyn Origin,
     name: &ReleaseName,
     target: &publish::Target,
+    url: &str,
 ) -> Result<Result<Published<Committed>, holds::Hold>, Stop> {
     if let Some(hold) = target.clone().held(world, name.clone()).await? {
         return Ok(Err(hold));
     }
-    let fetched = origin.fetch(name).await;
+    let fetched = within(LONGEST_FETCH, url, origin.fetch(name)).await;
     let fetched =
         fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
     target.clone().publish(world, fetched).await.map(Ok)
+}
+
+/// What an upstream source answers, within a time.
+async fn within<T>(
+    limit: Duration,
+    url: &str,
+    answer: impl Future<Output = Result<T, OriginError>>,
+) -> Result<T, OriginError> {
+    match tokio::time::timeout(limit, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(OriginError::Unreachable {
+            place: url.to_owned(),
+            error: format!("timed out after {} s", limit.as_secs()),
+        }),
+    }
 }
 
 /// The first of several failures, which says how many more there are. Trying again can help where it can help one of them.

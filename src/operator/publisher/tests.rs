@@ -25,3 +25,12 @@ fn what_is_held_is_told_and_not_said_to_be_there() {
         )
     );
 }
+
+#[tokio::test]
+async fn endless_upstream_times_out() {
+    let endless = std::future::pending::<Result<Listing, OriginError>>();
+    let error =
+        within(Duration::from_millis(1), "oci://registry.example.com/stacks", endless).await.unwrap_err();
+    assert_eq!(error.class(), Class::Transient, "the next look may have an answer");
+    assert_eq!(error.to_string(), "oci://registry.example.com/stacks cannot be reached: timed out after 0 s");
+}
