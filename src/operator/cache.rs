@@ -7,9 +7,13 @@
 //! What the watch said to be deleted does not come back by an answer that was on its way meanwhile.
 //!
 //! A watch often tells of a write before its answer arrives. While an object [is being written](Cache::writing) such news
-//! is kept back, and it is told only when it is more than the answer: nobody is to follow what he did himself.
+//! is kept back, and it is told only when it is more than our write: nobody is to follow what he did himself.
+//!
+//! The answer to a write has what others wrote just before it. The watch tells of that one later, when the object that is
+//! here is newer already; it is a change all the same, as no reconcile has seen it.
 
 mod deleted;
+mod own;
 mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +25,7 @@ use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 
 use deleted::Deleted;
+use own::Own;
 use writing::Withheld;
 pub use writing::Writing;
 
@@ -87,6 +92,8 @@ struct Objects<K> {
     by_key: BTreeMap<Key, Arc<K>>,
     by_term: BTreeMap<String, BTreeSet<Key>>,
     deleted: Deleted,
+    /// What we wrote and the watch has not told yet.
+    own: Own,
     /// Those that are being written.
     writing: BTreeMap<Key, Withheld<K>>,
     /// Where changes go that were kept back.
@@ -103,6 +110,7 @@ impl<K> Default for Cache<K> {
             by_key: BTreeMap::new(),
             by_term: BTreeMap::new(),
             deleted: Deleted::default(),
+            own: Own::default(),
             writing: BTreeMap::new(),
             late: sender,
             listed: None,
@@ -150,11 +158,13 @@ impl<K: Cached> Cache<K> {
         let mut objects = self.write();
         match event {
             Event::Apply(object) => {
-                objects.insert(object).and_then(|change| objects.withhold(change)).into_iter().collect()
+                let change = objects.told(object);
+                change.and_then(|change| objects.withhold(change)).into_iter().collect()
             }
             Event::Delete(object) => {
                 let key = Key::of(&object);
                 objects.forget_withheld(&key);
+                objects.own.forget(&key);
                 objects.deleted.note(&key, version(&object));
                 objects.remove(&key).into_iter().collect()
             }
@@ -186,7 +196,10 @@ impl<K: Cached> Cache<K> {
             listed.insert(Key::of(&*object));
         }
         if !objects.deleted.is_later(&Key::of(&*object), version(&*object)) {
-            objects.insert_shared(object.clone());
+            let change = objects.insert_shared(object.clone());
+            if change.is_some() {
+                objects.own.note(&Key::of(&*object), version(&*object));
+            }
         }
         objects.answered(&object);
         object
@@ -216,6 +229,19 @@ impl<K: Cached> Cache<K> {
 impl<K: Cached> Objects<K> {
     fn insert(&mut self, object: K) -> Option<Change<K>> {
         self.insert_shared(lean(object))
+    }
+
+    /// What an event of the watch changes: nothing where it tells of our own write, or again of what is there.
+    fn told(&mut self, object: K) -> Option<Change<K>> {
+        let (key, told) = (Key::of(&object), version(&object));
+        let is_ours = self.own.is_told(&key, told);
+        let is_older = self.by_key.get(&key).is_some_and(|known| version(&**known) > told);
+        if !is_older {
+            return self.insert(object);
+        }
+        // It is in what was answered to our write, and nobody has looked at it yet.
+        let now = self.by_key.get(&key).filter(|_| !is_ours)?.clone();
+        Some(Change { before: None, now: Some(now) })
     }
 
     /// `None` where what is there is the same or newer.

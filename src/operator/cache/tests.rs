@@ -53,7 +53,8 @@ fn it_is_synced_after_a_whole_list_only() {
 fn of_two_states_the_newer_stays_whichever_came_last() {
     let cache = listed(&[object("a", "9", "x")]);
     cache.written(object("a", "12", "y"));
-    assert!(cache.take(Event::Apply(object("a", "10", "z"))).is_empty(), "older than our own write");
+    let changes = cache.take(Event::Apply(object("a", "10", "z")));
+    assert_eq!(names(&[changes[0].now.clone().unwrap()]), ["a@12"], "our own write has what others wrote before it");
     assert!(cache.take(Event::Apply(object("a", "12", "y"))).is_empty(), "our own write comes back");
     assert_eq!(names(&cache.all()), ["a@12"]);
     assert_eq!(cache.take(Event::Apply(object("a", "100", "z"))).len(), 1);
@@ -135,6 +136,42 @@ fn what_others_write_meanwhile_is_told_when_our_write_is_answered() {
     drop(writing);
     assert_eq!(told_late(&mut late), ["a@2 a@3"]);
     assert_eq!(cache.take(Event::Apply(object("a", "4", "x"))).len(), 1, "nothing is kept back any more");
+}
+
+#[test]
+fn write_of_others_just_before_ours_is_told() {
+    for watch_is_faster in [true, false] {
+        let cache = listed(&[object("a", "1", "x")]);
+        let mut late = cache.late().unwrap();
+        let writing = cache.writing(&Key::new("n", "a"));
+        let tell = || [("2", "theirs"), ("3", "ours")].map(|(version, label)| object("a", version, label));
+        let mut told = Vec::new();
+        if watch_is_faster {
+            told.extend(tell().into_iter().flat_map(|object| cache.take(Event::Apply(object))));
+        }
+        cache.written(object("a", "3", "ours"));
+        drop(writing);
+        if !watch_is_faster {
+            told.extend(tell().into_iter().flat_map(|object| cache.take(Event::Apply(object))));
+        }
+        let late = std::iter::from_fn(|| late.try_recv().ok());
+        let told: Vec<_> = told.into_iter().chain(late).map(|change| change.now.unwrap()).collect();
+        assert_eq!(names(&told), ["a@3"], "once, and not our own write (watch faster: {watch_is_faster})");
+    }
+}
+
+#[test]
+fn writes_of_ours_in_a_row_are_not_told() {
+    let cache = listed(&[object("a", "1", "x")]);
+    for version in ["2", "3", "4"] {
+        cache.written(object("a", version, "ours"));
+    }
+    for version in ["2", "3", "4"] {
+        assert!(cache.take(Event::Apply(object("a", version, "ours"))).is_empty(), "{version}");
+    }
+    // A list may be older than what we wrote: nothing is told of it.
+    cache.written(object("a", "5", "ours"));
+    assert!(list(&cache, &[object("a", "4", "ours")]).is_empty());
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use kube::ResourceExt as _;
+
 use super::{Cache, Cached, Change, Key, Objects, is_newer};
 
 /// What was told of an object while it is being written.
@@ -9,6 +11,8 @@ use super::{Cache, Cached, Change, Key, Objects, is_newer};
 pub(super) struct Withheld<K> {
     writers: usize,
     change: Option<Change<K>>,
+    /// Whether the watch told of more than one write.
+    is_several: bool,
 }
 
 /// An object is being written as long as this is there.
@@ -25,7 +29,7 @@ impl<K: Cached> Cache<K> {
     pub fn writing(&self, key: &Key) -> Writing<'_, K> {
         let mut objects = self.write();
         let withheld = objects.writing.entry(key.clone());
-        withheld.or_insert(Withheld { writers: 0, change: None }).writers += 1;
+        withheld.or_insert(Withheld { writers: 0, change: None, is_several: false }).writers += 1;
         Writing { cache: self, key: key.clone() }
     }
 }
@@ -50,7 +54,10 @@ impl<K: Cached> Objects<K> {
         let key = change.now.as_ref().map(|now| Key::of(&**now));
         let Some(withheld) = key.and_then(|key| self.writing.get_mut(&key)) else { return Some(change) };
         match &mut withheld.change {
-            Some(earlier) => earlier.now = change.now,
+            Some(earlier) => {
+                earlier.now = change.now;
+                withheld.is_several = true;
+            }
             None => withheld.change = Some(change),
         }
         None
@@ -63,14 +70,18 @@ impl<K: Cached> Objects<K> {
         }
     }
 
-    /// Forgets what was kept back where the answer says as much.
+    /// Forgets what was kept back where that is the write that was answered, and nothing else.
     pub(super) fn answered(&mut self, answer: &Arc<K>) {
         let Some(withheld) = self.writing.get_mut(&Key::of(&**answer)) else { return };
-        let now = withheld.change.as_ref().and_then(|change| change.now.as_ref());
-        if !now.is_some_and(|now| is_newer(&**now, &**answer)) {
-            withheld.change = None;
-        } else if let Some(change) = &mut withheld.change {
-            change.before = Some(answer.clone());
+        let Some(change) = &mut withheld.change else { return };
+        match &change.now {
+            // What others wrote after ours.
+            Some(now) if is_newer(&**now, &**answer) => change.before = Some(answer.clone()),
+            Some(now) if now.resource_version() == answer.resource_version() && !withheld.is_several => {
+                withheld.change = None;
+            }
+            // What others wrote just before ours, which has it.
+            _ => change.now = Some(answer.clone()),
         }
     }
 }

@@ -1,0 +1,34 @@
+//! What we wrote and the watch has not told yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Key;
+
+/// The resource versions that our writes made, of each object that the watch is behind of.
+#[derive(Debug, Default)]
+pub(super) struct Own(BTreeMap<Key, BTreeSet<u128>>);
+
+impl Own {
+    /// Remembers that a write of ours made this version.
+    pub(super) fn note(&mut self, key: &Key, version: Option<u128>) {
+        let Some(version) = version else { return };
+        self.0.entry(key.clone()).or_default().insert(version);
+    }
+
+    /// Whether the version that the watch tells is one of ours. A watch tells versions in their order: it and those before
+    /// it are forgotten.
+    pub(super) fn is_told(&mut self, key: &Key, version: Option<u128>) -> bool {
+        let (Some(version), Some(versions)) = (version, self.0.get_mut(key)) else { return false };
+        let is_ours = versions.contains(&version);
+        versions.retain(|later| *later > version);
+        if versions.is_empty() {
+            self.0.remove(key);
+        }
+        is_ours
+    }
+
+    /// Forgets an object that is gone.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.0.remove(key);
+    }
+}
