@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::cache::{Cache, Key};
 use super::world::World;
 use crate::api::labels::PLAN_DIGEST;
-use crate::foreign::flux::observed::{Observed, ObservedKind, SpecDigest};
+use crate::foreign::flux::observed::{
+    HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
+};
 use crate::plan::PlannedObject;
 use crate::plan::delivery::{Action, action, foreign_fields};
 use crate::sink::cluster::RequestError;
@@ -33,7 +35,8 @@ pub struct Wanted<'a> {
     pub planned: &'a PlannedObject,
     /// The digest of its spec as our last write returned it, where that is known.
     pub expected: Option<&'a SpecDigest>,
-    /// Its owners. The first is the one for whom it is delivered.
+    /// Its owners. The first is the one for whom it is delivered. The Namespace joins them where that keeps Flux from
+    /// uninstalling.
     pub owners: &'a [OwnerReference],
 }
 
@@ -58,8 +61,10 @@ impl World {
     ) -> Result<Delivery<Status>, RequestError> {
         let key = Key::new(&wanted.planned.id.namespace, &wanted.planned.id.name);
         let found = cache.get(&key);
-        let owner = wanted.owners.first().map(|owner| owner.uid.as_str());
-        let todo = action(wanted.planned, found.as_deref(), wanted.expected, owner);
+        let keeper = self.keeper::<Status>(&wanted);
+        let owners: Vec<&str> =
+            wanted.owners.first().into_iter().chain(&keeper).map(|owner| owner.uid.as_str()).collect();
+        let todo = action(wanted.planned, found.as_deref(), wanted.expected, &owners);
         let expected = wanted.expected.cloned();
         match todo {
             Action::Nothing => {
@@ -70,7 +75,8 @@ impl World {
             Action::Apply | Action::Repair => {
                 let before = found.as_ref().and_then(|found| found.resource_version());
                 let _writing = cache.writing(&key);
-                let written = self.apply(&key, wanted, before.as_deref()).await?;
+                let owners: Vec<&OwnerReference> = wanted.owners.iter().chain(&keeper).collect();
+                let written = self.apply(&key, wanted.planned, &owners, before.as_deref()).await?;
                 let manager = written.metadata.foreign_manager().map(str::to_owned);
                 let manager = manager.or_else(|| {
                     let found = found.as_ref().filter(|_| todo == Action::Repair)?;
@@ -89,14 +95,28 @@ impl World {
     async fn apply<Status: ObservedKind>(
         &self,
         key: &Key,
-        wanted: Wanted<'_>,
+        planned: &PlannedObject,
+        owners: &[&OwnerReference],
         before: Option<&str>,
     ) -> Result<Observed<Status>, RequestError> {
-        let mut object = wanted.planned.value.clone();
-        if let Some(metadata) = object.get_mut("metadata").filter(|_| !wanted.owners.is_empty()) {
-            metadata["ownerReferences"] = json!(wanted.owners);
+        let mut object = planned.value.clone();
+        if let Some(metadata) = object.get_mut("metadata").filter(|_| !owners.is_empty()) {
+            metadata["ownerReferences"] = json!(owners);
         }
         self.api.apply(key, &object, before).await
+    }
+
+    /// The Namespace, as an owner beside ours, of an object whose deletion has Flux uninstall something. Garbage collection
+    /// deletes what an owner had that was deleted in the foreground, or without its finalizer, and does not wait for us to
+    /// suspend it; it deletes nothing that has another owner.
+    fn keeper<Status: ObservedKind>(&self, wanted: &Wanted<'_>) -> Option<OwnerReference> {
+        let is_uninstalled = [HelmReleaseStatus::KIND, KustomizationStatus::KIND].contains(&Status::KIND);
+        let name = &wanted.planned.id.namespace;
+        let found = self.caches.namespaces.get(&Key::new("", name));
+        let found = found.filter(|_| is_uninstalled && !wanted.owners.is_empty())?;
+        let uid = found.metadata.uid.clone()?;
+        let (api_version, kind) = ("v1".to_owned(), "Namespace".to_owned());
+        Some(OwnerReference { api_version, kind, name: name.clone(), uid, ..OwnerReference::default() })
     }
 
     /// Takes out of an object's spec what other field managers put there and what no apply of ours would remove. Removing

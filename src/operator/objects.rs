@@ -16,7 +16,7 @@ use super::cluster::addon_key;
 use super::release::provider_reference;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
 use crate::foreign::capi::{Cluster, ObjectReference};
-use crate::foreign::flux::observed::{Observed, ObservedKind};
+use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind};
 use crate::names::ReleaseName;
 
 /// A Cluster in whatever version the API server prefers.
@@ -202,7 +202,9 @@ impl Cached for ClusterAddon {
 
 impl<Status: ObservedKind> Cached for Observed<Status> {
     fn terms(&self) -> Vec<String> {
-        owners(self).into_iter().chain(owner_by_label(&self.object)).collect()
+        let by_label = owner_of_applied(&self.object).or_else(|| stripped_owner(Status::KIND, &self.object));
+        let by_label = by_label.map(|(kind, key)| term::owned_by(kind, &key));
+        owners(self).into_iter().chain(by_label).collect()
     }
 }
 
@@ -216,7 +218,20 @@ pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
 /// labels say it.
 #[must_use]
 pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
-    let labels = object.labels.as_ref().filter(|_| is_applied_by_flux(object))?;
+    owner_by_label(object).filter(|_| is_applied_by_flux(object))
+}
+
+/// The object of ours that an object belongs to whose deletion uninstalls something, and whose owner garbage collection has
+/// taken off because the owner was going: the Namespace alone is left.
+fn stripped_owner(kind: &str, object: &ObjectMeta) -> Option<(&'static str, Key)> {
+    let is_uninstalled = [HelmReleaseStatus::KIND, KustomizationStatus::KIND].contains(&kind);
+    let mut owners = object.owner_references.iter().flatten();
+    let is_stripped = is_uninstalled && owners.all(|owner| owner.kind == "Namespace");
+    owner_by_label(object).filter(|_| is_stripped)
+}
+
+fn owner_by_label(object: &ObjectMeta) -> Option<(&'static str, Key)> {
+    let labels = object.labels.as_ref()?;
     let namespace = object.namespace.as_deref().unwrap_or_default();
     let label = |name| labels.get(name).map(String::as_str);
     match (label(labels::CLUSTER_NAME), label(labels::RELEASE)) {
@@ -224,10 +239,6 @@ pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
         (None, Some(release)) => Some(("ClusterStackRelease", Key::new(namespace, release))),
         (None, None) => None,
     }
-}
-
-fn owner_by_label(object: &ObjectMeta) -> Option<String> {
-    owner_of_applied(object).map(|(kind, key)| term::owned_by(kind, &key))
 }
 
 /// The owners of an object, which are in its own namespace.

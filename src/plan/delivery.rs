@@ -21,18 +21,19 @@ pub enum Action {
 }
 
 /// What has to be done with a planned object. `found` is the object that is there, `expected` the digest of its spec as
-/// our last write returned it, `owner` the UID that has to be among its owners.
+/// our last write returned it, `owners` the UIDs that have to be among its owners.
 #[must_use]
 pub fn action<Status>(
     planned: &PlannedObject,
     found: Option<&Observed<Status>>,
     expected: Option<&SpecDigest>,
-    owner: Option<&str>,
+    owners: &[&str],
 ) -> Action {
     let Some(found) = found else { return Action::Apply };
     let digest = found.object.annotations.as_ref().and_then(|annotations| annotations.get(PLAN_DIGEST));
-    let mut owners = found.object.owner_references.iter().flatten();
-    let is_owned = owner.is_none_or(|uid| owners.any(|owner| owner.uid == uid));
+    let has_owner =
+        |uid: &&str| found.object.owner_references.iter().flatten().any(|owner| owner.uid == *uid);
+    let is_owned = owners.iter().all(has_owner);
     if found.metadata.terminating {
         Action::Wait
     } else if digest.map(String::as_str) != Some(planned.digest()) || !is_owned || expected.is_none() {

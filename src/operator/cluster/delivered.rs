@@ -142,5 +142,5 @@ fn is_as_planned<Status: ObservedKind>(
         return applied(cache, planned).is_some();
     }
     let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name));
-    action(planned, found.as_deref(), expected, addon.metadata.uid.as_deref()) == Action::Nothing
+    action(planned, found.as_deref(), expected, addon.metadata.uid.as_deref().as_slice()) == Action::Nothing
 }

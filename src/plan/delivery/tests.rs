@@ -28,11 +28,16 @@ fn as_planned() -> Value {
 fn nothing_is_done_only_where_all_is_known_to_be_right() {
     let object = found(&as_planned());
     let (expected, other) = (object.spec_digest.clone(), SpecDigest::kept("0"));
-    let act = |found: Option<&HelmRelease>, expected, owner| action(&planned(), found, expected, Some(owner));
+    let act = |found: Option<&HelmRelease>, expected, owner| action(&planned(), found, expected, &[owner]);
     assert_eq!(act(Some(&object), Some(&expected), "u"), Action::Nothing);
     assert_eq!(act(None, Some(&expected), "u"), Action::Apply, "it is not there");
     assert_eq!(act(Some(&object), None, "u"), Action::Apply, "what we wrote last is not known");
     assert_eq!(act(Some(&object), Some(&expected), "v"), Action::Apply, "it has another owner");
+    assert_eq!(
+        action(&planned(), Some(&object), Some(&expected), &["u", "namespace"]),
+        Action::Apply,
+        "it lacks an owner"
+    );
     assert_eq!(act(Some(&object), Some(&other), "u"), Action::Repair);
     let mut old = as_planned();
     old["annotations"][PLAN_DIGEST] = json!("sha256:0");

@@ -214,10 +214,15 @@ impl<'a> Scenario<'a> {
 
     /// Waits until a release is on its way out, and lets it be so for long.
     pub(crate) fn retire(&self, release: &str) {
+        self.retire_since(release, LONG_AGO);
+    }
+
+    /// The same, since a time.
+    pub(crate) fn retire_since(&self, release: &str, since: &str) {
         let key = "clusterstack.x-k8s.io/retiring-since";
         let retires = |found: &Value| found["metadata"]["annotations"].get(key).is_some();
         self.wait("clusterstackrelease", release, "on its way out", retires);
-        self.patch("clusterstackrelease", release, &json!({"metadata": {"annotations": {key: LONG_AGO}}}));
+        self.patch("clusterstackrelease", release, &json!({"metadata": {"annotations": {key: since}}}));
     }
 
     /// Waits until the addons of a cluster are ready.

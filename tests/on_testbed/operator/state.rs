@@ -72,6 +72,7 @@ fn told(object: &Value) -> (String, Value) {
     annotations.remove(labels::PLAN_DIGEST);
     let mut owners: Vec<_> = list(&metadata["ownerReferences"])
         .iter()
+        .filter(|owner| owner["kind"] != "Namespace")
         .map(|owner| json!([owner["kind"], owner["name"]]))
         .collect();
     owners.sort_by_key(Value::to_string);
