@@ -111,6 +111,7 @@ async fn paused(
 async fn without_release(world: &World, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
     let (Some(cluster), Some(lack)) = (&gathered.cluster, gathered.lack(world)) else {
         debug!("the release of the class was not looked at yet");
+        world.metrics.forgot(Queue::Cluster, &key.to_string());
         return Ok(Next::Await);
     };
     let addon = match &gathered.addon {

@@ -61,6 +61,9 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     };
     let Some(owner) = owner else {
         debug!("its ClusterStack is not there, or another operator's");
+        // Its Clusters were ours until the ClusterStack got the labels of another shard: that one delivers to them now.
+        world.prepare(key, &name.class_name(), None);
+        world.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
         return Ok(Next::Await);
     };
     let subject = Subject { world, object: &object, name: &name, owner: &owner, stays };
@@ -105,7 +108,10 @@ async fn course(
 }
 
 /// Whether the `ClusterStack` of a release is there, as the API server says now.
-async fn is_stack_there(world: &World, object: &ClusterStackRelease) -> Result<bool, RequestError> {
+pub(super) async fn is_stack_there(
+    world: &World,
+    object: &ClusterStackRelease,
+) -> Result<bool, RequestError> {
     let namespace = object.namespace().unwrap_or_default();
     let owner = object.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
     let Some(owner) = owner else { return Ok(false) };

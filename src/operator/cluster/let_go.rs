@@ -28,7 +28,7 @@ use super::super::{events, finalizer, ownership};
 use super::gather::Gathered;
 use super::{committed, identity, status};
 use crate::api::conditions::ConditionType;
-use crate::api::{ClusterAddon, Reason};
+use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::gate::Hold;
 use crate::rollup::{Report, status_of};
@@ -45,6 +45,9 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
             "a watch says that the Cluster, its ClusterAddon or its namespace goes, the API server does not: nothing is let go"
         );
         return Ok(Next::After(AGAIN));
+    }
+    if is_of_another_shard(world, addon).await? {
+        return Ok(Next::Await);
     }
     let owned = term::owned_by("ClusterAddon", &Key::of(&**addon));
     if let Some(hold) = taken_out(world, key, addon, &owned).await? {
@@ -69,6 +72,23 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
     world.metrics.forgot(Queue::Cluster, &key.to_string());
     let recreated = gathered.cluster.as_ref().is_some_and(|cluster| !cluster.cluster.deleting());
     Ok(if recreated { Next::After(AGAIN) } else { Next::Await })
+}
+
+/// Whether a `ClusterStack` that this operator does not watch commits what the Cluster gets: the operator of that shard takes
+/// it out of the repository, and lets the rest go then.
+async fn is_of_another_shard(world: &World, addon: &ClusterAddon) -> Result<bool, RequestError> {
+    let Some(stack) = identity::committing_stack(addon).filter(|_| is_sharded(world)) else {
+        return Ok(false);
+    };
+    if world.caches.stacks.get(&stack).is_some() {
+        return Ok(false);
+    }
+    let found: Option<ClusterStack> = world.api.get(&stack).await?;
+    Ok(found.is_some())
+}
+
+fn is_sharded(world: &World) -> bool {
+    world.settings.watch.label_selector.is_some()
 }
 
 /// Takes what a Cluster has out of the repository that Flux applies it from, where it is delivered so; why that is not done

@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
 use super::super::cache::Key;
-use super::super::release::first_error;
+use super::super::release::{first_error, is_stack_there};
 use super::super::world::World;
 use super::super::{events, ownership};
 use super::releases::Releases;
@@ -45,6 +45,10 @@ pub(super) async fn sync(
             }
         }
         let found = releases.owned.get(&name).cloned().or_else(|| ownerless(world, planned, &name));
+        if let Some(hold) = of_another_shard(world, stack, found.as_deref()).await? {
+            troubles.insert(name.clone(), Trouble { is_issue: true, hold });
+            continue;
+        }
         let Some(desired) = desired(world, stack, planned, source, &name, role, found.as_deref()) else {
             continue;
         };
@@ -64,6 +68,26 @@ pub(super) async fn sync(
 /// A release that was there before its `ClusterStack`, or that was let go of.
 fn ownerless(world: &World, planned: &Stack, name: &ReleaseName) -> Option<Arc<ClusterStackRelease>> {
     world.caches.releases.get(&Key::new(planned.namespace.as_str(), &name.to_string()))
+}
+
+/// Why a release is not ours where a `ClusterStack` has it that this operator does not watch.
+async fn of_another_shard(
+    world: &World,
+    stack: &ClusterStack,
+    found: Option<&ClusterStackRelease>,
+) -> Result<Option<Hold>, RequestError> {
+    let is_sharded = world.settings.watch.label_selector.is_some();
+    let Some(found) = found.filter(|_| is_sharded) else { return Ok(None) };
+    let owner = found.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
+    let namespace = stack.namespace().unwrap_or_default();
+    let is_watched = |owner: &&OwnerReference| {
+        Some(&owner.uid) == stack.uid().as_ref()
+            || world.caches.stacks.get(&Key::new(&namespace, &owner.name)).is_some()
+    };
+    let Some(owner) = owner.filter(|owner| !is_watched(owner)) else { return Ok(None) };
+    let message = format!("it belongs to ClusterStack {}, which is in another shard", owner.name);
+    let is_theirs = is_stack_there(world, found).await?;
+    Ok(is_theirs.then_some(Hold { reason: Reason::ReleaseClaimed, message }))
 }
 
 /// What is wrong with a release.
