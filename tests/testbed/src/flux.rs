@@ -37,10 +37,13 @@ pub(crate) fn release_lease(management: &Cluster, component: &str) -> Result<()>
 pub(crate) fn start(site: &Site<'_>, management: &Cluster) -> Result<()> {
     let mut started = Vec::new();
     for name in site.options.flux {
+        let no_references = format!("--no-cross-namespace-refs={}", site.options.no_cross_namespace_refs);
         let flags = match *name {
             "source-controller" => source_flags(site)?,
-            "helm-controller" => vec![format!("--concurrent={}", site.options.helm_concurrent)],
-            _ => Vec::new(),
+            "helm-controller" => {
+                vec![format!("--concurrent={}", site.options.helm_concurrent), no_references]
+            }
+            _ => vec![no_references],
         };
         started.push(start_controller(site, management, name, &flags)?);
     }

@@ -15,6 +15,8 @@ pub struct Options {
     pub flux: &'static [&'static str],
     /// How many releases helm-controller works on at the same time (`--concurrent`).
     pub helm_concurrent: u32,
+    /// Whether kustomize- and helm-controller refuse references to other namespaces (`--no-cross-namespace-refs`).
+    pub no_cross_namespace_refs: bool,
     /// Whether the management API server keeps a log of all writes, see [`Audit`](crate::Audit).
     pub audit: bool,
 }
@@ -26,6 +28,7 @@ impl Default for Options {
             workloads: &["one"],
             flux: &["source-controller", "kustomize-controller", "helm-controller"],
             helm_concurrent: 4,
+            no_cross_namespace_refs: false,
             audit: true,
         }
     }
