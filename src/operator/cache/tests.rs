@@ -54,7 +54,11 @@ fn of_two_states_the_newer_stays_whichever_came_last() {
     let cache = listed(&[object("a", "9", "x")]);
     cache.written(object("a", "12", "y"));
     let changes = cache.take(Event::Apply(object("a", "10", "z")));
-    assert_eq!(names(&[changes[0].now.clone().unwrap()]), ["a@12"], "our own write has what others wrote before it");
+    assert_eq!(
+        names(&[changes[0].now.clone().unwrap()]),
+        ["a@12"],
+        "our own write has what others wrote before it"
+    );
     assert!(cache.take(Event::Apply(object("a", "12", "y"))).is_empty(), "our own write comes back");
     assert_eq!(names(&cache.all()), ["a@12"]);
     assert_eq!(cache.take(Event::Apply(object("a", "100", "z"))).len(), 1);
