@@ -10,7 +10,7 @@ const PATH: &str = "fleet";
 
 /// A pass that has nothing to commit, after Flux has applied this revision of `main`.
 fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -> Done {
-    let applier = (Key::new("flux-system", "fleet"), Some(format!("main@sha1:{applied}")));
+    let kustomization = (Key::new("flux-system", "fleet"), Some(format!("main@sha1:{applied}")));
     let job = Job {
         stack: "stacks/docker-demo-1-34".to_owned(),
         directory: clones.to_owned(),
@@ -22,7 +22,7 @@ fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -
         by_pull_request: false,
         batch: Batch::new(),
         before,
-        appliers: [applier].into(),
+        appliers: [kustomization].into(),
         may_write: Box::new(|| true),
     };
     job.run().unwrap()
