@@ -1,4 +1,4 @@
-//! ClusterAddons that are deleted in ways that go past the operator: by foreground deletion, and without their finalizer.
+//! A `ClusterAddon` that is deleted in ways that go past the operator: in the foreground, and without its finalizer.
 //! Garbage collection must not have Helm uninstall anything.
 
 use serde_json::{Value, json};
