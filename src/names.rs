@@ -18,6 +18,12 @@ pub const MAX_OBJECT_NAME: usize = 63;
 /// The longest name of a Helm release (`chart/common/util` of Helm; the `releaseName` of a `HelmRelease`).
 const MAX_HELM_NAME: usize = 53;
 
+/// The channel of versions without a suffix.
+pub const STABLE: &str = "stable";
+
+/// The channel of a `ClusterStack` that offers versions with any suffix, such as the content hashes of test builds.
+pub const CUSTOM: &str = "custom";
+
 /// Why a name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
@@ -61,7 +67,14 @@ impl ReleaseVersion {
     /// The channel; `stable` where the version names none. Only versions of one channel compare.
     #[must_use]
     pub fn channel(&self) -> &str {
-        self.prerelease.as_ref().map_or("stable", |(channel, _)| channel)
+        self.prerelease.as_ref().map_or(STABLE, |(channel, _)| channel)
+    }
+
+    /// Whether a `ClusterStack` of this channel may offer the version: `custom` takes every suffix, each other channel its
+    /// own.
+    #[must_use]
+    pub fn is_of_channel(&self, channel: &str) -> bool {
+        self.channel() == channel || (channel == CUSTOM && self.prerelease.is_some())
     }
 
     /// The form with a dot, as class names and chart versions have it: `v0-sha.rwvgrna`.
@@ -82,7 +95,7 @@ impl ReleaseVersion {
         let number = digits.parse().map_err(|_| "the version's number is too large")?;
         let prerelease = match rest {
             [] => None,
-            [channel, patch] if is_word(channel) && is_word(patch) && *channel != "stable" => {
+            [channel, patch] if is_word(channel) && is_word(patch) && *channel != STABLE => {
                 Some(((*channel).to_owned(), (*patch).to_owned()))
             }
             [_, _] => return Err("the channel or the patch is not a lower-case word"),

@@ -158,6 +158,8 @@ fn admitted() -> Vec<Case> {
         json!({"versions": [], "revisionHistoryLimit": 0}),
         json!({"channel": "beta", "versions": ["v0-beta.1", "v12-beta.rwvgrna"]}),
         json!({"channel": "custom", "versions": ["v3-custom.0"]}),
+        json!({"channel": "custom", "versions": ["v0-sha.rwvgrna", "v0-beta.1", "v12-ttl.1h"]}),
+        json!({"channel": "custom", "versions": ["v0-stables.1"]}),
         json!({"kubernetesVersion": "1.9"}),
         json!({"provider": "a".repeat(63), "name": "0"}),
         json!({"flux": {"interval": "99999h", "kubeConfig": {"secretName": "{cluster}"}}}),
@@ -213,6 +215,22 @@ fn refused_by_rules_of_the_stack() -> Vec<Case> {
                 .into(),
         ),
         rules(
+            "spec.versions",
+            "a version is v<number>",
+            [
+                "v0-sha.a.b",
+                "v0-sha-rwvgrna",
+                "v0-git-a.b",
+                "v0-sha.a-b",
+                "v0-SHA.a",
+                "v0-sha.A",
+                "v0-.a",
+                "v0-sha.",
+            ]
+            .map(|text| json!({"channel": "custom", "versions": [text]}))
+            .into(),
+        ),
+        rules(
             "spec",
             "versions are those of the channel",
             vec![
@@ -220,6 +238,8 @@ fn refused_by_rules_of_the_stack() -> Vec<Case> {
                 json!({"channel": "beta", "versions": ["v1"]}),
                 json!({"channel": "beta", "versions": ["v0-alpha.1"]}),
                 json!({"channel": null, "versions": ["v0-stable.1"]}),
+                json!({"channel": "custom", "versions": ["v1"]}),
+                json!({"channel": "custom", "versions": ["v0-sha.a", "v0-stable.1"]}),
             ],
         ),
         rules(

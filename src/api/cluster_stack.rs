@@ -45,19 +45,20 @@ pub struct ClusterStackSpec {
     #[schemars(length(max = 15))]
     #[x_kube(validation = rules::KUBERNETES_VERSION, validation = rules::KUBERNETES_VERSION_IMMUTABLE)]
     pub kubernetes_version: String,
-    /// The release channel: `stable` for versions such as v1, else the word in versions such as v0-beta.1. Cannot be
-    /// changed.
+    /// The release channel: `stable` for versions such as v1, `custom` for versions with any suffix, otherwise the word in
+    /// versions such as v0-beta.1. Cannot be changed.
     #[serde(default = "stable")]
     #[schemars(length(max = 63))]
     #[x_kube(validation = rules::CHANNEL, validation = rules::CHANNEL_IMMUTABLE)]
     pub channel: String,
-    /// The versions to offer: `v<number>` in the channel stable, else `v<number>-<channel>.<patch>`.
+    /// The versions to offer: `v<number>` in the channel stable, `v<number>-<word>.<patch>` in the channel custom, otherwise
+    /// `v<number>-<channel>.<patch>`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = rules::MAX_VERSIONS), inner(length(max = 63)))]
     #[x_kube(validation = rules::VERSIONS)]
     pub versions: Vec<String>,
     /// Offer the latest version of the channel as well, as soon as it appears in the stack repository. Off unless set
-    /// (the cluster-stack-operator had it on).
+    /// (the cluster-stack-operator had it on). No effect in the channel custom, whose versions have no order.
     #[serde(default)]
     pub auto_subscribe: bool,
     /// The stack has no provider integration: no node images or other work by an operator of the provider.
@@ -89,7 +90,7 @@ pub struct ClusterStackSpec {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterStackStatus {
-    /// The latest release in the channel, ready or not.
+    /// The latest release in the channel, ready or not. None in the channel custom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest_release: Option<String>,
     /// The versions that clusters can use now, as a comma-separated list.

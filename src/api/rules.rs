@@ -54,8 +54,10 @@ rules! {
     VERSIONS: r"self.all(version, version.matches('^v(0|[1-9][0-9]{0,17})(-[a-z0-9]+\\.[a-z0-9]+)?$'))",
         "a version is v<number>, such as v2, or v<number>-<channel>.<patch>, such as v0-beta.1";
     VERSIONS_OF_CHANNEL: "!has(self.versions) || self.versions.all(version, self.channel == 'stable' ? \
-        !version.contains('-') : version.contains('-' + self.channel + '.'))",
-        "versions are those of the channel: v<number> in stable, v<number>-<channel>.<patch> in any other";
+        !version.contains('-') : self.channel == 'custom' ? version.contains('-') && !version.contains('-stable.') : \
+        version.contains('-' + self.channel + '.'))",
+        "versions are those of the channel: v<number> in stable, v<number>-<word>.<patch> with any word but stable in \
+        custom, v<number>-<channel>.<patch> in any other";
     PROVIDER_REFERENCE: "self.noProvider || has(self.providerRef)",
         "providerRef is required unless noProvider is true";
     REVISION_HISTORY: "self >= 0 && self <= 1000", "revisionHistoryLimit is between 0 and 1000";

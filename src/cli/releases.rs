@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::error::CliError;
 use super::terminal;
-use crate::inputs::content::{Catalog, CatalogEntry};
+use crate::inputs::content::{Catalog, CatalogEntry, Line};
 use crate::names::{ReleaseName, Revision};
 use crate::release::{Limits, Loaded, Release};
 use crate::source::git::{Checkout, GitError, Pin};
@@ -93,13 +93,17 @@ impl Releases {
         self.read(name)?.load(&self.limits)
     }
 
-    /// The releases of the same stack and channel as `wanted`, which contents may come from, and those of `wanted`
-    /// in full. A release that is not wanted and cannot be read is left out: it is nobody's source.
-    pub(super) fn catalog(&self, wanted: &[ReleaseName], pins: &Pins) -> Result<Found, CliError> {
+    /// The releases of the line, which contents may come from, and those of `wanted` in full. A release that is not wanted and cannot be read is left out: it is nobody's source.
+    pub(super) fn catalog(
+        &self,
+        line: &Line,
+        wanted: &[ReleaseName],
+        pins: &Pins,
+    ) -> Result<Found, CliError> {
         let mut found = Found { catalog: Catalog::new(), releases: BTreeMap::new() };
         for name in self.names() {
             let is_wanted = wanted.contains(&name);
-            if !is_wanted && !wanted.iter().any(|wanted| wanted.same_line(&name)) {
+            if !is_wanted && !line.has(&name) {
                 continue;
             }
             let release = match self.entry(&name, pins) {

@@ -10,6 +10,7 @@ use crate::api::ClusterStack;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 use crate::names::credentials::has_credentials;
+use crate::subscription;
 
 /// What a command takes to know the `ClusterStack`.
 #[derive(Debug, clap::Args)]
@@ -36,20 +37,11 @@ impl StackArguments {
             Some(file) => from_file(file)?,
             None => self.made_up(release)?,
         };
-        let (major, minor) = release.kubernetes_minor();
-        let (wanted, found) = (
-            (
-                &*stack.spec.provider,
-                &*stack.spec.name,
-                stack.spec.kubernetes_version.clone(),
-                &*stack.spec.channel,
-            ),
-            (release.provider(), release.stack(), format!("{major}.{minor}"), release.version().channel()),
-        );
-        if wanted != found {
+        if !subscription::is_of(&stack.spec, release) {
+            let spec = &stack.spec;
             let message = format!(
                 "release {release} is not of this ClusterStack: it is for provider {}, name {}, Kubernetes {}, channel {}",
-                wanted.0, wanted.1, wanted.2, wanted.3
+                spec.provider, spec.name, spec.kubernetes_version, spec.channel
             );
             return Err(CliError::usage(message).hint("name the releases wanted with --release"));
         }
@@ -61,8 +53,8 @@ impl StackArguments {
 
     fn made_up(&self, release: &ReleaseName) -> Result<ClusterStack, CliError> {
         let Some(url) = &self.url else {
-            return Err(CliError::usage("which ClusterStack it is for is not known")
-                .hint("name its file with --settings, or the URL of its stack repository with --url"));
+            return Err(CliError::usage(format!("the ClusterStack of release {release} is unknown"))
+                .hint("give its file with --settings, or the URL of its stack repository with --url"));
         };
         if has_credentials(url) {
             let message = "--url holds a user or a password, which would be in every plan";

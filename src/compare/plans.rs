@@ -214,7 +214,8 @@ pub fn compare(
 pub fn is_of_stack(stack: &Stack, release: &ReleaseName, cluster: &ClusterInputs) -> bool {
     let class = cluster.cluster.class();
     let is_here = class.as_ref().is_some_and(|class| class.namespace == stack.namespace.as_str());
-    is_here && class.as_ref().and_then(ClassReference::release).is_some_and(|found| found.same_line(release))
+    let of_line = |found: &ReleaseName| stack.line.has(found) || found.same_line(release);
+    is_here && class.as_ref().and_then(ClassReference::release).is_some_and(|found| of_line(&found))
 }
 
 /// The plans of one release.

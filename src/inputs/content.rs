@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::{Reason, SourcePlacement, labels};
+use crate::api::{ClusterStackSpec, Reason, SourcePlacement, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{GitRepository, HelmChart, Observed};
 use crate::inputs::stack::Stack;
@@ -37,7 +37,8 @@ impl CatalogEntry {
     }
 }
 
-/// A line of releases: those of one provider, stack and channel, whatever Kubernetes version they are for.
+/// A line of releases: those of one provider, stack and channel, for any Kubernetes version. The line of the channel
+/// `custom` has all releases whose version has a suffix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Line {
     /// The provider, such as `openstack`.
@@ -49,6 +50,12 @@ pub struct Line {
 }
 
 impl Line {
+    /// The line of a `ClusterStack`.
+    #[must_use]
+    pub fn of_stack(spec: &ClusterStackSpec) -> Self {
+        Self { provider: spec.provider.clone(), stack: spec.name.clone(), channel: spec.channel.clone() }
+    }
+
     /// The line of a release.
     #[must_use]
     pub fn of(release: &ReleaseName) -> Self {
@@ -62,7 +69,8 @@ impl Line {
     /// Whether a release is of this line.
     #[must_use]
     pub fn has(&self, release: &ReleaseName) -> bool {
-        *self == Self::of(release)
+        (self.provider.as_str(), self.stack.as_str()) == (release.provider(), release.stack())
+            && release.version().is_of_channel(&self.channel)
     }
 }
 
@@ -257,7 +265,7 @@ pub fn resolve(
         let is_there =
             |source: &ReleaseName| catalog.contains_key(source) || existing.source(stack, source).is_some();
         let (source, path) = kept.filter(|(source, _)| is_there(source)).unwrap_or_else(|| {
-            let lowest = lowest(release, addon, catalog);
+            let lowest = lowest(&stack.line, release, addon, catalog);
             (lowest.clone(), release_path(&stack.source.path, lowest, &addon.path))
         });
         pin(&source)?;
@@ -282,10 +290,10 @@ fn kept(
     Ok(existing.source.parse().ok().map(|source| (source, existing.path.clone())))
 }
 
-/// The lowest release of the same line that has the addon's content.
-fn lowest<'a>(release: &'a Release, addon: &Addon, catalog: &'a Catalog) -> &'a ReleaseName {
-    let mut line = catalog.iter().filter(|(name, _)| release.name.same_line(name));
-    let found = line.find(|(_, entry)| entry.addons.get(&addon.name) == Some(&addon.digest));
+/// The lowest release of the line that has the addon's content.
+fn lowest<'a>(line: &Line, release: &'a Release, addon: &Addon, catalog: &'a Catalog) -> &'a ReleaseName {
+    let mut of_line = catalog.iter().filter(|(name, _)| line.has(name));
+    let found = of_line.find(|(_, entry)| entry.addons.get(&addon.name) == Some(&addon.digest));
     found.map_or(&release.name, |(name, _)| name)
 }
 

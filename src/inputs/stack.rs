@@ -9,6 +9,7 @@ use crate::api::{
 };
 use crate::foreign::capi::{Cluster, field};
 use crate::foreign::flux::source::{Access, git_repository};
+use crate::inputs::content::Line;
 use crate::names::credentials::has_credentials;
 use crate::names::{NameError, Namespace, ObjectName};
 
@@ -78,6 +79,8 @@ pub struct Stack {
     pub name: ObjectName,
     /// The namespace, where class and node images go.
     pub namespace: Namespace,
+    /// The releases that are of it, for any Kubernetes version.
+    pub line: Line,
     /// Where releases come from.
     pub source: StackSource,
     /// What the user says about the Flux objects.
@@ -139,6 +142,7 @@ impl Stack {
         Ok(Self {
             name,
             namespace,
+            line: Line::of_stack(&stack.spec),
             source,
             flux: stack.spec.flux.clone(),
             delivery: stack.spec.delivery.clone(),

@@ -25,6 +25,23 @@ fn another_channel_has_seven_parts_and_the_class_a_dot() {
 }
 
 #[test]
+fn custom_takes_every_suffix_and_stable_none() {
+    for (version, channel, expected) in [
+        ("v0-sha-rwvgrna", "custom", true),
+        ("v0-custom-0", "custom", true),
+        ("v0-beta-1", "custom", true),
+        ("v1", "custom", false),
+        ("v1", "stable", true),
+        ("v0-sha-rwvgrna", "stable", false),
+        ("v0-sha-rwvgrna", "sha", true),
+        ("v0-sha-rwvgrna", "beta", false),
+    ] {
+        let name = release(&format!("docker-scs-1-30-{version}"));
+        assert_eq!(name.version().is_of_channel(channel), expected, "{version} in {channel}");
+    }
+}
+
+#[test]
 fn malformed_names_of_real_repositories_are_refused() {
     for name in [
         "openstack-scs-v5",

@@ -139,6 +139,7 @@ fn facts<'a>(
         releases: releases.roles.iter().map(state).collect(),
         troubles: found.troubles.clone(),
         clusters: clusters::states(world, stack, found, without_release),
+        note: subscription::ignored(&stack.spec),
         pruned: found.pruned.clone(),
         delivered: delivered(world, stack, found),
         published: published(world, stack),

@@ -240,7 +240,7 @@ fn offer(stack: &ClusterStack, target: &Target, release: &ReleaseName) -> Offer 
     let latest = subscription::latest(&stack.spec, target.releases);
     let listed = subscription::offered(&stack.spec, None).contains(release);
     let is_latest = latest.is_none_or(|latest| latest < release);
-    let offered = match (listed, stack.spec.auto_subscribe, is_latest) {
+    let offered = match (listed, subscription::subscribes(&stack.spec), is_latest) {
         (true, ..) => Offered::Listed,
         (false, true, true) => Offered::Latest,
         (false, true, false) => Offered::NotLatest,

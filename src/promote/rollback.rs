@@ -83,7 +83,7 @@ impl Rollback {
             namespace: stack.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()),
             name: stack.metadata.name.clone().unwrap_or_default(),
             listed: subscription::offered(&stack.spec, None).contains(release),
-            subscribes: stack.spec.auto_subscribe,
+            subscribes: subscription::subscribes(&stack.spec),
             was_latest: subscription::latest(&stack.spec, target.releases) == Some(release),
             latest: subscription::latest(&stack.spec, left.iter().copied()).map(ToString::to_string),
         });

@@ -58,6 +58,8 @@ pub struct StackFacts<'a> {
     pub troubles: BTreeMap<ReleaseName, Trouble>,
     /// The Clusters of its classes.
     pub clusters: Vec<ClusterState<'a>>,
+    /// A setting of the `ClusterStack` that has no effect, and why.
+    pub note: Option<&'static str>,
     /// The releases that were deleted in the present hour.
     pub pruned: Option<Pruned>,
     /// How far commits are, where delivery is through Git: the condition, and what the status keeps.
@@ -204,6 +206,7 @@ fn synced(facts: &StackFacts) -> Report {
     parts.extend(missing.map(|(name, _)| (name.to_string(), None)));
     let there = facts.releases.values().filter(|state| state.release.is_some()).count();
     notes.insert(0, releases(there));
+    notes.extend(facts.note.map(str::to_owned));
     summary(&parts, (Reason::Synced, &notes.join("; ")))
 }
 

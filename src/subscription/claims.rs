@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::roles::is_of;
+use super::roles::{is_of, subscribes};
 use crate::api::ClusterStack;
 use crate::names::ReleaseName;
 
@@ -38,7 +38,7 @@ impl<'a> Claimant<'a> {
     fn wants(self, release: &ReleaseName, is_used: bool) -> bool {
         let spec = &self.0.spec;
         let version = release.version().dotted();
-        is_of(spec, release) && (is_used || spec.auto_subscribe || spec.versions.contains(&version))
+        is_of(spec, release) && (is_used || subscribes(spec) || spec.versions.contains(&version))
     }
 }
 

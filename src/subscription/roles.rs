@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 
 use crate::api::ClusterStackSpec;
-use crate::names::ReleaseName;
+use crate::inputs::content::Line;
+use crate::names::{CUSTOM, ReleaseName};
 
 /// How long nothing may want a release before it is deleted.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
@@ -40,18 +41,35 @@ pub struct Facts<'a> {
 #[must_use]
 pub fn is_of(spec: &ClusterStackSpec, release: &ReleaseName) -> bool {
     let (major, minor) = release.kubernetes_minor();
-    (release.provider(), release.stack(), release.version().channel())
-        == (spec.provider.as_str(), spec.name.as_str(), spec.channel.as_str())
-        && format!("{major}.{minor}") == spec.kubernetes_version
+    Line::of_stack(spec).has(release) && format!("{major}.{minor}") == spec.kubernetes_version
 }
 
-/// The latest release of the `ClusterStack` in the stack repository.
+/// Whether the `ClusterStack` offers the latest release. Versions of the channel `custom` have no order, so none of them
+/// is the latest.
+#[must_use]
+pub fn subscribes(spec: &ClusterStackSpec) -> bool {
+    spec.auto_subscribe && has_order(spec)
+}
+
+/// Why `autoSubscribe` has no effect on a `ClusterStack` that sets it.
+#[must_use]
+pub fn ignored(spec: &ClusterStackSpec) -> Option<&'static str> {
+    (spec.auto_subscribe && !has_order(spec)).then_some(
+        "autoSubscribe has no effect, because versions of channel custom have no order: list them in spec.versions",
+    )
+}
+
+fn has_order(spec: &ClusterStackSpec) -> bool {
+    spec.channel != CUSTOM
+}
+
+/// The latest release of the `ClusterStack` in the stack repository; `None` in the channel `custom`.
 #[must_use]
 pub fn latest<'a>(
     spec: &ClusterStackSpec,
     available: impl IntoIterator<Item = &'a ReleaseName>,
 ) -> Option<&'a ReleaseName> {
-    available.into_iter().filter(|name| is_of(spec, name)).max()
+    available.into_iter().filter(|name| has_order(spec) && is_of(spec, name)).max()
 }
 
 /// The releases that a `ClusterStack` offers, whether they exist or not.
@@ -62,7 +80,7 @@ pub fn offered(spec: &ClusterStackSpec, available: Option<&BTreeSet<ReleaseName>
         let minor = spec.kubernetes_version.replace('.', "-");
         format!("{}-{}-{minor}-{}", spec.provider, spec.name, version.replace('.', "-")).parse().ok()
     };
-    let latest = available.filter(|_| spec.auto_subscribe).and_then(|available| latest(spec, available));
+    let latest = available.filter(|_| subscribes(spec)).and_then(|available| latest(spec, available));
     spec.versions.iter().filter_map(named).chain(latest.cloned()).collect()
 }
 
@@ -77,7 +95,7 @@ pub fn roles(facts: &Facts) -> BTreeMap<ReleaseName, Role> {
     let unwanted = facts.owned.iter().rev().filter(|name| !roles.contains_key(*name));
     let unwanted: Vec<&ReleaseName> = unwanted.collect();
     let limit = usize::try_from(facts.spec.revision_history_limit).unwrap_or(usize::MAX);
-    let is_unsure = facts.spec.auto_subscribe && facts.available.is_none();
+    let is_unsure = subscribes(facts.spec) && facts.available.is_none();
     for (place, name) in unwanted.into_iter().enumerate() {
         let role = if place < limit || is_unsure { Role::Kept } else { Role::Retiring };
         roles.insert(name.clone(), role);

@@ -87,6 +87,25 @@ fn versions_with_a_channel_are_written_with_a_dot() {
 }
 
 #[test]
+fn custom_offers_what_it_lists_and_has_no_latest() {
+    let custom = |versions: &[&str], auto_subscribe, limit| ClusterStackSpec {
+        channel: "custom".to_owned(),
+        ..spec(versions, auto_subscribe, limit)
+    };
+    let listed = custom(&["v0-sha.rwvgrna", "v0-beta.2"], true, 2);
+    let available = releases("v0-sha-rwvgrna v0-sha-zzz v0-beta-9 v7");
+    assert_eq!(offered(&listed, Some(&available)), releases("v0-sha-rwvgrna v0-beta-2"));
+    assert_eq!(latest(&listed, &available), None);
+    assert!(!subscribes(&listed) && ignored(&listed).is_some());
+    assert_eq!(ignored(&custom(&[], false, 2)), None);
+    assert_eq!(ignored(&spec(&[], true, 2)), None);
+    // What Clusters use is of it with any suffix, and a list that was not read offers nothing by itself.
+    let told = |spec: &ClusterStackSpec, available, owned, used| told(spec, available, owned, used);
+    assert_eq!(told(&custom(&[], true, 0), Some(""), "", "v1 v0-git-a"), "v0-git-a=Used");
+    assert_eq!(told(&custom(&[], true, 0), None, "v0-sha-a", ""), "v0-sha-a=Retiring");
+}
+
+#[test]
 fn one_of_two_that_want_a_release_has_it() {
     let (early, late) = ("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z");
     let a = |created, versions: &[&str]| stack("a", created, versions, false);

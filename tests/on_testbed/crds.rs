@@ -120,6 +120,7 @@ fn manifests_for_the_go_operator(namespace: &str) -> [Value; 4] {
                 "kubernetesVersion": "1.27",
                 "channel": "custom",
                 "autoSubscribe": true,
+                "versions": ["v0-sha.rwvgrna"],
                 "providerRef": reference,
             },
         }),

@@ -15,7 +15,7 @@ use crate::api::{
     ClusterStack, ClusterStackSpec, FluxSettings, GitReference, GitSource, KubeConfig, StackSource,
 };
 use crate::names::credentials::has_credentials;
-use crate::names::{AddonName, Namespace, ObjectName};
+use crate::names::{AddonName, CUSTOM, Namespace, ObjectName, STABLE};
 
 /// A rule that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,7 +177,8 @@ pub(super) fn is_version(text: &str) -> bool {
 fn versions_are_of_channel(spec: &ClusterStackSpec) -> bool {
     let infix = format!("-{}.", spec.channel);
     spec.versions.iter().all(|version| match spec.channel.as_str() {
-        "stable" => !version.contains('-'),
+        STABLE => !version.contains('-'),
+        CUSTOM => version.contains('-') && !version.contains("-stable."),
         _ => version.contains(&infix),
     })
 }

@@ -58,7 +58,7 @@ impl Inputs {
         let Some(first) = wanted.first() else { return Err(nothing_wanted()) };
         let stack = arguments.stack.stack(first, objects.iter().map(|sourced| &sourced.object))?;
         let pins = Pins { revision: arguments.revision.clone(), path: stack.source.path.clone() };
-        let found = releases.catalog(&wanted, &pins)?;
+        let found = releases.catalog(&stack.line, &wanted, &pins)?;
         let existing = objects::read(&arguments.existing)?.into_iter().map(|sourced| sourced.object);
         Ok(Self::Files(Box::new(Files { stack, found, existing: existing.collect(), clusters })))
     }

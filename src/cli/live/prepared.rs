@@ -9,7 +9,7 @@ use crate::api::{ClusterStack, ClusterStackRelease, StackSource};
 use crate::cli::releases::Releases;
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{Artifact, SpecDigest};
-use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
+use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing, Line};
 use crate::inputs::stack::{Stack, StackError};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{ReleaseName, Revision};
@@ -86,7 +86,10 @@ impl Stacks {
         let needed = needed(present, namespace, &mut left_out);
         let mut existing = Existing::default();
         present.flux.iter().chain(written).for_each(|object| existing.insert(object));
-        let loaded = load(releases, &needed, &mut left_out);
+        let in_use =
+            present.stacks.values().filter(|stack| needed.iter().any(|one| is_owned(one.object, stack)));
+        let lines: Vec<Line> = in_use.map(|stack| Line::of_stack(&stack.spec)).collect();
+        let loaded = load(releases, &lines, &mut left_out);
         let sources = Sources { present, loaded, existing };
         let mut stacks = Self::default();
         for (key, stack) in &present.stacks {
@@ -206,14 +209,10 @@ fn is_owned(release: &ClusterStackRelease, stack: &ClusterStack) -> bool {
 }
 
 /// The releases of the directory that may hold contents of those that are needed.
-fn load(
-    releases: &Releases,
-    needed: &[Needed],
-    left_out: &mut Vec<String>,
-) -> BTreeMap<ReleaseName, Release> {
+fn load(releases: &Releases, lines: &[Line], left_out: &mut Vec<String>) -> BTreeMap<ReleaseName, Release> {
     let mut loaded = BTreeMap::new();
     for name in releases.names() {
-        if !needed.iter().any(|needed| needed.name.same_line(&name)) {
+        if !lines.iter().any(|line| line.has(&name)) {
             continue;
         }
         match releases.load(&name) {
@@ -247,7 +246,7 @@ impl Sources<'_> {
                 release.digest, pin.revision, pin.digest
             ));
         }
-        let catalog = self.catalog(stack, needed)?;
+        let catalog = self.catalog(stack)?;
         let contents = content::resolve(stack, release, &catalog, &self.existing);
         Ok((release.clone(), contents.map_err(|error| error.to_string())?))
     }
@@ -255,13 +254,13 @@ impl Sources<'_> {
     /// What the stack repository has: what is pinned as it was pinned, all else at the commit that Flux serves.
     ///
     /// A release without either is no part of it; an error tells of a pin or an artifact that cannot be read.
-    fn catalog(&self, stack: &Stack, needed: &Needed) -> Result<Catalog, String> {
+    fn catalog(&self, stack: &Stack) -> Result<Catalog, String> {
         let served = self.served(stack)?;
         let entry = |(name, release): (&ReleaseName, &Release)| {
             let revision = self.revision(stack, name, release, served.as_ref()).transpose()?;
             Some(revision.map(|revision| (name.clone(), CatalogEntry::of(release, revision))))
         };
-        let line = self.loaded.iter().filter(|(name, _)| needed.name.same_line(name));
+        let line = self.loaded.iter().filter(|(name, _)| stack.line.has(name));
         line.filter_map(entry).collect()
     }
 

@@ -12,6 +12,7 @@ use crate::foreign::capi::{Cluster, text};
 use crate::names::ReleaseName;
 use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report, mirror};
+use crate::subscription;
 
 /// Namespace and name.
 pub(in crate::cli) type Key = (String, String);
@@ -147,7 +148,9 @@ impl Snapshot {
     /// The `ClusterStack` that a release in this namespace is of.
     pub(super) fn stack_of(&self, namespace: &str, release: &ReleaseName) -> Option<&ClusterStack> {
         let mut stacks = self.stacks.iter();
-        stacks.find(|(key, stack)| key.0 == namespace && claims(stack, release)).map(|(_, stack)| stack)
+        stacks
+            .find(|(key, stack)| key.0 == namespace && subscription::is_of(&stack.spec, release))
+            .map(|(_, stack)| stack)
     }
 
     /// The clusters by the namespace and the name of the release that their class is of.
@@ -215,16 +218,6 @@ impl Member {
 /// What is said of an object that should be there.
 pub(super) fn not_there() -> Report {
     Report::new(ConditionStatus::False, "NotFound", "is not there")
-}
-
-/// Whether releases of this name are this stack's.
-pub(super) fn claims(stack: &ClusterStack, release: &ReleaseName) -> bool {
-    let (major, minor) = release.kubernetes_minor();
-    let spec = &stack.spec;
-    spec.provider == release.provider()
-        && spec.name == release.stack()
-        && spec.kubernetes_version == format!("{major}.{minor}")
-        && spec.channel == release.version().channel()
 }
 
 /// Namespace and name of the Cluster that a `ClusterAddon` is of.

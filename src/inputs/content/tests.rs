@@ -99,6 +99,20 @@ fn another_channel_is_no_source() {
 }
 
 #[test]
+fn custom_shares_contents_over_all_suffixes() {
+    let (sha, git) =
+        (release("docker-demo-1-34-v0-sha-a", "a: 1\n"), release("docker-demo-1-34-v0-git-b", "a: 1\n"));
+    let stable = release("docker-demo-1-34-v1", "a: 1\n");
+    let mut stack = stack();
+    stack.line.channel = "custom".to_owned();
+    let catalog = catalog(&[&sha, &git, &stable]);
+    for release in [&sha, &git] {
+        let contents = resolve(&stack, release, &catalog, &Existing::default()).unwrap();
+        assert_eq!(cni(&contents).0, "docker-demo-1-34-v0-git-b", "one source for two releases of one plan");
+    }
+}
+
+#[test]
 fn a_chart_that_exists_keeps_its_source_and_a_release_its_pin() {
     let (first, second) =
         (release("docker-demo-1-34-v1", "a: 1\n"), release("docker-demo-1-34-v2", "a: 1\n"));

@@ -10,7 +10,7 @@ use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
 use crate::foreign::flux::observed::Artifact;
-use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing, Line};
+use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
 use crate::release::{Digest, Findings, Release};
@@ -42,7 +42,7 @@ fn unusable(reason: &str, message: &str) -> Content {
 
 /// A release is pinned when it was read and nothing was wrong with it.
 fn not_pinned(world: &World, stack: &Stack, name: &ReleaseName) -> Content {
-    let read = world.library.known_catalog(&catalog_key(stack, name));
+    let read = world.library.known_catalog(&catalog_key(stack));
     match read.as_ref().and_then(|read| read.releases.get(name)) {
         Some(Err(findings)) => unusable(findings.reason(), &first_error(findings)),
         Some(Ok(_)) | None => Content::NotYet,
@@ -76,7 +76,7 @@ pub(super) async fn of(
         return unusable(Reason::Invalid.as_str(), &message);
     };
     // It holds the release, too.
-    let known = catalog(world, stack, name).await;
+    let known = catalog(world, stack).await;
     let release = match read(world, stack, name, &revision, digest).await {
         Ok(Some(release)) => release,
         Ok(None) => return Content::NotYet,
@@ -159,8 +159,8 @@ fn artifact(world: &World, key: &Key) -> Option<Result<ArtifactRef, LibraryError
 
 /// What the stack repository had when it was read last. Where it was not yet, it is: the sources of contents would be others
 /// without it, and be written.
-async fn catalog(world: &World, stack: &Stack, name: &ReleaseName) -> Option<Catalog> {
-    let key = catalog_key(stack, name);
+async fn catalog(world: &World, stack: &Stack) -> Option<Catalog> {
+    let key = catalog_key(stack);
     let mut read = world.library.known_catalog(&key);
     if read.is_none()
         && let Some(Ok(artifact)) = artifact(world, &key.repository)
@@ -171,9 +171,9 @@ async fn catalog(world: &World, stack: &Stack, name: &ReleaseName) -> Option<Cat
     read.map(|read| read.catalog())
 }
 
-fn catalog_key(stack: &Stack, name: &ReleaseName) -> CatalogKey {
+fn catalog_key(stack: &Stack) -> CatalogKey {
     let repository = Key::new(stack.source.namespace.as_str(), stack.source.name.as_str());
-    CatalogKey { repository, path: stack.source.path.clone(), line: Line::of(name) }
+    CatalogKey { repository, path: stack.source.path.clone(), line: stack.line.clone() }
 }
 
 /// The catalog as it is pinned: a release that is pinned is there as it was when it was pinned, or not at all.

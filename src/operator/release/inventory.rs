@@ -75,7 +75,7 @@ fn named<Status: ObservedKind>(kept: &[GeneratedObject], owned: Vec<Key>) -> BTr
 /// release that they come from.
 fn unused(world: &World, release: &ClusterStackRelease) -> (Vec<Key>, Vec<Key>) {
     let Ok(name) = release.name_any().parse::<ReleaseName>() else { return Default::default() };
-    let (line, caches) = (Line::of(&name), &world.caches);
+    let (line, caches) = (line(world, release, &name), &world.caches);
     let others = caches.releases.all();
     let others = others.iter().filter(|other| other.uid() != release.uid());
     let there: BTreeSet<String> = others.map(|other| other.name_any()).collect();
@@ -93,6 +93,14 @@ fn unused(world: &World, release: &ClusterStackRelease) -> (Vec<Key>, Vec<Key>) 
     let repositories = repositories.iter().filter(|found| is_left(&***found, is_of_it));
     let repositories = repositories.map(|found| Key::of(&**found)).filter(|key| !used.contains(key));
     (unused.into_iter().map(|chart| Key::of(&**chart)).collect(), repositories.collect())
+}
+
+/// The line of the `ClusterStack` that owns the release; that of its name where the `ClusterStack` is not there.
+fn line(world: &World, release: &ClusterStackRelease, name: &ReleaseName) -> Line {
+    let owner = release.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
+    let key = owner.map(|owner| Key::new(&release.namespace().unwrap_or_default(), &owner.name));
+    let stack = key.and_then(|key| world.caches.stacks.get(&key));
+    stack.map_or_else(|| Line::of(name), |stack| Line::of_stack(&stack.spec))
 }
 
 /// Whether we made an object, for such a release, and nobody owns it.

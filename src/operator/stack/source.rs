@@ -20,7 +20,6 @@ use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::{ClusterStack, Duration};
 use crate::error::{Class, Classify};
 use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, ObservedKind as _, SpecDigest};
-use crate::inputs::content::Line;
 use crate::inputs::stack::Stack;
 use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject, Step};
 use crate::rollup::{
@@ -73,15 +72,10 @@ pub(in super::super) fn source_key(world: &World, stack: &ClusterStack) -> Optio
 }
 
 /// What the stack repository has, as far as it can be read.
-async fn catalog(world: &World, stack: &ClusterStack, planned: &Stack) -> Catalog {
+async fn catalog(world: &World, planned: &Stack) -> Catalog {
     let repository = Key::new(planned.source.namespace.as_str(), planned.source.name.as_str());
     let Some(found) = world.caches.git_repositories.get(&repository) else { return Catalog::default() };
-    let line = Line {
-        provider: stack.spec.provider.clone(),
-        stack: stack.spec.name.clone(),
-        channel: stack.spec.channel.clone(),
-    };
-    let key = CatalogKey { repository, path: planned.source.path.clone(), line };
+    let key = CatalogKey { repository, path: planned.source.path.clone(), line: planned.line.clone() };
     let Some(artifact) = &found.status.artifact else { return Catalog::default() };
     let read = match ArtifactRef::new(artifact) {
         Ok(artifact) => world.library.catalog(&key, &artifact).await,
@@ -122,7 +116,7 @@ impl Source {
         if writes {
             remove_left_over(world, stack).await?;
         }
-        let catalog = catalog(world, stack, &planned).await;
+        let catalog = catalog(world, &planned).await;
         let (told, verdict) = judge(world, stack, &planned, wanted.is_some(), expected, &catalog);
         let ready = ready(verdict.as_ref(), &catalog);
         let interval = interval(world, stack);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::foreign::capi::Cluster;
-use crate::inputs::content::{self, Catalog, CatalogEntry, Existing};
+use crate::inputs::content::{self, Catalog, CatalogEntry, Existing, Line};
 use crate::inputs::stack::{Followed, Stack, StackSource};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::plan::{self, Plan};
@@ -29,6 +29,11 @@ impl Fixture {
         let stack = Stack {
             name: "demo".parse().unwrap(),
             namespace: "stacks".parse().unwrap(),
+            line: Line {
+                provider: "docker".to_owned(),
+                stack: "demo".to_owned(),
+                channel: "stable".to_owned(),
+            },
             source,
             flux: serde_json::from_value(json!({})).unwrap(),
             delivery: crate::api::Delivery::default(),

@@ -66,6 +66,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         releases,
         troubles: BTreeMap::new(),
         clusters: vec![cluster("1", good("Applied"))],
+        note: None,
         pruned: None,
         delivered: None,
         published: None,
@@ -82,6 +83,16 @@ fn said(status: &ClusterStackStatus, kind: &str) -> String {
         || "none".to_owned(),
         |condition| format!("{} {}: {}", condition.status, condition.reason, condition.message),
     )
+}
+
+#[test]
+fn autosubscribe_of_custom_is_noted() {
+    let note = Some("autoSubscribe has no effect, because …");
+    let found = StackFacts { note, ..facts([]) };
+    assert_eq!(
+        said(&told(found), "ReleasesSynced"),
+        "True Synced: 0 releases; autoSubscribe has no effect, because …"
+    );
 }
 
 fn trouble(is_issue: bool, reason: Reason, message: &str) -> Trouble {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{ADDONS, Scenario};
+use stackflux::names::ReleaseName;
+
+use super::{ADDONS, Scenario, V1};
 use crate::git::commit_and_push;
 use crate::support::{copy, scratch};
 
@@ -26,6 +28,24 @@ impl Scenario<'_> {
             self.rename_addons(release);
         }
         self.push(&format!("publish {releases:?}"))
+    }
+
+    /// Publishes the first release of the example under another name, for another version of Kubernetes.
+    pub(crate) fn publish_as(&self, release: &str, kubernetes: &str) -> String {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack/releases").join(V1);
+        copy(&example, &self.path("releases"));
+        self.rename_addons(V1);
+        fs::rename(self.path("releases").join(V1), self.path("releases").join(release)).unwrap();
+        let (name, old): (ReleaseName, ReleaseName) = (release.parse().unwrap(), V1.parse().unwrap());
+        let version = name.version().dotted();
+        let metadata = format!("releases/{release}/metadata.yaml");
+        self.edit(&metadata, "clusterStack: v1", &format!("clusterStack: {version}"));
+        self.edit(&metadata, "kubernetes: v1.34.0", &format!("kubernetes: {kubernetes}"));
+        let class = format!("releases/{release}/cluster-class/Chart.yaml");
+        self.edit(&class, &old.prefix(), &name.prefix());
+        self.edit(&class, "version: v1", &format!("version: {version}"));
+        self.edit(&format!("releases/{release}/node-images/image.yaml"), V1, release);
+        self.push(&format!("publish {release}"))
     }
 
     /// Commits all of the work tree and pushes it.
