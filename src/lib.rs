@@ -60,6 +60,7 @@
 
 pub mod error;
 pub mod names;
+pub mod yaml;
 
 pub mod api;
 pub mod foreign;

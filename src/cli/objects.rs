@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use crate::foreign::capi::{field, text};
+use crate::yaml;
 
 /// The most bytes of one file: a Kubernetes object has at most 1.5 MiB, and a file may hold a list of thousands.
 const MAX_FILE: u64 = 256 * 1024 * 1024;
@@ -100,8 +101,14 @@ pub(super) fn take_in(file: &Path, content: &[u8], objects: &mut Vec<Sourced>) -
 }
 
 fn documents(file: &Path, content: &str) -> Result<Vec<Value>, CliError> {
-    serde_yaml::from_multiple_with_options(content, options())
-        .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))
+    serde_yaml::from_multiple_with_options(content, options()).map_err(|error| {
+        let line = error.location().map(|place| format!(":{}", place.line())).unwrap_or_default();
+        let message = match yaml::limit(&error, &options()) {
+            Some(_) => format!("{}{line}: {}", file.display(), yaml::message(&error, &options())),
+            None => format!("{}: {error}", file.display()),
+        };
+        CliError::usage(message)
+    })
 }
 
 /// Adds the objects of a file, and returns how many documents it has.

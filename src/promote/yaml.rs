@@ -3,9 +3,10 @@
 use std::fmt;
 
 use serde::de::DeserializeOwned;
-use serde_yaml::{Error, MessageFormatter as _};
+use serde_yaml::Error;
 
 use crate::release::finding::Printable;
+use crate::yaml;
 
 /// The most bytes of one of these files.
 pub const LONGEST: usize = 256 << 10;
@@ -89,16 +90,19 @@ pub(super) fn text<'a>(file: &str, content: &'a [u8]) -> Result<&'a str, Problem
 
 /// Reads a YAML document within limits that no such file needs.
 pub(super) fn read<T: DeserializeOwned>(file: &str, source: &str) -> Result<T, Problems> {
-    let options = serde_yaml::options! {
+    serde_yaml::from_str_with_options(source, options()).map_err(|error| problem(file, source, &error).into())
+}
+
+fn options() -> serde_yaml::Options {
+    serde_yaml::options! {
         budget: serde_yaml::budget! { max_depth: 16, max_nodes: 20_000, max_aliases: 100, max_documents: 1 },
         strict_booleans: true,
         with_snippet: false,
-    };
-    serde_yaml::from_str_with_options(source, options).map_err(|error| problem(file, source, &error).into())
+    }
 }
 
 fn problem(file: &str, source: &str, error: &Error) -> Problem {
-    let message = serde_yaml::UserMessageFormatter.format_message(error).into_owned();
+    let message = yaml::message(error, &options());
     match error.location() {
         Some(location) => Problem::at(file, source, location.line(), message),
         None => Problem::of(file, message),

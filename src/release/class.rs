@@ -44,7 +44,10 @@ pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings
             .filter_map(|object| judge(name, &object, &helpers).map(|judgement| (object, judgement)));
         for (object, (reason, message)) in judged.take(MOST_OBJECTS) {
             let finding = Finding::warning(reason, &path, message).at(object.line, object.column, source);
-            findings.push(finding.hint("build the name as {{ .Release.Name }}-{{ .Chart.Version }}-…"));
+            findings.push(finding.hint(match reason {
+                Reason::UnexpectedClassName => "build the name as {{ .Release.Name }}-{{ .Chart.Version }}",
+                _ => "build the name as {{ .Release.Name }}-{{ .Chart.Version }}-…",
+            }));
         }
     }
 }

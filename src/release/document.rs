@@ -9,6 +9,7 @@ use serde_yaml::{Error, Location, Spanned};
 
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
+use crate::yaml;
 
 /// A key or a value with its place.
 pub(super) type Placed<T> = Spanned<T>;
@@ -123,13 +124,16 @@ impl<'de> Deserialize<'de> for Node {
 /// The deepest nesting of a file of a release: the format needs seven levels, and each takes a good piece of stack.
 const DEPTH: usize = 24;
 
-/// The most values that aliases may stand for in one file.
+/// Maximum number of aliases in one file.
+const ALIASES: usize = 1_000;
+
+/// Maximum number of values that aliases may stand for in one file.
 const ALIASED: usize = 20_000;
 
 /// How YAML of releases is read: with legacy octal numbers, as Go does, and a limit on nesting.
 pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Options {
     let mut options = serde_yaml::options! {
-        budget: serde_yaml::budget! { max_depth: depth, max_aliases: 1_000 },
+        budget: serde_yaml::budget! { max_depth: depth, max_aliases: ALIASES },
         legacy_octal_numbers: true,
         strict_booleans: strict_booleans,
         with_snippet: false,
@@ -159,7 +163,7 @@ impl<'a> Document<'a> {
         match serde_yaml::from_str_with_options(source, options(strict_booleans, DEPTH)) {
             Ok(root) => Some(Self { path, lines: source.lines().collect(), root }),
             Err(error) => {
-                findings.push(yaml_finding(&error, path, source));
+                findings.push(yaml_finding(&error, DEPTH, path, source));
                 None
             }
         }
@@ -200,8 +204,8 @@ pub(super) fn read_text<'a>(
 }
 
 /// An error of the YAML reader as a finding.
-pub(super) fn yaml_finding(error: &Error, path: &str, source: &str) -> Finding {
-    let inner = innermost(error);
+pub(super) fn yaml_finding(error: &Error, depth: usize, path: &str, source: &str) -> Finding {
+    let (inner, options) = (yaml::innermost(error), options(false, depth));
     let (reason, message) = match inner {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
             (Reason::DuplicateKey, format!("the key {key:?} is there twice in one mapping"))
@@ -209,34 +213,20 @@ pub(super) fn yaml_finding(error: &Error, path: &str, source: &str) -> Finding {
         Error::DuplicateMappingKey { .. } => {
             (Reason::DuplicateKey, "a key is there twice in one mapping".to_owned())
         }
-        Error::Budget { .. }
-        | Error::AliasReplayLimitExceeded { .. }
-        | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. }
-        | Error::AliasReplayCounterOverflow { .. } => (
-            Reason::YamlBudgetExceeded,
-            format!("more nesting, nodes or aliases than a release file may have: {}", plain_message(inner)),
+        Error::NonFiniteFloat { value, .. } => (
+            Reason::InvalidField,
+            format!("{value} is a number in YAML, but not in JSON: Kubernetes cannot hold it"),
         ),
-        _ => (Reason::InvalidYaml, plain_message(inner)),
+        _ if yaml::limit(inner, &options).is_some() => {
+            (Reason::YamlBudgetExceeded, yaml::message(inner, &options))
+        }
+        _ => (Reason::InvalidYaml, yaml::message(inner, &options)),
     };
     let finding = Finding::error(reason, path, message);
     match error.location() {
         Some(location) => finding.at(location.line(), location.column(), source),
         None => finding,
     }
-}
-
-fn innermost(error: &Error) -> &Error {
-    match error {
-        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => innermost(error),
-        _ => error,
-    }
-}
-
-/// The message alone: the place has columns of its own in a finding.
-fn plain_message(error: &Error) -> String {
-    use serde_yaml::MessageFormatter as _;
-    serde_yaml::UserMessageFormatter.format_message(error).into_owned()
 }
 
 /// A value of a document, with the name by which a person finds it (`versions.kubernetes`).
@@ -339,13 +329,24 @@ impl<'a> Value<'a> {
         text
     }
 
-    /// The text below a key that must be there and not empty; else `None` with a finding of this reason.
+    /// The value below a key that must be there; otherwise `None` with a finding of this reason, or with one of what this
+    /// value is where it has no keys.
+    pub(super) fn present(&self, key: &str, reason: Reason, findings: &mut Findings) -> Option<Self> {
+        let value = self.get(key);
+        if value.is_none() {
+            findings.push(match &self.node.value {
+                Node::Mapping(_) | Node::Null => {
+                    self.error(reason, format!("{} is missing", self.child(key, self.node).name))
+                }
+                _ => self.is_not("a mapping"),
+            });
+        }
+        value
+    }
+
+    /// The text below a key that must be there and not empty; otherwise `None` with a finding of this reason.
     pub(super) fn required(&self, key: &str, reason: Reason, findings: &mut Findings) -> Option<String> {
-        let Some(value) = self.get(key) else {
-            let message = format!("{} is missing", self.child(key, self.node).name);
-            findings.push(self.error(reason, message));
-            return None;
-        };
+        let value = self.present(key, reason, findings)?;
         let text = value.text(findings)?;
         if text.is_empty() {
             findings.push(value.error(reason, format!("{} is empty", value.name)));

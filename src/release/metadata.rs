@@ -47,10 +47,7 @@ fn read_metadata(
     findings: &mut Findings,
 ) -> Option<(KubernetesVersion, Components)> {
     let root = document.root();
-    let Some(versions) = root.get("versions") else {
-        findings.push(root.error(Reason::InvalidField, "versions is missing"));
-        return None;
-    };
+    let versions = root.present("versions", Reason::InvalidField, findings)?;
     if let Some(version) = versions.get("clusterStack") {
         let text = version.text(findings);
         let own = name.version();
@@ -73,10 +70,7 @@ fn read_csctl(
     findings: &mut Findings,
 ) -> Option<KubernetesVersion> {
     let root = document.root();
-    let Some(config) = root.get("config") else {
-        findings.push(root.error(Reason::InvalidField, "config is missing"));
-        return None;
-    };
+    let config = root.present("config", Reason::InvalidField, findings)?;
     let provider = config.get("provider").and_then(|provider| provider.get("type"));
     let stack = config.get("clusterStackName");
     for (value, own) in [(provider, name.provider()), (stack, name.stack())] {

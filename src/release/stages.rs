@@ -151,10 +151,7 @@ fn read_hooks(
         &["apiVersion", "kind", "metadata", "clusterAddonVersion", "addonStages"],
         findings,
     );
-    let Some(hooks) = root.get("addonStages") else {
-        findings.push(root.error(Reason::InvalidField, "addonStages is missing"));
-        return stages;
-    };
+    let Some(hooks) = root.present("addonStages", Reason::InvalidField, findings) else { return stages };
     for entry in hooks.entries(findings) {
         let Some(hook) = Hook::from_key(entry.key) else {
             let message =

@@ -14,8 +14,8 @@ const DEPTH: usize = 64;
 /// Why rendered text is no values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValuesError {
-    /// It is not YAML, with the line of the text in which it is not.
-    #[error("the rendered values are not YAML{}: {message}", Place(*line, text.as_deref()))]
+    /// It is not YAML that JSON can hold, with the line of the text in which it is not.
+    #[error("cannot read the rendered values{}: {message}", Place(*line, text.as_deref()))]
     Yaml {
         /// The line of the values document, from 1.
         line: Option<u64>,
@@ -43,7 +43,7 @@ pub fn read_values(rendered: &str) -> Result<Map<String, Value>, ValuesError> {
 
 fn read_mapping(source: &str) -> Result<Map<String, Value>, ValuesError> {
     let read = serde_yaml::from_str_with_options(source, options(false, DEPTH));
-    match read.map_err(|error| ValuesError::from(yaml_finding(&error, "", source)))? {
+    match read.map_err(|error| ValuesError::from(yaml_finding(&error, DEPTH, "", source)))? {
         Value::Object(mut values) => {
             values.values_mut().for_each(whole_numbers);
             Ok(values)

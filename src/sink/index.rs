@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::{KUSTOMIZATION, Part, is_plain};
 use crate::plan::canonical::to_yaml;
 use crate::release::Digest;
+use crate::yaml;
 
 /// The most bytes of an index: some 30,000 files.
 pub const MAX_INDEX: usize = 8 << 20;
@@ -92,15 +93,10 @@ fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, IndexError> {
 
 /// What is wrong, in one line.
 fn malformed(error: &serde_yaml::Error) -> IndexError {
-    use serde_yaml::MessageFormatter as _;
-    let inner = match error {
-        serde_yaml::Error::WithSnippet { error, .. } => error,
-        error => error,
-    };
-    let what = serde_yaml::UserMessageFormatter.format_message(inner);
+    let what = yaml::message(error, &options());
     IndexError::Malformed(match error.location() {
         Some(place) => format!("line {}, column {}: {what}", place.line(), place.column()),
-        None => what.into_owned(),
+        None => what,
     })
 }
 

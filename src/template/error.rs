@@ -53,6 +53,14 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The line at the end of a sentence: `, in "a: {{ .b }}"`.
+    fn quoted(&self) -> String {
+        let line = self.source_line.trim();
+        if line.is_empty() { String::new() } else { format!(", in \"{line}\"") }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.name, self.position)
@@ -84,11 +92,11 @@ fn hint(suggestion: Option<&str>) -> String {
     suggestion.map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
 }
 
-/// Why a template gives no output for these data.
+/// Why a template gives no output for these data. Each is one line, because conditions put it into sentences.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// A field that is absent or null is needed. Not a failure: the field may appear later.
-    #[error("{place}: waiting for {path}\n    {}", .place.source_line)]
+    #[error("{place}: waiting for {path}{}", .place.quoted())]
     Missing {
         /// The field, from the root of the data.
         path: FieldPath,
@@ -96,7 +104,7 @@ pub enum RenderError {
         place: Place,
     },
     /// The template fails with these data, as it does in Go.
-    #[error("{place}: {message}\n    {}", .place.source_line)]
+    #[error("{place}: {message}{}", .place.quoted())]
     Failed {
         /// Where.
         place: Place,
@@ -104,7 +112,7 @@ pub enum RenderError {
         message: String,
     },
     /// The template uses more than it may.
-    #[error("{place}: {limit}\n    {}", .place.source_line)]
+    #[error("{place}: {limit}{}", .place.quoted())]
     Limit {
         /// What there is too much of.
         limit: Limit,

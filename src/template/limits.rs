@@ -12,8 +12,10 @@ pub const VARIABLES: usize = 1_000;
 pub const CALLS: usize = 100;
 /// How many blocks, pipelines and calls may be open at the same time in one render.
 pub const OPEN: usize = 300;
-/// How much one render may do: one step is an action, a command, an iteration or 64 bytes read or made.
+/// Maximum number of steps of one render: one is an action, a command, an iteration, or [`STEP_BYTES`] read or made.
 pub const STEPS: usize = 1_000_000;
+/// How many bytes read or made are one step.
+pub const STEP_BYTES: usize = 64;
 /// The longest text that a function may make, in bytes.
 pub const TEXT_BYTES: usize = 1024 * 1024;
 /// The longest list or map that a function may make.

@@ -22,6 +22,14 @@ fn no_kubernetes_version() {
     expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 3, message);
     let stack = Stack::good().with("metadata.yaml", "apiVersion: metadata.clusterstack.x-k8s.io/v1alpha1\n");
     expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 1, "versions is missing");
+    for (text, message) in [
+        ("- versions\n", "the file must be a mapping, and is a list"),
+        ("versions: [v2]\n", "versions must be a mapping, and is a list"),
+        ("versions: v2\n", "versions must be a mapping, and is a string"),
+    ] {
+        let finding = Stack::good().with("metadata.yaml", text).refused();
+        expect(&finding, Reason::InvalidField, "metadata.yaml", 1, message);
+    }
 }
 
 #[test]
@@ -76,10 +84,7 @@ fn an_alias_bomb() {
     let finding = Stack::good().with("metadata.yaml", &bomb).refused();
     assert_eq!((finding.reason, finding.file.as_str()), (Reason::YamlBudgetExceeded, "metadata.yaml"));
     assert!(finding.line.is_some(), "{finding}");
-    assert!(
-        finding.message.starts_with("more nesting, nodes or aliases than a release file may have"),
-        "{finding}"
-    );
+    assert!(finding.message.starts_with("exceeds the limit of "), "{finding}");
 }
 
 #[test]

@@ -52,13 +52,36 @@ fn an_error_names_the_line_of_the_values() {
     let ValuesError::Yaml { line, text, .. } = &error else { panic!("{error}") };
     assert_eq!((*line, text.as_deref()), (Some(2), Some("b: x: y")));
     assert!(
-        error.to_string().starts_with("the rendered values are not YAML in line 2 (\"b: x: y\"): "),
+        error.to_string().starts_with("cannot read the rendered values in line 2 (\"b: x: y\"): "),
         "{error}"
     );
     let error = read_values("a: 1\na: 2\n").unwrap_err();
     let message =
-        "the rendered values are not YAML in line 2 (\"a: 2\"): the key \"a\" is there twice in one mapping";
+        "cannot read the rendered values in line 2 (\"a: 2\"): the key \"a\" is there twice in one mapping";
     assert_eq!(error.to_string(), message);
+}
+
+#[test]
+fn a_number_without_json_is_named() {
+    for number in [".inf", "-.inf", ".nan"] {
+        let error = read_values(&format!("a: {number}\n")).unwrap_err().to_string();
+        let expected = format!(
+            "cannot read the rendered values in line 1 (\"a: {number}\"): {number} is a number in YAML, but not in \
+             JSON: Kubernetes cannot hold it"
+        );
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
+fn a_limit_is_named_in_words() {
+    let error =
+        read_values(&format!("a: {}{}", "[".repeat(DEPTH), "]".repeat(DEPTH))).unwrap_err().to_string();
+    assert!(error.ends_with(": exceeds the limit of 64 levels of nesting"), "{error}");
+    let anchors = (0..1_500).map(|number| format!("a{number}: &a{number} 1\n"));
+    let aliases = (0..1_500).map(|number| format!("b{number}: *a{number}\n"));
+    let error = read_values(&anchors.chain(aliases).collect::<Vec<_>>().concat()).unwrap_err().to_string();
+    assert!(error.ends_with(": exceeds the limit of 1000 aliases"), "{error}");
 }
 
 #[test]

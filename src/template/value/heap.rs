@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::{ListType, MapType, Nil, Text, Value};
 use crate::template::fault::Fault;
-use crate::template::limits::{ELEMENTS, Limit, MEMORY_BYTES, NESTING, STEPS, TEXT_BYTES};
+use crate::template::limits::{ELEMENTS, Limit, MEMORY_BYTES, NESTING, STEP_BYTES, STEPS, TEXT_BYTES};
 
 /// Names a list of a [`Heap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl<'a> Heap<'a> {
 
     /// Counts the work of reading or making this many bytes.
     pub(in crate::template) fn step_bytes(&mut self, bytes: usize) -> Result<(), Fault<'a>> {
-        self.step(bytes / 64)
+        self.step(bytes / STEP_BYTES)
     }
 
     /// Makes a text value.
