@@ -7,6 +7,7 @@ use crate::template::{ParseError, Template};
 
 use super::digest::Digest;
 use super::document::read_text;
+use super::duplicates;
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::stages::{Action, Hook, Stage};
@@ -88,6 +89,7 @@ fn read_addon(
         }
         return Some(Addon { name, kind: AddonKind::Manifests, path, digest, template: None });
     }
+    duplicates::check(files, &path, limits, findings);
     let template = read_template(files, &path, limits, findings);
     let kind = AddonKind::Chart(Box::new(Chart::read(files, &path, limits, findings)?));
     Some(Addon { name, kind, path, digest, template })

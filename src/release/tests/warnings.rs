@@ -148,12 +148,27 @@ fn a_helper_without_the_version() {
 }
 
 #[test]
+fn a_key_twice_in_a_chart_template() {
+    let path = "cluster-addon/cni/templates/deployment.yaml";
+    let finding = Stack::good()
+        .with(path, "kind: Deployment\nmetadata:\n  name: {{ .Release.Name }}\n  labels: {}\n  name: cni\n")
+        .warned();
+    let message = "the key \"name\" is there twice in one mapping, first in line 3: Flux refuses what Helm renders of it";
+    expect(&finding, Reason::DuplicateKey, path, 5, message);
+}
+
+#[test]
 fn a_class_of_another_name() {
     let path = "cluster-class/templates/class.yaml";
     let finding = Stack::good().replacing(path, "{{ .Release.Name }}", "my-class").warned();
     let message = "Clusters of this release look for a ClusterClass openstack-demo-1-34-v2, and this one is named \
                    my-class-{{ .Chart.Version }}";
     expect(&finding, Reason::UnexpectedClassName, path, 4, message);
+    assert_eq!(
+        finding.hint.as_deref(),
+        Some("build the name as {{ .Release.Name }}-{{ .Chart.Version }}"),
+        "a name with more at its end is not the one that Clusters look for"
+    );
     Stack::good()
         .replacing(path, "{{ .Release.Name }}-{{ .Chart.Version }}", "openstack-demo-1-34-v2")
         .clean();
