@@ -144,3 +144,6 @@ fn run(command: Command) -> CommandResult {
         Command::Version(arguments) => version::run(&arguments),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod table;
 
+use clap::ValueEnum;
 use futures::{StreamExt as _, stream};
 
 use super::error::CliError;
@@ -45,12 +46,25 @@ pub(super) struct Arguments {
     #[arg(short, long)]
     all: bool,
     /// The form of the output
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
+    output: Output,
     #[command(flatten)]
     access: OriginAccess,
     #[command(flatten)]
     git: GitAccess,
+}
+
+/// The form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Columns for people
+    Table,
+    /// Columns with the whole digest and the time of day
+    Wide,
+    /// JSON for programs
+    Json,
+    /// YAML for programs
+    Yaml,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
@@ -65,7 +79,13 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     })?;
     let malformed = listing.malformed.len();
     let releases = Releases::new(lines, if arguments.all { listing.malformed } else { Vec::new() });
-    print(&releases, arguments.output, Releases::table)?;
+    let (format, wide) = match arguments.output {
+        Output::Table => (Format::Table, false),
+        Output::Wide => (Format::Table, true),
+        Output::Json => (Format::Json, false),
+        Output::Yaml => (Format::Yaml, false),
+    };
+    print(&releases, format, |releases| releases.table(wide))?;
     if malformed > 0 && !arguments.all {
         let message = match malformed {
             1 => "one name is no release's name".to_owned(),

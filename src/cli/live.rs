@@ -15,6 +15,7 @@ pub(super) mod present;
 pub(super) mod read;
 pub(super) mod request;
 pub(super) mod snapshot;
+pub(super) mod subject;
 pub(super) mod tree;
 mod unclaimed;
 pub(super) mod versions;
@@ -25,7 +26,6 @@ use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use kube::Client;
 
 use super::error::CliError;
@@ -66,13 +66,11 @@ pub(super) struct Look {
 }
 
 /// The kinds that are named on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     /// A ClusterStack
-    #[value(alias = "csk", alias = "stack")]
     Clusterstack,
     /// A release in use
-    #[value(alias = "cskr", alias = "clusterstackrelease")]
     Release,
     /// A Cluster
     Cluster,
@@ -120,6 +118,11 @@ impl Connection {
     /// Connects. Nothing is sent yet.
     pub(super) async fn open(&self) -> Result<Session, CliError> {
         self.access.open(self.namespace.clone()).await
+    }
+
+    /// Whether `--namespace` was given.
+    pub(super) fn names_namespace(&self) -> bool {
+        self.namespace.is_some()
     }
 }
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::error::CliError;
 use super::live::request::{Target, is_suspended};
+use super::live::subject::ObjectArguments;
 use super::live::watch::duration;
-use super::live::{self, Connection, Named};
+use super::live::{self, Connection};
 use super::{CommandResult, Outcome, terminal};
 use crate::rollup::ConditionStatus;
 
@@ -18,16 +19,12 @@ use crate::rollup::ConditionStatus;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # A release was published: look at the stack repository now
-  stackflux reconcile clusterstack demo -n demo
+  stackflux reconcile csk/demo -n demo
   # One cluster
-  stackflux reconcile cluster one -n demo --timeout 1m")]
+  stackflux reconcile cluster/one -n demo --timeout 1m")]
 pub(super) struct Arguments {
-    /// The kind
-    #[arg(value_name = "KIND")]
-    kind: Named,
-    /// The object's name
-    #[arg(value_name = "NAME")]
-    name: String,
+    #[command(flatten)]
+    object: ObjectArguments,
     #[command(flatten)]
     connection: Connection,
     /// How long to wait, such as 90s or 10m
@@ -37,8 +34,9 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     live::block_on(async {
+        let (kind, name) = arguments.object.named()?;
         let session = arguments.connection.open().await?;
-        let target = Target::new(&session, arguments.kind, &arguments.name);
+        let target = Target::new(&session, kind, &name);
         if is_suspended(&target.get().await?) {
             return Err(CliError::usage(format!("{} is suspended", target.label))
                 .hint("stackflux resume lets the operator go on with it"));

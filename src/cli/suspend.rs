@@ -1,8 +1,8 @@
 //! `stackflux suspend` and `stackflux resume`.
 
-use clap::ValueEnum;
-
+use super::error::CliError;
 use super::live::request::Target;
+use super::live::subject::ObjectArguments;
 use super::live::{self, Connection, Named};
 use super::{CommandResult, Outcome, terminal};
 
@@ -13,9 +13,9 @@ use super::{CommandResult, Outcome, terminal};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Nothing of this stack changes until it is resumed
-  stackflux suspend clusterstack demo -n demo
+  stackflux suspend csk/demo -n demo
   # The same of one cluster only
-  stackflux suspend cluster one -n demo")]
+  stackflux suspend cluster/one -n demo")]
 pub(super) struct Suspend {
     #[command(flatten)]
     what: What,
@@ -27,9 +27,9 @@ pub(super) struct Suspend {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Go on with a stack
-  stackflux resume clusterstack demo -n demo
+  stackflux resume csk/demo -n demo
   # Go on with one cluster, and look whether all gets ready
-  stackflux resume cluster one -n demo && stackflux tree cluster one -n demo --watch --wait")]
+  stackflux resume cluster/one -n demo && stackflux tree cluster/one -n demo --watch --wait")]
 pub(super) struct Resume {
     #[command(flatten)]
     what: What,
@@ -37,24 +37,10 @@ pub(super) struct Resume {
 
 #[derive(Debug, clap::Args)]
 struct What {
-    /// The kind
-    #[arg(value_name = "KIND")]
-    kind: Suspendable,
-    /// The object's name
-    #[arg(value_name = "NAME")]
-    name: String,
+    #[command(flatten)]
+    object: ObjectArguments,
     #[command(flatten)]
     connection: Connection,
-}
-
-/// The kinds with `spec.suspend`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Suspendable {
-    /// A ClusterStack
-    #[value(alias = "csk", alias = "stack")]
-    Clusterstack,
-    /// A Cluster
-    Cluster,
 }
 
 pub(super) fn suspend(arguments: &Suspend) -> CommandResult {
@@ -66,13 +52,14 @@ pub(super) fn resume(arguments: &Resume) -> CommandResult {
 }
 
 fn set(what: &What, suspend: bool) -> CommandResult {
-    let kind = match what.kind {
-        Suspendable::Clusterstack => Named::Clusterstack,
-        Suspendable::Cluster => Named::Cluster,
-    };
+    let (kind, name) = what.object.named()?;
+    if kind == Named::Release {
+        return Err(CliError::usage("a release cannot be suspended")
+            .hint("suspend its ClusterStack, or single Clusters"));
+    }
     live::block_on(async {
         let session = what.connection.open().await?;
-        let target = Target::new(&session, kind, &what.name);
+        let target = Target::new(&session, kind, &name);
         target.suspend(suspend).await?;
         let done = if suspend { "suspended" } else { "resumed" };
         terminal::success(format!("{} is {done}", target.label));

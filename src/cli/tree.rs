@@ -2,6 +2,7 @@
 
 use super::CommandResult;
 use super::live::Named;
+use super::live::subject::OptionalObject;
 use super::live::tree::{self, Only};
 use super::live::view::View;
 use super::live::watch::Seen;
@@ -21,22 +22,18 @@ use super::output::rendered;
   # The ClusterStacks of all namespaces, and all below them
   stackflux tree -A
   # One cluster of the context's namespace
-  stackflux tree cluster one
+  stackflux tree cluster/one
   # Look on until everything below a ClusterStack is ready, for ten minutes at most
-  stackflux tree clusterstack demo -n demo --watch --wait --timeout 10m")]
+  stackflux tree csk/demo -n demo --watch --wait --timeout 10m")]
 pub(super) struct Arguments {
-    /// Show only what is above and below one object of this kind
-    #[arg(value_name = "KIND", requires = "name")]
-    kind: Option<Named>,
-    /// The object's name
-    #[arg(value_name = "NAME")]
-    name: Option<String>,
+    #[command(flatten)]
+    object: OptionalObject,
     #[command(flatten)]
     view: View,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
-    let only = arguments.kind.zip(arguments.name.clone()).map(|(kind, name)| Only { kind, name });
+    let only = arguments.object.named()?.map(|(kind, name)| Only { kind, name });
     arguments.view.run(|snapshot, format| {
         let nodes = tree::tree(snapshot, only.as_ref());
         let text = rendered(&nodes, format, |nodes| tree::text(nodes, snapshot.now()))?;

@@ -1,12 +1,35 @@
 //! `stackflux version`.
 
-use super::{CommandResult, Outcome, terminal};
+use serde::Serialize;
 
-/// Print the version of stackflux and the version of Flux that its output needs.
+use super::output::{Format, print};
+use super::{CommandResult, Outcome};
+
+/// The oldest version of Flux that knows every field that is written.
+const FLUX: &str = "2.9";
+
+/// Print the version of stackflux, and the oldest version of Flux that it works with
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {}
+#[command(after_help = "Examples:
+  # The version alone
+  stackflux version -o json | jq -r .version")]
+pub(super) struct Arguments {
+    /// The form of the output
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
 
-pub(super) fn run(_: &Arguments) -> CommandResult {
-    terminal::data(&format!("stackflux {}\nneeds Flux 2.9 or newer\n", env!("CARGO_PKG_VERSION")))?;
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Versions {
+    version: &'static str,
+    minimum_flux_version: &'static str,
+}
+
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let versions = Versions { version: env!("CARGO_PKG_VERSION"), minimum_flux_version: FLUX };
+    print(&versions, arguments.output, |found| {
+        format!("stackflux {}\nneeds Flux {} or newer\n", found.version, found.minimum_flux_version)
+    })?;
     Ok(Outcome::Done)
 }

@@ -101,6 +101,14 @@ fn archive(directory: &Path, with_link: bool) {
 }
 
 #[test]
+fn version_is_printed_for_programs() {
+    let run = run(&own_directory(), &["version", "-o", "json"]);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(found["minimumFluxVersion"], "2.9");
+}
+
+#[test]
 fn inspect_shows_what_is_in_a_release() {
     let directory = own_directory();
     expect(&directory, "inspect-release", &["inspect", "stack", "openstack-demo-1-34-v1"]);

@@ -55,15 +55,15 @@ impl Line {
         }
     }
 
-    fn row(&self) -> [String; 7] {
+    fn row(&self, wide: bool) -> [String; 7] {
         let shown = |text: Option<&str>| text.unwrap_or(NOTHING).to_owned();
         [
             self.name.clone(),
             shown(self.kubernetes_version.as_deref()),
             self.channel.clone(),
             self.addons.as_ref().map_or_else(|| shown(None), |addons| addons.join(",")),
-            shown(self.digest.as_deref().map(short)),
-            shown(self.date.as_deref().and_then(|date| date.get(..10))),
+            shown(self.digest.as_deref().map(|digest| if wide { digest } else { short(digest) })),
+            shown(self.date.as_deref().and_then(|date| if wide { Some(date) } else { date.get(..10) })),
             self.problem.as_ref().map_or_else(|| shown(None), Problem::line),
         ]
     }
@@ -91,15 +91,15 @@ impl Releases {
         self.releases.iter().any(|line| line.problem.is_some())
     }
 
-    /// For people: the digest's first twelve digits, and the date without the time of day.
-    pub(super) fn table(&self) -> String {
+    /// For people: the digest's first twelve digits, and the date without the time of day; where `wide`, both in full.
+    pub(super) fn table(&self, wide: bool) -> String {
         let malformed = self.malformed.iter().map(|name| {
             let nothing = || NOTHING.to_owned();
             let problem = "not a release's name".to_owned();
             [name.clone(), nothing(), nothing(), nothing(), nothing(), nothing(), problem]
         });
         let header = ["NAME", "KUBERNETES", "CHANNEL", "ADDONS", "DIGEST", "DATE", "PROBLEM"];
-        table(header, self.releases.iter().map(Line::row).chain(malformed))
+        table(header, self.releases.iter().map(|line| line.row(wide)).chain(malformed))
     }
 }
 

@@ -7,13 +7,14 @@ use serde::Serialize;
 
 use super::Named;
 use super::flux::{FluxKind, FluxObject};
-use super::snapshot::{Key, Member, Snapshot, age, claims, clusters_ready, created, key, not_there, ready};
+use super::snapshot::{Key, Member, Snapshot, age, clusters_ready, created, key, not_there, ready};
 use super::unclaimed::unclaimed;
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterStack, Reason};
 use crate::cli::output::{NOTHING, table};
 use crate::names::ReleaseName;
 use crate::rollup::{ConditionStatus, Report, status_of};
+use crate::subscription;
 
 /// One object, and what depends on it or was made of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -122,7 +123,8 @@ fn stack_node(
     let there = snapshot.releases.keys().filter(|(namespace, _)| *namespace == key.0);
     let there = there.filter_map(|(_, name)| name.parse().ok());
     let used = users.keys().filter(|(namespace, _)| *namespace == key.0).map(|(_, release)| release.clone());
-    let releases: BTreeSet<ReleaseName> = there.chain(used).filter(|name| claims(stack, name)).collect();
+    let all = there.chain(used);
+    let releases: BTreeSet<ReleaseName> = all.filter(|name| subscription::is_of(&stack.spec, name)).collect();
     for release in releases.iter().filter(|release| asks(Named::Release, &release.to_string())) {
         let of = users.get(&(key.0.clone(), release.clone())).map(Vec::as_slice).unwrap_or_default();
         let below = release_node(snapshot, &key.0, release, of, asks);

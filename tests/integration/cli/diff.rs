@@ -223,3 +223,20 @@ fn lines_have_colours_on_a_terminal_only() {
     let forced = run_with(&directory, &arguments, &[("CLICOLOR_FORCE", "1")]).stdout;
     assert!(forced.contains("\u{1b}[32m+title: \u{fffd}[31mnew\u{1b}[0m\n"), "{forced}");
 }
+
+/// The README's command over the releases and the Cluster of `examples/`, word for word but for the names of the releases.
+#[test]
+fn readme_diff_plans_clusters() {
+    let directory = scratch("readme-diff");
+    for file in ["clusterstack.yaml", "stack"] {
+        super::copy(&examples().join(file), &directory.join(file));
+    }
+    super::copy(&examples().join("clusters/one.yaml"), &directory.join("cluster.yaml"));
+    let readme = include_str!("../../../README.md").replace("\\\n", "");
+    let line = readme.lines().find_map(|line| line.strip_prefix("stackflux diff ")).unwrap();
+    let line = line.replace("releases/openstack-scs-1-32-v", "stack/releases/docker-demo-1-34-v");
+    let words: Vec<&str> = std::iter::once("diff").chain(line.split_whitespace()).collect();
+    let run = run(&directory, &words);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stdout.contains("Cluster demo/one"), "{}\n{}", run.stdout, run.stderr);
+}

@@ -7,6 +7,7 @@ fn the_releases_of_a_stack_repository() {
     let directory = own_directory();
     expect(&directory, "releases-repository", &["releases", "stack"]);
     expect(&directory, "releases-all", &["releases", "stack", "--all"]);
+    expect(&directory, "releases-wide", &["releases", "stack", "-o", "wide"]);
     expect(&directory, "releases-json", &["releases", "stack/releases/openstack-demo-1-34-v2", "-o", "json"]);
 }
 

@@ -1,0 +1,76 @@
+//! The commands that documents tell people to run.
+
+use clap::Parser as _;
+
+use super::Cli;
+
+/// The documents with commands, each by its path.
+const DOCUMENTS: [(&str, &str); 14] = [
+    ("README.md", include_str!("../../README.md")),
+    ("docs/git-delivery.md", include_str!("../../docs/git-delivery.md")),
+    ("docs/git-servers.md", include_str!("../../docs/git-servers.md")),
+    ("docs/installation.md", include_str!("../../docs/installation.md")),
+    ("docs/live-cluster.md", include_str!("../../docs/live-cluster.md")),
+    ("docs/operating.md", include_str!("../../docs/operating.md")),
+    ("docs/operator-and-git.md", include_str!("../../docs/operator-and-git.md")),
+    ("docs/promotion.md", include_str!("../../docs/promotion.md")),
+    ("docs/publishing.md", include_str!("../../docs/publishing.md")),
+    ("docs/pull-requests.md", include_str!("../../docs/pull-requests.md")),
+    ("docs/quickstart.md", include_str!("../../docs/quickstart.md")),
+    ("docs/release-format.md", include_str!("../../docs/release-format.md")),
+    ("docs/sources.md", include_str!("../../docs/sources.md")),
+    ("docs/verification.md", include_str!("../../docs/verification.md")),
+];
+
+/// The command lines of code blocks, without prompts, comments, and what a shell makes of the rest.
+fn commands(document: &str) -> Vec<Vec<String>> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in document.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if inside {
+            lines.push(line);
+        }
+    }
+    let text = lines.join("\n").replace("\\\n", " ");
+    let parts = text.lines().flat_map(|line| line.split(" | ").flat_map(|part| part.split(" && ")));
+    let parts = parts.map(|part| part.trim().trim_start_matches("$ "));
+    let own = parts.filter_map(|part| {
+        let rest = part.strip_prefix("cargo run -- ").or_else(|| part.strip_prefix("stackflux "))?;
+        Some(words(rest))
+    });
+    own.collect()
+}
+
+/// The words of a command up to a comment or a redirection; quotes hold words together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for letter in line.chars() {
+        let Some(word) = words.last_mut() else { break };
+        match (letter, quote) {
+            ('\'' | '"', None) => quote = Some(letter),
+            (_, Some(open)) if letter == open => quote = None,
+            ('#' | '>' | '|' | '…', None) if word.is_empty() => break,
+            (' ', None) => words.push(String::new()),
+            _ => word.push(letter),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[test]
+fn documented_commands_are_accepted() {
+    let mut count = 0;
+    for (document, text) in DOCUMENTS {
+        for words in commands(text) {
+            let line = words.join(" ");
+            let parsed = Cli::try_parse_from(std::iter::once("stackflux".to_owned()).chain(words));
+            assert!(parsed.is_ok(), "{document}: stackflux {line}\n{}", parsed.unwrap_err());
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count} commands found");
+}
