@@ -5,6 +5,8 @@
 CARGO ?= cargo
 # What the pure core must not depend on (docs: the core cannot do I/O).
 SHELL_ONLY := tokio|hyper|tower|rustls|git2|kube-client
+# The seconds of each test on the testbed, as the tests write them.
+SCENARIOS := $(or $(CARGO_TARGET_DIR),target)/testbed/seconds
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,10 +40,14 @@ check: ## formatting, lints, and that the pure core stays pure
 		echo "Cargo.lock holds aws-lc-rs: two TLS providers in one binary panic" >&2; exit 1; fi
 
 deny: ## licences, duplicates and advisories of the dependencies, by deny.toml; needs cargo-deny and network access
-	cargo deny --locked check
+	cargo deny --locked check bans licenses sources
+	@if cargo deny fetch db >/dev/null 2>&1; then cargo deny --locked check advisories; \
+	else echo "NOT CHECKED: advisories, because the advisory database cannot be fetched" >&2; fi
 
-test: ## all tests of the repository
-	$(CARGO) test --workspace --locked
+test: ## all tests of the repository, and the seconds of each scenario on the testbed
+	@rm -f $(SCENARIOS)
+	@$(CARGO) test --workspace --locked; status=$$?; \
+	if [ -e $(SCENARIOS) ]; then echo "Seconds of each scenario on the testbed:"; sort -rn $(SCENARIOS); fi; exit $$status
 
 test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
 test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)

@@ -36,6 +36,7 @@ mod ports;
 mod probe;
 mod process;
 mod registry;
+mod seconds;
 mod start;
 mod testbed;
 mod tools;

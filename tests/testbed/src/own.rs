@@ -10,6 +10,7 @@ use crate::flux;
 use crate::options::Options;
 use crate::paths;
 use crate::process::{Process, Supervisor};
+use crate::seconds;
 use crate::start;
 use crate::testbed::Testbed;
 
@@ -24,6 +25,7 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 
 impl OwnTestbed {
     pub(crate) fn start(options: &Options) -> Result<Self> {
+        seconds::count();
         let run = paths::run_of_one_test(STARTED.fetch_add(1, Ordering::Relaxed))?;
         let (testbed, supervisor) = start::start(&run, options)?;
         Ok(Self { testbed, supervisor })

@@ -26,6 +26,11 @@ pub(crate) fn cache() -> Result<PathBuf> {
     Ok(user_cache.join("stackflux-testbed"))
 }
 
+/// The file with the seconds of each test on the testbed; who reads it removes it.
+pub(crate) fn seconds() -> PathBuf {
+    runs().join("seconds")
+}
+
 /// The directory of the testbed that a person starts.
 pub(crate) fn run_of_person() -> PathBuf {
     runs().join("up")

@@ -17,6 +17,7 @@ use crate::own::OwnTestbed;
 use crate::paths;
 use crate::process::{self, Process, Supervisor};
 use crate::registry::Registry;
+use crate::seconds;
 use crate::start;
 
 /// A running testbed. Written as JSON, it is the state file of the one that a person started.
@@ -51,7 +52,10 @@ impl Testbed {
     #[expect(clippy::panic, reason = "a test without its testbed has failed")]
     pub fn shared() -> &'static Self {
         match SHARED.get_or_init(start_shared) {
-            Ok(shared) => &shared.testbed,
+            Ok(shared) => {
+                seconds::count();
+                &shared.testbed
+            }
             Err(error) => panic!("no testbed: {error}"),
         }
     }
