@@ -21,6 +21,7 @@ mod chart;
 mod class;
 mod content;
 mod document;
+mod duplicates;
 mod metadata;
 mod packed;
 mod stages;
@@ -182,6 +183,7 @@ impl Release {
         let metadata = metadata::read(name, files, limits, findings);
         let cluster_class = Chart::read(files, CLUSTER_CLASS, limits, findings);
         class::check(name, files, limits, findings);
+        duplicates::check(files, CLUSTER_CLASS, limits, findings);
         let (form, stages, addons) = Self::read_addons(files, limits, findings);
         let node_images = files
             .has_directory(NODE_IMAGES)

@@ -36,6 +36,36 @@ fn files_are_what_the_types_say() {
     }
 }
 
+/// `flux uninstall` deletes every CRD with this label, and so all objects of its kind.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test may read files")]
+fn definitions_are_never_part_of_flux() {
+    let is_of_flux = |text: &str| {
+        let line = |line: &str| line.replace(['"', '\'', ' '], "");
+        text.lines().any(|text| line(text).contains("app.kubernetes.io/part-of:flux"))
+    };
+    assert!(is_of_flux("  app.kubernetes.io/part-of: \"flux\"\n"));
+    for definition in custom_resource_definitions() {
+        let labels = definition.metadata.labels.unwrap_or_default();
+        assert_ne!(labels.get("app.kubernetes.io/part-of").map(String::as_str), Some("flux"));
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut directories = vec![root.join("crds"), root.join("flux"), root.join("examples")];
+    let mut files = 0;
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                files += 1;
+                assert!(!is_of_flux(&text), "{} has the label part-of of Flux", path.display());
+            }
+        }
+    }
+    assert!(files > 20, "{files} files");
+}
+
 #[test]
 fn each_field_of_ours_is_described() {
     for definition in custom_resource_definitions() {
