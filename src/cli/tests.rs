@@ -52,12 +52,19 @@ fn words(line: &str) -> Vec<String> {
         match (letter, quote) {
             ('\'' | '"', None) => quote = Some(letter),
             (_, Some(open)) if letter == open => quote = None,
-            ('#' | '>' | '|' | '…', None) if word.is_empty() => break,
+            ('#' | '>' | '|', None) if word.is_empty() => break,
             (' ', None) => words.push(String::new()),
             _ => word.push(letter),
         }
     }
     words.retain(|word| !word.is_empty());
+    // `…` stands for the value of a flag, or for more arguments.
+    let mut is_value = false;
+    words.retain(|word| {
+        let keep = word != "…" || is_value;
+        is_value = word.starts_with("--");
+        keep
+    });
     words
 }
 
