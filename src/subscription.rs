@@ -7,7 +7,7 @@ mod roles;
 
 pub use budget::{allows, deletions, left, refilled, spent};
 pub use claims::{Claim, Claimant, claim, holder};
-pub use roles::{Facts, PATIENCE, Role, ignored, is_of, latest, offered, roles, subscribes};
+pub use roles::{Facts, PATIENCE, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
 
 #[cfg(test)]
 mod tests;

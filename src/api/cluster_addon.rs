@@ -97,12 +97,28 @@ pub struct ReleaseProgress {
     /// The release that the Cluster's class asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desired: Option<String>,
+    /// The namespace of that class, and so of the desired release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired_namespace: Option<String>,
     /// The release whose addons were delivered last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<String>,
+    /// The namespace of the applied release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_namespace: Option<String>,
     /// The release with which all addons were ready last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_good: Option<String>,
+}
+
+impl ReleaseProgress {
+    /// The releases that the cluster has or is to have, each with its namespace. A status of an earlier version names no
+    /// namespace.
+    pub fn releases(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        let desired = self.desired.as_deref().map(|name| (self.desired_namespace.as_deref(), name));
+        let applied = self.applied.as_deref().map(|name| (self.applied_namespace.as_deref(), name));
+        desired.into_iter().chain(applied)
+    }
 }
 
 /// One stage of the current lifecycle moment.

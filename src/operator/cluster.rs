@@ -190,6 +190,7 @@ fn facts(
         requested_at: identity::requested_at(addon),
         hold: held.or(unreachable),
         desired: prepared.release.name.to_string(),
+        namespace: Some(prepared.stack_key.namespace.clone()),
         release: prepared.ready.clone(),
         addons: if has_another {
             addons::kept(world, addon)

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::cache::{Cached, Key};
 use super::cluster::addon_key;
 use super::release::provider_reference;
+use crate::api::cluster_addon::ReleaseProgress;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind};
@@ -142,6 +143,13 @@ pub mod term {
         format!("refers-to-kind/{group}/{kind}")
     }
 
+    /// The `ClusterAddon`s whose cluster has a release of this namespace, or is to have it. A status of an earlier version
+    /// names no namespace.
+    #[must_use]
+    pub fn remembers(namespace: Option<&str>, release: &str) -> String {
+        format!("release/{}/{release}", namespace.unwrap_or_default())
+    }
+
     /// What an object of ours owns.
     #[must_use]
     pub fn owned_by(kind: &str, owner: &Key) -> String {
@@ -196,7 +204,10 @@ fn provider_object(
 
 impl Cached for ClusterAddon {
     fn terms(&self) -> Vec<String> {
-        owners(self)
+        let progress = self.status.iter().filter_map(|status| status.release.as_ref());
+        let releases = progress.flat_map(ReleaseProgress::releases);
+        let releases = releases.map(|(namespace, release)| term::remembers(namespace, release));
+        owners(self).into_iter().chain(releases).collect()
     }
 }
 

@@ -49,6 +49,8 @@ pub struct ClusterFacts {
     pub hold: Option<Hold>,
     /// The release that the class asks for.
     pub desired: String,
+    /// The namespace of that class; none without a class.
+    pub namespace: Option<String>,
     /// Whether that release can be used.
     pub release: Report,
     /// The addons in the release's order.
@@ -101,11 +103,9 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
         .chain([(ConditionType::UpgradeGate, gate)])
         .map(condition)
         .collect();
-    let applied = if facts.delivered { Some(facts.desired.clone()) } else { progress(old).applied };
-    let desired = Some(facts.desired).filter(|desired| !desired.is_empty());
-    let last_known_good = if is_ready { applied.clone() } else { progress(old).last_known_good };
+    let release = progress(facts.desired, facts.namespace, old, (facts.delivered, is_ready));
     ClusterAddonStatus {
-        release: Some(ReleaseProgress { desired, applied, last_known_good }),
+        release: Some(release),
         hook: None,
         stages: Vec::new(),
         addons: { facts.addons.into_iter() }
@@ -147,7 +147,7 @@ impl Of {
         if facts.of_desired {
             return Self { release: Some(facts.desired.clone()), desired: None };
         }
-        let release = progress(old).applied;
+        let release = old.release.as_ref().and_then(|release| release.applied.clone());
         let is_another = release.is_some() && release.as_ref() != Some(&facts.desired);
         let desired = Some(facts.desired.clone()).filter(|desired| is_another && !desired.is_empty());
         Self { release, desired }
@@ -191,8 +191,23 @@ fn not_held(facts: &ClusterFacts) -> Option<Report> {
     is_seen.then(|| summary(&parts, (Reason::Applied, "")))
 }
 
-fn progress(old: &ClusterAddonStatus) -> ReleaseProgress {
-    old.release.clone().unwrap_or_default()
+/// How far the cluster is, where the desired release is `is_delivered`, and all of it `is_ready`.
+fn progress(
+    desired: String,
+    namespace: Option<String>,
+    old: &ClusterAddonStatus,
+    (is_delivered, is_ready): (bool, bool),
+) -> ReleaseProgress {
+    let old = old.release.clone().unwrap_or_default();
+    let (applied, applied_namespace) = if is_delivered {
+        (Some(desired.clone()), namespace.clone())
+    } else {
+        (old.applied, old.applied_namespace)
+    };
+    let last_known_good = if is_ready { applied.clone() } else { old.last_known_good };
+    let desired_namespace = namespace;
+    let desired = Some(desired).filter(|desired| !desired.is_empty());
+    ReleaseProgress { desired, desired_namespace, applied, applied_namespace, last_known_good }
 }
 
 fn available(hold: Option<&Hold>) -> Report {

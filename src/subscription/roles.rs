@@ -84,6 +84,14 @@ pub fn offered(spec: &ClusterStackSpec, available: Option<&BTreeSet<ReleaseName>
     spec.versions.iter().filter_map(named).chain(latest.cloned()).collect()
 }
 
+/// Whether a release of this namespace is in use by Clusters whose namespaces are `users`. Those of other namespaces keep a
+/// release that `is_there`, and bring none: whoever may create Clusters in one namespace does not say what is installed in
+/// another.
+#[must_use]
+pub fn is_used<'a>(namespace: &str, mut users: impl Iterator<Item = &'a str>, is_there: bool) -> bool {
+    users.any(|user| is_there || user == namespace)
+}
+
 /// What each release is that the `ClusterStack` offers or has, or that Clusters use. While the stack repository is not
 /// known, a subscription may offer any, and none retires.
 #[must_use]

@@ -81,6 +81,19 @@ fn releases_of_other_stacks_are_none_of_ours() {
 }
 
 #[test]
+fn clusters_elsewhere_keep_a_release_and_bring_none() {
+    for (users, is_there, expected) in [
+        (&[][..], true, false),
+        (&["stacks"], false, true),
+        (&["tenant"], false, false),
+        (&["tenant"], true, true),
+        (&["tenant", "stacks"], false, true),
+    ] {
+        assert_eq!(is_used("stacks", users.iter().copied(), is_there), expected, "{users:?} {is_there}");
+    }
+}
+
+#[test]
 fn versions_with_a_channel_are_written_with_a_dot() {
     let beta = ClusterStackSpec { channel: "beta".to_owned(), ..spec(&["v0-beta.2"], false, 2) };
     assert_eq!(offered(&beta, None), releases("v0-beta-2"));

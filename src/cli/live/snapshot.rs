@@ -194,9 +194,9 @@ impl Member {
             return Some((class.namespace, release));
         }
         // The operator wrote it. What is no name of a release is none of a ClusterStack's either.
-        let desired = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?.desired.as_ref()?;
-        let release: Result<ReleaseName, _> = desired.parse();
-        release.ok().map(|release| (key.0.clone(), release))
+        let progress = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?;
+        let release: ReleaseName = progress.desired.as_ref()?.parse().ok()?;
+        Some((progress.desired_namespace.as_ref().unwrap_or(&key.0).clone(), release))
     }
 }
 

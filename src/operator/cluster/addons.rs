@@ -239,6 +239,7 @@ pub(super) fn as_they_are(
         requested_at: identity::requested_at(addon),
         hold: gate::cluster_alone(&cluster.cluster),
         desired: desired.to_owned(),
+        namespace: cluster.cluster.class().map(|class| class.namespace),
         release: report,
         of_desired: false,
         pruned: None,

@@ -89,7 +89,7 @@ async fn hold(
     let namespace = release.namespace().unwrap_or_default();
     let hold = |reason, message: String| Ok(Some(Hold { reason, message }));
     let is_used = !users::of(world, &namespace, name).is_empty()
-        || users::named_by_addons(world, &namespace).contains(name)
+        || users::is_remembered(&world.caches.addons, &namespace, name)
         || users::any_last_user(world, release).await?;
     if is_used {
         return hold(Reason::InUse, "deleted, but Clusters use it: it stays until none does".to_owned());

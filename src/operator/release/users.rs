@@ -1,14 +1,12 @@
 //! Who uses a release.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
 
-use super::super::cache::Key;
+use super::super::cache::{Cache, Key};
 use super::super::cluster::addon_key;
 use super::super::objects::{ClusterObject, term};
-use super::super::routes::cluster_of;
 use super::super::world::World;
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::ClassReference;
@@ -20,22 +18,16 @@ pub(in super::super) fn of(world: &World, namespace: &str, release: &ReleaseName
     world.caches.clusters.find(&term::class(namespace, &release.class_name()))
 }
 
-/// The releases that `ClusterAddon`s name for classes of a namespace: a Cluster that was moved and not delivered to yet has
-/// the charts of its old release.
-pub(in super::super) fn named_by_addons(world: &World, namespace: &str) -> BTreeSet<ReleaseName> {
-    let mut named = BTreeSet::new();
-    for addon in world.caches.addons.all() {
-        let Some(progress) = addon.status.as_ref().and_then(|status| status.release.as_ref()) else {
-            continue;
-        };
-        let cluster = world.caches.clusters.get(&cluster_of(&addon));
-        let class = cluster.and_then(|cluster| cluster.cluster.class());
-        if class.is_none_or(|class| class.namespace == namespace) {
-            let releases = [&progress.applied, &progress.desired].into_iter().flatten();
-            named.extend(releases.filter_map(|name| name.parse::<ReleaseName>().ok()));
-        }
-    }
-    named
+/// Whether a `ClusterAddon` says that its cluster has a release, or is to have it: one that was moved and not delivered to
+/// yet has the charts of its old release, and so has one that has no class. Such a release stays; none is made because of it.
+pub(in super::super) fn is_remembered(
+    addons: &Cache<ClusterAddon>,
+    namespace: &str,
+    release: &ReleaseName,
+) -> bool {
+    let release = release.to_string();
+    let has = |namespace| !addons.find(&term::remembers(namespace, &release)).is_empty();
+    has(Some(namespace)) || has(None)
 }
 
 /// Whether one of the Clusters that used a release last uses it still, as the API server says now: a watch alone is no
@@ -72,5 +64,11 @@ async fn is_user(
     }
     let addon: Option<ClusterAddon> = world.api.get(&addon_key(cluster)).await?;
     let progress = addon.and_then(|addon| addon.status?.release);
-    Ok(progress.is_some_and(|progress| progress.applied.as_ref() == Some(&release.to_string())))
+    Ok(progress.is_some_and(|progress| {
+        let is_there = progress.applied_namespace.is_none_or(|of| of == namespace);
+        is_there && progress.applied.as_ref() == Some(&release.to_string())
+    }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,6 +51,13 @@ fn why(stack: &ClusterStack, found: &Found, name: &ReleaseName) -> Report {
             let message = format!("ClusterStack {key} is suspended, so {name} is not installed");
             unknown(Reason::Suspended, &message)
         }
+        Some(_) if !found.releases.roles.contains_key(name) => {
+            let message = format!(
+                "ClusterStack {key} does not offer {name}, and a Cluster of another namespace installs none: add its version \
+                 to spec.versions, or set the Cluster's class to a release that is offered"
+            );
+            Report::new(ConditionStatus::False, Reason::ReleaseNotFound.as_str(), &message)
+        }
         Some(_) => unknown(Reason::NotYetReported, &format!("ClusterStack {key} is about to install {name}")),
     }
 }

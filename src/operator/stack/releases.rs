@@ -62,11 +62,8 @@ impl Releases {
         };
         // A release that does not exist is a matter of one ClusterStack only.
         clusters.retain(|name, _| held.contains(name) || is_known(name));
-        let mut used: BTreeSet<ReleaseName> = clusters.keys().cloned().collect();
-        if owned.keys().any(|name| !used.contains(name)) {
-            used.extend(users::named_by_addons(world, &namespace));
-        }
-        let names = owned.keys().cloned().collect();
+        let names: BTreeSet<ReleaseName> = owned.keys().cloned().collect();
+        let used = used(world, &namespace, &names, &clusters);
         let facts = Facts { spec: &stack.spec, available: available.as_ref(), owned: &names, used: &used };
         let roles = subscription::roles(&facts);
         let claims = claims(world, stack, &roles, &used);
@@ -92,6 +89,28 @@ fn of_line(
         }
     }
     clusters
+}
+
+/// The releases that are in use: those that Clusters of the namespace have the class of, and of those that are there what
+/// other Clusters have the class of, or `ClusterAddon`s remember.
+fn used(
+    world: &World,
+    namespace: &str,
+    owned: &BTreeSet<ReleaseName>,
+    clusters: &BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>>,
+) -> BTreeSet<ReleaseName> {
+    let is_there = |name: &ReleaseName| {
+        // An earlier ClusterStack has left its class.
+        let class = Key::new(namespace, &name.to_string());
+        owned.contains(name) || world.caches.helm_releases.get(&class).is_some()
+    };
+    let used = clusters.iter().filter(|(name, users)| {
+        let from = users.iter().map(|cluster| cluster.cluster.namespace().as_str());
+        subscription::is_used(namespace, from, is_there(name))
+    });
+    let used = used.map(|(name, _)| name);
+    let remembered = owned.iter().filter(|name| users::is_remembered(&world.caches.addons, namespace, name));
+    used.chain(remembered).cloned().collect()
 }
 
 fn claims(

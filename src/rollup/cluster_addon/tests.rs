@@ -28,6 +28,7 @@ fn facts(addons: Vec<AddonFacts>) -> ClusterFacts {
         requested_at: None,
         hold: None,
         desired: "openstack-scs-1-32-v2".into(),
+        namespace: Some("stacks".into()),
         release: Report::new(ConditionStatus::True, "Applied", ""),
         addons,
         of_desired: true,
@@ -55,6 +56,18 @@ fn all_applied_is_ready_and_known_good() {
     assert_eq!(condition(&status, ConditionType::Ready).0, "True");
     assert_eq!(condition(&status, ConditionType::UpgradeGate).1, "NotImplemented");
     assert_eq!(status.observed_generation, Some(3));
+}
+
+#[test]
+fn the_namespace_of_what_was_applied_is_kept_until_the_next_is() {
+    let first = cluster_addon(facts(vec![]), &ClusterAddonStatus::default(), at(NOW));
+    let moved = ClusterFacts { namespace: None, desired: String::new(), delivered: false, ..facts(vec![]) };
+    let release = cluster_addon(moved, &first, at(NOW)).release.unwrap();
+    assert_eq!(release.applied_namespace.as_deref(), Some("stacks"));
+    assert_eq!((release.desired, release.desired_namespace), (None, None));
+    let next = ClusterFacts { namespace: Some("others".into()), ..facts(vec![]) };
+    let release = cluster_addon(next, &first, at(NOW)).release.unwrap();
+    assert_eq!(release.applied_namespace.as_deref(), Some("others"));
 }
 
 #[test]
