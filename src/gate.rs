@@ -20,8 +20,12 @@ pub struct Hold {
 pub enum Course {
     /// There is nothing of it, or it goes and nothing of ours is left.
     Nothing,
-    /// Let its addons go: they are not uninstalled.
+    /// Let its addons go: their objects are suspended and deleted, and nothing is uninstalled.
     LetGo,
+    /// Leave its addons to themselves: their objects stay, suspended and without an owner, and the `ClusterAddon` is deleted.
+    Abandon,
+    /// Keep its addons for the next `ClusterAddon`: this one is deleted, and what it owns stays.
+    HandOver,
     /// Deliver its addons.
     Deliver,
 }
@@ -42,22 +46,51 @@ pub struct Owned {
     pub cluster_uid: Option<String>,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// Whether it has our finalizer.
+    pub held: bool,
+    /// Whether what it owns is applied by Flux from a repository of ours.
+    pub committed: bool,
+}
+
+/// What else says what to do with a Cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Whether its namespace is being deleted.
+    pub namespace_goes: bool,
+    /// Whether its `ClusterStack` is deleted and leaves everything as it is.
+    pub orphaned: bool,
+    /// Whether the release of its class is there, so that there will be another `ClusterAddon`.
+    pub wanted: bool,
+    /// Whether something of an earlier `ClusterAddon` waits for the next one.
+    pub handed_over: bool,
 }
 
 /// What to do with a Cluster and its `ClusterAddon`. One that was made for an earlier Cluster of the same name is let go
-/// before there can be a new one; so is one that somebody deletes: what it owns must not be uninstalled. In a namespace
-/// that is being deleted nothing can be made, and what is there is let go before its turn comes.
+/// before there can be a new one. In a namespace that is being deleted nothing can be made, and what is there is let go
+/// before its turn comes.
+///
+/// What a deleted `ClusterAddon` owns must not be uninstalled. The next one of the same Cluster takes it over: an addon that
+/// waits for its removal would be forgotten otherwise, for no plan has it.
 #[must_use]
-pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, namespace_goes: bool) -> Course {
+pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) -> Course {
+    let rest = if around.handed_over { Course::LetGo } else { Course::Nothing };
     match (cluster, addon) {
-        (None, None) => Course::Nothing,
+        (None, None) => rest,
         (None, Some(_)) => Course::LetGo,
-        (Some(cluster), None) if cluster.deleting || namespace_goes => Course::Nothing,
+        (Some(cluster), None) if cluster.deleting || around.namespace_goes => rest,
         (Some(_), None) => Course::Deliver,
         (Some(cluster), Some(addon)) => {
             let is_its = addon.cluster_uid.as_ref().is_none_or(|uid| *uid == cluster.uid);
-            let goes = cluster.deleting || addon.deleting || namespace_goes;
-            if goes || !is_its { Course::LetGo } else { Course::Deliver }
+            let goes = cluster.deleting || around.namespace_goes || !is_its;
+            match (goes, addon.deleting) {
+                (true, _) => Course::LetGo,
+                // Another finalizer than ours holds it.
+                (false, true) if !addon.held => Course::Nothing,
+                (false, _) if around.orphaned => Course::Abandon,
+                (false, false) => Course::Deliver,
+                (false, true) if around.wanted && !addon.committed => Course::HandOver,
+                (false, true) => Course::LetGo,
+            }
         }
     }
 }

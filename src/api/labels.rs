@@ -57,6 +57,9 @@ pub const ON_DELETE: &str = "clusterstack.x-k8s.io/on-delete";
 /// Value of [`ON_DELETE`]: everything stays in the clusters, and belongs to nobody.
 pub const ORPHAN: &str = "Orphan";
 
+/// Annotation on a Flux object whose `ClusterAddon` was deleted: the Cluster whose next `ClusterAddon` takes it over.
+pub const HANDED_OVER: &str = "clusterstack.x-k8s.io/handed-over";
+
 /// Annotation on a `ClusterStackRelease`: since when nothing wants it any more.
 pub const RETIRING_SINCE: &str = "clusterstack.x-k8s.io/retiring-since";
 

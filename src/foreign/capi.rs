@@ -168,6 +168,12 @@ impl Cluster {
         field(&self.object, &["metadata", "deletionTimestamp"]).is_some()
     }
 
+    /// Since when it is being deleted.
+    #[must_use]
+    pub fn deleting_since(&self) -> Option<&str> {
+        field(&self.object, &["metadata", "deletionTimestamp"]).and_then(Value::as_str)
+    }
+
     /// The object that the Cluster names as its control plane.
     #[must_use]
     pub fn control_plane_ref(&self) -> Option<ObjectReference> {

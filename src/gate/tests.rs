@@ -7,46 +7,73 @@ fn present(uid: &str, deleting: bool) -> Present {
 }
 
 fn owned(uid: Option<&str>, deleting: bool) -> Owned {
-    Owned { cluster_uid: uid.map(str::to_owned), deleting }
+    Owned { cluster_uid: uid.map(str::to_owned), deleting, held: true, committed: false }
 }
 
 #[test]
 fn what_to_do_with_a_cluster() {
+    let (there, goes) = (|uid| Some(present(uid, false)), |uid| Some(present(uid, true)));
     for (cluster, addon, expected, why) in [
         (None, None, Course::Nothing, "there is nothing"),
-        (Some(present("a", false)), None, Course::Deliver, "a new one"),
-        (Some(present("a", true)), None, Course::Nothing, "it goes, and nothing is ours"),
-        (Some(present("a", false)), Some(owned(Some("a"), false)), Course::Deliver, "its own"),
-        (
-            Some(present("a", false)),
-            Some(owned(None, false)),
-            Course::Deliver,
-            "of the Go operator, without a UID",
-        ),
-        (
-            Some(present("b", false)),
-            Some(owned(Some("a"), false)),
-            Course::LetGo,
-            "of an earlier one of its name",
-        ),
-        (Some(present("a", true)), Some(owned(Some("a"), false)), Course::LetGo, "it goes"),
-        (
-            Some(present("a", false)),
-            Some(owned(Some("a"), true)),
-            Course::LetGo,
-            "somebody deletes the ClusterAddon",
-        ),
+        (there("a"), None, Course::Deliver, "a new one"),
+        (goes("a"), None, Course::Nothing, "it goes, and nothing is ours"),
+        (there("a"), Some(owned(Some("a"), false)), Course::Deliver, "its own"),
+        (there("a"), Some(owned(None, false)), Course::Deliver, "of the Go operator, without a UID"),
+        (there("b"), Some(owned(Some("a"), false)), Course::LetGo, "of an earlier one of its name"),
+        (there("b"), Some(owned(Some("a"), true)), Course::LetGo, "the same, deleted"),
+        (goes("a"), Some(owned(Some("a"), false)), Course::LetGo, "it goes"),
+        (there("a"), Some(owned(Some("a"), true)), Course::HandOver, "the ClusterAddon is deleted"),
         (None, Some(owned(Some("a"), false)), Course::LetGo, "it is gone"),
         (None, Some(owned(None, true)), Course::LetGo, "both go"),
     ] {
-        assert_eq!(course(cluster.as_ref(), addon.as_ref(), false), expected, "{why}");
+        let around = Around { wanted: true, ..Around::default() };
+        assert_eq!(course(cluster.as_ref(), addon.as_ref(), around), expected, "{why}");
         let in_terminating = if addon.is_some() { Course::LetGo } else { Course::Nothing };
+        let around = Around { namespace_goes: true, ..around };
         assert_eq!(
-            course(cluster.as_ref(), addon.as_ref(), true),
+            course(cluster.as_ref(), addon.as_ref(), around),
             in_terminating,
             "{why}, its namespace goes"
         );
     }
+}
+
+#[test]
+fn deleted_cluster_addon_is_handed_over_or_let_go() {
+    let wanted = Around { wanted: true, ..Around::default() };
+    let deleted = owned(Some("a"), true);
+    for (addon, around, expected, why) in [
+        (deleted.clone(), wanted, Course::HandOver, "there will be another one"),
+        (deleted.clone(), Around::default(), Course::LetGo, "no ClusterStack has the class"),
+        (Owned { committed: true, ..deleted.clone() }, wanted, Course::LetGo, "its files go first"),
+        (Owned { held: false, ..deleted }, wanted, Course::Nothing, "another finalizer holds it"),
+    ] {
+        assert_eq!(course(Some(&present("a", false)), Some(&addon), around), expected, "{why}");
+    }
+}
+
+#[test]
+fn cluster_of_an_orphaned_stack_is_abandoned() {
+    let orphaned = Around { orphaned: true, wanted: false, ..Around::default() };
+    let (own, going) = (owned(Some("a"), false), owned(Some("a"), true));
+    let (there, goes) = (present("a", false), present("a", true));
+    for (cluster, addon, expected, why) in [
+        (Some(&there), Some(&own), Course::Abandon, "its objects stay"),
+        (Some(&there), Some(&going), Course::Abandon, "whoever else deletes the ClusterAddon"),
+        (Some(&there), None, Course::Deliver, "it has no release"),
+        (Some(&goes), Some(&own), Course::LetGo, "the Cluster goes"),
+        (None, Some(&own), Course::LetGo, "the Cluster is gone"),
+    ] {
+        assert_eq!(course(cluster, addon, orphaned), expected, "{why}");
+    }
+}
+
+#[test]
+fn what_was_handed_over_is_let_go_with_the_cluster() {
+    let left = Around { handed_over: true, wanted: true, ..Around::default() };
+    assert_eq!(course(None, None, left), Course::LetGo);
+    assert_eq!(course(Some(&present("a", true)), None, left), Course::LetGo);
+    assert_eq!(course(Some(&present("a", false)), None, left), Course::Deliver);
 }
 
 #[test]

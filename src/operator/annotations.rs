@@ -19,7 +19,8 @@ pub(super) async fn annotate<K: Kind + Cached>(
     Ok(())
 }
 
-fn patch(object: &impl Resource, annotations: &[(&str, &str)]) -> Value {
+/// The JSON patch that gives these annotations to the object, and to no other one of its name.
+pub(super) fn patch(object: &impl Resource, annotations: &[(&str, &str)]) -> Value {
     let (metadata, place) = (object.meta(), "/metadata/annotations");
     let same = json!({"op": "test", "path": "/metadata/uid", "value": metadata.uid});
     let none = metadata.annotations.is_none().then(|| json!({"op": "add", "path": place, "value": {}}));

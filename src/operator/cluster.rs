@@ -5,6 +5,7 @@ mod came_back;
 mod committed;
 mod delivered;
 mod gather;
+mod hand_over;
 mod identity;
 mod let_go;
 mod removal;
@@ -34,8 +35,8 @@ use crate::sink::cluster::RequestError;
 use delivered::Delivered;
 use gather::{Gathered, Related};
 
+pub(super) use gather::to_abandon;
 pub(super) use identity::{addon_key, committing_stack, made_for};
-pub(super) use let_go::abandon;
 
 /// How long a cache that is just filled is waited for.
 const SOON: Duration = Duration::from_secs(1);
@@ -49,6 +50,11 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
             Ok(Next::Await)
         }
         gate::Course::LetGo => let_go::let_go(world, key, &gathered).await,
+        gate::Course::Abandon => hand_over::abandon(world, key, &gathered).await,
+        gate::Course::HandOver => match &gathered.addon {
+            Some(addon) => hand_over::hand_over(world, key, addon).await,
+            None => Ok(Next::Await),
+        },
         gate::Course::Deliver => deliver(world, key, gathered).await,
     }
 }
@@ -63,6 +69,7 @@ async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, R
         return without_release(world, key, &gathered).await;
     };
     let addon = identity::ensure(world, key, cluster, gathered.addon.clone()).await?;
+    hand_over::take_over(world, key, &addon).await?;
     let prepared = match preparation {
         Preparation::Unusable(report) => {
             world.git.outbox.withdraw(&Unit::Cluster(key.clone()));

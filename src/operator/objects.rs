@@ -150,6 +150,12 @@ pub mod term {
         format!("release/{}/{release}", namespace.unwrap_or_default())
     }
 
+    /// What a deleted `ClusterAddon` has left to the next one of its Cluster.
+    #[must_use]
+    pub fn handed_over(cluster: &Key) -> String {
+        format!("handed-over/{cluster}")
+    }
+
     /// What an object of ours owns.
     #[must_use]
     pub fn owned_by(kind: &str, owner: &Key) -> String {
@@ -215,7 +221,8 @@ impl<Status: ObservedKind> Cached for Observed<Status> {
     fn terms(&self) -> Vec<String> {
         let by_label = owner_of_applied(&self.object).or_else(|| stripped_owner(Status::KIND, &self.object));
         let by_label = by_label.map(|(kind, key)| term::owned_by(kind, &key));
-        owners(self).into_iter().chain(by_label).collect()
+        let handed_over = handed_over_to(&self.object).map(|cluster| term::handed_over(&cluster));
+        owners(self).into_iter().chain(by_label).chain(handed_over).collect()
     }
 }
 
@@ -250,6 +257,14 @@ fn owner_by_label(object: &ObjectMeta) -> Option<(&'static str, Key)> {
         (None, Some(release)) => Some(("ClusterStackRelease", Key::new(namespace, release))),
         (None, None) => None,
     }
+}
+
+/// The Cluster whose next `ClusterAddon` takes an object over that has no owner now.
+#[must_use]
+pub fn handed_over_to(object: &ObjectMeta) -> Option<Key> {
+    let cluster = object.annotations.as_ref()?.get(labels::HANDED_OVER)?;
+    let is_free = object.owner_references.as_ref().is_none_or(Vec::is_empty);
+    is_free.then(|| Key::new(object.namespace.as_deref().unwrap_or_default(), cluster))
 }
 
 /// The owners of an object, which are in its own namespace.

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt as _};
 use serde_json::json;
 
+use super::annotations::patch;
 use super::cache::{Cache, Cached, Key};
 use super::world::World;
 use crate::foreign::flux::observed::{Observed, ObservedKind};
@@ -33,12 +34,13 @@ pub async fn present<K: Kind + Cached>(
     Ok(found)
 }
 
-/// Takes the owner of this UID off an object that stays.
+/// Takes the owner of this UID off an object that stays, and gives the object these annotations in the same write.
 pub async fn drop_owner<Status: ObservedKind>(
     world: &World,
     cache: &Cache<Observed<Status>>,
     object: &Observed<Status>,
     owner: Option<&str>,
+    annotations: &[(&str, &str)],
 ) -> Result<(), RequestError> {
     let owners = object.owner_references();
     let others: Vec<_> = owners.iter().filter(|other| Some(other.uid.as_str()) != owner).collect();
@@ -46,10 +48,11 @@ pub async fn drop_owner<Status: ObservedKind>(
         return Ok(());
     }
     let key = Key::of(object);
-    let operations = json!([
-        {"op": "test", "path": "/metadata/ownerReferences", "value": owners},
-        {"op": "replace", "path": "/metadata/ownerReferences", "value": others},
-    ]);
+    let mut operations = patch(object, annotations);
+    if let Some(operations) = operations.as_array_mut() {
+        operations.push(json!({"op": "test", "path": "/metadata/ownerReferences", "value": owners}));
+        operations.push(json!({"op": "replace", "path": "/metadata/ownerReferences", "value": others}));
+    }
     match world.api.patch(&key, operations).await {
         Ok(written) => _ = cache.written(written),
         Err(error) if error.is_not_found() => cache.gone(&key),

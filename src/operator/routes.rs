@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use kube::api::PartialObjectMeta;
 
 use super::cache::{Change, Key};
-use super::objects::{ClusterObject, owner_of_applied, term};
+use super::objects::{ClusterObject, handed_over_to, owner_of_applied, term};
 use super::world::World;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -36,6 +36,13 @@ impl World {
         self.caches.clusters.all().iter().for_each(|cluster| self.triggers.clusters.now(Key::of(&**cluster)));
         // The Cluster of a ClusterAddon may be gone.
         self.caches.addons.all().iter().for_each(|addon| self.triggers.clusters.now(cluster_of(addon)));
+        // So may be that of what was handed over.
+        let releases = self.caches.helm_releases.all();
+        let left = releases.iter().filter_map(|object| handed_over_to(&object.object));
+        left.for_each(|cluster| self.triggers.clusters.now(cluster));
+        let kustomizations = self.caches.kustomizations.all();
+        let left = kustomizations.iter().filter_map(|object| handed_over_to(&object.object));
+        left.for_each(|cluster| self.triggers.clusters.now(cluster));
     }
 
     /// Nothing is known of what was done for a `ClusterStack`: all of it is looked at.

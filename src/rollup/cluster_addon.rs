@@ -1,5 +1,7 @@
 //! What is known of one cluster's addons to the status of its `ClusterAddon`.
 
+mod going;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -13,6 +15,7 @@ use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::names::AddonName;
 use crate::release::KnownAs;
+pub use going::cluster_addon_that_goes;
 
 /// The phase of an addon whose object is not written now.
 const HELD: &str = "Held";

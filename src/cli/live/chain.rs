@@ -99,6 +99,11 @@ pub(in crate::cli) fn chain(
     if only.is_some() && named.is_empty() {
         return None;
     }
+    if let Some(goes) = member.goes() {
+        chain.add(0, Role::Gate, format!("Cluster {}/{}", key.0, key.1), &goes);
+        chain.action = Some(chain.advice());
+        return Some(chain);
+    }
     chain.suspended(snapshot, key, member);
     let outdated = member.outdated(key);
     if let Some(outdated) = &outdated {

@@ -147,13 +147,14 @@ fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
     let addons = status.map(|status| status.addons.as_slice()).unwrap_or_default();
     let is_ready = |report: &Report| report.status == ConditionStatus::True;
     let addons: Vec<&AddonStatus> = addons.iter().filter(|addon| !is_dropped(addon)).collect();
+    let goes = member.goes().is_some();
     ClusterRow {
         row: Row {
             suspended: member.addon.as_ref().is_some_and(|addon| addon.spec.suspend),
             ..Row::new(key, member.created, cluster_report(snapshot, key, member))
         },
         release: member.release(key).map(|(_, release)| release.to_string()),
-        addons_ready: addons.iter().copied().map(addon_report).filter(is_ready).count(),
+        addons_ready: addons.iter().copied().map(addon_report).filter(|report| !goes && is_ready(report)).count(),
         addons: addons.len(),
     }
 }

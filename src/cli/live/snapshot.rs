@@ -186,6 +186,16 @@ fn members(clusters: Vec<Value>, addons: Vec<ClusterAddon>, selected: bool) -> B
 }
 
 impl Member {
+    /// What is said of a cluster with addons that is being deleted, whatever its `ClusterAddon` says.
+    pub(super) fn goes(&self) -> Option<Report> {
+        self.addon.as_ref()?;
+        let since = self.cluster.as_ref()?.deleting_since()?;
+        let message = format!(
+            "the Cluster is being deleted since {since}: its addons are let go, and nothing is uninstalled"
+        );
+        Some(Report::new(ConditionStatus::False, Reason::Deleting.as_str(), &message))
+    }
+
     /// The namespace and the name of the release that its class is of; none without a class, or with another's.
     pub(super) fn release(&self, key: &Key) -> Option<(String, ReleaseName)> {
         if let Some(cluster) = &self.cluster {

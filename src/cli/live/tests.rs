@@ -1,6 +1,7 @@
 //! The commands over snapshots that are made by hand: what they print.
 
 mod blocking;
+mod deleting;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

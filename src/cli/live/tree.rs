@@ -178,23 +178,27 @@ fn cluster_node(snapshot: &Snapshot, key: &Key, member: &Member) -> Node {
     let mut node = Node::new("Cluster", key, member.created, &report);
     let addons =
         member.addon.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.addons);
-    node.children = addons.map(|addon| addon_node(snapshot, &key.0, addon)).collect();
+    let goes = member.goes();
+    let said = |addon: &AddonStatus| goes.clone().unwrap_or_else(|| addon_report(addon));
+    node.children = addons.map(|addon| addon_node(snapshot, &key.0, addon, &said(addon))).collect();
     node
 }
 
 /// How a cluster and its addons are, in sum.
 pub(super) fn cluster_report(snapshot: &Snapshot, key: &Key, member: &Member) -> Report {
     match &member.addon {
-        Some(addon) => member.outdated(key).unwrap_or_else(|| {
-            ready(&addon.metadata, addon.status.as_ref().map(|status| &status.conditions))
-        }),
+        Some(addon) => {
+            let conditions = addon.status.as_ref().map(|status| &status.conditions);
+            let told = member.goes().or_else(|| member.outdated(key));
+            told.unwrap_or_else(|| ready(&addon.metadata, conditions))
+        }
         None => unclaimed(snapshot, key, member).report(),
     }
 }
 
-fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus) -> Node {
+fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus, report: &Report) -> Node {
     let key = (String::new(), addon.name.clone());
-    let mut node = Node { version: version(addon), ..Node::new("Addon", &key, None, &addon_report(addon)) };
+    let mut node = Node { version: version(addon), ..Node::new("Addon", &key, None, report) };
     let object = addon.object.as_ref().and_then(|object| Some((FluxKind::of(&object.kind)?, &object.name)));
     node.children.extend(object.map(|(kind, name)| flux_node(snapshot, kind, namespace, name)));
     node

@@ -105,9 +105,13 @@ fn has<Status: ObservedKind>(cache: &Cache<Observed<Status>>, key: &Key, addon: 
 
 /// Whether an object belongs to a `ClusterAddon`, and not to an earlier one of its name.
 pub(super) fn is_owned<Status>(object: &Observed<Status>, addon: &ClusterAddon) -> bool {
+    is_owner(addon, object) || owner_of_applied(&object.object) == Some(("ClusterAddon", Key::of(addon)))
+}
+
+/// Whether garbage collection deletes an object with a `ClusterAddon`.
+pub(super) fn is_owner<Status>(addon: &ClusterAddon, object: &Observed<Status>) -> bool {
     let mut owners = object.object.owner_references.iter().flatten();
     owners.any(|owner| Some(&owner.uid) == addon.metadata.uid.as_ref())
-        || owner_of_applied(&object.object) == Some(("ClusterAddon", Key::of(addon)))
 }
 
 /// The kind of object that delivers an addon.

@@ -6,11 +6,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
 use super::super::cache::Key;
-use super::super::objects::{ClusterObject, RelatedObject};
+use super::super::objects::{ClusterObject, RelatedObject, term};
 use super::super::related::{Depth, NotListed};
+use super::super::release::users;
+use super::super::routes::cluster_of;
 use super::super::world::{Preparation, Prepared, World};
 use super::identity;
-use crate::api::{ClusterAddon, Reason, labels};
+use crate::api::{ClusterAddon, ClusterStackRelease, Reason, labels};
 use crate::foreign::capi::ObjectReference;
 use crate::gate::{self, Course};
 use crate::inputs::ClusterInputs;
@@ -28,6 +30,12 @@ pub(super) struct Gathered {
     pub(super) release: Option<ReleaseName>,
     /// What is known of that release.
     pub(super) preparation: Option<Preparation>,
+    /// Whether that release is there, and is not let go of.
+    is_wanted: bool,
+    /// The deleted `ClusterStack` that leaves the Cluster's addons to themselves.
+    pub(super) orphaned_by: Option<Key>,
+    /// Whether something of an earlier `ClusterAddon` waits for the next one.
+    has_rest: bool,
 }
 
 /// Why there is no release to deliver to a Cluster.
@@ -63,9 +71,14 @@ impl Gathered {
         let class = cluster.as_ref().and_then(|cluster| cluster.cluster.class());
         let named = class.and_then(|class| Some((class.release()?, class.namespace)));
         let release = named.as_ref().map(|(release, namespace)| Key::new(namespace, &release.to_string()));
+        let orphaned_by = orphaned_by(world, release.as_ref(), addon.as_deref());
         let release = release.filter(|release| !is_let_go(world, release));
-        let preparation = release.and_then(|release| world.preparation(&release));
-        Self { cluster, addon, release: named.map(|(release, _)| release), preparation }
+        let preparation = release.as_ref().and_then(|release| world.preparation(release));
+        let rest = term::handed_over(key);
+        let has_rest = !world.caches.helm_releases.find(&rest).is_empty()
+            || !world.caches.kustomizations.find(&rest).is_empty();
+        let (is_wanted, release) = (release.is_some(), named.map(|(release, _)| release));
+        Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest }
     }
 
     /// Why there is no release to deliver to the Cluster; `None` while that is not known.
@@ -110,9 +123,27 @@ impl Gathered {
         let addon = self.addon.as_ref().map(|addon| gate::Owned {
             cluster_uid: identity::cluster_uid(addon),
             deleting: addon.metadata.deletion_timestamp.is_some(),
+            held: addon.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER),
+            committed: identity::committed_by(addon).is_some(),
         });
-        gate::course(cluster.as_ref(), addon.as_ref(), namespace_goes)
+        let around = gate::Around {
+            namespace_goes,
+            orphaned: self.orphaned_by.is_some(),
+            wanted: self.is_wanted,
+            handed_over: self.has_rest,
+        };
+        gate::course(cluster.as_ref(), addon.as_ref(), around)
     }
+}
+
+/// The Clusters of a release whose `ClusterAddon`s are to be left to themselves.
+pub(in super::super) fn to_abandon(world: &World, namespace: &str, release: &ReleaseName) -> Vec<Key> {
+    let of_class = users::of(world, namespace, release).into_iter().map(|cluster| Key::of(&*cluster));
+    let remembers = term::remembers(Some(namespace), &release.to_string());
+    let remember = world.caches.addons.find(&remembers).into_iter().map(|addon| cluster_of(&addon));
+    let is_left =
+        |key: &Key| Gathered::of(world, key).course(world.is_terminating(&key.namespace)) == Course::Abandon;
+    of_class.chain(remember).filter(is_left).collect()
 }
 
 /// The Cluster with the objects that it refers to.
@@ -138,15 +169,35 @@ pub(super) fn related(world: &World, cluster: &ClusterObject, prepared: &Prepare
 
 /// Whether a release or its `ClusterStack` is being let go of: then what its Clusters have is nobody's.
 fn is_let_go(world: &World, release: &Key) -> bool {
-    let is_orphan = |object: &ObjectMeta| {
-        let told = object.annotations.as_ref().and_then(|annotations| annotations.get(labels::ON_DELETE));
-        object.deletion_timestamp.is_some() && told.is_some_and(|value| value == labels::ORPHAN)
-    };
     let Some(release) = world.caches.releases.get(release) else { return true };
+    is_orphan(&release.metadata) || orphaning_stack(world, &release).is_some()
+}
+
+/// Whether an object is deleted, and leaves what was made for it as it is.
+pub(super) fn is_orphan(object: &ObjectMeta) -> bool {
+    let told = object.annotations.as_ref().and_then(|annotations| annotations.get(labels::ON_DELETE));
+    object.deletion_timestamp.is_some() && told.is_some_and(|value| value == labels::ORPHAN)
+}
+
+/// The `ClusterStack` of a release that is deleted and leaves everything as it is.
+fn orphaning_stack(world: &World, release: &ClusterStackRelease) -> Option<Key> {
     let namespace = release.namespace().unwrap_or_default();
     let stacks = release.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
     let mut stacks = stacks.filter_map(|owner| world.caches.stacks.get(&Key::new(&namespace, &owner.name)));
-    is_orphan(&release.metadata) || stacks.any(|stack| is_orphan(&stack.metadata))
+    stacks.find(|stack| is_orphan(&stack.metadata)).map(|stack| Key::of(&*stack))
+}
+
+/// The deleted `ClusterStack` that leaves a Cluster's addons to themselves: that of the release of its class; of the release
+/// that the Cluster has where its class is of no release that is there.
+fn orphaned_by(world: &World, release: Option<&Key>, addon: Option<&ClusterAddon>) -> Option<Key> {
+    let addon = addon?;
+    let of_class = release.and_then(|release| world.caches.releases.get(release));
+    let applied = || {
+        let progress = addon.status.as_ref()?.release.as_ref()?;
+        let key = Key::new(progress.applied_namespace.as_deref()?, progress.applied.as_deref()?);
+        world.caches.releases.get(&key)
+    };
+    orphaning_stack(world, &*of_class.or_else(applied)?)
 }
 
 /// How much of an object the templates of a release read.

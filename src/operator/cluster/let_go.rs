@@ -1,5 +1,4 @@
-//! Letting go: nothing is uninstalled from a cluster that goes, was moved, or whose `ClusterAddon` somebody deletes,
-//! nor from the clusters of a namespace that goes.
+//! Letting go: nothing is uninstalled from a cluster that goes or was moved, nor from the clusters of a namespace that goes.
 //!
 //! A suspended `HelmRelease` loses its finalizer without an uninstall. So each object is suspended before it is deleted,
 //! and the `ClusterAddon` that owns them keeps its finalizer until that is done: garbage collection would delete them as
@@ -31,7 +30,7 @@ use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::gate::Hold;
-use crate::rollup::{Report, status_of};
+use crate::rollup::cluster_addon_that_goes;
 use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether the cause is there, or the objects are gone.
@@ -39,19 +38,23 @@ const AGAIN: Duration = Duration::from_secs(2);
 
 /// Lets the addons of a Cluster go, once the API server itself says why.
 pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
-    let Some(addon) = &gathered.addon else { return Ok(Next::Await) };
-    if !is_caused(world, key, addon).await? {
+    let Some(addon) = &gathered.addon else { return let_rest_go(world, key).await };
+    let Some(why) = cause(world, key, addon).await? else {
         warn!(
             "a watch says that the Cluster, its ClusterAddon or its namespace goes, the API server does not: nothing is let go"
         );
         return Ok(Next::After(AGAIN));
+    };
+    // In a namespace that goes the namespace controller does not wait for the status.
+    if !world.is_terminating(&key.namespace) {
+        tell(world, addon, &why, None).await?;
     }
     if is_of_another_shard(world, addon).await? {
         return Ok(Next::Await);
     }
     let owned = term::owned_by("ClusterAddon", &Key::of(&**addon));
     if let Some(hold) = taken_out(world, key, addon, &owned).await? {
-        tell(world, addon, &hold).await?;
+        tell(world, addon, &why, Some(&hold)).await?;
         return Ok(Next::After(AGAIN));
     }
     let mut count = let_go_all(world, &world.caches.helm_releases, &owned).await?;
@@ -91,6 +94,20 @@ fn is_sharded(world: &World) -> bool {
     world.settings.watch.label_selector.is_some()
 }
 
+/// Lets go of what a `ClusterAddon` has left to the next one, when its Cluster goes before there is one.
+async fn let_rest_go(world: &World, key: &Key) -> Result<Next, ReconcileError> {
+    let Some(kind) = world.cluster_kind() else { return Ok(Next::After(AGAIN)) };
+    let now: Option<ClusterObject> = world.api.get_dynamic(key, kind).await?;
+    if now.is_some_and(|now| !now.cluster.deleting()) && !namespace_goes(world, &key.namespace).await? {
+        return Ok(Next::After(AGAIN));
+    }
+    let rest = term::handed_over(key);
+    let mut count = let_go_all(world, &world.caches.helm_releases, &rest).await?;
+    count += let_go_all(world, &world.caches.kustomizations, &rest).await?;
+    info!(objects = count, "let go");
+    Ok(Next::Await)
+}
+
 /// Takes what a Cluster has out of the repository that Flux applies it from, where it is delivered so; why that is not done
 /// yet: nobody remembers it once the `ClusterAddon` is gone. Flux deletes then what it has applied, all of which is
 /// suspended before.
@@ -125,38 +142,63 @@ async fn taken_out(
     })
 }
 
-/// Says in the status of a `ClusterAddon` that goes what it waits for.
-async fn tell(world: &World, addon: &ClusterAddon, hold: &Hold) -> Result<(), RequestError> {
+/// Says in the status why a `ClusterAddon` is let go, and what that waits for. It goes where the status cannot be written, too.
+async fn tell(
+    world: &World,
+    addon: &ClusterAddon,
+    why: &Hold,
+    waits_for: Option<&Hold>,
+) -> Result<(), RequestError> {
+    let Some(addon) = world.caches.addons.get(&Key::of(addon)) else { return Ok(()) };
+    let generation = addon.metadata.generation.unwrap_or_default();
     let old = addon.status.clone().unwrap_or_default();
-    let (now, generation) = (Timestamp::now(), addon.metadata.generation.unwrap_or_default());
-    let report = Report::new(status_of(hold.reason), hold.reason.as_str(), &hold.message);
-    let mut status = old.clone();
-    for kind in [ConditionType::Ready, ConditionType::Delivered] {
-        let condition = report.clone().condition(kind, generation, &old.conditions, now);
-        match status.conditions.iter_mut().find(|condition| condition.type_ == kind.as_str()) {
-            Some(there) => *there = condition,
-            None => status.conditions.push(condition),
-        }
+    let before = |kind: ConditionType| {
+        let found = old.conditions.iter().find(|condition| condition.type_ == kind.as_str());
+        found.map(|found| found.reason.as_str())
+    };
+    if waits_for.is_none() && before(ConditionType::ClusterAvailable) == Some(why.reason.as_str()) {
+        return Ok(());
     }
-    status::write(world, addon, &status).await
+    let status = cluster_addon_that_goes(why, waits_for, &old, generation, Timestamp::now());
+    match status::write(world, &addon, &status).await {
+        Err(error) if !error.is_conflict() => {
+            info!("the status does not say that it is let go: {error}");
+            Ok(())
+        }
+        written => written,
+    }
 }
 
-/// Whether the Cluster is gone, another one, or going, or the `ClusterAddon` or the namespace is going: as the API server
-/// says now.
-async fn is_caused(world: &World, key: &Key, addon: &ClusterAddon) -> Result<bool, RequestError> {
-    if addon.metadata.deletion_timestamp.is_some() {
-        let now: Option<ClusterAddon> = world.api.get(&Key::of(addon)).await?;
-        return Ok(
-            now.is_none_or(|now| now.uid() != addon.uid() || now.metadata.deletion_timestamp.is_some())
-        );
+/// Why the addons of a Cluster are let go: the Cluster is gone, another one, or going, or the `ClusterAddon` or the namespace
+/// is going. As the API server says now; `None` if none of it is so.
+async fn cause(world: &World, key: &Key, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
+    let why = |what: String| {
+        let message = format!("{what}: its addons are let go, and nothing is uninstalled");
+        Some(Hold { reason: Reason::Deleting, message })
+    };
+    let Some(kind) = world.cluster_kind() else { return Ok(None) };
+    let now: Option<ClusterObject> = world.api.get_dynamic(key, kind).await?;
+    let Some(now) = now else { return Ok(why("the Cluster is gone".to_owned())) };
+    if let Some(since) = now.cluster.deleting_since() {
+        return Ok(why(format!("the Cluster is being deleted since {since}")));
+    }
+    if identity::cluster_uid(addon).is_some_and(|uid| now.uid() != Some(uid)) {
+        return Ok(why("the Cluster was deleted, and there is another one of its name".to_owned()));
     }
     if world.is_terminating(&key.namespace) && namespace_goes(world, &key.namespace).await? {
-        return Ok(true);
+        return Ok(why(format!("namespace {} is being deleted", key.namespace)));
     }
-    let Some(kind) = world.cluster_kind() else { return Ok(false) };
-    let now: Option<ClusterObject> = world.api.get_dynamic(key, kind).await?;
-    let is_its = |now: &ClusterObject| identity::cluster_uid(addon).is_none_or(|uid| now.uid() == Some(uid));
-    Ok(now.is_none_or(|now| now.cluster.deleting() || !is_its(&now)))
+    let goes = is_deleted(world, addon).await?;
+    Ok(if goes { why("the ClusterAddon is deleted".to_owned()) } else { None })
+}
+
+/// Whether a `ClusterAddon` is being deleted or is gone, as the API server says now.
+pub(super) async fn is_deleted(world: &World, addon: &ClusterAddon) -> Result<bool, RequestError> {
+    if addon.metadata.deletion_timestamp.is_none() {
+        return Ok(false);
+    }
+    let now: Option<ClusterAddon> = world.api.get(&Key::of(addon)).await?;
+    Ok(now.is_none_or(|now| now.uid() != addon.uid() || now.metadata.deletion_timestamp.is_some()))
 }
 
 async fn namespace_goes(world: &World, namespace: &str) -> Result<bool, RequestError> {
@@ -191,7 +233,7 @@ async fn let_go_one<Status: ObservedKind>(
 }
 
 /// The object, suspended; `None` where it is gone.
-async fn suspended<Status: ObservedKind>(
+pub(super) async fn suspended<Status: ObservedKind>(
     world: &World,
     cache: &Cache<Observed<Status>>,
     object: &Arc<Observed<Status>>,
@@ -208,27 +250,4 @@ async fn suspended<Status: ObservedKind>(
         }
         Err(error) => Err(error),
     }
-}
-
-/// Leaves the addons of a Cluster to themselves: their objects stay, suspended and without an owner, so that nothing that
-/// is deleted later uninstalls them. The `ClusterAddon` loses our finalizer.
-pub(in super::super) async fn abandon(world: &World, addon: &ClusterAddon) -> Result<(), RequestError> {
-    let owned = term::owned_by("ClusterAddon", &Key::of(addon));
-    abandon_all(world, &world.caches.helm_releases, &owned, addon).await?;
-    abandon_all(world, &world.caches.kustomizations, &owned, addon).await?;
-    finalizer::remove(world, &world.caches.addons, addon).await
-}
-
-async fn abandon_all<Status: ObservedKind>(
-    world: &World,
-    cache: &Cache<Observed<Status>>,
-    owned: &str,
-    addon: &ClusterAddon,
-) -> Result<(), RequestError> {
-    for object in cache.find(owned) {
-        if let Some(object) = suspended(world, cache, &object).await? {
-            ownership::drop_owner(world, cache, &object, addon.uid().as_deref()).await?;
-        }
-    }
-    Ok(())
 }

@@ -159,7 +159,7 @@ async fn removed<Status: ObservedKind>(
     for key in keys {
         let Some(found) = ownership::present(world, cache, key).await? else { continue };
         if inventory::is_shared(world, release, &found) {
-            ownership::drop_owner(world, cache, &found, release.uid().as_deref()).await?;
+            ownership::drop_owner(world, cache, &found, release.uid().as_deref(), &[]).await?;
         } else {
             all_gone &= ownership::delete(world, cache, &found).await?;
         }
@@ -213,7 +213,7 @@ async fn abandoned<Status: ObservedKind>(
         if suspend && !found.suspended {
             found = world.api.suspend(key, true).await?;
         }
-        ownership::drop_owner(world, cache, &found, owner).await?;
+        ownership::drop_owner(world, cache, &found, owner, &[]).await?;
     }
     Ok(())
 }

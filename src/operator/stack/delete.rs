@@ -1,6 +1,6 @@
 //! A `ClusterStack` that was deleted: held while Clusters use it, let go where that is asked for, else taken down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether it can go.
 const AGAIN: Duration = Duration::from_secs(10);
+/// The same, while its Clusters are left to themselves.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Takes a deleted `ClusterStack` down, or says why it stays.
 pub(super) async fn delete(
@@ -44,10 +46,10 @@ pub(super) async fn delete(
         return held(world, key, stack, hold).await;
     }
     let owned = releases::owned(world, stack);
-    for (name, release) in &owned {
-        if orphan {
-            abandon_clusters(world, stack, name).await?;
-        }
+    if orphan && are_clusters_left(world, stack, owned.keys()) {
+        return Ok(Next::After(SOON));
+    }
+    for release in owned.values() {
         remove(world, release, orphan).await?;
     }
     if !owned.is_empty() {
@@ -59,7 +61,7 @@ pub(super) async fn delete(
     for repository in source::made(world, stack) {
         let cache = &world.caches.git_repositories;
         if orphan {
-            ownership::drop_owner(world, cache, &repository, stack.uid().as_deref()).await?;
+            ownership::drop_owner(world, cache, &repository, stack.uid().as_deref(), &[]).await?;
         } else {
             ownership::delete(world, cache, &*repository).await?;
         }
@@ -75,19 +77,17 @@ pub(super) async fn delete(
     Ok(Next::Await)
 }
 
-/// Leaves the addons of all Clusters of a release to themselves.
-async fn abandon_clusters(
+/// Whether `ClusterAddon`s of these releases are still to be left to themselves, which the reconcile of each Cluster does. The
+/// releases stay until then: they say whose the Clusters are.
+fn are_clusters_left<'a>(
     world: &World,
     stack: &ClusterStack,
-    release: &ReleaseName,
-) -> Result<(), RequestError> {
-    for cluster in users::of(world, &namespace(stack), release) {
-        let addon = world.caches.addons.get(&cluster::addon_key(&Key::of(&*cluster)));
-        if let Some(addon) = addon {
-            cluster::abandon(world, &addon).await?;
-        }
-    }
-    Ok(())
+    releases: impl Iterator<Item = &'a ReleaseName>,
+) -> bool {
+    let left: BTreeSet<Key> =
+        releases.flat_map(|release| cluster::to_abandon(world, &namespace(stack), release)).collect();
+    left.iter().for_each(|cluster| world.triggers.clusters.now(cluster.clone()));
+    !left.is_empty()
 }
 
 /// Why it has to stay.

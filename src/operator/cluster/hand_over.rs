@@ -1,0 +1,178 @@
+//! A `ClusterAddon` that goes while its Cluster stays: what it owns loses it as its owner before it is deleted, because garbage
+//! collection deletes what a deleted object owns, and Flux then uninstalls it.
+//!
+//! If a `ClusterStack` has the Cluster's class, the next `ClusterAddon` takes all of it over, with what waits for its
+//! removal. If the `ClusterStack` is deleted and leaves everything as it is, nothing is taken over until another one has the
+//! class, and all of it is suspended.
+
+use std::collections::BTreeSet;
+
+use kube::ResourceExt as _;
+use serde_json::json;
+use tracing::{info, warn};
+
+use super::super::cache::{Cache, Key};
+use super::super::metrics::Queue;
+use super::super::objects::{ClusterObject, term};
+use super::super::queue::Next;
+use super::super::reconcile::ReconcileError;
+use super::super::world::World;
+use super::super::{finalizer, ownership};
+use super::gather::{Gathered, is_orphan};
+use super::let_go::{is_deleted, suspended};
+use super::{SOON, addons, identity};
+use crate::api::{ClusterAddon, ClusterStack, labels};
+use crate::foreign::flux::observed::{Observed, ObservedKind};
+use crate::sink::cluster::RequestError;
+
+/// What becomes of the objects that lose their owner.
+#[derive(Clone, Copy)]
+enum Rest<'a> {
+    /// The next `ClusterAddon` of this Cluster takes them over.
+    HandedOver(&'a Key),
+    /// They stay as they are, and suspended.
+    Abandoned,
+}
+
+/// Keeps what a deleted `ClusterAddon` owns for the next one, once the API server itself says that there will be one.
+pub(super) async fn hand_over(
+    world: &World,
+    key: &Key,
+    addon: &ClusterAddon,
+) -> Result<Next, ReconcileError> {
+    if !is_deleted(world, addon).await? || !is_there(world, key, addon).await? {
+        warn!(
+            "a watch says that the ClusterAddon is deleted and the Cluster is not, the API server does not"
+        );
+        return Ok(Next::After(SOON));
+    }
+    if !disowned(world, addon, Rest::HandedOver(key)).await? {
+        return Ok(Next::After(SOON));
+    }
+    finalizer::remove(world, &world.caches.addons, addon).await?;
+    info!("the ClusterAddon was deleted: the next one takes its addons over");
+    Ok(Next::After(SOON))
+}
+
+/// Leaves the addons of a Cluster to themselves, and deletes their `ClusterAddon`, once the API server itself says that its
+/// `ClusterStack` is deleted so.
+pub(super) async fn abandon(world: &World, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
+    let (Some(addon), Some(stack)) = (&gathered.addon, &gathered.orphaned_by) else {
+        return Ok(Next::Await);
+    };
+    let now: Option<ClusterStack> = world.api.get(stack).await?;
+    if !now.is_some_and(|now| is_orphan(&now.metadata)) {
+        warn!(%stack, "a watch says that the ClusterStack is deleted, the API server does not: nothing is let go");
+        return Ok(Next::After(SOON));
+    }
+    if !disowned(world, addon, Rest::Abandoned).await? {
+        return Ok(Next::After(SOON));
+    }
+    finalizer::remove(world, &world.caches.addons, &**addon).await?;
+    ownership::delete(world, &world.caches.addons, &**addon).await?;
+    world.git.outbox.forget_cluster(key);
+    world.metrics.forgot(Queue::Cluster, &key.to_string());
+    info!(%stack, "the addons stay, suspended and without an owner; the ClusterAddon is deleted");
+    Ok(Next::Await)
+}
+
+/// Gives what an earlier `ClusterAddon` has left to the present one.
+pub(super) async fn take_over(world: &World, key: &Key, addon: &ClusterAddon) -> Result<(), RequestError> {
+    take_over_all(world, &world.caches.helm_releases, key, addon).await?;
+    take_over_all(world, &world.caches.kustomizations, key, addon).await
+}
+
+async fn take_over_all<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    cluster: &Key,
+    addon: &ClusterAddon,
+) -> Result<(), RequestError> {
+    for object in cache.find(&term::handed_over(cluster)) {
+        let key = Key::of(&*object);
+        let annotation = format!("/metadata/annotations/{}", labels::HANDED_OVER.replace('/', "~1"));
+        let operations = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version()},
+            {"op": "add", "path": "/metadata/ownerReferences", "value": [ownership::owner(addon)]},
+            {"op": "remove", "path": annotation},
+        ]);
+        match world.api.patch(&key, operations).await {
+            Ok(written) => _ = cache.written(written),
+            Err(error) if error.is_not_found() => cache.gone(&key),
+            Err(error) => return Err(error),
+        }
+        info!(kind = Status::KIND, object = %key, "taken over from an earlier ClusterAddon");
+    }
+    Ok(())
+}
+
+/// Whether the Cluster of a `ClusterAddon` is there and stays, as the API server says now.
+async fn is_there(world: &World, key: &Key, addon: &ClusterAddon) -> Result<bool, RequestError> {
+    let Some(kind) = world.cluster_kind() else { return Ok(false) };
+    let now: Option<ClusterObject> = world.api.get_dynamic(key, kind).await?;
+    let is_its = |now: &ClusterObject| identity::cluster_uid(addon).is_none_or(|uid| now.uid() == Some(uid));
+    Ok(now.is_some_and(|now| is_its(&now) && !now.cluster.deleting()))
+}
+
+/// Takes a `ClusterAddon` off all that it owns. Whether the API server has nothing any longer that it owns.
+async fn disowned(world: &World, addon: &ClusterAddon, rest: Rest<'_>) -> Result<bool, RequestError> {
+    let caches = &world.caches;
+    Ok(disowned_all(world, &caches.helm_releases, addon, rest).await?
+        && disowned_all(world, &caches.kustomizations, addon, rest).await?)
+}
+
+async fn disowned_all<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    rest: Rest<'_>,
+) -> Result<bool, RequestError> {
+    let keys = keys(cache, addon);
+    for object in cache.find(&term::owned_by("ClusterAddon", &Key::of(addon))) {
+        disown(world, cache, &object, addon, rest).await?;
+    }
+    for key in keys {
+        let Some(found) = ownership::present(world, cache, &key).await? else { continue };
+        if addons::is_owner(addon, &found) && !found.metadata.terminating {
+            // A write that the cache had not seen yet.
+            cache.written(found);
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The objects of a kind that a `ClusterAddon` owns as the cache has it, and those that its status names.
+fn keys<Status: ObservedKind>(cache: &Cache<Observed<Status>>, addon: &ClusterAddon) -> BTreeSet<Key> {
+    let owned = cache.find(&term::owned_by("ClusterAddon", &Key::of(addon)));
+    let named = addon.status.iter().flat_map(|status| &status.addons).filter_map(|told| told.object.as_ref());
+    let namespace = addon.namespace().unwrap_or_default();
+    let named = named.filter(|object| object.kind == Status::KIND);
+    let named = named.map(|object| Key::new(&namespace, &object.name));
+    owned.iter().map(|object| Key::of(&**object)).chain(named).collect()
+}
+
+/// Takes a `ClusterAddon` off one object. One that is being deleted is suspended: Flux would uninstall it.
+async fn disown<Status: ObservedKind>(
+    world: &World,
+    cache: &Cache<Observed<Status>>,
+    object: &std::sync::Arc<Observed<Status>>,
+    addon: &ClusterAddon,
+    rest: Rest<'_>,
+) -> Result<(), RequestError> {
+    let uid = addon.uid();
+    match rest {
+        Rest::HandedOver(_) if object.metadata.terminating => {
+            suspended(world, cache, object).await?;
+            Ok(())
+        }
+        Rest::HandedOver(cluster) => {
+            let told = [(labels::HANDED_OVER, cluster.name.as_str())];
+            ownership::drop_owner(world, cache, object, uid.as_deref(), &told).await
+        }
+        Rest::Abandoned => {
+            let Some(object) = suspended(world, cache, object).await? else { return Ok(()) };
+            ownership::drop_owner(world, cache, &object, uid.as_deref(), &[]).await
+        }
+    }
+}

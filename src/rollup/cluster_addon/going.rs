@@ -1,0 +1,56 @@
+//! The status of a `ClusterAddon` that is let go.
+
+use jiff::Timestamp;
+
+use crate::api::cluster_addon::ClusterAddonStatus;
+use crate::api::conditions::{ConditionType, Reason};
+use crate::gate::Hold;
+use crate::rollup::report::{ConditionStatus, Report};
+use crate::rollup::status_of;
+
+/// What nothing is said of while addons are let go.
+const UNKNOWN: [ConditionType; 4] = [
+    ConditionType::ReleaseReady,
+    ConditionType::ValuesRendered,
+    ConditionType::Delivered,
+    ConditionType::AddonsReady,
+];
+
+/// The whole status of a `ClusterAddon` whose addons are let go, made of the status before: nothing that it said holds any
+/// longer. `waits_for` keeps the objects from being taken out of a repository.
+#[must_use]
+pub fn cluster_addon_that_goes(
+    why: &Hold,
+    waits_for: Option<&Hold>,
+    old: &ClusterAddonStatus,
+    generation: i64,
+    now: Timestamp,
+) -> ClusterAddonStatus {
+    let said = |status, hold: &Hold| Report::new(status, hold.reason.as_str(), &hold.message);
+    let goes = said(ConditionStatus::False, why);
+    let unknown = UNKNOWN.map(|kind| match waits_for.filter(|_| kind == ConditionType::Delivered) {
+        Some(hold) => (kind, said(status_of(hold.reason), hold)),
+        None => (kind, said(ConditionStatus::Unknown, why)),
+    });
+    let gate = Report::new(
+        ConditionStatus::Unknown,
+        Reason::NotImplemented.as_str(),
+        Reason::NotImplemented.meaning(),
+    );
+    let reports = [(ConditionType::Ready, goes.clone()), (ConditionType::ClusterAvailable, goes)];
+    let reports = reports.into_iter().chain(unknown).chain([(ConditionType::UpgradeGate, gate)]);
+    let conditions = reports.map(|(kind, report)| report.condition(kind, generation, &old.conditions, now));
+    let addons = old.addons.iter().cloned().map(|mut addon| {
+        addon.phase = Some("Held".to_owned());
+        (addon.reason, addon.message) = (Some(why.reason.to_string()), Some(why.message.clone()));
+        addon.observed = None;
+        addon
+    });
+    ClusterAddonStatus {
+        addons: addons.collect(),
+        ready: false,
+        observed_generation: Some(generation),
+        conditions: conditions.collect(),
+        ..old.clone()
+    }
+}
