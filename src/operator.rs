@@ -13,7 +13,7 @@
 //! | `watches`, `cache`, `objects`, `related` | what the API server has, followed and kept |
 //! | `appliers` | whether Flux's controllers are alive |
 //! | `library` | the releases, read from the artifacts that Flux serves |
-//! | `world` | all that reconciles work with |
+//! | `world`, `budget` | all that reconciles work with, and what of it they spend together |
 //! | `controllers`, `queue`, `routes`, `reconcile` | what is reconciled when, and what follows |
 //! | `stack`, `release`, `cluster` | one reconcile each |
 //! | `annotations`, `deliver`, `events`, `finalizer`, `ownership`, `request` | what several of them do to objects |
@@ -22,6 +22,7 @@
 
 mod annotations;
 pub mod appliers;
+pub mod budget;
 pub mod cache;
 pub mod client;
 pub mod cluster;

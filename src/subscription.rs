@@ -5,7 +5,7 @@ mod budget;
 mod claims;
 mod roles;
 
-pub use budget::{allows, deletions, left, refilled, spent};
+pub use budget::{allowance, allows, deletions, in_words, known, left, refilled, spent};
 pub use claims::{Claim, Claimant, claim, holder};
 pub use roles::{Facts, PATIENCE, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
 

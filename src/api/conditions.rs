@@ -297,7 +297,7 @@ reasons! {
         "Bring the commit back into the stack repository, and protect its branch from being rewritten.";
     PruneBudgetExceeded:
         "More releases or addons are to be deleted than may go in an hour, so the others wait.",
-        "Wait, or allow all of them with the annotation clusterstack.x-k8s.io/prune that the message gives.";
+        "Wait until the time in the message, or allow all of them with the annotation clusterstack.x-k8s.io/prune that the message gives.";
     NoSource:
         "The ClusterStack names no source, and the operator has no default one.",
         "Set spec.source, or start the operator with a default source.";

@@ -15,7 +15,8 @@ use report::Report;
 /// Reads each release as stackflux and Flux will, and shows all findings with file, line, the line's text and, where
 /// there is one, what to do about it. An error makes a release unusable; a warning is something to know. Of a stack
 /// repository, what concerns more than one release is told as well: links and names that Flux or stackflux pass over,
-/// releases in archives, and objects that two releases of one cluster class share.
+/// releases in archives, objects that two releases of one cluster class share, and addons that are a chart in one release
+/// and manifests in the next.
 ///
 /// Exits with 0 where nothing or only warnings were found, with 1 where there are errors (with --strict also
 /// warnings), and with 2 where something could not be read at all.

@@ -38,7 +38,13 @@ pub struct Wanted<'a> {
     /// Its owners. The first is the one for whom it is delivered. The Namespace joins them where that keeps Flux from
     /// uninstalling.
     pub owners: &'a [OwnerReference],
+    /// Whether others become owners of it, too: it is written over the state that its owners were read from, and over no other.
+    pub shared: bool,
 }
+
+/// A resource version that no object has: the store is at a later one when the first is written. An apply with it creates an
+/// object, and conflicts where there is one.
+const ABSENT: &str = "1";
 
 /// The digest of the spec of an object that Flux has applied as it is planned; `None` while it is not there, or is as an
 /// earlier plan had it. What it is now counts as what was planned: putting right what others change is Flux's.
@@ -76,7 +82,9 @@ impl World {
                 let before = found.as_ref().and_then(|found| found.resource_version());
                 let _writing = cache.writing(&key);
                 let owners: Vec<&OwnerReference> = wanted.owners.iter().chain(&keeper).collect();
-                let written = self.apply(&key, wanted.planned, &owners, before.as_deref()).await?;
+                let before = before.as_deref();
+                let over = wanted.shared.then(|| before.unwrap_or(ABSENT));
+                let written = self.apply(&key, wanted.planned, &owners, (before, over)).await?;
                 let manager = written.metadata.foreign_manager().map(str::to_owned);
                 let manager = manager.or_else(|| {
                     let found = found.as_ref().filter(|_| todo == Action::Repair)?;
@@ -97,11 +105,14 @@ impl World {
         key: &Key,
         planned: &PlannedObject,
         owners: &[&OwnerReference],
-        before: Option<&str>,
+        (before, over): (Option<&str>, Option<&str>),
     ) -> Result<Observed<Status>, RequestError> {
         let mut object = planned.value.clone();
         if let Some(metadata) = object.get_mut("metadata").filter(|_| !owners.is_empty()) {
             metadata["ownerReferences"] = json!(owners);
+            if let Some(over) = over {
+                metadata["resourceVersion"] = json!(over);
+            }
         }
         self.api.apply(key, &object, before).await
     }

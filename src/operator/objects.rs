@@ -263,7 +263,7 @@ fn owner_by_label(object: &ObjectMeta) -> Option<(&'static str, Key)> {
 #[must_use]
 pub fn handed_over_to(object: &ObjectMeta) -> Option<Key> {
     let cluster = object.annotations.as_ref()?.get(labels::HANDED_OVER)?;
-    let is_free = object.owner_references.as_ref().is_none_or(Vec::is_empty);
+    let is_free = object.owner_references.iter().flatten().all(|owner| owner.kind == "Namespace");
     is_free.then(|| Key::new(object.namespace.as_deref().unwrap_or_default(), cluster))
 }
 

@@ -68,11 +68,32 @@ pub async fn delete<K: Kind + Cached>(
     cache: &Cache<K>,
     object: &K,
 ) -> Result<bool, RequestError> {
+    delete_if(world, cache, object, None).await
+}
+
+/// The same, unless the object was changed since it was read: another release may have become an owner of it.
+pub async fn delete_unchanged<K: Kind + Cached>(
+    world: &World,
+    cache: &Cache<K>,
+    object: &K,
+) -> Result<bool, RequestError> {
+    match delete_if(world, cache, object, object.resource_version()).await {
+        Err(error) if error.is_conflict() => Ok(false),
+        deleted => deleted,
+    }
+}
+
+async fn delete_if<K: Kind + Cached>(
+    world: &World,
+    cache: &Cache<K>,
+    object: &K,
+    version: Option<String>,
+) -> Result<bool, RequestError> {
     let key = Key::of(object);
     if object.meta().deletion_timestamp.is_some() || world.take_out(object) {
         return Ok(false);
     }
-    match world.api.delete(&key, object.uid().as_deref().unwrap_or_default()).await? {
+    match world.api.delete(&key, object.uid().as_deref().unwrap_or_default(), version).await? {
         Deleted::Gone => {
             cache.gone(&key);
             Ok(true)

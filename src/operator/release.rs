@@ -97,7 +97,7 @@ async fn course(
 ) -> Result<Course, ReconcileError> {
     let is_retiring = object.annotations().contains_key(labels::RETIRING_SINCE);
     if object.metadata.deletion_timestamp.is_none() {
-        let shared = if is_retiring { tear_down::shared(world, object).await? } else { None };
+        let shared = if is_retiring { tear_down::shared(world, object) } else { None };
         return Ok(Course::Stays(shared));
     }
     // The ClusterStack of another operator is not in the cache, and so not ours to look after.
@@ -159,10 +159,7 @@ impl Subject<'_> {
         }
         let way = objects::Way::of(self.owner);
         let delivery = objects::Delivery { world, object, inputs: &inputs, way };
-        let mut facts = {
-            let _alone = world.sources.lock().await;
-            delivery.step(&plan, Step::Sources).await?
-        };
+        let mut facts = delivery.step(&plan, Step::Sources).await?;
         facts.extend(delivery.step(&plan, Step::NodeImages).await?);
         let provider = provider::ready(world, object, self.owner, writes).await?;
         let class = delivery.kept(&plan, Step::ClusterClass);

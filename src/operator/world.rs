@@ -10,6 +10,7 @@ use kube::core::ApiResource;
 use kube::runtime::events::Recorder;
 
 use super::appliers::Appliers;
+use super::budget::Budgets;
 use super::cache::{Cache, Key};
 use super::git_delivery::GitDelivery;
 use super::library::Library;
@@ -106,10 +107,8 @@ pub struct World {
     pub git: GitDelivery,
     /// What is brought from upstream sources.
     pub publisher: Publisher,
-    /// Held by whoever writes sources, which several releases own: each adds itself to the owners that it finds.
-    pub sources: tokio::sync::Mutex<()>,
-    /// Held by whoever spends a `ClusterStack`'s budget of addons that may be removed, until its status says so.
-    pub removals: tokio::sync::Mutex<()>,
+    /// What is spent of the budgets of addons that may be removed, and no status says yet.
+    pub budgets: Budgets,
     prepared: RwLock<BTreeMap<Key, Preparation>>,
     not_installed: RwLock<BTreeMap<Key, NotInstalled>>,
     cluster_kind: OnceLock<ApiResource>,
@@ -200,7 +199,6 @@ impl World {
         let (caches, cluster_kind) = (Caches::default(), OnceLock::new());
         let (prepared, not_installed) = (RwLock::default(), RwLock::default());
         let (git, publisher) = (GitDelivery::default(), Publisher::default());
-        let (sources, removals) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
         Self {
             settings,
             caches,
@@ -213,8 +211,7 @@ impl World {
             triggers,
             git,
             publisher,
-            sources,
-            removals,
+            budgets: Budgets::default(),
             prepared,
             not_installed,
             cluster_kind,

@@ -51,5 +51,19 @@ pub fn fate(object: Belonging, may_go: bool) -> Fate {
     }
 }
 
+/// Lets as many objects wait as are due beyond what may go now; returns how many go. A replaced addon counts as a dropped one:
+/// uninstalling it deletes what the cluster has of its own kinds.
+pub fn spend<'a>(fates: impl IntoIterator<Item = &'a mut Fate>, allowance: usize) -> usize {
+    let mut going = 0;
+    for fate in fates.into_iter().filter(|fate| **fate == Fate::Due) {
+        if going < allowance {
+            going += 1;
+        } else {
+            *fate = Fate::Waits;
+        }
+    }
+    going
+}
+
 #[cfg(test)]
 mod tests;

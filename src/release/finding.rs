@@ -103,6 +103,8 @@ reasons! {
     InvalidTemplate,
     /// An object of the class chart whose name lacks the chart's version.
     UnversionedObject,
+    /// Two releases of one class have an addon in two forms: a chart and manifests.
+    AddonInTwoForms,
     /// A stack repository has a release in archives, which Flux does not open.
     PackedInRepository,
     /// The `ClusterClass` does not get the name by which Clusters find it.

@@ -32,8 +32,7 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::FileEdited
         | Reason::PublishFailed
         | Reason::SecretInvalid
-        | Reason::Deleting
-        | Reason::PruneBudgetExceeded => ConditionStatus::False,
+        | Reason::Deleting => ConditionStatus::False,
         _ => ConditionStatus::Unknown,
     }
 }

@@ -87,7 +87,7 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
     let is_ready = sum.status == ConditionStatus::True;
     let present: Vec<&Verdict> = wanted(&facts).filter_map(|addon| addon.verdict.as_ref()).collect();
     let temporary = [
-        (ConditionType::Reconciling, reconciling(present.iter().copied())),
+        (ConditionType::Reconciling, reconciling(present.iter().copied()).or_else(|| waits(&facts))),
         (ConditionType::Stalled, stalled(present.iter().copied())),
     ];
     let temporary = temporary.into_iter().filter_map(|(kind, report)| Some((kind, report?)));
@@ -258,6 +258,13 @@ fn told_by(reason: Reason) -> ConditionType {
         | Reason::PruneBudgetExceeded => ConditionType::Delivered,
         _ => ConditionType::ValuesRendered,
     }
+}
+
+/// What waits for its hour to be removed. Nothing is wrong with it.
+fn waits(facts: &ClusterFacts) -> Option<Report> {
+    let mut holds = facts.addons.iter().filter_map(|addon| addon.hold.as_ref());
+    let hold = holds.find(|hold| hold.reason == Reason::PruneBudgetExceeded)?;
+    Some(Report { status: ConditionStatus::True, ..held(hold) })
 }
 
 /// Whether an addon is none of the release's any more: that keeps nothing from being rendered or ready.

@@ -194,7 +194,10 @@ fn synced(facts: &StackFacts) -> Report {
     for (name, trouble) in &facts.troubles {
         let Trouble { is_issue, hold } = trouble;
         if *is_issue {
-            let report = Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message);
+            // What only waits for its hour is not broken.
+            let waits = hold.reason == Reason::PruneBudgetExceeded;
+            let status = if waits { ConditionStatus::Unknown } else { ConditionStatus::False };
+            let report = Report::new(status, hold.reason.as_str(), &hold.message);
             parts.push((name.to_string(), Some(report)));
         } else {
             notes.push(format!("{name}: {}", hold.message));

@@ -162,17 +162,26 @@ impl ApiServer {
         self.write(about, request, |_| false).await
     }
 
-    /// Deletes the object that has this UID, and no other one of its name.
-    pub async fn delete<K: Kind>(&self, key: &Key, uid: &str) -> Result<Deleted<K>, RequestError> {
+    /// Deletes the object that has this UID, and no other one of its name. If a resource version is given and the object has
+    /// another one, that is a conflict.
+    pub async fn delete<K: Kind>(
+        &self,
+        key: &Key,
+        uid: &str,
+        version: Option<String>,
+    ) -> Result<Deleted<K>, RequestError> {
         let name = K::kind(&());
         let about = About { verb: Verb::Delete, kind: &name, key };
-        let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+        let any_version = version.is_none();
+        let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: version };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
         let request = resource::<K>(key, &()).delete(&key.name, &parameters);
         // What comes back is the object while it has finalizers, and a Status when it is gone.
         let answer: Value = match self.write(about, request, |_| false).await {
             Ok(answer) => answer,
-            Err(error) if error.is_not_found() || error.is_conflict() => return Ok(Deleted::Gone),
+            Err(error) if error.is_not_found() || (error.is_conflict() && any_version) => {
+                return Ok(Deleted::Gone);
+            }
             Err(error) => return Err(error),
         };
         if answer.get("kind").and_then(Value::as_str) == Some("Status") {

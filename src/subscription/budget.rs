@@ -12,7 +12,8 @@ use crate::release::Digest;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// How many of so many may go in an hour: a tenth, and at least one.
-fn allowance(total: usize) -> usize {
+#[must_use]
+pub fn allowance(total: usize) -> usize {
     (total / 10).max(1)
 }
 
@@ -38,6 +39,27 @@ pub fn spent(pruned: Option<&Pruned>, now: Timestamp) -> Pruned {
         Some(pruned) => Pruned { since: pruned.since.clone(), count: pruned.count.saturating_add(1) },
         None => Pruned { since: Time(now), count: 1 },
     }
+}
+
+/// What is spent of a budget that a status and a reservation tell of: the one that tells of more. A reservation is made before
+/// the status says what it is for.
+#[must_use]
+pub fn known<'a>(status: Option<&'a Pruned>, reserved: Option<&'a Pruned>) -> Option<&'a Pruned> {
+    status.into_iter().chain(reserved).max_by_key(|pruned| (pruned.since.0, pruned.count))
+}
+
+/// How large a budget is, and when the next may go, in words. `pruned` is what went already, `what` are the objects that the
+/// budget is of.
+#[must_use]
+pub fn in_words<'a>(
+    pruned: impl IntoIterator<Item = &'a Pruned> + Clone,
+    (total, what): (usize, &str),
+    now: Timestamp,
+) -> String {
+    let allowance = allowance(total);
+    let next = refilled(pruned, now).and_then(|next| Timestamp::from_second(next.as_second()).ok());
+    let next = next.map(|next| format!(", the next at {next}")).unwrap_or_default();
+    format!("{allowance} of {total} {what} may go in an hour{next}")
 }
 
 /// What went in the present hour.

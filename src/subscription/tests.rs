@@ -213,6 +213,38 @@ fn several_spend_one_budget() {
 }
 
 #[test]
+fn a_budget_is_told_with_its_size_and_its_next_hour() {
+    let time = |text: &str| -> Timestamp { text.parse().unwrap() };
+    let now = time("2026-11-20T10:00:00Z");
+    let since = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(time("2026-11-20T09:20:00.5Z"));
+    let pruned = [Pruned { since, count: 2 }];
+    let text = in_words(&pruned, (24, "releases"), now);
+    assert_eq!(text, "2 of 24 releases may go in an hour, the next at 2026-11-20T10:20:00Z");
+    assert_eq!(in_words(&[], (3, "releases"), now), "1 of 3 releases may go in an hour");
+}
+
+#[test]
+fn a_reservation_counts_until_a_status_tells_of_it() {
+    let pruned = |since: &str, count| Pruned {
+        since: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(since.parse().unwrap()),
+        count,
+    };
+    let (early, late) = ("2026-11-20T09:00:00Z", "2026-11-20T10:30:00Z");
+    for (status, reserved, expected) in [
+        (None, None, None),
+        (Some(pruned(early, 2)), None, Some(2)),
+        (None, Some(pruned(early, 1)), Some(1)),
+        (Some(pruned(early, 1)), Some(pruned(early, 2)), Some(2)),
+        (Some(pruned(early, 3)), Some(pruned(early, 2)), Some(3)),
+        // Another hour has begun.
+        (Some(pruned(early, 3)), Some(pruned(late, 1)), Some(1)),
+    ] {
+        let found = known(status.as_ref(), reserved.as_ref()).map(|pruned| pruned.count);
+        assert_eq!(found, expected, "{status:?} {reserved:?}");
+    }
+}
+
+#[test]
 fn an_annotation_allows_what_it_names() {
     for (annotation, expected) in
         [(None, false), (Some(""), false), (Some("ab"), true), (Some("abc"), false), (Some("cd, ab"), true)]

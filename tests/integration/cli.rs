@@ -124,6 +124,28 @@ fn inspect_lists_the_releases_of_a_stack_repository() {
 }
 
 #[test]
+fn lint_warns_of_an_addon_in_two_forms() {
+    let directory = scratch("lint-two-forms");
+    let releases = directory.join("releases");
+    fs::create_dir_all(&releases).unwrap();
+    let first = releases.join("openstack-demo-1-34-v1");
+    copy(&own_directory().join("stack/releases/openstack-demo-1-34-v1"), &releases);
+    fs::remove_file(first.join("cluster-class/templates/shared.yaml")).unwrap();
+    let second = releases.join("openstack-demo-1-34-v2");
+    copy(&first, &directory);
+    fs::rename(directory.join("openstack-demo-1-34-v1"), &second).unwrap();
+    for file in ["metadata.yaml", "cluster-class/Chart.yaml"] {
+        let text = fs::read_to_string(second.join(file)).unwrap();
+        fs::write(second.join(file), text.replace(": v1\n", ": v2\n")).unwrap();
+    }
+    fs::remove_dir_all(second.join("cluster-addon/cni")).unwrap();
+    fs::create_dir(second.join("cluster-addon/cni")).unwrap();
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cni, namespace: kube-system}\n";
+    fs::write(second.join("cluster-addon/cni/configmap.yaml"), manifest).unwrap();
+    expect(&directory, "lint-two-forms", &["lint", "."]);
+}
+
+#[test]
 fn inspect_fails_where_there_is_nothing_to_show() {
     let directory = own_directory();
     expect(&directory, "inspect-unusable", &["inspect", "stack/releases/openstack-demo-1-34-v3"]);

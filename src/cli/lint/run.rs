@@ -1,9 +1,10 @@
 //! Findings of all releases below a path.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::releases::Releases;
-use crate::names::ReleaseName;
+use crate::names::{AddonName, ReleaseName};
 use crate::release::{Finding, Findings, Reason};
 use crate::source::SourceError;
 
@@ -13,6 +14,8 @@ pub(super) struct Linted {
     pub(super) release: Option<ReleaseName>,
     /// Its directory or archive, by the path that was given.
     pub(super) place: PathBuf,
+    /// Its addons, and whether each is a chart; none of a release that cannot be used.
+    pub(super) addons: BTreeMap<AddonName, bool>,
     /// What was found.
     pub(super) findings: Findings,
 }
@@ -24,7 +27,7 @@ pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
         Ok(releases) => releases,
         Err(SourceError::Unusable { findings, .. }) => {
             let release = source.file_stem().and_then(|name| name.to_str()?.parse().ok());
-            return Ok(vec![Linted { release, place: source.to_owned(), findings }]);
+            return Ok(vec![Linted { release, place: source.to_owned(), addons: BTreeMap::new(), findings }]);
         }
         Err(error) => return Err(error),
     };
@@ -49,8 +52,10 @@ fn below(source: &Path, releases: &Releases) -> PathBuf {
 }
 
 fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted, SourceError> {
+    let mut addons = BTreeMap::new();
     let findings = match releases.load(&name) {
         Ok(loaded) => {
+            addons.extend(loaded.release.addons.iter().map(|addon| (addon.name.clone(), addon.is_chart())));
             let mut findings = loaded.warnings;
             if loaded.release.packed && !releases.is_single() {
                 let message =
@@ -63,7 +68,7 @@ fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted,
         Err(SourceError::Unusable { findings, .. }) => findings,
         Err(error) => return Err(error),
     };
-    Ok(Linted { release: Some(name), place, findings })
+    Ok(Linted { release: Some(name), place, addons, findings })
 }
 
 /// What is wrong with the entries of a stack repository's directory themselves.
@@ -82,5 +87,5 @@ fn beside(releases: &Releases, directory: &Path) -> Linted {
             findings.push(Finding::warning(Reason::InvalidName, name, message));
         }
     }
-    Linted { release: None, place: directory.to_owned(), findings }
+    Linted { release: None, place: directory.to_owned(), addons: BTreeMap::new(), findings }
 }

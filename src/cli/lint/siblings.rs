@@ -1,13 +1,47 @@
-//! What two releases of one cluster class have in common and should not.
+//! What two releases of one cluster class have in common and should not, or have in two forms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::run::Linted;
-use crate::names::ReleaseName;
+use crate::names::{AddonName, ReleaseName};
 use crate::release::{Finding, Reason};
 
-/// Names, in every finding of an object without a version, the other releases of the class that have the same one.
+/// Adds what only shows beside the other releases of a class.
 pub(super) fn tell(all: &mut [Linted]) {
+    unversioned(all);
+    two_forms(all);
+}
+
+/// Warns of an addon that is a chart in one release and manifests in the next that has it.
+fn two_forms(all: &mut [Linted]) {
+    let mut known: BTreeMap<ReleaseName, BTreeMap<AddonName, bool>> = BTreeMap::new();
+    for linted in all.iter() {
+        known.extend(linted.release.clone().map(|name| (name, linted.addons.clone())));
+    }
+    for linted in all {
+        let Some(name) = &linted.release else { continue };
+        let before = || known.range(..name).rev().filter(|(other, _)| other.prefix() == name.prefix());
+        for (addon, is_chart) in &linted.addons {
+            let other = before().find_map(|(other, addons)| Some((other, *addons.get(addon)?)));
+            if let Some((other, _)) = other.filter(|(_, was_chart)| was_chart != is_chart) {
+                linted.findings.push(in_two_forms(addon, *is_chart, other));
+            }
+        }
+    }
+}
+
+fn in_two_forms(addon: &AddonName, is_chart: bool, other: &ReleaseName) -> Finding {
+    let (here, there) = if is_chart { ("a chart", "manifests") } else { ("manifests", "a chart") };
+    let message = format!(
+        "addon {addon} is {here}, and {there} in {other}: a Cluster that moves between them has it uninstalled first, and \
+         loses the custom resources of the kinds that it brings"
+    );
+    let hint = "give it another name, or keep its CustomResourceDefinitions out of what is uninstalled";
+    Finding::warning(Reason::AddonInTwoForms, &format!("cluster-addon/{addon}"), message).hint(hint)
+}
+
+/// Names, in every finding of an object without a version, the other releases of the class that have the same one.
+fn unversioned(all: &mut [Linted]) {
     let mut having: BTreeMap<_, BTreeSet<ReleaseName>> = BTreeMap::new();
     for linted in all.iter() {
         let Some(name) = &linted.release else { continue };

@@ -23,8 +23,8 @@ use crate::foreign::capi::text;
 use self::metadata::WireMetadata;
 pub use self::metadata::{Metadata, SpecManager};
 pub use self::status::{
-    Artifact, Attempt, Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus,
-    KustomizationStatus, Snapshot, Status, controller_of,
+    Artifact, Attempt, Condition, Conditions, Entry, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus,
+    Inventory, KustomizationStatus, Snapshot, Status, controller_of,
 };
 
 /// A Flux object as it came back from the API server.
@@ -32,7 +32,7 @@ pub use self::status::{
 /// Deserialises from the whole object; fields that are not named here are ignored, `null` is the same as absent, and a
 /// field of the wrong type is an error of the deserialiser.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "Object<KindStatus>", bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
+#[serde(from = "Object<KindStatus>", bound(deserialize = "KindStatus: ObservedKind"))]
 pub struct Observed<KindStatus> {
     /// Names, labels, annotations and owners, without `managedFields`.
     pub object: ObjectMeta,
@@ -145,6 +145,12 @@ impl Observed<GitRepositoryStatus> {
         let metadata = json!({"name": name, "namespace": namespace});
         json!({"kind": GitRepositoryStatus::KIND, "metadata": metadata, "spec": self.refers_to.remote})
     }
+}
+
+/// A status of which not all is kept.
+pub trait Shrink {
+    /// Drops what is not read of an object with this metadata.
+    fn shrink(&mut self, _: &ObjectMeta) {}
 }
 
 /// A kind of Flux by its status: how the API calls it.
@@ -261,10 +267,11 @@ impl<KindStatus: Default> Default for CommonStatus<KindStatus> {
     }
 }
 
-impl<KindStatus> From<Object<KindStatus>> for Observed<KindStatus> {
+impl<KindStatus: ObservedKind> From<Object<KindStatus>> for Observed<KindStatus> {
     fn from(object: Object<KindStatus>) -> Self {
-        let Object { metadata, spec, status } = object;
+        let Object { metadata, spec, mut status } = object;
         let (object, metadata) = metadata.into();
+        status.kind.shrink(&object);
         Self {
             object,
             metadata,

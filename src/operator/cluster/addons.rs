@@ -43,7 +43,7 @@ pub(super) async fn deliver(
     let owners = [ownership::owner(addon)];
     let addons = plan.objects().filter(|object| object.step == Step::Addons).map(|planned| {
         let expected = delivered.expected.get(addon_of(planned));
-        let wanted = Wanted { planned, expected, owners: &owners };
+        let wanted = Wanted { planned, expected, owners: &owners, shared: false };
         let suspend = is_suspended(prepared, planned);
         async move { (addon_of(planned), deliver_addon(world, addon, wanted, suspend).await) }
     });
@@ -70,11 +70,11 @@ async fn deliver_source(world: &World, planned: &PlannedObject) -> Result<(), Re
     let key = Key::new(&planned.id.namespace, &planned.id.name);
     if planned.id.kind == GitRepositoryStatus::KIND {
         let found = world.caches.git_repositories.get(&key).map(|found| found.spec_digest.clone());
-        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[] };
+        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[], shared: false };
         world.deliver(&world.caches.git_repositories, wanted).await?;
     } else {
         let found = world.caches.helm_charts.get(&key).map(|found| found.spec_digest.clone());
-        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[] };
+        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[], shared: false };
         world.deliver(&world.caches.helm_charts, wanted).await?;
     }
     Ok(())

@@ -91,9 +91,11 @@ async fn take_over_all<Status: ObservedKind>(
     for object in cache.find(&term::handed_over(cluster)) {
         let key = Key::of(&*object);
         let annotation = format!("/metadata/annotations/{}", labels::HANDED_OVER.replace('/', "~1"));
+        let owner = ownership::owner(addon);
+        let owners: Vec<_> = std::iter::once(&owner).chain(object.owner_references()).collect();
         let operations = json!([
             {"op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version()},
-            {"op": "add", "path": "/metadata/ownerReferences", "value": [ownership::owner(addon)]},
+            {"op": "add", "path": "/metadata/ownerReferences", "value": owners},
             {"op": "remove", "path": annotation},
         ]);
         match world.api.patch(&key, operations).await {

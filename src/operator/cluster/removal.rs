@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use tokio::sync::MutexGuard;
 use tracing::{info, warn};
 
+use super::super::budget::{Reservation, Reserved};
 use super::super::cache::{Cache, Key};
 use super::super::objects::{ClusterObject, term};
 use super::super::queue::{Next, at};
@@ -21,11 +21,11 @@ use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind};
 use crate::gate::Hold;
 use crate::names::{AddonName, ReleaseName};
-use crate::plan::removal::{Belonging, Delivers, Fate, fate};
+use crate::plan::removal::{Belonging, Delivers, Fate, fate, spend};
 use crate::release::Release;
 use crate::rollup::AddonFacts;
 use crate::sink::cluster::RequestError;
-use crate::subscription::{allows, deletions, left, refilled, spent};
+use crate::subscription::{allows, deletions, in_words, known, left, refilled, spent};
 
 /// An object of an addon that the release does not have, or not in this form.
 struct Removed {
@@ -46,8 +46,8 @@ pub(super) struct Removal<'w> {
     pub(super) pruned: Option<Pruned>,
     /// When to look again.
     next: Option<Timestamp>,
-    /// Kept until the status says what is spent.
-    _budget: Option<MutexGuard<'w, ()>>,
+    /// Counts until the status says what is spent.
+    _reserved: Option<Reservation<'w>>,
 }
 
 /// Finds what a Cluster has of addons that its release does not have, or has in another form, and what of that may go now.
@@ -72,8 +72,12 @@ pub(super) async fn plan<'w>(
         due.for_each(|removed| (removed.fate, removed.hold) = (Fate::Waits, None));
         return Ok(Removal { removed, next: Some(Timestamp::now()), ..Removal::default() });
     }
-    let budget = world.removals.lock().await;
-    Ok(within_budget(world, addon, prepared, removed, budget))
+    let (removal, reserved) = world.budgets.decide(&Key::of(addon), |reserved| {
+        let removal = within_budget(world, addon, prepared, removed, reserved);
+        let spent = removal.pruned.clone();
+        (removal, spent)
+    });
+    Ok(Removal { _reserved: reserved, ..removal })
 }
 
 /// The objects of a kind that are of no addon of the release, or of one that has another kind of object now.
@@ -130,40 +134,39 @@ async fn is_caused(
     }))
 }
 
-/// What is due, as far as the budget of the `ClusterStack` goes: a tenth of the addons of all its clusters in an hour. Each
-/// `ClusterAddon` says what it has spent.
+/// What is due, as far as the budget of the `ClusterStack` goes: a tenth of the objects of all its clusters' addons in an hour.
+/// Each `ClusterAddon` says what it has spent.
 fn within_budget<'w>(
     world: &World,
     addon: &ClusterAddon,
     prepared: &Prepared,
     mut removed: Vec<Removed>,
-    budget: MutexGuard<'w, ()>,
+    reserved: &Reserved,
 ) -> Removal<'w> {
     let now = Timestamp::now();
     let release = &prepared.release.name;
-    let due = removed.iter_mut().filter(|removed| removed.fate == Fate::Due);
-    let due: Vec<&mut Removed> = due.collect();
-    let name = deletions(due.iter().map(|removed| format!("{release} without {}", removed.addon)));
+    let due = removed.iter().filter(|removed| removed.fate == Fate::Due);
+    let name = deletions(due.map(|removed| format!("{release} without {}", removed.addon)));
     let is_allowed = allows(prepared.allowed_deletions.as_deref(), &name);
-    let (statuses, total) = spent_so_far(world, &prepared.stack_key);
-    let mut allowance = if is_allowed { usize::MAX } else { left(&statuses, total, now) };
-    let mut pruned = addon.status.as_ref().and_then(|status| status.pruned.clone());
+    let (gone, total) = spent_so_far(world, &prepared.stack_key, reserved);
+    let allowance = if is_allowed { usize::MAX } else { left(&gone, total, now) };
+    let going = spend(removed.iter_mut().map(|removed| &mut removed.fate), allowance);
     let mut next = None;
-    for object in due {
-        if allowance > 0 {
-            allowance -= 1;
-            pruned = Some(spent(pruned.as_ref(), now));
-        } else {
-            object.fate = Fate::Waits;
-            object.hold = Some(exceeded(&prepared.stack_key, &name));
-            next = refilled(&statuses, now);
-        }
+    // What waits for something else says nothing here.
+    for object in removed.iter_mut().filter(|it| it.fate == Fate::Waits && it.hold.is_some()) {
+        let budget = in_words(&gone, (total, "addon objects"), now);
+        object.hold = Some(exceeded(&prepared.stack_key, &name, &budget));
+        next = refilled(&gone, now);
     }
-    Removal { removed, pruned, next, _budget: Some(budget) }
+    let said = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
+    let said = known(said, reserved.get(&Key::of(addon)));
+    let pruned =
+        (0..going).fold(None, |pruned: Option<Pruned>, _| Some(spent(pruned.as_ref().or(said), now)));
+    Removal { removed, pruned, next, _reserved: None }
 }
 
-/// What the `ClusterAddon`s of a `ClusterStack`'s clusters say was removed, and how many objects they have in all.
-fn spent_so_far(world: &World, stack: &Key) -> (Vec<Pruned>, usize) {
+/// What was removed from a `ClusterStack`'s clusters lately or is about to be, and how many objects they have in all.
+fn spent_so_far(world: &World, stack: &Key, reserved: &Reserved) -> (Vec<Pruned>, usize) {
     let (mut spent, mut total) = (Vec::new(), 0);
     for release in world.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
         let Ok(name) = release.name_any().parse::<ReleaseName>() else { continue };
@@ -173,16 +176,17 @@ fn spent_so_far(world: &World, stack: &Key) -> (Vec<Pruned>, usize) {
             total += world.caches.helm_releases.find(&owned).len()
                 + world.caches.kustomizations.find(&owned).len();
             let addon: Option<Arc<ClusterAddon>> = world.caches.addons.get(&key);
-            spent.extend(addon.and_then(|addon| addon.status.as_ref()?.pruned.clone()));
+            let said = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
+            spent.extend(known(said, reserved.get(&key)).cloned());
         }
     }
     (spent, total)
 }
 
-fn exceeded(stack: &Key, deletions: &str) -> Hold {
+fn exceeded(stack: &Key, deletions: &str, budget: &str) -> Hold {
     let message = format!(
-        "it is to be uninstalled, and waits for the next hour; annotate ClusterStack {stack} with \
-         {}={deletions} to remove it from all clusters of the release at once",
+        "is to be uninstalled and waits: of the clusters of ClusterStack {stack} {budget}; annotate the ClusterStack with \
+         {}={deletions} to uninstall it from all clusters of the release now",
         labels::PRUNE
     );
     Hold { reason: Reason::PruneBudgetExceeded, message }

@@ -1,19 +1,19 @@
 //! What was made of a release: all of it, and what others have as well.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Resource, ResourceExt as _};
-use serde_json::Value;
 
 use super::super::cache::{Cache, Cached, Key};
 use super::super::objects::term;
+use super::super::ownership;
 use super::super::world::World;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::flux::observed::{
-    GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
-    References,
+    Entry, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed,
+    ObservedKind, References,
 };
 use crate::inputs::content::Line;
 use crate::names::ReleaseName;
@@ -139,38 +139,45 @@ fn is_going(release: &ClusterStackRelease) -> bool {
 }
 
 /// An object of the cluster class that another class of the namespace has as well: Helm would delete it under the other.
-/// Told in words: `Image default/ubuntu, which docker-demo-1-34-v2 has, too`.
-pub(super) async fn shared_object(
+/// Told in words: `Image default/ubuntu, which docker-demo-1-34-v2 has, too`. As the caches have it: nothing is deleted
+/// because of it, see [`shared_object_now`].
+pub(super) fn shared_object(world: &World, release: &ClusterStackRelease) -> Option<String> {
+    let class = |release: &ClusterStackRelease| world.caches.helm_releases.get(&Key::of(release));
+    let ours = class(release)?;
+    let ours = &ours.status.inventory.entries;
+    others(world, release)
+        .iter()
+        .find_map(|other| shared(ours, &class(other)?.status.inventory.entries, other))
+}
+
+/// The same as the API server says now.
+pub(super) async fn shared_object_now(
     world: &World,
     release: &ClusterStackRelease,
 ) -> Result<Option<String>, RequestError> {
-    let namespace = release.namespace().unwrap_or_default();
-    let ours = applied(world, &Key::of(release)).await?;
-    if ours.is_empty() {
-        return Ok(None);
-    }
-    for other in world.caches.releases.all() {
-        if other.namespace().as_ref() != Some(&namespace) || other.uid() == release.uid() {
-            continue;
-        }
-        let theirs = applied(world, &Key::of(&*other)).await?;
-        if let Some(shared) = ours.intersection(&theirs).next() {
-            return Ok(Some(format!("{}, which {} has, too", in_words(shared), other.name_any())));
+    let cache = &world.caches.helm_releases;
+    let Some(ours) = ownership::present(world, cache, &Key::of(release)).await? else { return Ok(None) };
+    let ours = &ours.status.inventory.entries;
+    for other in others(world, release).iter().filter(|_| !ours.is_empty()) {
+        let Some(theirs) = ownership::present(world, cache, &Key::of(&**other)).await? else { continue };
+        if let Some(shared) = shared(ours, &theirs.status.inventory.entries, other) {
+            return Ok(Some(shared));
         }
     }
     Ok(None)
 }
 
-/// What Helm applied of a class: the identities in the inventory of its `HelmRelease`, `<namespace>_<name>_<group>_<kind>`.
-async fn applied(world: &World, class: &Key) -> Result<BTreeSet<String>, RequestError> {
-    let kind =
-        GroupVersionKind::gvk(HelmReleaseStatus::GROUP, HelmReleaseStatus::VERSION, HelmReleaseStatus::KIND);
-    let resource = ApiResource::from_gvk_with_plural(&kind, HelmReleaseStatus::PLURAL);
-    let found: Option<DynamicObject> = world.api.get_dynamic(class, &resource).await?;
-    let found = found.map(|found| found.data).unwrap_or_default();
-    let entries = found.pointer("/status/inventory/entries").and_then(Value::as_array);
-    let ids = entries.into_iter().flatten().filter_map(|entry| entry.get("id")?.as_str());
-    Ok(ids.map(str::to_owned).collect())
+/// The other releases of the namespace.
+fn others(world: &World, release: &ClusterStackRelease) -> Vec<Arc<ClusterStackRelease>> {
+    let mut others = world.caches.releases.all();
+    others.retain(|other| other.namespace() == release.namespace() && other.uid() != release.uid());
+    others
+}
+
+/// The first object that two classes have, in words.
+fn shared(ours: &BTreeSet<Entry>, theirs: &BTreeSet<Entry>, other: &ClusterStackRelease) -> Option<String> {
+    let shared = ours.intersection(theirs).next()?;
+    Some(format!("{}, which {} has, too", in_words(&shared.id), other.name_any()))
 }
 
 fn in_words(id: &str) -> String {

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 
 use super::super::cache::{Cache, Key};
-use super::super::deliver::{Wanted, applied};
+use super::super::deliver::{Delivery as Delivered, Wanted, applied};
 use super::super::queue::{Next, at};
 use super::super::reconcile::ReconcileError;
 use super::super::world::World;
@@ -29,9 +29,12 @@ use crate::rollup::{
     Expected, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object, kustomization,
     object_since,
 };
+use crate::sink::cluster::RequestError;
 
 /// The one kind of a release that is not Flux's.
 const NAMESPACE: &str = "Namespace";
+/// How often a source is written that others write as well, before the reconcile is tried again later.
+const TRIES: u32 = 5;
 
 /// The delivery of one release's plan.
 #[derive(Clone, Copy)]
@@ -129,10 +132,7 @@ impl Delivery<'_> {
         planned: &PlannedObject,
         expected: Option<SpecDigest>,
     ) -> Result<Option<SpecDigest>, ReconcileError> {
-        let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name));
-        let owners = self.owners(planned, found.as_deref());
-        let wanted = Wanted { planned, expected: expected.as_ref(), owners: &owners };
-        let delivery = self.world.deliver(cache, wanted).await?;
+        let delivery = self.deliver_over(cache, planned, expected.as_ref()).await?;
         if let Some(manager) = &delivery.repaired {
             events::repaired(self.world, self.object, &planned.id, manager).await;
         }
@@ -141,6 +141,32 @@ impl Delivery<'_> {
             cache.written(self.world.api.suspend(&Key::of(&*object), false).await?);
         }
         Ok(delivery.expected)
+    }
+
+    /// Delivers an object over its present state. Several releases have the same sources, and each adds itself to the owners
+    /// that it finds; where another one did so in between, that is looked at again.
+    async fn deliver_over<Status: ObservedKind>(
+        &self,
+        cache: &Cache<Observed<Status>>,
+        planned: &PlannedObject,
+        expected: Option<&SpecDigest>,
+    ) -> Result<Delivered<Status>, RequestError> {
+        let key = Key::new(&planned.id.namespace, &planned.id.name);
+        let shared = planned.step == Step::Sources;
+        let mut tries = if shared { TRIES } else { 1 };
+        loop {
+            let owners = self.owners(planned, cache.get(&key).as_deref());
+            let wanted = Wanted { planned, expected, owners: &owners, shared };
+            tries -= 1;
+            match self.world.deliver(cache, wanted).await {
+                Err(error) if error.is_conflict() && tries > 0 => {
+                    if let Some(found) = ownership::present(self.world, cache, &key).await? {
+                        cache.written(found);
+                    }
+                }
+                delivered => return delivered,
+            }
+        }
     }
 
     /// A Namespace has nothing that we look at: the digest of its plan says that it was written.

@@ -52,7 +52,6 @@ pub(super) async fn tear_down(
         return Ok(Course::Goes(Next::After(AGAIN)));
     }
     let made = Inventory::of(world, release);
-    let _alone = world.sources.lock().await;
     if release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN) {
         let_go(world, release, &made).await?;
         return done(world, release, "let go: what was made of it stays").await;
@@ -97,19 +96,25 @@ async fn hold(
     if owner.is_some_and(|owner| owner.spec.suspend) {
         return hold(Reason::Suspended, "deleted, but its ClusterStack is suspended".to_owned());
     }
-    shared(world, release).await
+    if let Some(hold) = shared(world, release) {
+        return Ok(Some(hold));
+    }
+    let class = world.caches.helm_releases.get(&Key::of(release));
+    if class.is_none_or(|class| class.metadata.terminating) {
+        return Ok(None);
+    }
+    // It is deleted next.
+    Ok(inventory::shared_object_now(world, release).await?.as_deref().map(shares))
 }
 
 /// Why the class of a release that nobody uses has to stay.
-pub(super) async fn shared(
-    world: &World,
-    release: &ClusterStackRelease,
-) -> Result<Option<Hold>, RequestError> {
-    let shared = inventory::shared_object(world, release).await?;
-    Ok(shared.map(|what| {
-        let message = format!("its cluster class has {what}: it stays until the other is gone");
-        Hold { reason: Reason::SharesObjects, message }
-    }))
+pub(super) fn shared(world: &World, release: &ClusterStackRelease) -> Option<Hold> {
+    inventory::shared_object(world, release).as_deref().map(shares)
+}
+
+fn shares(what: &str) -> Hold {
+    let message = format!("its cluster class has {what}: it stays until the other is gone");
+    Hold { reason: Reason::SharesObjects, message }
 }
 
 /// Takes everything down, each step when the one before is done. Whether all is gone.
@@ -161,7 +166,7 @@ async fn removed<Status: ObservedKind>(
         if inventory::is_shared(world, release, &found) {
             ownership::drop_owner(world, cache, &found, release.uid().as_deref(), &[]).await?;
         } else {
-            all_gone &= ownership::delete(world, cache, &found).await?;
+            all_gone &= ownership::delete_unchanged(world, cache, &found).await?;
         }
     }
     Ok(all_gone)
@@ -182,7 +187,7 @@ async fn remove_namespaces(
         };
         if let Some(found) = found.filter(is_ours).filter(|found| !world.take_out_for(found, release)) {
             let _: Deleted<Namespace> =
-                world.api.delete(key, found.uid().as_deref().unwrap_or_default()).await?;
+                world.api.delete(key, found.uid().as_deref().unwrap_or_default(), None).await?;
         }
     }
     Ok(())

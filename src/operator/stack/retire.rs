@@ -19,7 +19,7 @@ use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::cluster_stack::Trouble;
 use crate::sink::cluster::RequestError;
-use crate::subscription::{self, PATIENCE, Role, deletions, left, spent};
+use crate::subscription::{self, PATIENCE, Role, deletions, in_words, left, spent};
 
 /// What is to be deleted now.
 #[derive(Debug, Default)]
@@ -61,7 +61,8 @@ pub(super) async fn plan(
     let allowed = subscription::allows(annotation.map(String::as_str), &names);
     for (name, release) in due {
         if !allowed && left(pruned.as_ref(), releases.owned.len(), now) == 0 {
-            troubles.insert(name.clone(), exceeded(&names));
+            let budget = in_words(pruned.as_ref(), (releases.owned.len(), "releases"), now);
+            troubles.insert(name.clone(), exceeded(&names, &budget));
             let refilled = subscription::refilled(pruned.as_ref(), now);
             retirement.next = retirement.next.into_iter().chain(refilled).min();
         } else if is_caused(world, stack, release).await? {
@@ -89,9 +90,9 @@ fn said(release: &ClusterStackRelease) -> Option<&str> {
     conditions.iter().find(in_use).map(|condition| condition.reason.as_str())
 }
 
-fn exceeded(deletions: &str) -> Trouble {
+fn exceeded(deletions: &str, budget: &str) -> Trouble {
     let message = format!(
-        "it waits for the next hour; annotate the ClusterStack with {}={deletions} to delete all that wait at once",
+        "is to be deleted and waits: {budget}; annotate the ClusterStack with {}={deletions} to delete all that wait now",
         labels::PRUNE
     );
     Trouble { is_issue: true, hold: Hold { reason: Reason::PruneBudgetExceeded, message } }

@@ -137,7 +137,7 @@ async fn follow(
     let expected = kept.map(SpecDigest::kept);
     let Some(wanted) = wanted else { return Ok(expected) };
     let owners = [ownership::controller(stack)];
-    let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners };
+    let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners, shared: false };
     let delivery = world.deliver(&world.caches.git_repositories, wanted).await?;
     Ok(delivery.expected)
 }

@@ -40,3 +40,17 @@ fn what_becomes_of_an_object() {
         assert_eq!(fate(object, may_go), expected, "{why}");
     }
 }
+
+#[test]
+fn a_replaced_addon_spends_the_budget_like_a_dropped_one() {
+    let due = |delivers| fate(Belonging { delivers, ..REMOVED }, true);
+    for (allowance, expected) in [
+        (0, [Fate::Waits, Fate::Goes, Fate::Waits]),
+        (1, [Fate::Due, Fate::Goes, Fate::Waits]),
+        (5, [Fate::Due, Fate::Goes, Fate::Due]),
+    ] {
+        let mut fates = [due(Delivers::Replaced), Fate::Goes, due(Delivers::Dropped)];
+        let going = spend(&mut fates, allowance);
+        assert_eq!((fates, going), (expected, allowance.min(2)));
+    }
+}

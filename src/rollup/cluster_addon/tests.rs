@@ -175,7 +175,7 @@ fn deadlines_count_from_the_last_write_or_the_last_time_all_was_well() {
 
 #[test]
 fn what_the_release_drops_keeps_no_addon_from_being_ready() {
-    for (reason, expected) in [(Reason::AddonRemoved, "Unknown"), (Reason::PruneBudgetExceeded, "False")] {
+    for (reason, expected) in [(Reason::AddonRemoved, "Unknown"), (Reason::PruneBudgetExceeded, "Unknown")] {
         let mut dropped = addon("old", Some(Verdict::Terminating));
         dropped.hold = Some(Hold { reason, message: "why".into() });
         let mut facts = facts(vec![addon("cni", Some(APPLIED)), dropped]);
@@ -187,6 +187,10 @@ fn what_the_release_drops_keeps_no_addon_from_being_ready() {
         assert_eq!(condition(&status, ConditionType::Delivered), told);
         assert_eq!(status.addons[1].phase.as_deref(), Some("Terminating"));
         assert!(!status.ready);
+        let reconciling = ConditionType::Reconciling;
+        let told = status.conditions.iter().find(|condition| condition.type_ == reconciling.as_str());
+        let waits = (reason == Reason::PruneBudgetExceeded).then_some("why");
+        assert_eq!(told.map(|told| told.message.as_str()), waits);
     }
 }
 

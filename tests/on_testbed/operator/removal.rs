@@ -75,7 +75,13 @@ fn the_budget_is_used_up(scenario: &Scenario) {
     let addon = scenario.wait("clusteraddon", "cluster-addon-b", "held by the budget", |addon| {
         condition(addon, "Delivered").1 == "PruneBudgetExceeded"
     });
+    assert_eq!(condition(&addon, "Ready").0, "Unknown", "nothing is broken: {addon:#}");
+    assert_eq!(
+        condition(&addon, "Reconciling"),
+        ("True", "PruneBudgetExceeded", condition(&addon, "Reconciling").2)
+    );
     let message = condition(&addon, "Delivered").2;
+    assert!(message.contains("1 of 7 addon objects may go in an hour, the next at "), "{message}");
     let allowed = message.split("clusterstack.x-k8s.io/prune=").nth(1).unwrap();
     let allowed = allowed.split_whitespace().next().unwrap();
     assert!(scenario.get("helmrelease", "b.monitoring").is_some());

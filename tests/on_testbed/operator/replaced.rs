@@ -50,6 +50,7 @@ fn an_addon_in_another_form(scenario: &Scenario) {
     let workload = scenario.testbed.workload("one").unwrap();
     assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
     let addon = scenario.wait_at("a", V2);
+    assert_eq!(addon["status"]["pruned"]["count"], 1, "it spends the budget: {addon:#}");
     let monitoring = addon_status(&addon, "monitoring").unwrap();
     assert_eq!(
         (&monitoring["object"]["kind"], &monitoring["phase"]),

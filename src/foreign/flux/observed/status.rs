@@ -1,11 +1,13 @@
 //! Conditions, and the status fields of each kind.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Deserializer};
 
-use super::{ObservedKind, null_as_default};
+use super::{ObservedKind, Shrink, null_as_default};
+use crate::api::labels;
 use crate::names::credentials;
 
 /// The status of a condition; anything but `True` and `False` is unknown.
@@ -94,6 +96,25 @@ pub struct HelmReleaseStatus {
     /// How often the present spec has failed.
     #[serde(default, deserialize_with = "null_as_default")]
     pub failures: i64,
+    /// What Helm applied of a cluster class. Of an addon it is not kept: there are thousands of those.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub inventory: Inventory,
+}
+
+/// What Flux has applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Inventory {
+    /// The objects.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub entries: BTreeSet<Entry>,
+}
+
+/// One object that Flux has applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct Entry {
+    /// `<namespace>_<name>_<group>_<kind>`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub id: String,
 }
 
 /// One Helm release of a `HelmRelease`'s history.
@@ -187,6 +208,18 @@ macro_rules! kinds {
             }
         }
     };
+}
+
+impl Shrink for KustomizationStatus {}
+impl Shrink for GitRepositoryStatus {}
+impl Shrink for HelmChartStatus {}
+
+impl Shrink for HelmReleaseStatus {
+    fn shrink(&mut self, object: &ObjectMeta) {
+        if object.labels.as_ref().is_some_and(|of| of.contains_key(labels::ADDON)) {
+            self.inventory = Inventory::default();
+        }
+    }
 }
 
 kinds! {
