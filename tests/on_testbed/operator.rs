@@ -35,4 +35,5 @@ mod secrets;
 mod shards;
 mod state;
 mod strict;
+mod tenants;
 mod upstream;

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use stackflux_testbed::{Object, Options, OwnTestbed, Testbed};
 
+use crate::support::stackflux;
+
 use super::scenario::{CHARTS, PATIENCE, STACK, Scenario, V1, condition, eventually};
 
 fn uid(object: &Value) -> &str {
@@ -44,13 +46,54 @@ fn a_cluster_that_goes_keeps_its_addons_and_one_of_its_name_gets_its_own() {
     scenario.wait_addons("a");
     scenario.assert_nothing_uninstalled("one");
 
-    // It goes for good.
-    scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
+    // It goes for good, which takes long.
+    goes_slowly(&scenario, &testbed);
     all_gone(&scenario, "a");
     scenario.assert_nothing_uninstalled("one");
     let workload = testbed.workload("one").unwrap();
     let workloads = workload.kubectl(&["get", "daemonsets,deployments", "--namespace=kube-system"]).unwrap();
     assert!(CHARTS.iter().all(|chart| workloads.contains(chart)), "{workloads}");
+}
+
+/// A Cluster that something holds while it is being deleted says so, before anything is let go.
+fn goes_slowly(scenario: &Scenario, testbed: &OwnTestbed) {
+    let hold = |finalizers: Value| {
+        let change = json!({"metadata": {"finalizers": finalizers}});
+        scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
+    };
+    hold(json!(["example.org/slow"]));
+    let mark = testbed.audit().mark().unwrap();
+    scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
+    for chart in CHARTS {
+        scenario.wait_gone("helmrelease", &format!("a.{chart}"));
+    }
+    let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
+    for kind in ["Ready", "ClusterAvailable"] {
+        let (status, reason, message) = condition(&addon, kind);
+        assert_eq!((status, reason), ("False", "Deleting"), "{addon:#}");
+        assert!(message.contains("is being deleted since 2"), "{message}");
+    }
+    for kind in ["ReleaseReady", "ValuesRendered", "Delivered", "AddonsReady"] {
+        let (status, reason, _) = condition(&addon, kind);
+        assert_eq!((status, reason), ("Unknown", "Deleting"), "{addon:#}");
+    }
+    let writes = testbed.audit().operator_writes_since(mark).unwrap();
+    let first = writes.iter().find(|write| write.resource != "events").unwrap();
+    assert_eq!(
+        (first.resource.as_str(), first.subresource.as_str()),
+        ("clusteraddons", "status"),
+        "{writes:#?}"
+    );
+    let kubeconfig = scenario.management().kubeconfig().to_str().unwrap().to_owned();
+    let access = ["--kubeconfig", &kubeconfig, "--namespace", &scenario.namespace];
+    for command in [&["why", "a"][..], &["tree"], &["status"]] {
+        let run = stackflux(&[command, &access].concat());
+        assert_eq!(run.code, 1, "{command:?}: {}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("the Cluster is being deleted since 2"), "{command:?}: {}", run.stdout);
+        let good = |line: &&str| line.contains("Addon") && line.contains("True");
+        assert_eq!(run.stdout.lines().find(good), None, "{command:?}");
+    }
+    hold(json!([]));
 }
 
 #[test]
@@ -88,9 +131,19 @@ fn a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything() {
         assert!(!release["metadata"]["ownerReferences"].to_string().contains("ClusterAddon"), "{release:#}");
     }
     scenario.assert_nothing_uninstalled("one");
-    let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
-    assert!(addon["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty), "{addon:#}");
+    // What the documents wait for before the operator is removed.
+    let ours = ["get", "clusterstacks,clusterstackreleases,clusteraddons", "--output=name"];
+    let namespace = format!("--namespace={}", scenario.namespace);
+    eventually("nothing of ours is left", || {
+        scenario.management().kubectl(&[&ours[..], &[&namespace]].concat()).unwrap().is_empty()
+    });
     assert!(scenario.get("clusterclass", V1).is_some());
+    // Garbage collection has seen the deletion by now, and had nothing to delete.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    for chart in CHARTS {
+        let release = scenario.get("helmrelease", &format!("a.{chart}")).unwrap();
+        assert!(release["metadata"]["deletionTimestamp"].is_null(), "{release:#}");
+    }
 
     // The same ClusterStack again takes all of it over, and nothing is installed anew.
     scenario.apply_stack(&["v1"], &json!({}));

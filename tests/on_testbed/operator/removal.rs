@@ -85,6 +85,7 @@ fn the_budget_is_used_up(scenario: &Scenario) {
     let allowed = message.split("clusterstack.x-k8s.io/prune=").nth(1).unwrap();
     let allowed = allowed.split_whitespace().next().unwrap();
     assert!(scenario.get("helmrelease", "b.monitoring").is_some());
+    what_waits_outlives_its_cluster_addon(scenario, &addon);
     scenario.patch(
         "clusterstack",
         STACK,
@@ -92,6 +93,37 @@ fn the_budget_is_used_up(scenario: &Scenario) {
     );
     scenario.wait_gone("helmrelease", "b.monitoring");
     scenario.wait_addons("b");
+    let workload = scenario.testbed.workload("two").unwrap();
+    assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
+}
+
+/// The next ClusterAddon takes over what the deleted one had, also what only waits for its removal.
+fn what_waits_outlives_its_cluster_addon(scenario: &Scenario, addon: &serde_json::Value) {
+    let uid = |name: &str| {
+        let release = scenario.get("helmrelease", name).unwrap();
+        assert!(release["spec"]["suspend"].is_null(), "{release:#}");
+        crate::text(&release, "/metadata/uid").to_owned()
+    };
+    let names = ["b.monitoring", "b.cni", "b.ccm"];
+    let before = names.map(uid);
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let delete = ["delete", "clusteraddon", "cluster-addon-b", &namespace];
+    scenario.management().kubectl(&delete).unwrap();
+    let old = crate::text(addon, "/metadata/uid");
+    let next = scenario.wait("clusteraddon", "cluster-addon-b", "another one, held by the budget", |addon| {
+        crate::text(addon, "/metadata/uid") != old && condition(addon, "Delivered").1 == "PruneBudgetExceeded"
+    });
+    assert_eq!(condition(&next, "Ready").0, "Unknown", "{next:#}");
+    assert_eq!(names.map(uid), before, "the same objects");
+    let owner = |name: &str| {
+        let release = scenario.get("helmrelease", name).unwrap();
+        assert!(
+            release["metadata"]["annotations"]["clusterstack.x-k8s.io/handed-over"].is_null(),
+            "{release:#}"
+        );
+        crate::text(&release, "/metadata/ownerReferences/0/uid").to_owned()
+    };
+    assert!(names.map(owner).iter().all(|owner| owner == crate::text(&next, "/metadata/uid")));
 }
 
 /// Nobody uses the first release now, and it is not offered: after its time it goes, and touches no cluster.
