@@ -21,8 +21,8 @@ pub const APPLIED_BY_NAMESPACE: &str = "kustomize.toolkit.fluxcd.io/namespace";
 /// Annotation: the digest of the object as it was planned.
 pub const PLAN_DIGEST: &str = "clusterstack.x-k8s.io/digest";
 
-/// Annotation on sources and charts, and on what an addon's chart makes: the full digest of the content, of which names
-/// hold twelve digits at most.
+/// Annotation on sources and charts, on the `Kustomization` of an addon's manifests, and on what an addon's chart makes: the full
+/// digest of the content, of which names hold twelve digits at most.
 pub const CONTENT_DIGEST: &str = "clusterstack.x-k8s.io/content-digest";
 
 /// Annotation: becomes `cluster` in every event that Flux sends about the object.

@@ -33,7 +33,7 @@ use to_git::GitTarget;
   # The releases of a stack repository that Clusters use, to a directory that is a Kustomize root
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --output-dir generated/
   # Keep the sources of what is applied already
-  kubectl get gitrepositories,helmcharts -A -o yaml > existing.yaml
+  kubectl get gitrepositories,helmcharts,kustomizations -A -o yaml > existing.yaml
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --existing existing.yaml
   # The same files as one commit of the repository that Flux applies
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ \\

@@ -1,8 +1,8 @@
 //! Where the contents of a release come from: which release's directory, at which commit.
 //!
 //! Charts are content-addressed and shared. The source of a content is an input of the plan, because moving a chart to
-//! another commit changes its version and so upgrades every addon that uses it. The rule: a chart that exists keeps
-//! its source; otherwise the lowest release of the same stack and channel in the stack repository that has the content. A release that is pinned
+//! another commit changes its version and so upgrades every addon that uses it. Manifests have no object of their own: what
+//! Kustomizations apply already counts as theirs. The rule: a content that is there keeps its source; otherwise the lowest release of the same stack and channel in the stack repository that has the content. A release that is pinned
 //! keeps its pin; otherwise it is pinned where its directory last changed.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::api::{ClusterStackSpec, Reason, SourcePlacement, labels};
 use crate::foreign::capi::text;
-use crate::foreign::flux::observed::{GitRepository, HelmChart, Observed};
+use crate::foreign::flux::observed::{GitRepository, HelmChart, Kustomization, Observed};
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName, ReleaseName, Revision};
 use crate::release::{Addon, Digest, Release};
@@ -97,18 +97,24 @@ struct ExistingChart {
 pub struct Existing {
     sources: Namespaced<ExistingSource>,
     charts: Namespaced<ExistingChart>,
+    manifests: BTreeMap<Manifests, BTreeMap<ReleaseName, String>>,
 }
+
+/// The manifests of an addon that some cluster has: the addon, the digest, and the namespace of the source. By that the
+/// releases that they come from, with their directories.
+type Manifests = (String, String, String);
 
 /// Objects by name, and by namespace within a name.
 type Namespaced<T> = BTreeMap<String, BTreeMap<String, T>>;
 
 impl Existing {
-    /// Takes an object in: a `GitRepository` or `HelmChart` of stackflux that is not being deleted counts, all else
-    /// does not.
+    /// Takes an object in: a `GitRepository`, `HelmChart` or `Kustomization` of stackflux that is not being deleted counts, all
+    /// else does not.
     pub fn insert(&mut self, object: &Value) {
         match text(object, &["kind"]) {
             "GitRepository" => self.read(object, Self::insert_repository),
             "HelmChart" => self.read(object, Self::insert_chart),
+            "Kustomization" => self.read(object, Self::insert_manifests),
             _ => {}
         }
     }
@@ -134,6 +140,35 @@ impl Existing {
         if let Some((place, digest)) = place(object) {
             self.charts.entry(place.1).or_default().insert(place.0, ExistingChart { source, path, digest });
         }
+    }
+
+    /// As [`Existing::insert`], of a `Kustomization` that was watched.
+    pub fn insert_manifests(&mut self, object: &Kustomization) {
+        let addon = object.object.labels.as_ref().and_then(|labels| labels.get(labels::ADDON));
+        let Ok(source) = object.refers_to.source.parse::<ReleaseName>() else { return };
+        if let (Some(addon), Some((place, digest))) = (addon, place(object)) {
+            let of = Some(&object.refers_to.source_namespace).filter(|of| !of.is_empty()).unwrap_or(&place.0);
+            let manifests = self.manifests.entry((addon.clone(), digest, of.clone())).or_default();
+            manifests.entry(source).or_insert_with(|| object.refers_to.path.clone());
+        }
+    }
+
+    /// The source of an addon's manifests in clusters that have them: the lowest release of the line of `release`, and the
+    /// directory.
+    fn manifests(
+        &self,
+        stack: &Stack,
+        release: &ReleaseName,
+        addon: &Addon,
+    ) -> Option<(ReleaseName, String)> {
+        let (name, digest) = (addon.name.to_string(), addon.digest.to_string());
+        let beside =
+            |namespace: &str| self.manifests.get(&(name.clone(), digest.clone(), namespace.to_owned()));
+        let shared = stack.flux.sources == SourcePlacement::Shared;
+        let copies = self.manifests.iter().filter(|(key, _)| !shared && (&key.0, &key.1) == (&name, &digest));
+        let found = beside(stack.source.namespace.as_str()).into_iter().chain(copies.map(|(_, found)| found));
+        let found = found.flatten().filter(|(source, _)| release.same_line(source));
+        found.min_by_key(|(source, _)| *source).map(|(source, path)| (source.clone(), path.clone()))
     }
 
     fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
@@ -261,7 +296,11 @@ pub fn resolve(
     pin(&release.name)?;
     for addon in &release.addons {
         let chart = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
-        let kept = kept(addon, &chart, existing.chart(stack, &chart))?;
+        let kept = if addon.is_chart() {
+            kept(addon, &chart, existing.chart(stack, &chart))?
+        } else {
+            existing.manifests(stack, &release.name, addon)
+        };
         let is_there =
             |source: &ReleaseName| catalog.contains_key(source) || existing.source(stack, source).is_some();
         let (source, path) = kept.filter(|(source, _)| is_there(source)).unwrap_or_else(|| {

@@ -156,6 +156,12 @@ pub mod term {
         format!("handed-over/{cluster}")
     }
 
+    /// The `Kustomization`s of an addon's manifests.
+    #[must_use]
+    pub fn manifests(addon: &str, digest: &str) -> String {
+        format!("manifests/{addon}/{digest}")
+    }
+
     /// What an object of ours owns.
     #[must_use]
     pub fn owned_by(kind: &str, owner: &Key) -> String {
@@ -222,7 +228,9 @@ impl<Status: ObservedKind> Cached for Observed<Status> {
         let by_label = owner_of_applied(&self.object).or_else(|| stripped_owner(Status::KIND, &self.object));
         let by_label = by_label.map(|(kind, key)| term::owned_by(kind, &key));
         let handed_over = handed_over_to(&self.object).map(|cluster| term::handed_over(&cluster));
-        owners(self).into_iter().chain(by_label).chain(handed_over).collect()
+        let manifests =
+            (Status::KIND == KustomizationStatus::KIND).then(|| manifests(&self.object)).flatten();
+        owners(self).into_iter().chain(by_label).chain(handed_over).chain(manifests).collect()
     }
 }
 
@@ -257,6 +265,11 @@ fn owner_by_label(object: &ObjectMeta) -> Option<(&'static str, Key)> {
         (None, Some(release)) => Some(("ClusterStackRelease", Key::new(namespace, release))),
         (None, None) => None,
     }
+}
+
+fn manifests(object: &ObjectMeta) -> Option<String> {
+    let addon = object.labels.as_ref()?.get(labels::ADDON)?;
+    Some(term::manifests(addon, object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?))
 }
 
 /// The Cluster whose next `ClusterAddon` takes an object over that has no owner now.

@@ -145,7 +145,10 @@ fn manifests(
         retry_interval: presets::RETRY_INTERVAL,
         timeout: &effective.timeout,
     };
-    PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
+    let mut metadata = addon_metadata(cluster, &addon.name, content)?;
+    // A later plan keeps the source by it: there is no HelmChart that would say it.
+    metadata.annotations.insert(labels::CONTENT_DIGEST, content.digest.to_string());
+    PlannedObject::flux(Step::Addons, metadata, spec)
 }
 
 /// The digest of the content on every object of the chart. helm-controller takes a chart for another one by its name and

@@ -107,6 +107,8 @@ pub struct References {
     pub commit: String,
     /// The directory that a `HelmChart` packages.
     pub chart: String,
+    /// The directory that a `Kustomization` applies.
+    pub path: String,
     /// The name of the source of a `HelmChart` or `Kustomization`, and of the `HelmChart` of a `HelmRelease`.
     pub source: String,
     /// The namespace of that source where it is not the object's own.
@@ -131,6 +133,7 @@ impl References {
             commit: own(&["ref", "commit"]),
             chart: own(&["chart"]),
             interval: own(&["interval"]),
+            path: own(&["path"]),
             source: own(&[reference, "name"]),
             source_namespace: own(&[reference, "namespace"]),
         }

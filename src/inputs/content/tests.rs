@@ -190,3 +190,67 @@ fn paths_are_as_flux_takes_them() {
         assert_eq!(release_path(root, &name, below), expected);
     }
 }
+
+/// A release whose one addon is a directory of manifests.
+fn with_manifests(name: &str) -> Release {
+    let name: ReleaseName = name.parse().unwrap();
+    let metadata = format!("versions: {{clusterStack: {}, kubernetes: v1.34.0}}\n", name.version().dotted());
+    let class = format!("apiVersion: v2\nname: class\nversion: {}\n", name.version().dotted());
+    let stages = "addonStages:\n  AfterControlPlaneInitialized:\n  - {name: quota, action: apply}\n";
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: quota}\n";
+    let mut files = Files::default();
+    for (path, content) in [
+        ("metadata.yaml", metadata.as_str()),
+        ("clusteraddon.yaml", stages),
+        ("cluster-class/Chart.yaml", class.as_str()),
+        ("cluster-addon/quota/quota.yaml", manifest),
+    ] {
+        files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
+    }
+    Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+}
+
+/// The `Kustomization` of a cluster that has the manifests of `of`, from the release `from`.
+fn manifests(of: &Release, from: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+        "metadata": {
+            "name": "one.quota", "namespace": "clusters", "labels": {labels::ADDON: "quota"},
+            "annotations": {labels::CONTENT_DIGEST: of.addons[0].digest.to_string()},
+        },
+        "spec": {"sourceRef": {"name": from, "namespace": namespace}, "path": "./elsewhere/quota"},
+    })
+}
+
+#[test]
+fn manifests_that_a_cluster_has_keep_their_source() {
+    let (v1, v2) = ("docker-demo-1-34-v1", "docker-demo-1-34-v2");
+    let (first, second) = (with_manifests(v1), with_manifests(v2));
+    let other = Release { name: "docker-demo-1-34-v0-beta-1".parse().unwrap(), ..with_manifests(v1) };
+    let of = |objects: &[Value], catalog: &Catalog| {
+        let contents = resolve(&stack(), &second, catalog, &existing(objects)).unwrap();
+        let content = contents.addons.values().next().unwrap();
+        (content.release.to_string(), content.path.clone())
+    };
+    let (lowest, kept) =
+        ((v1.to_owned(), format!("./releases/{v1}/cluster-addon/quota")), |release: &str| {
+            (release.to_owned(), "./elsewhere/quota".to_owned())
+        });
+    let both = catalog(&[&first, &second]);
+    assert_eq!(of(&[], &both), lowest);
+    // A lower release has come since.
+    assert_eq!(of(&[manifests(&second, v2, "stacks")], &both), kept(v2));
+    // Its release has left the stack repository, and is pinned still.
+    let gone = catalog(&[&second]);
+    let pinned = source(&first, &first.digest.to_string());
+    assert_eq!(of(&[manifests(&second, v1, "stacks"), pinned], &gone), kept(v1));
+    let own = (v2.to_owned(), format!("./releases/{v2}/cluster-addon/quota"));
+    assert_eq!(of(&[manifests(&second, v1, "stacks")], &gone), own, "nothing has it any longer");
+    // Another stack's, another line's, and one that goes.
+    assert_eq!(of(&[manifests(&second, v2, "others")], &both), lowest);
+    let all = catalog(&[&first, &second, &other]);
+    assert_eq!(of(&[manifests(&second, "docker-demo-1-34-v0-beta-1", "stacks")], &all), lowest);
+    let mut goes = manifests(&second, v2, "stacks");
+    goes["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
+    assert_eq!(of(&[goes], &both), lowest);
+}

@@ -124,7 +124,7 @@ fn resolved(
     catalog: &Catalog,
     mutated: Option<String>,
 ) -> Content {
-    match content::resolve(stack, &release, catalog, &existing(world)) {
+    match content::resolve(stack, &release, catalog, &existing(world, &release)) {
         Ok(contents) => Content::Usable { release, contents, mutated },
         Err(error) => unusable(error.reason().as_str(), &error.to_string()),
     }
@@ -198,10 +198,14 @@ fn pinned(
     catalog
 }
 
-/// The sources and charts that are there.
-fn existing(world: &World) -> Existing {
+/// The sources and charts that are there, and where clusters have the manifests of a release from.
+fn existing(world: &World, release: &Release) -> Existing {
     let mut existing = Existing::default();
     world.caches.git_repositories.all().iter().for_each(|object| existing.insert_repository(object));
     world.caches.helm_charts.all().iter().for_each(|object| existing.insert_chart(object));
+    for addon in release.addons.iter().filter(|addon| !addon.is_chart()) {
+        let term = term::manifests(addon.name.as_str(), &addon.digest.to_string());
+        world.caches.kustomizations.find(&term).iter().for_each(|object| existing.insert_manifests(object));
+    }
     existing
 }
