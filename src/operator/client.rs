@@ -169,5 +169,14 @@ pub fn explain(error: &kube::Error) -> String {
     text
 }
 
+/// Whether the API server refused an object because its namespace is being deleted. Every object of that namespace is refused
+/// for this one cause, which is logged once.
+#[must_use]
+pub fn is_namespace_terminating(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
 use kube::runtime::events::{Event, EventType};
 use tokio::time::timeout;
-use tracing::warn;
+use tracing::{debug, warn};
 
-use super::client::explain;
+use super::client::{explain, is_namespace_terminating};
 use super::world::World;
 use crate::api::{ConditionType, Reason};
 use crate::plan::ObjectId;
@@ -67,13 +67,18 @@ async fn publish<K: Resource<DynamicType = ()>>(
     reason: &str,
     note: &str,
 ) {
-    if !world.api.may_write() {
+    // Nothing can be made in a namespace that is being deleted, and events neither.
+    let namespace = object.meta().namespace.as_deref().unwrap_or_default();
+    if !world.api.may_write() || world.is_terminating(namespace) {
         return;
     }
     let (reason, note) = (reason.to_owned(), Some(fitting(note)));
     let event = Event { type_, reason, note, action: "Reconcile".to_owned(), secondary: None };
     match timeout(TIMEOUT, world.recorder.publish(&event, &object.object_ref(&()))).await {
         Ok(Ok(())) => {}
+        Ok(Err(error)) if is_namespace_terminating(&error) => {
+            debug!("an event was not published: {}", explain(&error));
+        }
         Ok(Err(error)) => warn!("an event was not published: {}", explain(&error)),
         Err(_) => warn!("an event was not published: the API server did not answer within {TIMEOUT:?}"),
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::cache::Key;
 use super::metrics::{Metrics, Queue};
@@ -31,6 +31,13 @@ impl From<RequestError> for ReconcileError {
 impl From<PlanError> for ReconcileError {
     fn from(error: PlanError) -> Self {
         Self::Plan(error)
+    }
+}
+
+impl ReconcileError {
+    /// Whether the namespace is being deleted, so that nothing can be made in it.
+    fn is_namespace_terminating(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_namespace_terminating())
     }
 }
 
@@ -76,7 +83,11 @@ pub fn ended(
         }
         Err(error) => {
             metrics.reconciled(queue, Err(&error), took);
-            warn!(%key, reason = error.reason(), "{error}");
+            if error.is_namespace_terminating() {
+                debug!(%key, reason = error.reason(), "{error}");
+            } else {
+                warn!(%key, reason = error.reason(), "{error}");
+            }
             if error.class() == Class::Transient { Next::Retry } else { Next::Await }
         }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
 use kube::api::PartialObjectMeta;
+use tracing::info;
 
 use super::cache::{Change, Key};
 use super::objects::{ClusterObject, handed_over_to, owner_of_applied, term};
@@ -178,9 +179,18 @@ impl World {
             return;
         }
         let addons = self.caches.addons.all().into_iter();
-        for addon in addons.filter(|addon| addon.namespace().as_ref() == namespace.metadata.name.as_ref()) {
-            self.triggers.clusters.now(cluster_of(&addon));
+        let addons = addons.filter(|addon| addon.namespace().as_ref() == namespace.metadata.name.as_ref());
+        let clusters: Vec<Key> = addons.map(|addon| cluster_of(&addon)).collect();
+        let was_going = |before: &PartialObjectMeta<Namespace>| before.metadata.deletion_timestamp.is_some();
+        if !clusters.is_empty() && !change.before.as_deref().is_some_and(was_going) {
+            let name = namespace.metadata.name.as_deref().unwrap_or_default();
+            info!(
+                namespace = name,
+                clusters = clusters.len(),
+                "the namespace is being deleted: the addons of its Clusters are let go, and nothing is uninstalled"
+            );
         }
+        clusters.into_iter().for_each(|cluster| self.triggers.clusters.now(cluster));
     }
 
     /// An object changed that Clusters of its namespace refer to, or that is the provider's for a release.

@@ -21,3 +21,18 @@ fn kubeconfig_missing_named_once() {
                     name another one with --kubeconfig or KUBECONFIG";
     assert_eq!(error.to_string(), expected);
 }
+
+#[test]
+fn a_refusal_in_a_namespace_that_goes_is_known_by_its_cause() {
+    let refusal = |code: u16, cause: &str| -> kube::Error {
+        let status = serde_json::json!({
+            "status": "Failure", "code": code, "reason": "Forbidden",
+            "message": "unable to create new content in namespace demo because it is being terminated",
+            "details": {"causes": [{"reason": cause, "message": "namespace demo is being terminated"}]},
+        });
+        kube::Error::Api(serde_json::from_value::<kube::core::Status>(status).unwrap().boxed())
+    };
+    assert!(is_namespace_terminating(&refusal(403, "NamespaceTerminating")));
+    assert!(!is_namespace_terminating(&refusal(403, "")));
+    assert!(!is_namespace_terminating(&refusal(404, "NamespaceTerminating")));
+}

@@ -188,3 +188,6 @@ fn in_words(id: &str) -> String {
         _ => id.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

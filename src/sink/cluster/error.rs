@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::error::{Class, Classify};
-use crate::operator::client::explain;
+use crate::operator::client::{explain, is_namespace_terminating};
 use crate::operator::lease::NotLeader;
 use crate::operator::metrics::{Verb, Written};
 
@@ -56,6 +56,15 @@ impl RequestError {
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
+    }
+
+    /// Whether the namespace is being deleted, so that nothing can be made in it.
+    #[must_use]
+    pub fn is_namespace_terminating(&self) -> bool {
+        match &self.failure {
+            RequestFailure::Kube(error) => is_namespace_terminating(error),
+            RequestFailure::Timeout(_) | RequestFailure::Fenced(_) => false,
+        }
     }
 
     /// The code of the API server's answer.

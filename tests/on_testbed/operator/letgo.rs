@@ -185,10 +185,16 @@ fn paused(scenario: &Scenario, testbed: &OwnTestbed) {
 #[test]
 fn a_namespace_that_goes_takes_its_clusters_and_leaves_their_addons() {
     let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let (scenario, _operator) = Scenario::on(&testbed, "namespace").with_cluster();
+    let (scenario, operator) = Scenario::on(&testbed, "namespace").with_cluster();
     let namespace = &scenario.namespace;
     scenario.management().kubectl(&["delete", "namespace", namespace, "--wait=false"]).unwrap();
     let found = ["get", "namespace", namespace, "--ignore-not-found", "--output=name"];
     eventually("the namespace is gone", || scenario.management().kubectl(&found).unwrap().is_empty());
+    // One cause, one line.
+    let log = std::fs::read_to_string(operator.log()).unwrap();
+    let warnings: Vec<&str> =
+        log.lines().filter(|line| line.contains("terminat") && line.contains("WARN")).collect();
+    assert_eq!(warnings, [] as [&str; 0]);
+    assert_eq!(log.matches("the namespace is being deleted").count(), 1, "{log}");
     scenario.assert_nothing_uninstalled("one");
 }

@@ -21,6 +21,27 @@ fn monitoring_as_manifests(scenario: &Scenario) {
     fs::write(addon.join("configmap.yaml"), manifest).unwrap();
 }
 
+/// What the operator relies on where several releases write one source: an apply with the resource version of an object that
+/// was not there creates it, and conflicts with one that is.
+#[test]
+fn apply_of_an_absent_object_never_overwrites_one() {
+    let scenario = Scenario::shared("absent");
+    let repository = |owner: &str| {
+        json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1",
+            "kind": "GitRepository",
+            "metadata": {
+                "name": "stacks", "namespace": scenario.namespace, "resourceVersion": "1", "labels": {"owner": owner},
+            },
+            "spec": {"url": scenario.url(), "ref": {"branch": "main"}, "interval": "1m", "suspend": true},
+        })
+    };
+    scenario.management().apply(&repository("one").to_string()).unwrap();
+    let refusal = scenario.management().apply(&repository("two").to_string()).unwrap_err().to_string();
+    assert!(refusal.contains("the object has been modified"), "{refusal}");
+    assert_eq!(scenario.get("gitrepository", "stacks").unwrap()["metadata"]["labels"]["owner"], "one");
+}
+
 fn has_chart(scenario: &Scenario) -> bool {
     generations(scenario).keys().any(|name| name.starts_with(CHART))
 }

@@ -31,6 +31,22 @@ fn what_is_read_of_a_helm_release() {
 }
 
 #[test]
+fn inventory_is_kept_of_a_class_and_not_of_an_addon() {
+    let object = |labels: Value| {
+        read(json!({
+            "metadata": {"name": "a", "labels": labels}, "spec": {},
+            "status": {"inventory": {"entries": [{"id": "demo_b__ConfigMap", "v": "v1"}, {"id": "demo_a__ConfigMap"}]}},
+        }))
+    };
+    let ids = |release: &HelmRelease| -> Vec<String> {
+        release.status.inventory.entries.iter().map(|entry| entry.id.clone()).collect()
+    };
+    let class = json!({crate::api::labels::RELEASE: "docker-demo-1-34-v1"});
+    assert_eq!(ids(&object(class)), ["demo_a__ConfigMap", "demo_b__ConfigMap"]);
+    assert!(ids(&object(json!({crate::api::labels::ADDON: "cni"}))).is_empty());
+}
+
+#[test]
 fn an_artifact_is_read() {
     let object = json!({"status": {"artifact": {"revision": "main@sha1:0", "digest": "sha256:1", "url": "http://a/b.tar.gz", "size": 5}}});
     let source: GitRepository = serde_json::from_value(object).unwrap();
