@@ -52,15 +52,25 @@ pub struct Owned {
     pub committed: bool,
 }
 
+/// What becomes of a Cluster's addons as far as `ClusterStack`s say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backing {
+    /// The release of its class is not there.
+    #[default]
+    None,
+    /// The release of its class is there, so that there will be another `ClusterAddon`.
+    Wanted,
+    /// Its `ClusterStack` is deleted and leaves everything as it is.
+    Orphaned,
+}
+
 /// What else says what to do with a Cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Around {
     /// Whether its namespace is being deleted.
     pub namespace_goes: bool,
-    /// Whether its `ClusterStack` is deleted and leaves everything as it is.
-    pub orphaned: bool,
-    /// Whether the release of its class is there, so that there will be another `ClusterAddon`.
-    pub wanted: bool,
+    /// What its `ClusterStack` says.
+    pub backing: Backing,
     /// Whether something of an earlier `ClusterAddon` waits for the next one.
     pub handed_over: bool,
 }
@@ -82,14 +92,14 @@ pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) 
         (Some(cluster), Some(addon)) => {
             let is_its = addon.cluster_uid.as_ref().is_none_or(|uid| *uid == cluster.uid);
             let goes = cluster.deleting || around.namespace_goes || !is_its;
-            match (goes, addon.deleting) {
-                (true, _) => Course::LetGo,
+            match (addon.deleting, around.backing) {
+                _ if goes => Course::LetGo,
                 // Another finalizer than ours holds it.
-                (false, true) if !addon.held => Course::Nothing,
-                (false, _) if around.orphaned => Course::Abandon,
-                (false, false) => Course::Deliver,
-                (false, true) if around.wanted && !addon.committed => Course::HandOver,
-                (false, true) => Course::LetGo,
+                (true, _) if !addon.held => Course::Nothing,
+                (_, Backing::Orphaned) => Course::Abandon,
+                (false, _) => Course::Deliver,
+                (true, Backing::Wanted) if !addon.committed => Course::HandOver,
+                (true, _) => Course::LetGo,
             }
         }
     }

@@ -26,7 +26,7 @@ fn what_to_do_with_a_cluster() {
         (None, Some(owned(Some("a"), false)), Course::LetGo, "it is gone"),
         (None, Some(owned(None, true)), Course::LetGo, "both go"),
     ] {
-        let around = Around { wanted: true, ..Around::default() };
+        let around = Around { backing: Backing::Wanted, ..Around::default() };
         assert_eq!(course(cluster.as_ref(), addon.as_ref(), around), expected, "{why}");
         let in_terminating = if addon.is_some() { Course::LetGo } else { Course::Nothing };
         let around = Around { namespace_goes: true, ..around };
@@ -40,7 +40,7 @@ fn what_to_do_with_a_cluster() {
 
 #[test]
 fn deleted_cluster_addon_is_handed_over_or_let_go() {
-    let wanted = Around { wanted: true, ..Around::default() };
+    let wanted = Around { backing: Backing::Wanted, ..Around::default() };
     let deleted = owned(Some("a"), true);
     for (addon, around, expected, why) in [
         (deleted.clone(), wanted, Course::HandOver, "there will be another one"),
@@ -54,7 +54,7 @@ fn deleted_cluster_addon_is_handed_over_or_let_go() {
 
 #[test]
 fn cluster_of_an_orphaned_stack_is_abandoned() {
-    let orphaned = Around { orphaned: true, wanted: false, ..Around::default() };
+    let orphaned = Around { backing: Backing::Orphaned, ..Around::default() };
     let (own, going) = (owned(Some("a"), false), owned(Some("a"), true));
     let (there, goes) = (present("a", false), present("a", true));
     for (cluster, addon, expected, why) in [
@@ -70,7 +70,7 @@ fn cluster_of_an_orphaned_stack_is_abandoned() {
 
 #[test]
 fn what_was_handed_over_is_let_go_with_the_cluster() {
-    let left = Around { handed_over: true, wanted: true, ..Around::default() };
+    let left = Around { handed_over: true, backing: Backing::Wanted, ..Around::default() };
     assert_eq!(course(None, None, left), Course::LetGo);
     assert_eq!(course(Some(&present("a", true)), None, left), Course::LetGo);
     assert_eq!(course(Some(&present("a", false)), None, left), Course::Deliver);

@@ -190,7 +190,9 @@ impl World {
                 "the namespace is being deleted: the addons of its Clusters are let go, and nothing is uninstalled"
             );
         }
-        clusters.into_iter().for_each(|cluster| self.triggers.clusters.now(cluster));
+        for cluster in clusters {
+            self.triggers.clusters.now(cluster);
+        }
     }
 
     /// An object changed that Clusters of its namespace refer to, or that is the provider's for a release.

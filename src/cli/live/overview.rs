@@ -154,7 +154,12 @@ fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
             ..Row::new(key, member.created, cluster_report(snapshot, key, member))
         },
         release: member.release(key).map(|(_, release)| release.to_string()),
-        addons_ready: addons.iter().copied().map(addon_report).filter(|report| !goes && is_ready(report)).count(),
+        addons_ready: addons
+            .iter()
+            .copied()
+            .map(addon_report)
+            .filter(|report| !goes && is_ready(report))
+            .count(),
         addons: addons.len(),
     }
 }

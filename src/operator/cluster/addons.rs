@@ -276,7 +276,8 @@ pub(super) fn kept(world: &World, addon: &ClusterAddon) -> Vec<AddonFacts> {
 pub(super) fn paused(addon: &ClusterAddon, cluster: &ClusterObject) -> Option<ClusterFacts> {
     let hold = gate::cluster_alone(&cluster.cluster)?;
     let status = addon.status.as_ref()?;
-    let desired = status.release.as_ref().and_then(|release| release.desired.clone());
+    let release = status.release.as_ref();
+    let desired = release.and_then(|release| release.desired.clone());
     let silent = |before: &AddonStatus| {
         Some(AddonFacts {
             name: before.name.parse().ok()?,
@@ -293,6 +294,7 @@ pub(super) fn paused(addon: &ClusterAddon, cluster: &ClusterObject) -> Option<Cl
         generation: addon.metadata.generation.unwrap_or_default(),
         requested_at: None,
         desired: desired.unwrap_or_default(),
+        namespace: release.and_then(|release| release.desired_namespace.clone()),
         release: Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message),
         hold: Some(hold),
         of_desired: false,

@@ -126,12 +126,12 @@ impl Gathered {
             held: addon.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER),
             committed: identity::committed_by(addon).is_some(),
         });
-        let around = gate::Around {
-            namespace_goes,
-            orphaned: self.orphaned_by.is_some(),
-            wanted: self.is_wanted,
-            handed_over: self.has_rest,
+        let backing = match (&self.orphaned_by, self.is_wanted) {
+            (Some(_), _) => gate::Backing::Orphaned,
+            (None, true) => gate::Backing::Wanted,
+            (None, false) => gate::Backing::None,
         };
+        let around = gate::Around { namespace_goes, backing, handed_over: self.has_rest };
         gate::course(cluster.as_ref(), addon.as_ref(), around)
     }
 }

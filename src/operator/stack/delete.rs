@@ -86,8 +86,11 @@ fn are_clusters_left<'a>(
 ) -> bool {
     let left: BTreeSet<Key> =
         releases.flat_map(|release| cluster::to_abandon(world, &namespace(stack), release)).collect();
-    left.iter().for_each(|cluster| world.triggers.clusters.now(cluster.clone()));
-    !left.is_empty()
+    let is_any_left = !left.is_empty();
+    for cluster in left {
+        world.triggers.clusters.now(cluster);
+    }
+    is_any_left
 }
 
 /// Why it has to stay.

@@ -97,7 +97,7 @@ fn the_budget_is_used_up(scenario: &Scenario) {
     assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
 }
 
-/// The next ClusterAddon takes over what the deleted one had, also what only waits for its removal.
+/// The next `ClusterAddon` takes over what the deleted one had, also what only waits for its removal.
 fn what_waits_outlives_its_cluster_addon(scenario: &Scenario, addon: &serde_json::Value) {
     let uid = |name: &str| {
         let release = scenario.get("helmrelease", name).unwrap();
