@@ -158,7 +158,7 @@ pub trait Shrink {
 
 /// A kind of Flux by its status: how the API calls it.
 pub trait ObservedKind:
-    Clone + fmt::Debug + Default + PartialEq + for<'de> Deserialize<'de> + Send + Sync + 'static
+    Clone + fmt::Debug + Default + PartialEq + Shrink + for<'de> Deserialize<'de> + Send + Sync + 'static
 {
     /// The API group; all kinds but `HelmRelease` (`v2`) are served as `v1`.
     const GROUP: &'static str;
