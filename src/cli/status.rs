@@ -2,6 +2,7 @@
 
 use super::CommandResult;
 use super::live::overview;
+use super::live::subject::OptionalObject;
 use super::live::view::View;
 use super::live::watch::Seen;
 use super::output::{count, rendered};
@@ -15,22 +16,34 @@ use super::output::{count, rendered};
 #[command(after_help = "Examples:
   # Everything
   stackflux status -A
+  # One ClusterStack
+  stackflux status csk/demo -n demo
   # Is production ready? Wait for a quarter of an hour
   stackflux status -A -l stage=prod --wait --timeout 15m
   # The clusters that are not ready, for a program
   stackflux status -A -o json | jq -r '.clusters[] | select(.ready != \"True\") | .namespace + \"/\" + .name'")]
 pub(super) struct Arguments {
     #[command(flatten)]
+    object: OptionalObject,
+    #[command(flatten)]
     view: View,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let only = arguments.object.named()?;
     arguments.view.run(|snapshot, format| {
-        let overview = overview::overview(snapshot);
+        let all = overview::overview(snapshot);
+        let overview = match &only {
+            Some((kind, name)) => all.only(*kind, name),
+            None => all,
+        };
         let text = rendered(&overview, format, overview::Overview::text)?;
         let mut notices = Vec::new();
         if overview.is_empty() {
-            notices.push(snapshot.nothing());
+            notices.push(match &only {
+                Some((kind, name)) => format!("there is no {kind} {name}{}", snapshot.place()),
+                None => snapshot.nothing(),
+            });
         }
         if overview.unclaimed() > 0 {
             let clusters = count(overview.unclaimed(), "Cluster");

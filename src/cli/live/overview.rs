@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::Named;
 use super::snapshot::{Key, Member, Snapshot, age, clusters_ready, created, mirrored, ready};
 use super::tree::{addon_report, cluster_report};
 use crate::api::cluster_addon::AddonStatus;
@@ -102,6 +103,18 @@ pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
         unclaimed: others.len(),
         selected: snapshot.selected,
         now: snapshot.now,
+    }
+}
+
+impl Overview {
+    /// The lines of one kind and name alone.
+    pub(in crate::cli) fn only(mut self, kind: Named, name: &str) -> Self {
+        let is_it = |of: Named, row: &Row| of == kind && row.name == name;
+        self.cluster_stacks.retain(|found| is_it(Named::Clusterstack, &found.row));
+        self.releases.retain(|found| is_it(Named::Release, &found.row));
+        self.clusters.retain(|found| is_it(Named::Cluster, &found.row));
+        self.unclaimed = 0;
+        self
     }
 }
 

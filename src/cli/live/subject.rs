@@ -16,7 +16,7 @@ pub(in crate::cli) struct ObjectArguments {
 /// As [`ObjectArguments`], where it may be left out.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct OptionalObject {
-    /// Only what is above and below one object: clusterstack (csk, cs), release (cskr) or cluster (caddon), as csk/demo
+    /// Only one object: clusterstack (csk, cs), release (cskr) or cluster (caddon), as csk/demo or csk demo
     #[arg(value_name = "KIND/NAME", num_args = 1..=2)]
     object: Vec<String>,
 }

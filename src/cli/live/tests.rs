@@ -2,6 +2,7 @@
 
 mod blocking;
 mod deleting;
+mod rolled;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -9,9 +10,9 @@ use serde_json::{Value, json};
 use super::flux::{FluxKind, FluxObject};
 use super::snapshot::{Lists, Snapshot, age};
 use super::{Named, chain, events, overview, tree};
+use rolled::addon;
 
 const RELEASE: &str = "docker-demo-1-34-v1";
-const CLUSTERS: &str = "1 of 2 Clusters is not ready: 1 Failed (prod/two); 1 not initialized";
 const NOW: &str = "2026-11-21T12:00:00Z";
 
 fn read<T: DeserializeOwned>(object: Value) -> T {
@@ -53,47 +54,15 @@ fn cluster(namespace: &str, name: &str, topology: &Value, initialized: bool) -> 
     })
 }
 
-/// A `ClusterAddon` whose one addon is as `phase` says.
-fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, message: &str) -> Value {
-    let status = if phase == "Applied" { "True" } else { "False" };
-    let all = ["ClusterAvailable", "ReleaseReady", "ValuesRendered", "Delivered"];
-    let mut conditions: Vec<_> = all.iter().map(|kind| condition(kind, "True", "Applied", "")).collect();
-    conditions.push(condition("AddonsReady", status, reason, message));
-    conditions.push(condition("Ready", status, reason, message));
-    json!({
-        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
-        "metadata": metadata(namespace, &format!("cluster-addon-{cluster}")),
-        "spec": {"clusterRef": {"kind": "Cluster", "name": cluster}},
-        "status": {
-            "ready": false, "conditions": conditions,
-            "addons": [{
-                "name": "cni", "object": {"kind": "HelmRelease", "name": format!("{cluster}.cni")},
-                "phase": phase, "reason": reason, "message": message,
-            }],
-        },
-    })
-}
+const FAILED: &str = "Helm upgrade failed: context deadline exceeded";
 
 fn stack() -> Value {
-    json!({
-        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "metadata": metadata("stacks", "demo"),
-        "spec": {
-            "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
-            "source": {"git": {"url": "https://git.example.org/stacks.git", "ref": {"branch": "main"}}},
-        },
-        "status": {
-            "latestRelease": RELEASE, "usableVersions": "v1",
-            "conditions": [
-                condition("SourceReady", "True", "Fetched", ""),
-                condition("Ready", "True", "Usable", "1 release"),
-                condition("ClustersReady", "False", "Failed", CLUSTERS),
-            ],
-            "summary": [{
-                "name": "docker-demo-1-34-v9", "ready": false, "phase": "ReleaseNotFound",
-                "message": "the stack repository has no such release at 0123; 1 Cluster has its class",
-            }],
-        },
-    })
+    let [one, two] = addons();
+    rolled::stack(&one, &two)
+}
+
+fn addons() -> [Value; 2] {
+    [addon("prod", "one", "Applied", "Applied", ""), addon("prod", "two", "Failed", "UpgradeFailed", FAILED)]
 }
 
 /// One ClusterStack in namespace `stacks`; in `prod` the clusters `one`, which is ready, and `two`, which is not; and
@@ -101,9 +70,8 @@ fn stack() -> Value {
 fn lists() -> Lists {
     let ready = || [condition("Ready", "True", "Succeeded", "fine")];
     let class = json!({"classRef": {"name": RELEASE, "namespace": "stacks"}});
-    let helm = "Helm upgrade failed: context deadline exceeded";
     let failed = [
-        condition("Ready", "False", "UpgradeFailed", helm),
+        condition("Ready", "False", "UpgradeFailed", FAILED),
         condition("Released", "False", "UpgradeFailed", "Deployment kube-system/cni is not ready"),
     ];
     let chart = json!({"chartRef": {"kind": "HelmChart", "name": "cni-1", "namespace": "stacks"}});
@@ -111,19 +79,8 @@ fn lists() -> Lists {
     let applied = ["kube-system_cni_apps_DaemonSet", "_system__cni_rbac.authorization.k8s.io_ClusterRole"];
     Lists {
         stacks: vec![read(stack())],
-        releases: vec![read(json!({
-            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
-            "metadata": metadata("stacks", RELEASE), "spec": {},
-            "status": {
-                "ready": true, "kubernetesVersion": "v1.34.0",
-                "objects": [{"kind": "GitRepository", "namespace": "stacks", "name": RELEASE}],
-                "conditions": [condition("Ready", "True", "Applied", "")],
-            },
-        }))],
-        addons: vec![
-            read(addon("prod", "one", "Applied", "Applied", "")),
-            read(addon("prod", "two", "Failed", "UpgradeFailed", helm)),
-        ],
+        releases: vec![read(rolled::release())],
+        addons: addons().map(read).into(),
         clusters: vec![
             cluster("prod", "one", &class, true),
             cluster("prod", "two", &class, true),
@@ -144,6 +101,7 @@ fn lists() -> Lists {
                 Some(vec![
                     flux("prod", "one.cni", &chart, &ready(), &applied),
                     flux("prod", "two.cni", &chart, &failed, &[]),
+                    flux("stacks", RELEASE, &json!({}), &ready(), &[]),
                 ]),
             ),
             (FluxKind::Kustomization, None),
@@ -268,6 +226,7 @@ fn status_says_what_is_known_of_a_ready_release() {
     let release = &mut lists.releases[0];
     release.metadata.deletion_timestamp = Some(read(json!(NOW)));
     let conditions = &mut release.status.as_mut().unwrap().conditions;
+    conditions.retain(|condition| condition.type_ != "InUse");
     conditions.push(read(condition("InUse", "True", "InUse", "deleted, but 2 Clusters use it")));
     let summary = &mut lists.stacks[0].status.as_mut().unwrap().summary;
     summary.push(read(json!({
@@ -296,6 +255,23 @@ fn status_has_a_line_for_each() {
     let overview = overview::overview(&snapshot(None));
     insta::assert_snapshot!("status", overview.text());
     assert_eq!((overview.all_ready(), overview.unclaimed()), (false, 3));
+}
+
+#[test]
+fn status_of_one_object_has_its_line_alone() {
+    let lines = |kind, name: &str| {
+        let text = overview::overview(&snapshot(None)).only(kind, name).text();
+        text.lines().filter(|line| line.starts_with("stacks") || line.starts_with("prod")).count()
+    };
+    for (kind, name, expected) in [
+        (Named::Clusterstack, "demo", 1),
+        (Named::Release, RELEASE, 1),
+        (Named::Cluster, "two", 1),
+        (Named::Cluster, "demo", 0),
+    ] {
+        assert_eq!(lines(kind, name), expected, "{kind} {name}");
+    }
+    assert!(overview::overview(&snapshot(None)).only(Named::Cluster, "one").all_ready());
 }
 
 #[test]
@@ -357,4 +333,31 @@ fn ages_are_said_as_kubectl_does() {
     assert_eq!(at("2026-11-19T12:00:00Z"), "2d");
     assert_eq!(at("2026-11-21T12:00:09Z"), "0s", "clocks differ");
     assert_eq!(age(None, now), "-");
+}
+
+/// The console blocks of `docs/live-cluster.md` are what the commands print of the objects here.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test may read files and how it was called")]
+fn documented_transcripts_are_printed() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/live-cluster.md");
+    let mut document = std::fs::read_to_string(&path).unwrap();
+    let all = snapshot(None);
+    let overview = overview::overview(&all);
+    let left_out = crate::cli::output::count(overview.unclaimed(), "Cluster");
+    let note = format!("! left out, of no ClusterStack: {left_out}; stackflux why <cluster> says why\n");
+    for (command, text) in [
+        ("stackflux status --all-namespaces", overview.text() + &note),
+        ("stackflux why two -n prod", why("two", None)),
+    ] {
+        let begin = format!("```console\n$ {command}\n");
+        let (before, rest) = document.split_once(&begin).unwrap_or_else(|| panic!("no block of {command}"));
+        let (written, after) = rest.split_once("```\n").unwrap();
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let updated = format!("{before}{begin}{text}```\n{after}");
+            std::fs::write(&path, &updated).unwrap();
+            document = updated;
+        } else {
+            assert_eq!(written, text, "{command}: UPDATE_GOLDEN=1 writes it");
+        }
+    }
 }

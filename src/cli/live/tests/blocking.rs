@@ -88,23 +88,36 @@ fn why_of_one_addon_is_about_that_addon() {
     advises(&text, "ValuesRendered", "valuesinvalid");
 }
 
-#[test]
-fn why_names_the_source_that_fails_and_what_is_suspended() {
+/// The source of all addons fails. `suspended`: the ClusterStack, and the addons of both Clusters.
+fn with_failing_source(suspended: bool) -> Snapshot {
     let mut lists = lists();
     let refused = [condition("Ready", "False", "GitOperationFailed", "connection refused")];
     let waits = [condition("Ready", "False", "NoSourceArtifact", "no artifact")];
     let source = json!({"sourceRef": {"kind": "GitRepository", "name": RELEASE}});
     lists.flux[2].1 = Some(vec![flux("stacks", RELEASE, &json!({}), &refused, &[])]);
     lists.flux[3].1 = Some(vec![flux("stacks", "cni-1", &source, &waits, &[])]);
-    let mut suspended = stack();
-    suspended["spec"]["suspend"] = json!(true);
-    lists.stacks = vec![read(suspended)];
-    let mut waiting = addon("prod", "two", "Waiting", "SourceNotReady", "HelmChart is not ready");
-    waiting["spec"]["suspend"] = json!(true);
-    let mut ready = addon("prod", "one", "Applied", "Applied", "");
-    ready["spec"]["suspend"] = json!(true);
-    lists.addons = vec![read(ready), read(waiting)];
-    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let waiting = addon("prod", "two", "Waiting", "SourceNotReady", "HelmChart is not ready");
+    let ready = addon("prod", "one", "Applied", "Applied", "");
+    let suspend = |mut object: Value| {
+        object["spec"]["suspend"] = json!(suspended);
+        object
+    };
+    lists.stacks = vec![read(suspend(stack()))];
+    lists.addons = vec![read(suspend(ready)), read(suspend(waiting))];
+    Snapshot::new(lists, None, NOW.parse().unwrap())
+}
+
+#[test]
+fn why_names_the_source_that_fails() {
+    let snapshot = with_failing_source(false);
+    let (key, member) = snapshot.member("prod", "two").unwrap();
+    let text = chain::chain(&snapshot, key, member, None).unwrap().text();
+    advises(&text, &format!("GitRepository stacks/{RELEASE}"), "failed");
+}
+
+#[test]
+fn why_shows_what_is_suspended() {
+    let snapshot = with_failing_source(true);
     let status = overview::overview(&snapshot).text();
     assert_eq!(status.matches("suspended; ").count(), 3, "a ClusterStack and two clusters:\n{status}");
     let of = |name: &str, only: Option<&str>| {
@@ -112,7 +125,8 @@ fn why_names_the_source_that_fails_and_what_is_suspended() {
         chain::chain(&snapshot, key, member, only).unwrap()
     };
     let text = of("two", None).text();
-    advises(&text, &format!("GitRepository stacks/{RELEASE}"), "failed");
+    advises(&text, "ClusterStack stacks/demo spec.suspend", "suspended");
+    assert!(text.contains(&format!("✗ GitRepository stacks/{RELEASE}: GitOperationFailed")), "{text}");
     for line in
         ["◎ ClusterStack stacks/demo spec.suspend: Suspended", "◎ ClusterAddon spec.suspend: Suspended"]
     {

@@ -1,0 +1,182 @@
+//! Objects with the status that the operator would write: facts go through the functions that make it, so that what the
+//! documents show is what the code says.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{RELEASE, metadata, read};
+use crate::api::cluster_addon::{AddonObject, AddonState, ClusterAddonStatus, RenderedInputs};
+use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
+use crate::api::{ClusterStackRelease, ClusterStackStatus, ConditionType, Reason};
+use crate::error::Class;
+use crate::foreign::flux::observed::SpecDigest;
+use crate::gate::Hold;
+use crate::names::ReleaseName;
+use crate::plan::{ObjectId, Step};
+use crate::release::{File, Files, KnownAs, Limits, Release};
+use crate::rollup::cluster_stack::{ReleaseState, StackFacts, Trouble, cluster_stack};
+use crate::rollup::{
+    AddonFacts, ClusterFacts, ClusterState, ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report,
+    Usage, Verdict, cluster_addon, cluster_stack_release, mirror, ready_of,
+};
+use crate::subscription::Role;
+
+/// When the operator wrote it.
+fn then() -> Timestamp {
+    "2026-11-21T11:00:00Z".parse().unwrap()
+}
+
+/// A release with one addon.
+fn content() -> Release {
+    let mut files = Files::default();
+    for (path, content) in [
+        ("metadata.yaml", "versions: {clusterStack: v1, kubernetes: v1.34.0}\n"),
+        (
+            "clusteraddon.yaml",
+            "addonStages:\n  AfterControlPlaneInitialized:\n  - {name: cni, action: apply}\n",
+        ),
+        ("cluster-class/Chart.yaml", "apiVersion: v2\nname: class\nversion: v1\n"),
+        ("cluster-addon/cni/Chart.yaml", "apiVersion: v2\nname: CNI\nversion: v1\n"),
+    ] {
+        files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
+    }
+    let name = RELEASE.parse().unwrap();
+    Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
+}
+
+fn release_status() -> ClusterStackReleaseStatus {
+    let object = |kind: &str, step, verdict| ObjectFacts {
+        id: ObjectId {
+            api_version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            namespace: "stacks".to_owned(),
+            name: RELEASE.to_owned(),
+        },
+        step,
+        expected: Some(SpecDigest::kept("digest")),
+        verdict: Some(verdict),
+    };
+    let facts = ReleaseFacts {
+        generation: 1,
+        requested_at: None,
+        content: ContentFacts::Known { release: &content(), mutated: None },
+        provider: Report::new(ConditionStatus::True, Reason::NotNeeded.as_str(), ""),
+        objects: vec![
+            object("GitRepository", Step::Sources, Verdict::Fetched),
+            object("HelmRelease", Step::ClusterClass, Verdict::Applied { drifted: false }),
+        ],
+        class_hold: None,
+        usage: Usage { clusters: 3, ..Usage::default() },
+        stays: None,
+    };
+    cluster_stack_release(facts, &ClusterStackReleaseStatus::default(), then())
+}
+
+/// The release, whose class and sources are applied.
+pub(super) fn release() -> Value {
+    json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
+        "metadata": metadata("stacks", RELEASE), "spec": {}, "status": release_status(),
+    })
+}
+
+/// A `ClusterAddon` whose one addon is as `phase` says.
+pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, message: &str) -> Value {
+    let (reason, message) = (reason.to_owned(), message.to_owned());
+    let verdict = match phase {
+        "Applied" => Verdict::Applied { drifted: false },
+        "Waiting" => Verdict::Waiting { reason, message, last_good: None },
+        _ => Verdict::Failed { class: Class::Transient, reason, message },
+    };
+    let cni = AddonFacts {
+        name: "cni".parse().unwrap(),
+        chart: Some(KnownAs { name: "CNI".to_owned(), version: "v1".to_owned(), app_version: None }),
+        hold: None,
+        object: Some(AddonObject { kind: "HelmRelease".to_owned(), name: format!("{cluster}.cni") }),
+        expected: Some(AddonState {
+            spec_digest: Some("digest".to_owned()),
+            version: Some("1.0.0".to_owned()),
+        }),
+        observed: None,
+        verdict: Some(verdict),
+        values_digest: None,
+    };
+    let facts = ClusterFacts {
+        generation: 1,
+        requested_at: None,
+        hold: None,
+        namespace: Some("stacks".to_owned()),
+        desired: RELEASE.to_owned(),
+        release: ready_of(&release_status()),
+        addons: vec![cni],
+        of_desired: true,
+        delivered: true,
+        pruned: None,
+        committed_by: None,
+        inputs: Some(RenderedInputs::default()),
+    };
+    json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
+        "metadata": metadata(namespace, &format!("cluster-addon-{cluster}")),
+        "spec": {"clusterRef": {"kind": "Cluster", "name": cluster}},
+        "status": cluster_addon(facts, &ClusterAddonStatus::default(), then()),
+    })
+}
+
+/// The `ClusterStack`: its release v1 is used by `one` and `two` as these `ClusterAddon`s say, and by `young`; its release
+/// v9, which is not there, by `old`.
+pub(super) fn stack(one: &Value, two: &Value) -> Value {
+    let release: ClusterStackRelease = read(release());
+    let name = |version: &str| -> ReleaseName { format!("docker-demo-1-34-{version}").parse().unwrap() };
+    let ready = |addon: &Value| {
+        let status: ClusterAddonStatus = read(addon["status"].clone());
+        mirror(&status.conditions, 1, ConditionType::Ready.as_str())
+    };
+    let cluster = |name: &'static str, ready: Option<Report>| ClusterState {
+        namespace: "prod",
+        name,
+        deleting: false,
+        paused: false,
+        suspended: false,
+        initialized: name != "young",
+        without_release: None,
+        ready,
+    };
+    let message = "the stack repository has no such release at 0123456; 1 Cluster has its class".to_owned();
+    let missing = Hold { reason: Reason::ReleaseNotFound, message };
+    let not_found = Report::new(ConditionStatus::False, missing.reason.as_str(), &missing.message);
+    let facts = StackFacts {
+        generation: 1,
+        requested_at: None,
+        source_ready: Report::new(ConditionStatus::True, Reason::Fetched.as_str(), ""),
+        source: None,
+        interval: SignedDuration::from_mins(10),
+        available: Some((Some(name("v1")), 1)),
+        releases: BTreeMap::from([
+            (name("v1"), ReleaseState { role: Role::Offered, clusters: 3, release: Some(&release) }),
+            (name("v9"), ReleaseState { role: Role::Used, clusters: 1, release: None }),
+        ]),
+        troubles: BTreeMap::from([(name("v9"), Trouble { is_issue: false, hold: missing })]),
+        clusters: vec![
+            cluster("one", Some(ready(one))),
+            cluster("two", Some(ready(two))),
+            cluster("young", None),
+            ClusterState { without_release: Some(not_found), ..cluster("old", None) },
+        ],
+        note: None,
+        pruned: None,
+        delivered: None,
+        published: None,
+        stays: None,
+    };
+    json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "metadata": metadata("stacks", "demo"),
+        "spec": {
+            "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true, "versions": ["v1"],
+            "source": {"git": {"url": "https://git.example.org/stacks.git", "ref": {"branch": "main"}}},
+        },
+        "status": cluster_stack(facts, &ClusterStackStatus::default(), then()),
+    })
+}
