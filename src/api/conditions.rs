@@ -123,7 +123,7 @@ reasons! {
         "Unset the Cluster's spec.paused when the reason for it is gone.";
     Deleting:
         "The Cluster is being deleted, so its addons are let go and not uninstalled.",
-        "Nothing. If the Cluster stays for long, look at its finalizers and at its infrastructure provider.";
+        "If the Cluster stays for long, look at its finalizers and at its infrastructure provider.";
     Available:
         "The cluster's control plane answers, and nothing says to leave the cluster alone.",
         "Nothing.";

@@ -110,7 +110,10 @@ async fn paused(
     if !world.speaks_of(cluster, Some(addon)) {
         return Ok(Next::Await);
     }
-    let Some(facts) = addons::paused(addon, cluster) else { return Ok(Next::Await) };
+    let Some(facts) = addons::paused(addon, cluster) else {
+        addon.status.iter().for_each(|status| world.metrics.reported(&key.to_string(), status));
+        return Ok(Next::Await);
+    };
     finish(world, key, addon, facts).await
 }
 
@@ -251,6 +254,7 @@ async fn finish(
     );
     let old = addon.status.clone().unwrap_or_default();
     let status = cluster_addon(facts, &old, now);
+    world.metrics.reported(&key.to_string(), &status);
     let next = addons::next_limit(world, &verdicts, &status, now);
     status::write(world, addon, &status).await?;
     Ok(next)

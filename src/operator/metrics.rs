@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -18,13 +19,14 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use labels::{
-    ControllerLabels, HoldLabels, KindLabels, QueueLabels, ReconcileLabels, RequestLabels, VerdictLabels,
-    WriteLabels,
+    ClusterLabels, ControllerLabels, HoldLabels, KindLabels, QueueLabels, ReconcileLabels, RequestLabels,
+    VerdictLabels, WriteLabels,
 };
 pub use labels::{Queue, Verb, Written};
 use tally::Tally;
 
-use crate::api::Reason;
+use crate::api::cluster_addon::ClusterAddonStatus;
+use crate::api::{ConditionType, Reason};
 use crate::error::{Class, Classify};
 use crate::rollup::{Pulse, Verdict};
 
@@ -46,6 +48,7 @@ struct Inner {
     reconcile_durations: Histograms<QueueLabels>,
     verdicts: Tally<VerdictLabels>,
     holds: Tally<HoldLabels>,
+    clusters: Tally<ClusterLabels>,
     writes: Family<WriteLabels, Counter>,
     skipped_writes: Family<KindLabels, Counter>,
     queue_depth: Family<QueueLabels, Gauge>,
@@ -72,6 +75,9 @@ impl Metrics {
             ),
             verdicts: Tally::new(to.counted("objects", "Flux objects by what their status says")),
             holds: Tally::new(to.counted("holds", "Clusters and addons that are held back, by reason")),
+            clusters: Tally::new(
+                to.counted("clusters", "Clusters by the condition Ready of their ClusterAddon"),
+            ),
             writes: to.counted("writes", "Requests that write, by result"),
             skipped_writes: to.counted("skipped_writes", "Writes not sent because nothing would change"),
             queue_depth: to.counted("queue_depth", "Objects that wait for a reconcile"),
@@ -121,9 +127,19 @@ impl Metrics {
         self.0.holds.set(queue, key, holds.into_iter().map(|reason| HoldLabels { reason: reason.as_str() }));
     }
 
+    /// The status that a `ClusterAddon` has now, which takes the place of the one before. `key` is that of its Cluster.
+    pub fn reported(&self, key: &str, status: &ClusterAddonStatus) {
+        let ready =
+            status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str());
+        let labels =
+            |ready: &Condition| ClusterLabels { ready: ready.status.clone(), reason: ready.reason.clone() };
+        self.0.clusters.set(Queue::Cluster, key, ready.map(labels));
+    }
+
     /// The object is gone, and with it all that it found.
     pub fn forgot(&self, queue: Queue, key: &str) {
         self.found(queue, key, [], []);
+        self.0.clusters.set(queue, key, []);
     }
 
     /// A request that writes an object of this kind ended.

@@ -126,17 +126,15 @@ pub async fn run<K, F>(
     let (mut failing, mut busy) = (BTreeMap::new(), BTreeSet::<K>::new());
     let mut waiting = Waiting { order: VecDeque::new(), keys: BTreeSet::new() };
     loop {
-        while busy.len() < concurrent
-            && let Some(key) = waiting.take(&busy)
-        {
-            busy.insert(key.clone());
-            let reconciled = reconcile(key.clone());
-            running.push(async move { (key, reconciled.await) });
-        }
         depth.is(waiting.order.len(), busy.len());
         tokio::select! {
             biased;
             () = &mut stop => break,
+            Some(key) = async { waiting.take(&busy) }, if busy.len() < concurrent => {
+                busy.insert(key.clone());
+                let reconciled = reconcile(key.clone());
+                running.push(async move { (key, reconciled.await) });
+            }
             Some((key, next)) = running.next(), if !running.is_empty() => {
                 busy.remove(&key);
                 settle(&mut failing, &trigger, key, next);

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::{Arg, Args as _, Command};
+use serde_json::json;
 use stackflux::api::Reason;
+use stackflux::api::cluster_addon::ClusterAddonStatus;
 use stackflux::operator::metrics::{Metrics, Queue, Verb, Written};
 use stackflux::operator::settings::Flags;
 use stackflux::rollup::{ClusterStanding, Pulse, Verdict};
@@ -67,6 +69,7 @@ fn metrics() -> Metrics {
     let metrics = Metrics::new();
     metrics.reconciled(Queue::Cluster, Ok(()), Duration::ZERO);
     metrics.found(Queue::Cluster, "demo/one", [("HelmRelease", &Verdict::Pending)], [Reason::Paused]);
+    metrics.reported("demo/one", &reported());
     metrics.wrote(Verb::Apply, "HelmRelease", Written::Changed);
     metrics.skipped("HelmRelease");
     metrics.queued(Queue::Cluster, 0, 0);
@@ -75,11 +78,18 @@ fn metrics() -> Metrics {
     metrics
 }
 
+fn reported() -> ClusterAddonStatus {
+    let ready = json!({
+        "type": "Ready", "status": "True", "reason": "Applied", "message": "",
+        "lastTransitionTime": "2026-11-22T10:00:00Z",
+    });
+    serde_json::from_value(json!({"conditions": [ready]})).unwrap()
+}
+
 /// The labels of the samples of a metric, but for the bounds of a histogram.
 fn labels(text: &str, metric: &str) -> String {
-    let samples = text
-        .lines()
-        .filter(|line| line.starts_with(&format!("{metric}_")) || line.starts_with(&format!("{metric}{{")));
+    let starts = ["", "_total", "_info", "_bucket"].map(|suffix| format!("{metric}{suffix}{{"));
+    let samples = text.lines().filter(|line| starts.iter().any(|start| line.starts_with(start)));
     let names: BTreeSet<_> = samples
         .filter_map(|line| line.split_once('{')?.1.split_once('}'))
         .flat_map(|(labels, _)| labels.split(',').filter_map(|label| label.split_once('=')))

@@ -92,6 +92,12 @@ pub(super) struct HoldLabels {
     pub(super) reason: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+pub(super) struct ClusterLabels {
+    pub(super) ready: String,
+    pub(super) reason: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct WriteLabels {
     pub(super) kind: String,

@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 struct Failed(Class);
@@ -100,4 +102,25 @@ fn what_an_object_finds_takes_the_place_of_what_it_found_before() {
     counts(0, 1, 1);
     metrics.forgot(Queue::Cluster, "demo/two");
     counts(0, 0, 0);
+}
+
+#[test]
+fn clusters_are_counted_by_ready_and_reason() {
+    let metrics = Metrics::new();
+    let status = |ready: &str, reason: &str| -> ClusterAddonStatus {
+        let transition = "2026-11-22T10:00:00Z";
+        let condition = json!({
+            "type": "Ready", "status": ready, "reason": reason, "message": "", "lastTransitionTime": transition,
+        });
+        serde_json::from_value(json!({"conditions": [condition]})).unwrap()
+    };
+    let line =
+        |ready, reason, count| format!("stackflux_clusters{{ready=\"{ready}\",reason=\"{reason}\"}} {count}");
+    metrics.reported("demo/one", &status("False", "Failed"));
+    metrics.reported("demo/two", &status("False", "Failed"));
+    assert_has(&metrics, &[&line("False", "Failed", 2)]);
+    metrics.reported("demo/one", &status("True", "Applied"));
+    assert_has(&metrics, &[&line("False", "Failed", 1), &line("True", "Applied", 1)]);
+    metrics.forgot(Queue::Cluster, "demo/two");
+    assert_has(&metrics, &[&line("False", "Failed", 0), &line("True", "Applied", 1)]);
 }

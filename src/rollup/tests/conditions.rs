@@ -82,10 +82,13 @@ fn one_cause_of_several_addons_is_told_once() {
     let waits = || Some(waiting("KubeConfigNotFound", "Secret a is missing", None));
     let names = ["ccm", "cni", "csi", "dns", "gpu"];
     let all = addons(names.iter().map(|name| (*name, waits())).collect());
-    let sentence = "ccm, cni, csi and 2 others: Secret a is missing";
+    let sentence = "0 of 5 addons; ccm, cni, csi and 2 others: Secret a is missing";
     assert_eq!(all, report(ConditionStatus::Unknown, "KubeConfigNotFound", sentence));
     let two = addons(vec![("ccm", waits()), ("cni", Some(Verdict::Pending)), ("csi", waits())]);
-    assert_eq!(two.message, "ccm, csi: Secret a is missing; cni: Flux has not looked at it yet");
+    assert_eq!(
+        two.message,
+        "0 of 3 addons; ccm, csi: Secret a is missing; cni: Flux has not looked at it yet"
+    );
 }
 
 #[test]
