@@ -95,7 +95,7 @@ fn a_live_cluster_is_shown_asked_and_suspended() {
     let selected: Value = serde_json::from_str(&selected.stdout).unwrap();
     assert_eq!(selected["clusters"], json!([]));
     let missing = live.run(&["why", "nope"]);
-    assert!(missing.code == 2 && missing.stderr.contains("there is no Cluster"), "{}", missing.stderr);
+    assert!(missing.code == 2 && missing.stderr.contains("not found: Cluster"), "{}", missing.stderr);
 
     let suspended = live.run(&["suspend", "clusterstack", "demo"]);
     assert_eq!((suspended.code, live.field("{.spec.suspend}").as_str()), (0, "true"), "{}", suspended.stderr);

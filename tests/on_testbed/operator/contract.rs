@@ -72,7 +72,7 @@ fn infrastructure_is_read_in_the_version_of_the_contract() {
     let exported = run(&scenario, &["inputs", "export", STACK]).stdout;
     let version = |exported: &str| {
         let mut documents =
-            exported.split("---\n").filter(|document| document.contains("kind: ContractCluster\n"));
+            exported.split("---\n").filter(|document| document.contains("\nkind: ContractCluster\n"));
         let object: Value = serde_yaml::from_str(documents.next().unwrap()).unwrap();
         object["apiVersion"].as_str().unwrap().to_owned()
     };

@@ -109,7 +109,7 @@ impl<'a> Scenario<'a> {
         self.testbed.management()
     }
 
-    /// Applies the ClusterStack, with more in its spec.
+    /// Applies the ClusterStack, with more in its spec; a field that is null is left out.
     pub(crate) fn apply_stack(&self, versions: &[&str], more: &Value) {
         let mut stack = json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
@@ -122,7 +122,10 @@ impl<'a> Scenario<'a> {
             },
         });
         for (field, value) in more.as_object().into_iter().flatten() {
-            stack["spec"][field] = value.clone();
+            match (value, stack["spec"].as_object_mut()) {
+                (Value::Null, Some(spec)) => drop(spec.remove(field)),
+                _ => stack["spec"][field] = value.clone(),
+            }
         }
         self.management().apply(&stack.to_string()).unwrap();
     }

@@ -85,7 +85,6 @@ fn apply_other_stack(provider: &Scenario, other: &Scenario) {
 }
 
 #[test]
-#[ignore = "not seen to pass: the first run ended at a right that the tenant's role lacked, which it has now"]
 fn clusters_of_tenants_use_the_providers_releases() {
     let provider = Scenario::shared("provider");
     provider.publish(&[V1, V2]);
