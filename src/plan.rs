@@ -20,7 +20,7 @@ use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, Namespace, ObjectName};
 use crate::release::Digest;
 
-pub use addons::values;
+pub use addons::{rendered_values, values};
 use object::Rank;
 pub use object::{ObjectId, PlannedObject, Step};
 

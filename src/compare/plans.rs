@@ -289,13 +289,13 @@ impl ObjectChange {
 
 /// What Flux does when an addon's object of this kind becomes another.
 fn effect(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Effect> {
-    let differs = |path: &[&str]| {
-        old.and_then(|object| field(object, path)) != new.and_then(|object| field(object, path))
-    };
+    let chart = |object| field(object, &["spec", "chartRef"]);
+    let has_new_chart = old.and_then(chart) != new.and_then(chart);
+    let has_new_values = old.and_then(plan::rendered_values) != new.and_then(plan::rendered_values);
     match (kind, old, new) {
         ("HelmRelease", None, Some(_)) => Some(Effect::Installs),
         ("HelmRelease", Some(_), None) => Some(Effect::Uninstalls),
-        ("HelmRelease", ..) => match (differs(&["spec", "chartRef"]), differs(&["spec", "values"])) {
+        ("HelmRelease", ..) => match (has_new_chart, has_new_values) {
             (true, true) => Some(Effect::UpgradesChartAndValues),
             (true, false) => Some(Effect::UpgradesChart),
             (false, true) => Some(Effect::UpgradesValues),

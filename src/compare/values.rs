@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::foreign::capi::field;
+use crate::plan;
 
 /// A value that is another than it was, or is there on one side only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -22,8 +22,8 @@ pub struct ValueChange {
 /// The differences below `spec.values` of two objects, in the order of the second one, then what only the first has.
 #[must_use]
 pub fn changes(old: &Value, new: &Value) -> Vec<ValueChange> {
-    let values = |object| field(object, &["spec", "values"]);
-    differences(values(old), values(new))
+    let [old, new] = [old, new].map(plan::rendered_values);
+    differences(old.as_ref(), new.as_ref())
 }
 
 /// The same of two values; `None` is none at all.

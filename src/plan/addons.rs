@@ -6,7 +6,7 @@ use super::dependencies::Needed;
 use super::object::{PlannedObject, Step, metadata};
 use super::{PlanError, ReleaseInputs, dependencies, presets};
 use crate::api::{Reason, labels};
-use crate::foreign::capi::Cluster;
+use crate::foreign::capi::{Cluster, field};
 use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec};
 use crate::foreign::flux::kustomize::KustomizationSpec;
 use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
@@ -41,9 +41,30 @@ pub(super) fn addon(
         return manifests(inputs, cluster, addon, content).map(Ok);
     }
     match addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster)) {
-        Ok(values) => helm_release(inputs, cluster, addon, content, values, &needed).map(Ok),
+        Ok(values) => {
+            let values = marked(values, addon, content);
+            helm_release(inputs, cluster, addon, content, values, &needed).map(Ok)
+        }
         Err(hold) => Ok(Err(hold)),
     }
+}
+
+/// The values with the digest of the content. helm-controller decides by name and version of the chart and by the values
+/// whether a Helm release is what it should be, and two contents that came into the repository with one commit have the
+/// same name and version. Without the digest it would take a failed upgrade that it rolled back for a success.
+fn marked(mut values: Map<String, Value>, addon: &Addon, content: &Content) -> Map<String, Value> {
+    if addon.chart().is_some_and(|chart| chart.ignores_unknown_values) {
+        values.insert(labels::CONTENT_DIGEST.to_owned(), content.digest.to_string().into());
+    }
+    values
+}
+
+/// The values of a `HelmRelease` without the digest of its content; `None` if it has no values.
+#[must_use]
+pub fn rendered_values(release: &Value) -> Option<Value> {
+    let mut values = field(release, &["spec", "values"])?.as_object()?.clone();
+    values.shift_remove(labels::CONTENT_DIGEST);
+    (!values.is_empty()).then_some(Value::Object(values))
 }
 
 /// The values that a template gives for a Cluster, or what keeps it from giving any.
@@ -151,9 +172,8 @@ fn manifests(
     PlannedObject::flux(Step::Addons, metadata, spec)
 }
 
-/// The digest of the content on every object of the chart. helm-controller takes a chart for another one by its name and
-/// version alone. Two contents that came into the repository with one commit have the same, and without this it would
-/// leave the old one installed and say that it is ready.
+/// The digest of the content on every object of the chart: it says in the workload cluster what each came from, and makes
+/// helm-controller upgrade to another content of the same chart version whose values cannot be [`marked`].
 fn content_mark(content: &Content) -> CommonMetadata {
     CommonMetadata { annotations: [(labels::CONTENT_DIGEST, content.digest.to_string())].into() }
 }

@@ -64,7 +64,7 @@ fn a_release_and_a_cluster_give_these_objects_in_this_order() {
 fn values_are_rendered_from_the_cluster_and_suspend_is_never_owned() {
     let plan = Fixture::new().plan("v1", &["one"]);
     let release = plan.objects().find(|object| object.id.name == "one.ccm").unwrap();
-    assert_eq!(release.value["spec"]["values"], json!({"cluster": "one", "port": 6443}));
+    assert_eq!(rendered_values(&release.value), Some(json!({"cluster": "one", "port": 6443})));
     for object in plan.objects() {
         assert_eq!(object.value["spec"].get("suspend"), None, "{}", object.id);
     }
@@ -190,18 +190,43 @@ fn settings_reach_the_helm_release() {
     assert!(text(dependency, &["readyExpr"]).contains(text(&cni, &["chartRef", "name"])));
 }
 
+/// helm-controller compares the values of each revision with those that are wanted, and the metadata once a generation.
 #[test]
 fn two_contents_of_one_commit_differ_in_what_helm_sees() {
     let fixture = Fixture::new();
-    let mark = |version: &str, addon: &str| {
-        let plan = fixture.plan(version, &["one"]);
-        let object = plan.objects().find(|object| object.id.name == addon).unwrap();
-        object.value["spec"]["commonMetadata"]["annotations"].clone()
-    };
-    let cni = &fixture.release("v1").addons[0];
-    assert_eq!(mark("v1", "one.cni"), json!({labels::CONTENT_DIGEST: cni.digest.to_string()}));
-    assert_ne!(mark("v1", "one.cni"), mark("v2", "one.cni"));
-    assert_eq!(mark("v1", "one.ccm"), mark("v2", "one.ccm"), "never the release: nothing changed in it");
+    for part in [&["values"][..], &["commonMetadata", "annotations"]] {
+        let mark = |version: &str, addon: &str| {
+            let plan = fixture.plan(version, &["one"]);
+            let spec = &plan.objects().find(|object| object.id.name == addon).unwrap().value["spec"];
+            part.iter().fold(spec, |value, key| &value[key])[labels::CONTENT_DIGEST].clone()
+        };
+        let cni = &fixture.release("v1").addons[0];
+        assert_eq!(mark("v1", "one.cni"), json!(cni.digest.to_string()));
+        assert_ne!(mark("v1", "one.cni"), mark("v2", "one.cni"));
+        assert_eq!(mark("v1", "one.ccm"), mark("v2", "one.ccm"), "never the release: nothing changed in it");
+    }
+}
+
+/// A schema may allow no key that it does not name, and a template may take every key for an application.
+#[test]
+fn chart_that_reads_all_values_gets_no_mark_in_them() {
+    for (path, content, is_marked) in [
+        ("values.schema.json", "{}", false),
+        ("templates/all.yaml", "{{ range $name, $app := .Values }}", false),
+        ("templates/sub/all.yaml", "{{- toYaml .Values | nindent 2 }}", false),
+        ("templates/_helpers.tpl", "{{ index $.Values \"host\" }}", false),
+        ("templates/one.yaml", "{{ .Values.host }} {{ $.Values._x }} Values", true),
+        ("README.md", "All of .Values", true),
+        ("charts/sub/templates/all.yaml", "{{ toYaml .Values }}", true),
+    ] {
+        let mut fixture = Fixture::new();
+        fixture.more = vec![(format!("cluster-addon/cni/{path}"), content)];
+        let plan = fixture.plan("v1", &["one"]);
+        let spec = &plan.objects().find(|object| object.id.name == "one.cni").unwrap().value["spec"];
+        let mark = spec["values"].get(labels::CONTENT_DIGEST);
+        assert_eq!(mark.is_some(), is_marked, "{path}: {content}");
+        assert!(spec["commonMetadata"]["annotations"][labels::CONTENT_DIGEST].is_string());
+    }
 }
 
 /// Flux uninstalls a release whose storage namespace or name changes.

@@ -10,6 +10,9 @@ use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::range;
 
+/// How a template reads the values of its chart.
+const VALUES: &[u8] = b".Values";
+
 /// A Helm chart with a name and a version, all of whose dependencies are there or can be fetched.
 /// Fields are those of Helm's `Chart.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,9 @@ pub struct Chart {
     pub description: Option<String>,
     /// `dependencies` in the chart's order.
     pub dependencies: Vec<Dependency>,
+    /// Whether a key of its values that it does not know changes nothing: there is no `values.schema.json` that could
+    /// refuse it, and its own templates read single values only, never all of them.
+    pub ignores_unknown_values: bool,
     /// The chart's directory in the release, such as `cluster-addon/cni`.
     pub path: String,
     /// The digest of the chart's directory.
@@ -104,10 +110,29 @@ impl Chart {
         let description = root.optional("description", findings).map(|text| text.trim().to_owned());
         let vendored = vendored_charts(files, path, limits, findings);
         let dependencies = read_dependencies(&document, &vendored, findings);
-        let digest = Digest::of(files, path);
-        let path = path.to_owned();
-        Some(Self { name: name?, version: version?, app_version, description, dependencies, path, digest })
+        Some(Self {
+            name: name?,
+            version: version?,
+            app_version,
+            description,
+            dependencies,
+            ignores_unknown_values: ignores_unknown_values(files, path),
+            path: path.to_owned(),
+            digest: Digest::of(files, path),
+        })
     }
+}
+
+fn ignores_unknown_values(files: &Files, path: &str) -> bool {
+    let reads_all = |content: &[u8]| {
+        let reads = content.windows(VALUES.len()).enumerate().filter(|(_, text)| *text == VALUES);
+        let mut after = reads.map(|(at, _)| content.get(at + VALUES.len()..).unwrap_or_default());
+        after.any(
+            |after| !matches!(after, [b'.', letter, ..] if letter.is_ascii_alphabetic() || *letter == b'_'),
+        )
+    };
+    files.get(&format!("{path}/values.schema.json")).is_none()
+        && !files.below(&format!("{path}/templates")).any(|(_, file)| reads_all(&file.content))
 }
 
 /// The charts below `charts/`, as directories and as archives: the versions that there are of each name.
@@ -241,6 +266,7 @@ mod tests {
                 app_version: Some("v2".to_owned()),
                 description: None,
                 dependencies: dependencies.to_vec(),
+                ignores_unknown_values: true,
                 path: "cluster-addon/cni".to_owned(),
                 digest: Digest::of_bytes(b""),
             };

@@ -22,6 +22,10 @@ const NEVER_INSTALLED: &str = "MissingRollbackTarget";
 /// How long after that it is tried again, as Flux tries an installation again.
 const RETRY_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
+/// What is said of a rollback that helm-controller takes for a success. Why the upgrade failed is in its events alone.
+const UNNOTICED: &str = "the upgrade failed, and Helm rolled it back to the revision before. helm-controller reports success, \
+     because both revisions have the same chart version and values; its events say why the upgrade failed";
+
 /// What a `HelmRelease` says. `expected.version` is the version of the chart.
 ///
 /// The rules come from helm-controller 1.6 (`internal/controller`, `internal/reconcile`) and from what was recorded of
@@ -50,6 +54,8 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
             Some(ready) => waiting(object, &ready.reason, &ready.message),
             None => Verdict::Pending,
         }
+    } else if is_applied(object, expected) && is_rolled_back_unnoticed(object) {
+        Verdict::RolledBack { exhausted: true, message: UNNOTICED.to_owned() }
     } else if is_applied(object, expected) {
         Verdict::Applied { drifted: object.conditions.with("Drifted", Status::True).is_some() }
     } else if is_reconciling(object, "ProgressingWithRetry") || has_failed_often(object) {
@@ -87,6 +93,19 @@ fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
             || is_reconciling(object, "Progressing"))
         && deployed.is_some()
         && deployed == expected.version.as_ref()
+}
+
+/// Whether Helm went back to a revision that has the chart version and the values of the one that failed, so that
+/// helm-controller takes the rollback for a success of the upgrade. Values that name the content tell the two apart: what
+/// is equal then is what was wanted.
+fn is_rolled_back_unnoticed(object: &HelmRelease) -> bool {
+    if object.refers_to.names_content {
+        return false;
+    }
+    let [latest, before, ..] = object.status.history.as_slice() else { return false };
+    latest.action == "rollback"
+        && before.status == "failed"
+        && (&latest.chart_version, &latest.config_digest) == (&before.chart_version, &before.config_digest)
 }
 
 /// Whether attempt after attempt fails. Between two of them it shows other faces, which say nothing new.

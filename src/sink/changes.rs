@@ -8,6 +8,7 @@ use super::index::IndexError;
 use super::layout::{ClusterName, Part};
 use crate::api::labels;
 use crate::foreign::capi::{field, text};
+use crate::plan;
 
 /// The most values that the reason of a change names.
 const MOST_VALUES: usize = 5;
@@ -116,8 +117,8 @@ fn explained(old: &Value, new: &Value) -> Vec<String> {
         }
     }
     let mut values = Vec::new();
-    let at = |object| field(object, &["spec", "values"]).unwrap_or(&Value::Null);
-    differences(at(old), at(new), String::new(), &mut values);
+    let [before, after] = [old, new].map(|object| plan::rendered_values(object).unwrap_or_default());
+    differences(&before, &after, String::new(), &mut values);
     if !values.is_empty() {
         why.push(format!("values {}", listed(&values)));
     }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::api::labels::CONTENT_DIGEST;
 use crate::foreign::capi::text;
 
 use self::metadata::WireMetadata;
@@ -115,6 +116,9 @@ pub struct References {
     pub source_namespace: String,
     /// How often a source is fetched, as a Go duration.
     pub interval: String,
+    /// Whether the values of a `HelmRelease` name the content of its chart by
+    /// [its digest](crate::api::labels::CONTENT_DIGEST).
+    pub names_content: bool,
     /// Of the spec of a `GitRepository`, where it is and how it is reached: what one derived from it copies.
     pub remote: Map<String, Value>,
 }
@@ -130,6 +134,7 @@ impl References {
         let has_remote = spec.get("url").is_some();
         Self {
             remote: REMOTE.iter().filter(|_| has_remote).filter_map(remote).collect(),
+            names_content: spec.get("values").is_some_and(|values| values.get(CONTENT_DIGEST).is_some()),
             commit: own(&["ref", "commit"]),
             chart: own(&["chart"]),
             interval: own(&["interval"]),

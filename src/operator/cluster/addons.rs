@@ -13,13 +13,12 @@ use super::delivered::{Delivered, addon_of};
 use super::identity;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
 use crate::api::{ClusterAddon, Reason};
-use crate::foreign::capi::field;
 use crate::foreign::flux::observed::{
     GitRepositoryStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
 };
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
-use crate::plan::{Plan, PlannedObject, Step};
+use crate::plan::{self, Plan, PlannedObject, Step};
 use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, expected_since, helm_release,
@@ -188,7 +187,7 @@ pub(super) fn facts(
             spec_digest: Some(digest),
             version: prepared.versions.get(&of.name).cloned(),
         });
-        let values = planned.and_then(|object| field(&object.value, &["spec", "values"]));
+        let values = planned.and_then(|object| plan::rendered_values(&object.value));
         let judged = judge(world, namespace, object.as_ref(), expected.as_ref(), before);
         AddonFacts {
             name: of.name.clone(),

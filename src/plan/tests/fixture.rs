@@ -14,6 +14,8 @@ pub(crate) struct Fixture {
     pub(crate) edit_cluster: fn(&mut Value),
     pub(crate) ccm_template: &'static str,
     pub(crate) addons: &'static [&'static str],
+    /// More files of each release: path and content.
+    pub(crate) more: Vec<(String, &'static str)>,
 }
 
 impl Fixture {
@@ -43,11 +45,12 @@ impl Fixture {
             edit_cluster: |_| {},
             ccm_template: "values: |\n  cluster: {{ .Cluster.metadata.name }}\n  port: {{ .Cluster.spec.controlPlaneEndpoint.port }}\n",
             addons: &["cni", "ccm", "policies"],
+            more: Vec::new(),
         }
     }
 
     pub(crate) fn release(&self, version: &str) -> Release {
-        load(version, self.ccm_template, self.addons)
+        load(version, self.ccm_template, self.addons, &self.more)
     }
 
     /// The plan of the stack, of one release and of clusters that use it.
@@ -84,27 +87,30 @@ impl Fixture {
     }
 }
 
-fn load(version: &str, ccm_template: &str, addons: &[&str]) -> Release {
+fn load(version: &str, ccm_template: &str, addons: &[&str], more: &[(String, &str)]) -> Release {
     let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: v1\n");
     let metadata = format!("versions: {{clusterStack: {version}, kubernetes: v1.34.2}}\n");
     let class = format!("apiVersion: v2\nname: class\nversion: {version}\n");
     let stages = addons.iter().map(|addon| format!("  - {{name: {addon}, action: apply}}\n"));
     let stages = "addonStages:\n  AfterControlPlaneInitialized:\n".to_owned() + &stages.collect::<String>();
     let mut files = Files::default();
-    for (path, content) in [
+    let (cni, ccm, values) = (chart("cni"), chart("ccm"), format!("release: {version}\n"));
+    let usual = [
         ("metadata.yaml", metadata.as_str()),
         ("clusteraddon.yaml", stages.as_str()),
         ("cluster-class/Chart.yaml", class.as_str()),
-        ("cluster-addon/cni/Chart.yaml", chart("cni").as_str()),
-        ("cluster-addon/cni/values.yaml", format!("release: {version}\n").as_str()),
-        ("cluster-addon/ccm/Chart.yaml", chart("ccm").as_str()),
+        ("cluster-addon/cni/Chart.yaml", cni.as_str()),
+        ("cluster-addon/cni/values.yaml", values.as_str()),
+        ("cluster-addon/ccm/Chart.yaml", ccm.as_str()),
         ("cluster-addon/ccm/overwrite.yaml", ccm_template),
         (
             "cluster-addon/policies/namespace.yaml",
             "apiVersion: v1\nkind: Namespace\nmetadata: {name: policies}\n",
         ),
         ("node-images/image.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: image}\n"),
-    ] {
+    ];
+    let more = more.iter().map(|(path, content)| (path.as_str(), *content));
+    for (path, content) in usual.into_iter().chain(more) {
         files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
     }
     let name = format!("docker-demo-1-34-{version}").parse().unwrap();

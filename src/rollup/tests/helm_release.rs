@@ -237,6 +237,41 @@ fn what_comes_before_the_status() {
     assert_eq!(verdict(&object), Verdict::Terminating);
 }
 
+/// Two contents may have one chart version, and where the chart has a schema the values do not tell them apart either.
+#[test]
+fn rollback_that_flux_calls_success_is_not_applied() {
+    let judged = |latest: &str, before: Value| {
+        let latest = json!({"version": 3, "status": "deployed", "chartVersion": CHART, "configDigest": "x", "action": latest});
+        judge_helm_release(&object(but("history", json!([latest, before])), &[READY]), &soon())
+    };
+    let revision = |status: &str, chart: &str, config: &str| json!({"version": 2, "status": status, "chartVersion": chart, "configDigest": config, "action": "upgrade"});
+    let failed = revision("failed", CHART, "x");
+    let Verdict::RolledBack { exhausted: true, message } = judged("rollback", failed.clone()) else {
+        panic!("a rollback");
+    };
+    assert!(message.contains("reports success"), "{message}");
+    let applied = Verdict::Applied { drifted: false };
+    for (why, latest, before) in [
+        ("an upgrade that worked after one that did not", "upgrade", failed),
+        ("the values are again those before the failure", "rollback", revision("failed", CHART, "y")),
+        ("so is the chart", "rollback", revision("failed", "2.0.0", "x")),
+        ("nothing failed", "rollback", revision("superseded", CHART, "x")),
+    ] {
+        assert_eq!(judged(latest, before), applied, "{why}");
+    }
+}
+
+/// Such as after `flux reconcile helmrelease --force`: the content that Helm went back to is the one that is wanted.
+#[test]
+fn rollback_to_values_of_the_wanted_content_is_applied() {
+    let revision = |status: &str, action: &str| json!({"version": 2, "status": status, "chartVersion": CHART, "configDigest": "x", "action": action});
+    let history = json!([revision("deployed", "rollback"), revision("failed", "upgrade")]);
+    let mut release = object(but("history", history), &[READY]);
+    assert!(matches!(judge_helm_release(&release, &soon()), Verdict::RolledBack { .. }));
+    release["spec"]["values"] = json!({"clusterstack.x-k8s.io/content-digest": "sha256:1"});
+    assert_eq!(judge_helm_release(&release, &soon()), Verdict::Applied { drifted: false });
+}
+
 #[test]
 fn a_suspend_that_was_taken_back_is_no_foreign_edit() {
     let mut resumed = object(done(), &[READY]);

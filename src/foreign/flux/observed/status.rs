@@ -130,6 +130,12 @@ pub struct Snapshot {
     /// The version of the chart that it was made of.
     #[serde(default, deserialize_with = "null_as_default")]
     pub chart_version: String,
+    /// The digest of the values that it was made of.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub config_digest: String,
+    /// What made it: `install`, `upgrade` or `rollback`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub action: String,
 }
 
 /// Status fields of a `Kustomization`.
