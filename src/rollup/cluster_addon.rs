@@ -334,13 +334,13 @@ fn ready(facts: &ClusterFacts, of: &Of) -> Report {
 fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now: Timestamp) -> AddonStatus {
     let before = old.iter().find(|before| before.name == addon.name.as_str());
     let (phase, report) = match (addon.hold.as_ref(), &addon.verdict) {
-        (Some(hold), Some(verdict)) if is_removed(&addon) => {
-            let is_going = *verdict == Verdict::Terminating;
+        // What it delivers may be ready, and is not what it should deliver.
+        (Some(hold), verdict) => {
+            let is_going = is_removed(&addon) && *verdict == Some(Verdict::Terminating);
             let phase = if is_going { Reason::Terminating.as_str() } else { HELD };
             (Some(phase.to_owned()), Some(held(hold)))
         }
-        (_, Some(verdict)) => (Some(verdict.phase().to_string()), Some(verdict.report())),
-        (Some(hold), None) => (Some(HELD.to_owned()), Some(held(hold))),
+        (None, Some(verdict)) => (Some(verdict.phase().to_string()), Some(verdict.report())),
         // The condition has the message, which is the same for all.
         (None, None) => {
             (all.map(|_| HELD.to_owned()), all.map(|hold| Report { message: String::new(), ..held(hold) }))

@@ -76,7 +76,10 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     let reports = [
         (ConditionType::SourceReady, facts.source_ready.clone()),
         (ConditionType::ReleasesSynced, synced(&facts)),
-        (ConditionType::ClusterClassesReady, classes(&facts)),
+        (
+            ConditionType::ClusterClassesReady,
+            releases_are(&facts, ConditionType::ClusterClassReady, "cluster classes"),
+        ),
     ];
     let published = facts.published.clone().map(|report| (ConditionType::ReleasesPublished, report));
     let delivered = facts.delivered.as_ref().map(|(report, _)| (ConditionType::Delivered, report.clone()));
@@ -119,11 +122,16 @@ fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     let stays = facts.stays.as_ref().map(|hold| {
         ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
     });
-    let is_own = |(kind, report): &&(ConditionType, Report)| {
-        *kind != ConditionType::Delivered || report.status == ConditionStatus::True || is_own_trouble(report)
+    // What is not looked at because a person suspended the ClusterStack is no trouble of its.
+    let is_own = |(kind, report): &&(ConditionType, Report)| match kind {
+        // A release that is ready has its class.
+        ConditionType::ClusterClassesReady => false,
+        ConditionType::Delivered => report.status == ConditionStatus::True || is_own_trouble(report),
+        _ => report.reason != Reason::Suspended.as_str(),
     };
     let parts = reports.iter().filter(is_own).map(|(kind, report)| (kind.as_str(), Some(report.clone())));
-    let parts: Vec<_> = stays.into_iter().chain(parts).collect();
+    let of_releases = ("Releases", Some(releases_are(facts, ConditionType::Ready, "releases")));
+    let parts: Vec<_> = stays.into_iter().chain(parts).chain([of_releases]).collect();
     let there = facts.releases.values().filter(|state| state.release.is_some()).count();
     summary(&parts, (Reason::Usable, &releases(there)))
 }
@@ -213,15 +221,13 @@ fn synced(facts: &StackFacts) -> Report {
     summary(&parts, (Reason::Synced, &notes.join("; ")))
 }
 
-/// The classes of the releases that are offered or in use.
-fn classes(facts: &StackFacts) -> Report {
+/// The sum of a condition of the releases that are offered or in use.
+fn releases_are(facts: &StackFacts, kind: ConditionType, what: &str) -> Report {
     let wanted = facts.releases.iter().filter(|(_, state)| state.role <= Role::Used);
-    let told = wanted.filter_map(|(name, state)| {
-        Some((name.to_string(), condition(state.release?, ConditionType::ClusterClassReady)))
-    });
+    let told = wanted.filter_map(|(name, state)| Some((name.to_string(), condition(state.release?, kind))));
     let told: Vec<(String, Report)> = told.collect();
     let told: Vec<_> = told.iter().map(|(name, report)| (name.as_str(), Some(report.clone()))).collect();
-    aggregate("cluster classes", &told, Reason::Applied)
+    aggregate(what, &told, Reason::Applied)
 }
 
 fn condition(release: &ClusterStackRelease, kind: ConditionType) -> Report {

@@ -258,6 +258,17 @@ fn what_is_held_says_why_in_each_place() {
     assert_eq!(status.addons[1].reason.as_deref(), Some("WaitingForField"));
 }
 
+/// What it delivered before may be ready: that is not what it should deliver.
+#[test]
+fn held_addon_is_not_ready_beside_what_it_delivered() {
+    let mut held = addon("ccm", Some(APPLIED));
+    held.hold = Some(Hold { reason: Reason::ValuesInvalid, message: "line 3".into() });
+    let status = cluster_addon(facts(vec![held]), &ClusterAddonStatus::default(), at(NOW));
+    let [held] = status.addons.as_slice() else { panic!("{:?}", status.addons) };
+    let told = [&held.phase, &held.reason, &held.message].map(|text| text.as_deref().unwrap_or_default());
+    assert_eq!(told, ["Held", "ValuesInvalid", "line 3"]);
+}
+
 #[test]
 fn a_dropped_addon_is_not_one_of_the_release() {
     let mut dropped = addon("old", Some(APPLIED));

@@ -136,6 +136,24 @@ fn what_is_wrong_with_a_release_is_told_with_its_name() {
     assert_eq!((broken.ready, broken.phase.as_str()), (false, "ReleaseNotFound"));
 }
 
+/// Its class may be there while its source, its images or the provider fail.
+#[test]
+fn stack_is_never_better_than_its_worst_release() {
+    let mut failing = release("v1", true);
+    let conditions = &mut failing.status.as_mut().unwrap().conditions;
+    for condition in conditions.iter_mut().filter(|condition| condition.type_ == "Ready") {
+        (condition.status, condition.reason) = ("False".to_owned(), "PinUnreachable".to_owned());
+    }
+    let good = release("v2", true);
+    let of = |role| {
+        let releases = [("v1", state(role, 0, Some(&failing))), ("v2", state(Role::Offered, 1, Some(&good)))];
+        said(&told(facts(releases)), "Ready")
+    };
+    let failed = "False PinUnreachable: Releases: 1 of 2 releases: 1 PinUnreachable (docker-demo-1-34-v1)";
+    assert_eq!([of(Role::Offered), of(Role::Used)], [failed, failed]);
+    assert_eq!(of(Role::Retiring), "True Usable: 2 releases", "nothing wants it");
+}
+
 #[test]
 fn missing_release_stalls_after_an_interval() {
     let missing = |reason| {
