@@ -5,7 +5,7 @@
 //! Kustomizations apply already counts as theirs. The rule: a content that is there keeps its source; otherwise the lowest release of the same stack and channel in the stack repository that has the content. A release that is pinned
 //! keeps its pin; otherwise it is pinned where its directory last changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -97,11 +97,11 @@ struct ExistingChart {
 pub struct Existing {
     sources: Namespaced<ExistingSource>,
     charts: Namespaced<ExistingChart>,
-    manifests: BTreeMap<Manifests, BTreeMap<ReleaseName, String>>,
+    manifests: BTreeMap<Manifests, BTreeSet<ReleaseName>>,
 }
 
 /// The manifests of an addon that some cluster has: the addon, the digest, and the namespace of the source. By that the
-/// releases that they come from, with their directories.
+/// releases that they come from. Users may write such objects, so nothing else of them counts.
 type Manifests = (String, String, String);
 
 /// Objects by name, and by namespace within a name.
@@ -148,27 +148,25 @@ impl Existing {
         let Ok(source) = object.refers_to.source.parse::<ReleaseName>() else { return };
         if let (Some(addon), Some((place, digest))) = (addon, place(object)) {
             let of = Some(&object.refers_to.source_namespace).filter(|of| !of.is_empty()).unwrap_or(&place.0);
-            let manifests = self.manifests.entry((addon.clone(), digest, of.clone())).or_default();
-            manifests.entry(source).or_insert_with(|| object.refers_to.path.clone());
+            self.manifests.entry((addon.clone(), digest, of.clone())).or_default().insert(source);
         }
     }
 
-    /// The source of an addon's manifests in clusters that have them: the lowest release of the line of `release`, and the
-    /// directory.
-    fn manifests(
-        &self,
-        stack: &Stack,
-        release: &ReleaseName,
-        addon: &Addon,
-    ) -> Option<(ReleaseName, String)> {
+    /// The source of an addon's manifests in clusters that have them: of the releases in the stack repository that have
+    /// this content the lowest one, and the directory.
+    fn manifests(&self, stack: &Stack, catalog: &Catalog, addon: &Addon) -> Option<(ReleaseName, String)> {
         let (name, digest) = (addon.name.to_string(), addon.digest.to_string());
         let beside =
             |namespace: &str| self.manifests.get(&(name.clone(), digest.clone(), namespace.to_owned()));
         let shared = stack.flux.sources == SourcePlacement::Shared;
         let copies = self.manifests.iter().filter(|(key, _)| !shared && (&key.0, &key.1) == (&name, &digest));
         let found = beside(stack.source.namespace.as_str()).into_iter().chain(copies.map(|(_, found)| found));
-        let found = found.flatten().filter(|(source, _)| release.same_line(source));
-        found.min_by_key(|(source, _)| *source).map(|(source, path)| (source.clone(), path.clone()))
+        let has_content = |source: &&ReleaseName| {
+            let entry = catalog.get(*source).filter(|_| stack.line.has(source));
+            entry.is_some_and(|entry| entry.addons.get(&addon.name) == Some(&addon.digest))
+        };
+        let source = found.flatten().filter(has_content).min()?;
+        Some((source.clone(), release_path(&stack.source.path, source, &addon.path)))
     }
 
     fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
@@ -299,7 +297,7 @@ pub fn resolve(
         let kept = if addon.is_chart() {
             kept(addon, &chart, existing.chart(stack, &chart))?
         } else {
-            existing.manifests(stack, &release.name, addon)
+            existing.manifests(stack, catalog, addon)
         };
         let is_there =
             |source: &ReleaseName| catalog.contains_key(source) || existing.source(stack, source).is_some();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::Client;
 use kube::config::{Cluster, Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::http::{Proxies, ProxyError, install_tls_provider, place};
+use crate::http::{Proxies, Proxy, ProxyError, install_tls_provider, place};
 
 /// How long to wait for a connection. An API server that is there answers in milliseconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -100,7 +100,13 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
     let named = cluster(&content, context.as_deref());
     let server = named.and_then(|cluster| cluster.server.clone()).unwrap_or_default();
     let proxy = match named.and_then(|cluster| cluster.proxy_url.clone()).filter(|url| !url.is_empty()) {
-        Some(named) => Some(named),
+        Some(named) => {
+            let parsed = Proxy::parse(&named);
+            Some(
+                parsed
+                    .map_err(|why| ProxyError { variable: "proxy-url of the kubeconfig".to_owned(), why })?,
+            )
+        }
         None => of_environment(&server)?,
     };
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
@@ -113,7 +119,7 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
         })?;
     // kube compares NO_PROXY with the proxy's own host, and knows neither ALL_PROXY nor that this machine has no proxy.
     config.proxy_url = match proxy {
-        Some(proxy) => Some(proxy.parse().map_err(KubeconfigError::ParseProxyUrl)?),
+        Some(proxy) => Some(proxy.url().as_str().parse().map_err(KubeconfigError::ParseProxyUrl)?),
         None => None,
     };
     Ok(config)
@@ -127,9 +133,9 @@ fn cluster<'a>(kubeconfig: &'a Kubeconfig, context: Option<&str>) -> Option<&'a 
 }
 
 /// The proxy of the environment for an API server. A kubeconfig that names one has its own, as with kubectl.
-fn of_environment(server: &str) -> Result<Option<String>, ProxyError> {
+fn of_environment(server: &str) -> Result<Option<Proxy>, ProxyError> {
     let Ok(server) = server.parse() else { return Ok(None) };
-    Ok(Proxies::of_environment().of(&server)?.map(|proxy| proxy.url().to_string()))
+    Ok(Proxies::of_environment().of(&server)?.cloned())
 }
 
 /// What is wrong with a kubeconfig: kube quotes a path twice.

@@ -144,7 +144,7 @@ async fn usable<'w>(
     inputs: &ClusterInputs,
 ) -> Result<(ClusterFacts, removal::Removal<'w>, Option<RequestError>), ReconcileError> {
     let plan = Arc::new(plan::cluster(&prepared.inputs(), inputs)?);
-    let delivered = delivered(world, addon, prepared, &plan).await;
+    let delivered = delivered(world, addon, prepared, &plan).await?;
     let mut facts = facts(world, addon, prepared, inputs, &plan, &delivered);
     let may_remove = facts.delivered && !prepared.suspended && !addon.spec.suspend;
     let removal =
@@ -160,16 +160,22 @@ async fn usable<'w>(
 }
 
 /// Delivers a plan, by the way that the `ClusterStack` has; nothing where something holds it.
-async fn delivered(world: &World, addon: &ClusterAddon, prepared: &Prepared, plan: &Arc<Plan>) -> Delivered {
+async fn delivered(
+    world: &World,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+    plan: &Arc<Plan>,
+) -> Result<Delivered, RequestError> {
     let is_held = plan.held().iter().any(|held| held.addon.is_none());
     let nothing = if is_held {
         Some(Delivered::nothing(addon))
     } else if prepared.suspended || addon.spec.suspend {
         Some(Delivered::while_suspended(world, addon, prepared, plan))
     } else {
-        committed::elsewhere(world, addon, prepared).map(|hold| Delivered::held(addon, plan, &hold))
+        let elsewhere = committed::elsewhere(world, addon, prepared).await?;
+        elsewhere.map(|hold| Delivered::held(addon, plan, &hold))
     };
-    match nothing {
+    Ok(match nothing {
         Some(nothing) => {
             world.git.outbox.withdraw(&Unit::Cluster(cluster_of(addon)));
             nothing
@@ -178,7 +184,7 @@ async fn delivered(world: &World, addon: &ClusterAddon, prepared: &Prepared, pla
             committed::deliver(world, addon, prepared, plan).await
         }
         None => addons::deliver(world, addon, prepared, plan).await,
-    }
+    })
 }
 
 fn facts(

@@ -171,6 +171,13 @@ impl World {
         self.take_out_of(object, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
     }
 
+    /// Whether [`World::take_out`] took an object of a Cluster out of the repository, which Flux has not removed yet.
+    pub fn is_taken_out<K: Resource<DynamicType = ()>>(&self, object: &K) -> bool {
+        let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };
+        let cluster = self.caches.addons.get(&owner).map(|addon| cluster_of(&addon));
+        cluster.is_some_and(|cluster| self.git.outbox.is_gone(&Unit::Object(id_of(object), Some(cluster))))
+    }
+
     /// As [`World::take_out`], of an object that is in no namespace and was made for this release.
     pub fn take_out_for<K: Resource<DynamicType = ()>>(
         &self,
@@ -208,12 +215,7 @@ impl World {
         let commits = |stack: &&Key| {
             self.caches.stacks.get(stack).is_some_and(|stack| stack.spec.delivery.git().is_some())
         };
-        let id = ObjectId {
-            api_version: K::api_version(&()).into_owned(),
-            kind: K::kind(&()).into_owned(),
-            namespace: object.meta().namespace.clone().unwrap_or_default(),
-            name: object.name_any(),
-        };
+        let id = id_of(object);
         let stacks: Vec<&Key> = stacks.iter().filter(commits).collect();
         for stack in &stacks {
             self.commit(stack, Unit::Object(id.clone(), cluster.cloned()), Change::Gone, asker.clone());
@@ -227,6 +229,15 @@ fn stack_of(release: &ClusterStackRelease) -> Option<Key> {
     let mut owners = release.owner_references().iter();
     let owner = owners.find(|owner| owner.kind == "ClusterStack")?;
     Some(Key::new(&release.namespace().unwrap_or_default(), &owner.name))
+}
+
+fn id_of<K: Resource<DynamicType = ()>>(object: &K) -> ObjectId {
+    ObjectId {
+        api_version: K::api_version(&()).into_owned(),
+        kind: K::kind(&()).into_owned(),
+        namespace: object.meta().namespace.clone().unwrap_or_default(),
+        name: object.name_any(),
+    }
 }
 
 #[cfg(test)]

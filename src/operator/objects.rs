@@ -108,7 +108,10 @@ dynamic_resource!(ClusterObject, RelatedObject);
 
 /// By what objects are found in caches.
 pub mod term {
+    use std::collections::BTreeSet;
+
     use super::{ClusterStackSpec, Key, ObjectReference, ReleaseName};
+    use crate::names::CUSTOM;
 
     /// The Clusters of a class.
     #[must_use]
@@ -123,12 +126,13 @@ pub mod term {
         format!("line/{namespace}/{provider}/{name}/{kubernetes_version}/{channel}")
     }
 
-    /// The same, of one of its releases.
-    #[must_use]
-    pub fn line_of(namespace: &str, release: &ReleaseName) -> String {
-        let (provider, stack, channel) = (release.provider(), release.stack(), release.version().channel());
+    /// The same, of one of its releases: a `ClusterStack` of its own channel may have it, and one of `custom`.
+    pub fn lines_of(namespace: &str, release: &ReleaseName) -> impl Iterator<Item = String> {
+        let (provider, stack, version) = (release.provider(), release.stack(), release.version());
         let (major, minor) = release.kubernetes_minor();
-        format!("line/{namespace}/{provider}/{stack}/{major}.{minor}/{channel}")
+        let channels = BTreeSet::from([version.channel(), CUSTOM]);
+        let channels = channels.into_iter().filter(|channel| version.is_of_channel(channel));
+        channels.map(move |channel| format!("line/{namespace}/{provider}/{stack}/{major}.{minor}/{channel}"))
     }
 
     /// The Clusters of a namespace that refer to an object.
@@ -173,14 +177,16 @@ impl Cached for ClusterObject {
     fn terms(&self) -> Vec<String> {
         let namespace = self.cluster.namespace().as_str();
         let class = self.cluster.class();
-        let line = class.as_ref().and_then(|class| Some(term::line_of(&class.namespace, &class.release()?)));
+        let release = class.as_ref().and_then(|class| Some((class.namespace.clone(), class.release()?)));
+        let lines: Vec<String> =
+            release.iter().flat_map(|(namespace, release)| term::lines_of(namespace, release)).collect();
         let class = class.map(|class| term::class(&class.namespace, &class.name));
         let references = [self.cluster.control_plane_ref(), self.cluster.infrastructure_ref()];
         let terms = |object: ObjectReference| {
             [term::refers_to(namespace, &object), term::refers_to_kind(&object.group, &object.kind)]
         };
         let references = references.into_iter().flatten().flat_map(terms);
-        class.into_iter().chain(line).chain(references).collect()
+        class.into_iter().chain(lines).chain(references).collect()
     }
 }
 
@@ -286,3 +292,6 @@ fn owners(object: &impl Resource) -> Vec<String> {
     let owners = object.meta().owner_references.iter().flatten();
     owners.map(|owner| term::owned_by(&owner.kind, &Key::new(namespace, &owner.name))).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,8 +61,13 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     };
     let Some(owner) = owner else {
         debug!("its ClusterStack is not there, or another operator's");
-        // Its Clusters were ours until the ClusterStack got the labels of another shard: that one delivers to them now.
-        world.prepare(key, &name.class_name(), None);
+        // Its Clusters were ours until the ClusterStack got the labels of another shard: that one delivers to them now. If
+        // the release is deleted and stays, for Clusters that use it, nobody delivers to them.
+        let held = stays.map(|hold| {
+            let report = Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message);
+            Preparation::Unusable(report)
+        });
+        world.prepare(key, &name.class_name(), held);
         world.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
         return Ok(Next::Await);
     };
@@ -222,12 +227,10 @@ impl Subject<'_> {
         Ok(Next::Retry)
     }
 
-    /// A release that could be used, and whose content nothing has at present.
+    /// A release whose content nothing has at present.
     fn not_yet(&self) {
-        if self.object.status.as_ref().is_some_and(|status| status.ready) {
-            let message = format!("Flux has not fetched {} yet", self.name);
-            self.not_known(Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message));
-        }
+        let message = format!("Flux has not fetched {} yet", self.name);
+        self.not_known(Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message));
     }
 
     /// Has the Clusters of a release say that it is not known, unless this process knows it: a pinned content stays the same,

@@ -103,14 +103,18 @@ impl World {
     /// What a `ClusterAddon` says of itself changed: the `ClusterStack` adds up, where it counts.
     pub fn addon_status_changed(&self, change: &Change<ClusterAddon>) {
         let sum = |addon: Option<&ClusterAddon>| {
-            let conditions = &addon?.status.as_ref()?.conditions;
+            let addon = addon?;
+            let conditions = &addon.status.as_ref()?.conditions;
             let told = |kind: ConditionType| {
                 let found = conditions.iter().find(|condition| condition.type_ == kind.as_str());
-                found.map(|found: &Condition| (found.status.clone(), found.reason.clone()))
+                // A condition of an earlier spec counts for nothing.
+                found.map(|found: &Condition| {
+                    let is_current = found.observed_generation >= addon.metadata.generation;
+                    (found.status.clone(), found.reason.clone(), is_current)
+                })
             };
             let told = [ConditionType::Ready, ConditionType::Delivered].map(told);
-            let desired =
-                addon?.status.as_ref()?.release.as_ref().and_then(|release| release.desired.clone());
+            let desired = addon.status.as_ref()?.release.as_ref().and_then(|release| release.desired.clone());
             Some((told, desired))
         };
         let is_suspended = |addon: Option<&ClusterAddon>| addon.is_some_and(|addon| addon.spec.suspend);

@@ -22,12 +22,12 @@ use super::reconcile::ReconcileError;
 use super::world::World;
 use super::{events, finalizer, publisher, request};
 use crate::api::cluster_stack::{CommittedDelivery, Pruned};
-use crate::api::{ClusterStack, labels};
+use crate::api::{ClusterStack, Reason, labels};
 use crate::foreign::flux::observed::{GitRepositoryStatus, ObservedKind as _};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
-use crate::rollup::Report;
 use crate::rollup::cluster_stack::{self as rollup, ReleaseState, StackFacts, Trouble, cluster_stack};
+use crate::rollup::{ConditionStatus, Report};
 use crate::subscription::{self, Role};
 use releases::Releases;
 use source::Source;
@@ -150,7 +150,16 @@ fn facts<'a>(
 /// Whether what is wanted upstream is published, where the `ClusterStack` has an upstream source.
 fn published(world: &World, stack: &ClusterStack) -> Option<Report> {
     publisher::upstream(stack)?;
+    if stack.spec.suspend {
+        return Some(suspended());
+    }
     Some(world.publisher.report(&Key::of(stack)).unwrap_or_else(Report::not_yet_reported))
+}
+
+/// What is said of what is not looked at while the `ClusterStack` is suspended.
+fn suspended() -> Report {
+    let message = "is not looked at while the ClusterStack is suspended";
+    Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), message)
 }
 
 /// How far commits are, where the `ClusterStack` is delivered through Git.
@@ -161,9 +170,12 @@ fn delivered(
 ) -> Option<(Report, Option<CommittedDelivery>)> {
     stack.spec.delivery.git()?;
     let key = Key::of(stack);
+    let told = || stack.status.as_ref().and_then(|status| status.delivery.clone());
+    if stack.spec.suspend {
+        return Some((suspended(), told()));
+    }
     let Some(progress) = world.git.progress(&key) else {
-        let told = stack.status.as_ref().and_then(|status| status.delivery.clone());
-        return Some((Report::not_yet_reported(), told));
+        return Some((Report::not_yet_reported(), told()));
     };
     let waiting = world.git.outbox.outstanding(&key);
     let not_applied = clusters::not_applied(world, found);

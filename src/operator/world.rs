@@ -299,6 +299,12 @@ impl World {
         self.caches.stacks.get(&Key::new(namespace, holder.metadata.name.as_deref()?))
     }
 
+    /// Whether there may be `ClusterStack`s of which this operator knows nothing.
+    #[must_use]
+    pub fn is_sharded(&self) -> bool {
+        self.settings.watch.label_selector.is_some()
+    }
+
     /// Whether this operator speaks of a Cluster: with a label selector only where one of its `ClusterStack`s has the class.
     /// A class of no release at all is a matter of the `ClusterStack` whose release was delivered last.
     #[must_use]

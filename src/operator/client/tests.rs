@@ -36,3 +36,21 @@ fn a_refusal_in_a_namespace_that_goes_is_known_by_its_cause() {
     assert!(!is_namespace_terminating(&refusal(403, "")));
     assert!(!is_namespace_terminating(&refusal(404, "NamespaceTerminating")));
 }
+
+#[tokio::test]
+async fn proxy_of_a_kubeconfig_is_refused_without_its_password() {
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("kubeconfig");
+    let content = serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": "https://a", "proxy-url": "socks5://u:hidden@p:1080"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {}}],
+    });
+    std::fs::write(&kubeconfig, content.to_string()).unwrap();
+    let access = ClusterAccess { kubeconfig: Some(kubeconfig), context: None };
+    let Err(error) = connect(&access).await else { panic!("it is connected") };
+    let expected =
+        "proxy-url of the kubeconfig: invalid proxy: the scheme socks5 is not supported, http and https are";
+    assert_eq!(error.to_string(), expected);
+}

@@ -10,7 +10,7 @@ use super::super::routes::cluster_of;
 use super::super::world::{Prepared, World};
 use super::delivered::{Delivered, addon_of};
 use super::{addons, identity};
-use crate::api::{ClusterAddon, Reason};
+use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::{Plan, PlannedObject, Step};
@@ -18,22 +18,31 @@ use crate::sink::cluster::RequestError;
 
 /// Why a plan may not be delivered: the files of the Cluster are in the repository of another `ClusterStack`. Two places with
 /// the same objects would be applied in turns, and whoever removes those of one would uninstall what the other has.
-pub(super) fn elsewhere(world: &World, addon: &ClusterAddon, prepared: &Prepared) -> Option<Hold> {
-    let before = identity::committing_stack(addon)?;
-    if before == prepared.stack_key {
-        return None;
-    }
-    let stack = world.caches.stacks.get(&before)?;
-    let theirs = stack.spec.delivery.git()?;
+pub(super) async fn elsewhere(
+    world: &World,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+) -> Result<Option<Hold>, RequestError> {
+    let Some(before) = identity::committing_stack(addon).filter(|before| *before != prepared.stack_key)
+    else {
+        return Ok(None);
+    };
+    let stack = match world.caches.stacks.get(&before) {
+        None if world.is_sharded() => world.api.get(&before).await?.map(Arc::new),
+        known => known,
+    };
+    let Some(theirs) = stack.as_ref().and_then(|stack: &Arc<ClusterStack>| stack.spec.delivery.git()) else {
+        return Ok(None);
+    };
     if prepared.stack.delivery.git().is_some_and(|ours| ours.is_same_place(theirs)) {
-        return None;
+        return Ok(None);
     }
     let message = format!(
         "ClusterStack {before} has the files of this Cluster in branch {} path {} of its repository, and ClusterStack {} \
          delivers elsewhere: give both the same delivery.git",
         theirs.branch, theirs.path, prepared.stack_key
     );
-    Some(Hold { reason: Reason::DeliveredElsewhere, message })
+    Ok(Some(Hold { reason: Reason::DeliveredElsewhere, message }))
 }
 
 /// Wants all objects of a plan in the repository, and finds which of them Flux has applied. The status says first by whom

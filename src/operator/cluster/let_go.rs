@@ -73,6 +73,11 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
     world.git.outbox.forget_cluster(key);
     info!(objects = count, "let go");
     world.metrics.forgot(Queue::Cluster, &key.to_string());
+    // The Cluster may stay for long, for the finalizer of another controller.
+    let left = world.caches.addons.get(&Key::of(&**addon));
+    left.iter()
+        .filter_map(|left| left.status.as_ref())
+        .for_each(|status| world.metrics.reported(&key.to_string(), status));
     let recreated = gathered.cluster.as_ref().is_some_and(|cluster| !cluster.cluster.deleting());
     Ok(if recreated { Next::After(AGAIN) } else { Next::Await })
 }
@@ -80,7 +85,7 @@ pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Res
 /// Whether a `ClusterStack` that this operator does not watch commits what the Cluster gets: the operator of that shard takes
 /// it out of the repository, and lets the rest go then.
 async fn is_of_another_shard(world: &World, addon: &ClusterAddon) -> Result<bool, RequestError> {
-    let Some(stack) = identity::committing_stack(addon).filter(|_| is_sharded(world)) else {
+    let Some(stack) = identity::committing_stack(addon).filter(|_| world.is_sharded()) else {
         return Ok(false);
     };
     if world.caches.stacks.get(&stack).is_some() {
@@ -88,10 +93,6 @@ async fn is_of_another_shard(world: &World, addon: &ClusterAddon) -> Result<bool
     }
     let found: Option<ClusterStack> = world.api.get(&stack).await?;
     Ok(found.is_some())
-}
-
-fn is_sharded(world: &World) -> bool {
-    world.settings.watch.label_selector.is_some()
 }
 
 /// Lets go of what a `ClusterAddon` has left to the next one, when its Cluster goes before there is one.

@@ -60,8 +60,8 @@ pub(super) async fn plan<'w>(
     may_go: impl Fn(&AddonName) -> bool,
 ) -> Result<Removal<'w>, RequestError> {
     let caches = &world.caches;
-    let mut removed = found(&caches.helm_releases, addon, &prepared.release, &may_go);
-    removed.extend(found(&caches.kustomizations, addon, &prepared.release, &may_go));
+    let mut removed = found(world, &caches.helm_releases, addon, &prepared.release, &may_go);
+    removed.extend(found(world, &caches.kustomizations, addon, &prepared.release, &may_go));
     let is_due = |removed: &Removed| removed.fate == Fate::Due;
     if !removed.iter().any(is_due) {
         return Ok(Removal { removed, ..Removal::default() });
@@ -82,6 +82,7 @@ pub(super) async fn plan<'w>(
 
 /// The objects of a kind that are of no addon of the release, or of one that has another kind of object now.
 fn found<Status: ObservedKind>(
+    world: &World,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     release: &Release,
@@ -97,7 +98,11 @@ fn found<Status: ObservedKind>(
             Some(kind) if kind == Status::KIND => Delivers::Wanted,
             Some(_) => Delivers::Replaced,
         };
-        let fate = fate(belonging(&object, addon, delivers), may_go(&name));
+        let fate = match fate(belonging(&object, addon, delivers), may_go(&name)) {
+            // Its file is gone or goes: it has spent the budget.
+            Fate::Due if world.is_taken_out(&*object) => Fate::Goes,
+            fate => fate,
+        };
         let (key, uid) = (Key::of(&*object), object.uid().unwrap_or_default());
         let hold = matches!(fate, Fate::Due | Fate::Goes).then(|| uninstalled(delivers));
         Some(Removed { addon: name, kind: Status::KIND, key, uid, fate, hold })

@@ -192,6 +192,14 @@ impl Outbox {
         self.lock().remove(stack);
     }
 
+    /// Whether an object is not to be in any branch any longer.
+    #[must_use]
+    pub fn is_gone(&self, object: &Unit) -> bool {
+        self.lock()
+            .values()
+            .any(|units| units.wanted.contains_key(object) || units.committed.contains_key(object))
+    }
+
     /// How many units of a `ClusterStack` are not committed.
     #[must_use]
     pub fn outstanding(&self, stack: &Key) -> usize {

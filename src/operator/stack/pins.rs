@@ -76,7 +76,7 @@ async fn of_another_shard(
     stack: &ClusterStack,
     found: Option<&ClusterStackRelease>,
 ) -> Result<Option<Hold>, RequestError> {
-    let is_sharded = world.settings.watch.label_selector.is_some();
+    let is_sharded = world.is_sharded();
     let Some(found) = found.filter(|_| is_sharded) else { return Ok(None) };
     let owner = found.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
     let namespace = stack.namespace().unwrap_or_default();

@@ -143,6 +143,17 @@ fn quickstart_of_custom_channel_is_delivered() {
     let addon = deliver(&scenario, "docker-testcluster", class, "v1.30.10");
     assert_eq!(addon["status"]["release"]["applied"], "docker-scs-1-30-v0-sha-rwvgrna", "{addon:#}");
     scenario.wait_endpoint("docker-testcluster", "docker-testcluster.example.org");
+    scenario.wait("clusterstack", "docker", "its Cluster is counted", |stack| {
+        let (status, _, message) = condition(stack, "ClustersReady");
+        status == "True" && message.contains("1 of 1 Cluster")
+    });
+    let missing = "docker-scs-1-30-v0-sha.nope";
+    let moved = cluster_v1beta1(&scenario.namespace, "docker-testcluster", missing, "v1.30.10");
+    scenario.management().apply(&moved.to_string()).unwrap();
+    scenario.wait("clusterstack", "docker", "a release that does not exist", |stack| {
+        let (status, reason, _) = condition(stack, "ClustersReady");
+        (status, reason) == ("False", "ReleaseNotFound")
+    });
 
     stack["spec"]["autoSubscribe"] = json!(true);
     scenario.management().apply(&stack.to_string()).unwrap();

@@ -80,4 +80,12 @@ fn what_is_published_upstream_is_offered_by_itself() {
     let message = git(&clone, &["log", "-1", "--format=%B"]);
     let from = format!("Stackflux-Source: oci://{}/{repository}:{V1}@{digest}", registry.address());
     assert!(message.contains(&from), "{message}");
+
+    // Nothing listens there.
+    let nowhere = json!({"spec": {"source": {"upstream": {"url": "oci://127.0.0.1:1/stacks"}}}});
+    scenario.patch("clusterstack", STACK, &nowhere);
+    let stack = scenario.wait("clusterstack", STACK, "not reached", |stack| {
+        condition(stack, "ReleasesPublished").1 == "UpstreamUnavailable"
+    });
+    assert!(condition(&stack, "ReleasesPublished").2.contains("127.0.0.1:1"), "{stack:#}");
 }

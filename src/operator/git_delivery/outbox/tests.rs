@@ -90,6 +90,18 @@ fn an_object_that_went_and_is_planned_again_can_go_again() {
 }
 
 #[test]
+fn object_that_goes_is_known_until_it_is_planned_again() {
+    let (outbox, stack) = (Outbox::default(), key("stack"));
+    let unit = object("one");
+    assert!(!outbox.is_gone(&unit));
+    outbox.want(&stack, unit.clone(), Change::Gone, asker("a"));
+    assert!(outbox.is_gone(&unit), "wanted");
+    let batch = outbox.wanted(&stack);
+    outbox.settle(&stack, &batch, &BTreeMap::new());
+    assert!(outbox.is_gone(&unit), "committed");
+}
+
+#[test]
 fn a_branch_that_somebody_else_changed_is_looked_at_again() {
     let (outbox, stack) = (Outbox::default(), key("demo"));
     outbox.want(&stack, Unit::Source, plan("a"), asker("one"));
