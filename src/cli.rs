@@ -106,7 +106,7 @@ pub fn main() -> ExitCode {
         temporary::remove_on_signals();
     }
     let result = run(command);
-    temporary::remove_all();
+    drop(temporary::remove_all());
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Differs) => ExitCode::from(1),

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use futures::future::select_all;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -48,6 +49,18 @@ impl Doomed {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Moves it to where it stays. A signal comes before that or after it: it never removes a part of what was moved.
+    pub fn move_to(self, to: &Path) -> io::Result<()> {
+        let mut pending = pending();
+        let moved = fs::rename(&self.0, to);
+        if moved.is_ok() {
+            pending.remove(&self.0);
+        }
+        // Before the path itself is dropped, which locks again.
+        drop(pending);
+        moved
     }
 }
 
@@ -121,35 +134,51 @@ fn remove(path: &Path) {
     }
 }
 
-/// Removes what goes with the process.
-pub fn remove_all() {
-    for path in pending().iter() {
+/// Removes what goes with the process. Nothing can be [moved](Doomed::move_to) away while the result lives.
+#[must_use]
+pub fn remove_all() -> impl Sized {
+    let pending = pending();
+    for path in pending.iter() {
         remove(path);
     }
+    pending
 }
 
-/// From now on SIGHUP, SIGINT and SIGTERM remove what goes with the process, and end it with the exit code of a shell
+/// From now on SIGHUP, SIGINT and SIGTERM, if the process does not ignore them as `nohup` has it do, remove what goes with the process, and end it with the exit code of a shell
 /// (128 and the signal's number). For commands: an operator ends in its own way.
 pub fn remove_on_signals() {
     let wait = || -> io::Result<i32> {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
         runtime.block_on(async {
-            let mut hangup = signal(SignalKind::hangup())?;
-            let mut interrupt = signal(SignalKind::interrupt())?;
-            let mut terminate = signal(SignalKind::terminate())?;
-            tokio::select! {
-                _ = hangup.recv() => Ok(SignalKind::hangup().as_raw_value()),
-                _ = interrupt.recv() => Ok(SignalKind::interrupt().as_raw_value()),
-                _ = terminate.recv() => Ok(SignalKind::terminate().as_raw_value()),
+            let kinds = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::terminate()];
+            let heard = kinds.into_iter().filter(|kind| !is_ignored(*kind, &status)).map(|kind| {
+                let mut signals = signal(kind)?;
+                Ok(Box::pin(async move {
+                    signals.recv().await;
+                    kind.as_raw_value()
+                }))
+            });
+            let heard = heard.collect::<io::Result<Vec<_>>>()?;
+            if heard.is_empty() {
+                return std::future::pending().await;
             }
+            Ok(select_all(heard).await.0)
         })
     };
     thread::spawn(move || {
         if let Ok(signal) = wait() {
-            remove_all();
+            let _nothing_moves = remove_all();
             std::process::exit(128 + signal);
         }
     });
+}
+
+/// Whether the process was started with a signal ignored, by the kernel's words about it (`/proc/self/status`).
+fn is_ignored(signal: SignalKind, status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask >> (signal.as_raw_value() - 1) & 1 == 1
 }
 
 #[cfg(test)]

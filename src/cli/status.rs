@@ -1,6 +1,7 @@
 //! `stackflux status`.
 
 use super::CommandResult;
+use super::live::Named;
 use super::live::overview;
 use super::live::subject::OptionalObject;
 use super::live::view::View;
@@ -41,6 +42,9 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         let mut notices = Vec::new();
         if overview.is_empty() {
             notices.push(match &only {
+                Some((Named::Cluster, name)) if snapshot.has(name) => {
+                    format!("Cluster {name} is of no ClusterStack; stackflux why {name} says why")
+                }
                 Some((kind, name)) => format!("there is no {kind} {name}{}", snapshot.place()),
                 None => snapshot.nothing(),
             });

@@ -47,11 +47,16 @@ enum Exception {
 }
 
 impl Proxy {
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads one as a variable or a kubeconfig names it.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let with_scheme = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let url = Url::parse(&with_scheme).map_err(|error| error.to_string())?;
         match (url.scheme(), url.host_str()) {
+            // A `/` or `@` in a password that is not escaped ends up there, and would be shown.
+            ("http" | "https", _) if !matches!(url.path(), "" | "/") => {
+                Err("there is a path after the host; write / and @ of a password as %2F and %40".to_owned())
+            }
             ("http" | "https", Some(host)) if !host.is_empty() => Ok(Self { url }),
             ("http" | "https", _) => Err("the host is missing".to_owned()),
             (scheme, _) => Err(format!("the scheme {scheme} is not supported, http and https are")),

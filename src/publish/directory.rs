@@ -49,7 +49,7 @@ impl DirectoryTarget {
         let path = self.path_of(prepared.name());
         let unfinished = Doomed::new(releases.join(format!("{UNFINISHED}{}", prepared.name())));
         write_all(unfinished.path(), &prepared.files)?;
-        fs::rename(unfinished.path(), &path).map_err(io_error(&path))?;
+        unfinished.move_to(&path).map_err(io_error(&path))?;
         lock.sync_all().map_err(io_error(&releases))?;
         Ok(Published::Written(path))
     }

@@ -4,6 +4,8 @@
 //! action between them that could begin or leave out something. Whatever this reader does not know makes it forget what
 //! it has seen, which hides a duplicate and never invents one.
 
+use std::collections::BTreeMap;
+
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 
@@ -40,7 +42,7 @@ struct Duplicate<'a> {
 /// A mapping that is open: where its keys begin, and the keys with their lines.
 struct Mapping<'a> {
     indent: usize,
-    keys: Vec<(&'a str, usize)>,
+    keys: BTreeMap<&'a str, usize>,
 }
 
 #[derive(Default)]
@@ -136,12 +138,12 @@ impl<'a> Reader<'a> {
         };
         self.open.retain(|mapping| mapping.indent <= indent);
         if self.open.last().is_none_or(|mapping| mapping.indent != indent) {
-            self.open.push(Mapping { indent, keys: Vec::new() });
+            self.open.push(Mapping { indent, keys: BTreeMap::new() });
         }
         if let Some(mapping) = self.open.last_mut() {
-            match mapping.keys.iter().find(|(known, _)| *known == key) {
-                Some((_, first)) => self.found.push(Duplicate { key, line: number, first: *first }),
-                None => mapping.keys.push((key, number)),
+            match mapping.keys.get(key) {
+                Some(first) => self.found.push(Duplicate { key, line: number, first: *first }),
+                None => drop(mapping.keys.insert(key, number)),
             }
         }
         if is_block_scalar(value) {

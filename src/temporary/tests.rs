@@ -28,6 +28,35 @@ fn directory_is_private_and_goes_when_dropped() {
 }
 
 #[test]
+fn moved_path_stays() {
+    let parent = tempfile::tempdir().unwrap();
+    let (beside, path) = (parent.path().join("beside"), parent.path().join("path"));
+    fs::create_dir(&beside).unwrap();
+    Doomed::new(beside.clone()).move_to(&path).unwrap();
+    assert!(path.exists() && !pending().contains(&beside));
+    fs::create_dir(&beside).unwrap();
+    Doomed::new(beside.clone()).move_to(&parent.path().join("missing/path")).unwrap_err();
+    assert!(!beside.exists(), "what cannot be moved is removed");
+}
+
+#[test]
+fn signal_that_the_process_ignores_stays_ignored() {
+    let status =
+        |mask: &str| format!("SigBlk:\t0000000000000000\nSigIgn:\t{mask}\nSigCgt:\t0000000000004003\n");
+    let signals = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::terminate()];
+    for (mask, expected) in [
+        ("0000000000001000", [false; 3]),
+        ("0000000000000001", [true, false, false]),
+        ("0000000000000003", [true, true, false]),
+        ("0000000000004000", [false, false, true]),
+        ("no mask", [false; 3]),
+    ] {
+        assert_eq!(signals.map(|signal| is_ignored(signal, &status(mask))), expected, "{mask}");
+    }
+    assert!(!is_ignored(SignalKind::hangup(), ""), "not on Linux");
+}
+
+#[test]
 fn leftovers_of_dead_processes_are_removed() {
     let parent = tempfile::tempdir().unwrap();
     let parent = parent.path();

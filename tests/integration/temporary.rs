@@ -14,12 +14,18 @@ fn directories(temporary: &Path) -> Vec<PathBuf> {
     fs::read_dir(temporary).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The program on a Git server that never answers, until it has made its clone.
+/// The program on a Git server that never answers, until it has made its clone. Signals end it, whatever the process of the
+/// test ignores.
 fn fetching(temporary: &Path) -> (TcpListener, Child) {
+    fetching_with(temporary, "--default-signal=HUP,INT,TERM")
+}
+
+/// The same, with an option of coreutils' env for signals.
+fn fetching_with(temporary: &Path, signals: &str) -> (TcpListener, Child) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let source = format!("git+http://{}/a.git", listener.local_addr().unwrap());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stackflux"));
-    command.args(["releases", &source]).env("TMPDIR", temporary);
+    let mut command = Command::new("env");
+    command.args([signals, env!("CARGO_BIN_EXE_stackflux"), "releases", &source]).env("TMPDIR", temporary);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     listener.set_nonblocking(false).unwrap();
@@ -47,6 +53,18 @@ fn clone_is_private_and_goes_with_a_signal() {
         assert_eq!(child.wait().unwrap().code(), Some(code), "{name}");
         assert_eq!(directories(&temporary), Vec::<PathBuf>::new(), "{name}");
     }
+}
+
+/// As nohup starts a process.
+#[test]
+fn ignored_signal_ends_nothing() {
+    let temporary = scratch("temporary-nohup");
+    let (_server, mut child) = fetching_with(&temporary, "--ignore-signal=HUP");
+    signal(&child, "HUP");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none() && !directories(&temporary).is_empty());
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
 #[test]

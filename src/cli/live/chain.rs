@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
 use super::flux::{FluxKind, FluxObject};
-use super::snapshot::{Key, Member, Snapshot, key, mirrored, not_there, ready};
+use super::snapshot::{Key, Member, Snapshot, key, mirrored, not_read, not_there, ready};
 use super::tree::{addon_report, catalog, titled};
 use super::unclaimed::unclaimed;
 use crate::api::cluster_addon::AddonStatus;
@@ -199,7 +199,8 @@ impl Chain {
     fn release(&mut self, snapshot: &Snapshot, key: &Key, member: &Member) {
         let Some((namespace, name)) = member.release(key) else { return };
         let Some(release) = snapshot.release(&namespace, &name) else {
-            self.add(1, Role::Part, format!("ClusterStackRelease {namespace}/{name}"), &not_there());
+            let absent = if snapshot.knows(&namespace) { not_there() } else { not_read() };
+            self.add(1, Role::Part, format!("ClusterStackRelease {namespace}/{name}"), &absent);
             if let Some((namespace, name)) = snapshot.stack_of(&namespace, &name).and_then(catalog) {
                 self.flux(2, snapshot, FluxKind::GitRepository, &namespace, &name);
             }
@@ -374,12 +375,12 @@ fn by_cause<'a>(addons: impl Iterator<Item = &'a AddonStatus>) -> Vec<Vec<&'a Ad
 }
 
 /// Whether a condition that sums up addons is about this one: it is not true, and has the addon's name before a part of
-/// its message, or more names than it tells (`rollup::summary`). That the addon is not ready is told by the addon itself.
+/// its message (`rollup::summary`, which leaves names out if there are many: an addon that is held says so itself).
 fn is_about(kind: ConditionType, report: &Report, addon: &str) -> bool {
     let is_its = |part: &str| {
         let (names, _) = part.split_once(": ").unwrap_or_default();
         let mut names = names.split(", ").flat_map(|name| name.split(" and "));
-        names.any(|name| name == addon || name.ends_with(" others"))
+        names.any(|name| name == addon)
     };
     kind != ConditionType::AddonsReady && !is_true(report) && report.message.split("; ").any(is_its)
 }

@@ -55,6 +55,8 @@ pub(super) struct Everything<F> {
     pub(super) addons: Result<Vec<ClusterAddon>, Error>,
     pub(super) clusters: Result<Vec<Value>, Error>,
     pub(super) flux: [(FluxKind, Result<Vec<F>, Error>); 4],
+    /// Whether only the namespace that was asked for may be read, so that nothing is known of the others.
+    pub(super) is_narrow: bool,
 }
 
 /// Lists every kind once, all at the same time, however many clusters there are.
@@ -71,7 +73,7 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
     };
     let [helm, kustomize, git, charts] = FluxKind::ALL.map(flux);
     let (inside, namespace) = (Scope { selector: None, ..scope.clone() }, scope.namespace.as_deref());
-    let (stacks, releases, addons, clusters, helm, kustomize, git, charts) = tokio::join!(
+    let ((stacks, is_narrow), (releases, _), addons, clusters, helm, kustomize, (git, _), (charts, _)) = tokio::join!(
         list_wide(client, &stacks, namespace),
         list_wide(client, &releases, namespace),
         list(client, &addons, &inside),
@@ -87,7 +89,7 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
         (FluxKind::GitRepository, git),
         (FluxKind::HelmChart, charts),
     ];
-    Everything { stacks, releases, addons, clusters, flux }
+    Everything { stacks, releases, addons, clusters, flux, is_narrow }
 }
 
 /// The Clusters, in the version that Cluster API prefers here.
@@ -117,18 +119,18 @@ pub(super) async fn list<T: DeserializeOwned>(
     }
 }
 
-/// All objects of a kind in all namespaces; in the one that was asked for, where only that is allowed.
+/// All objects of a kind in all namespaces; in the one that was asked for, and true, if only that is allowed.
 async fn list_wide<T: DeserializeOwned>(
     client: &Client,
     kind: &Listed,
     namespace: Option<&str>,
-) -> Result<Vec<T>, Error> {
+) -> (Result<Vec<T>, Error>, bool) {
     let scope = |namespace: Option<&str>| Scope { namespace: namespace.map(str::to_owned), selector: None };
     match list(client, kind, &scope(None)).await {
         Err(Error::Api(status)) if status.is_forbidden() && namespace.is_some() => {
-            list(client, kind, &scope(namespace)).await
+            (list(client, kind, &scope(namespace)).await, true)
         }
-        answer => answer,
+        answer => (answer, false),
     }
 }
 

@@ -94,7 +94,10 @@ pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
     });
     let (ours, others): (Vec<_>, Vec<_>) = snapshot.members.iter().partition(|(key, member)| {
         let release = member.release(key);
-        member.addon.is_some() || release.is_some_and(|(of, name)| snapshot.stack_of(&of, &name).is_some())
+        let is_of_ours = |(of, name): (String, ReleaseName)| {
+            snapshot.stack_of(&of, &name).is_some() || !snapshot.knows(&of)
+        };
+        member.addon.is_some() || release.is_some_and(is_of_ours)
     });
     Overview {
         cluster_stacks: stacks.collect(),
@@ -124,6 +127,8 @@ fn releases(snapshot: &Snapshot) -> Vec<ReleaseRow> {
         let name: Option<ReleaseName> = key.1.parse().ok();
         let notes = name.as_ref().map_or_else(Vec::new, |name| notes(snapshot, &key.0, name, release));
         let clusters = name.and_then(|name| users.get(&(key.0.clone(), name))).map_or(0, Vec::len);
+        let users_elsewhere = (clusters == 0).then(|| in_use(release)).flatten();
+        let notes = notes.into_iter().chain(users_elsewhere).collect();
         let status = release.status.as_ref();
         let report = ready(&release.metadata, status.map(|status| &status.conditions));
         (snapshot.shows(&key.0) || clusters > 0).then(|| ReleaseRow {
@@ -153,6 +158,13 @@ fn notes(
         stack.and_then(|stack| stack.status.as_ref()).into_iter().flat_map(|status| &status.summary);
     let of_it = summary.filter(|summary| summary.name == name.to_string() && summary.ready);
     deleted.into_iter().chain(of_it.filter_map(|summary| summary.message.clone())).collect()
+}
+
+/// What a release says of its Clusters, if there are any.
+fn in_use(release: &ClusterStackRelease) -> Option<String> {
+    let conditions = release.status.as_ref().map(|status| &status.conditions);
+    let in_use = mirrored(&release.metadata, conditions, ConditionType::InUse);
+    (in_use.status == ConditionStatus::True).then_some(in_use.message)
 }
 
 fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {

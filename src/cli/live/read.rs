@@ -47,7 +47,8 @@ async fn lists(session: &Session, scope: &Scope) -> Result<(Lists, Vec<String>),
     for (kind, objects) in found.flux {
         flux.push((kind, unread.take(kind.many(), objects)?));
     }
-    let lists = Lists { stacks, releases, addons, clusters, flux, selected: scope.selector.is_some() };
+    let (selected, is_narrow) = (scope.selector.is_some(), found.is_narrow);
+    let lists = Lists { stacks, releases, addons, clusters, flux, selected, is_narrow };
     Ok((lists, unread.notices()))
 }
 

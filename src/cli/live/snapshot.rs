@@ -32,6 +32,8 @@ pub(in crate::cli) struct Snapshot {
     pub(super) selected: bool,
     /// The kinds that could not be read: of an object of theirs it is not known whether it is there.
     unread: BTreeSet<FluxKind>,
+    /// Whether nothing is known of the other namespaces.
+    is_narrow: bool,
 }
 
 /// A Cluster and its addons. One of them is there.
@@ -54,6 +56,8 @@ pub(super) struct Lists {
     pub(super) flux: Vec<(FluxKind, Option<Vec<FluxObject>>)>,
     /// Whether `clusters` are a selection, so that addons without a Cluster are not of it.
     pub(super) selected: bool,
+    /// Whether `stacks` and all else that Clusters of other namespaces use were read in the one namespace alone.
+    pub(super) is_narrow: bool,
 }
 
 impl Snapshot {
@@ -74,6 +78,7 @@ impl Snapshot {
             flux: flux.collect(),
             selected,
             unread,
+            is_narrow: lists.is_narrow,
         }
     }
 
@@ -96,6 +101,11 @@ impl Snapshot {
     /// Whether the objects of this namespace are asked for.
     pub(super) fn shows(&self, namespace: &str) -> bool {
         self.namespace.as_ref().is_none_or(|only| only == namespace)
+    }
+
+    /// Whether the ClusterStacks, releases and sources of this namespace could be read.
+    pub(super) fn knows(&self, namespace: &str) -> bool {
+        !self.is_narrow || self.shows(namespace)
     }
 
     /// All ClusterStacks.
@@ -129,10 +139,8 @@ impl Snapshot {
     /// What is said of an object of Flux's that was not found: only where it was looked for, it is not there.
     pub(super) fn absent(&self, kind: FluxKind, namespace: &str) -> Report {
         let wide = matches!(kind, FluxKind::GitRepository | FluxKind::HelmChart);
-        if self.unread.contains(&kind) || !(wide || self.shows(namespace)) {
-            return Report::new(ConditionStatus::Unknown, "NotRead", "was not read");
-        }
-        not_there()
+        let is_read = if wide { self.knows(namespace) } else { self.shows(namespace) };
+        if self.unread.contains(&kind) || !is_read { not_read() } else { not_there() }
     }
 
     /// The Cluster of this name.
@@ -223,6 +231,11 @@ impl Member {
         let reason = Reason::NotYetReported.as_str();
         (*told != release.to_string()).then(|| Report::new(ConditionStatus::Unknown, reason, &message))
     }
+}
+
+/// What is said of an object that was not looked for, or may not be read.
+pub(super) fn not_read() -> Report {
+    Report::new(ConditionStatus::Unknown, "NotRead", "was not read")
 }
 
 /// What is said of an object that should be there.

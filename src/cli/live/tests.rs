@@ -78,6 +78,7 @@ fn lists() -> Lists {
     let source = json!({"sourceRef": {"kind": "GitRepository", "name": RELEASE}});
     let applied = ["kube-system_cni_apps_DaemonSet", "_system__cni_rbac.authorization.k8s.io_ClusterRole"];
     Lists {
+        is_narrow: false,
         stacks: vec![read(stack())],
         releases: vec![read(rolled::release())],
         addons: addons().map(read).into(),
@@ -248,6 +249,22 @@ fn an_object_of_a_kind_that_was_not_read_is_not_called_missing() {
     assert!(text.contains("HelmRelease prod/one.cni") && text.contains("NotRead"), "{text}");
     let missing = text.lines().find(|line| line.contains("NotFound") && line.contains("HelmRelease"));
     assert_eq!(missing, None);
+}
+
+/// A tenant may read their own namespace alone: what is elsewhere may be there.
+#[test]
+fn what_may_not_be_read_is_not_called_missing() {
+    let mut lists = lists();
+    (lists.stacks, lists.releases, lists.is_narrow) = (Vec::new(), Vec::new(), true);
+    let snapshot = Snapshot::new(lists, Some("prod".to_owned()), NOW.parse().unwrap());
+    let (key, member) = snapshot.member("prod", "young").unwrap();
+    let why = chain::chain(&snapshot, key, member, None).unwrap().text();
+    assert!(why.contains("NotRead") && why.contains("namespace stacks, which you may not read"), "{why}");
+    let overview = overview::overview(&snapshot);
+    assert!(overview.text().contains("young"), "{}", overview.text());
+    assert_eq!(overview.unclaimed(), 3, "lost, foreign and plain");
+    let charts = |namespace| snapshot.absent(FluxKind::HelmChart, namespace).reason;
+    assert_eq!((charts("stacks").as_str(), charts("prod").as_str()), ("NotRead", "NotFound"));
 }
 
 #[test]

@@ -75,6 +75,14 @@ pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Uncl
 
 /// What is in the way where the release of a class is not there.
 fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) -> Option<Unclaimed> {
+    if !snapshot.knows(namespace) {
+        let message =
+            format!("release {release} of its class is in namespace {namespace}, which you may not read");
+        let action = format!(
+            "Ask who runs namespace {namespace}, or have the ClusterRole stackflux-view bound there (docs/security.md)."
+        );
+        return Some(Unclaimed::new("NotRead", message, action));
+    }
     let Some(stack) = snapshot.stack_of(namespace, release) else {
         let is_elsewhere = |(of, _): &&Key| snapshot.stack_of(of, release).is_some();
         let elsewhere = snapshot.stacks.keys().find(is_elsewhere).map(|(of, _)| of);

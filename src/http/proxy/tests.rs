@@ -13,10 +13,10 @@ fn through(proxies: &Proxies, url: &str) -> Option<String> {
 
 #[test]
 fn scheme_decides_the_variable() {
-    let all = [("HTTPS_PROXY", "s:1"), ("http_proxy", "http://u:hidden@h:2/x"), ("all_proxy", "https://a")];
+    let all = [("HTTPS_PROXY", "s:1"), ("http_proxy", "http://u:hidden@h:2/"), ("all_proxy", "https://a")];
     let (http, https) = ("http://example.org/", "https://example.org/");
     assert_eq!(through(&proxies(&all), https).as_deref(), Some("http://s:1"));
-    assert_eq!(through(&proxies(&all), http).as_deref(), Some("http://h:2/x"));
+    assert_eq!(through(&proxies(&all), http).as_deref(), Some("http://h:2"));
     assert_eq!(through(&proxies(&all[2..]), https).as_deref(), Some("https://a"));
     assert_eq!(through(&proxies(&all[..1]), http), None);
     assert_eq!(through(&proxies(&all), "ssh://git@example.org/a"), None);
@@ -71,6 +71,11 @@ fn malformed_proxy_names_the_variable() {
     for (value, why) in [
         ("socks5://u:hidden@p:1080", "the scheme socks5 is not supported, http and https are"),
         ("http://u:hidden@p:99999", "invalid port number"),
+        (
+            "http://u:12/hidden@p:1",
+            "there is a path after the host; write / and @ of a password as %2F and %40",
+        ),
+        ("https:/u:hidden@p:1", "there is a path after the host; write / and @ of a password as %2F and %40"),
         ("http://", "empty host"),
         ("://u:hidden@p", "relative URL without a base"),
     ] {
