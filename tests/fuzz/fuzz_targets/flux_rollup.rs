@@ -8,8 +8,8 @@ use serde_json::Value;
 use stackflux::api::conditions::Reason;
 use stackflux::foreign::flux::observed::{Observed, SpecDigest};
 use stackflux::rollup::{
-    Expected, Moment, Report, Verdict, aggregate, git_repository, helm_chart, helm_release, kustomization,
-    reconciling, stalled,
+    Applier, Expected, Moment, Pulse, Report, Verdict, aggregate, git_repository, helm_chart, helm_release,
+    kustomization, reconciling, stalled,
 };
 
 /// As in `tests/recorded`.
@@ -37,8 +37,8 @@ where
     for (since, now) in times.into_iter().flat_map(|since| times.map(|now| (since, now))) {
         for spec_digest in digests.clone() {
             let expected = Expected { spec_digest, version: input.version.clone(), since };
-            for lease_renewed in [None, Some(since)] {
-                let moment = Moment { lease_renewed, ..Moment::at(now) };
+            for pulse in [Pulse::Unknown { moved: Some(since) }, Pulse::Alive, Pulse::Dead { since }] {
+                let moment = Moment { applier: Applier { pulse, ..Applier::unknown() }, ..Moment::at(now) };
                 let verdict = judge(&observed, &expected, &moment);
                 assert_eq!(verdict, judge(&observed, &expected, &moment));
                 check_verdict(&verdict);
