@@ -36,4 +36,5 @@ mod shards;
 mod state;
 mod strict;
 mod tenants;
+mod truth;
 mod upstream;

@@ -1,0 +1,274 @@
+//! Each bad situation that can be produced, in a table: what the workload cluster really has, and what conditions, `status`,
+//! `tree`, `why`, metrics and exit codes say of it.
+//!
+//! Every situation is a ClusterStack with one Cluster in a namespace of its own, all of them at once under one operator. A
+//! new reason needs a row in `situations`, or the name of the test that produces it in `elsewhere`.
+
+mod elsewhere;
+mod situations;
+mod stacks;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stackflux_testbed::{Object, Operator, Testbed};
+
+use self::situations::{SITUATIONS, Says, Situation, Start};
+use self::stacks::{STACK_SITUATIONS, StackSituation};
+use super::scenario::{PATIENCE, STACK, Scenario, V1, V2, condition};
+use crate::support::{copy, stackflux};
+
+/// The Cluster of each situation.
+pub(super) const CLUSTER: &str = "c";
+/// The name of its `ClusterAddon`.
+const ADDON: &str = "cluster-addon-c";
+
+/// A situation in its namespace.
+struct Case {
+    situation: &'static Situation,
+    scenario: Scenario<'static>,
+}
+
+#[test]
+fn conditions_and_commands_agree_with_the_cluster() {
+    let cases: Vec<Case> = SITUATIONS.iter().map(Case::new).collect();
+    let stacks: Vec<StackCase> = STACK_SITUATIONS.iter().map(StackCase::new).collect();
+    let scenarios = cases.iter().map(|case| &case.scenario).chain(stacks.iter().map(|case| &case.scenario));
+    let operator = operator(scenarios.clone());
+    stacks.iter().for_each(StackCase::make);
+    for case in cases.iter().filter(|case| case.situation.start == Start::Ready) {
+        case.scenario.wait_addons(CLUSTER);
+        assert_eq!(case.content(), Some("v1".to_owned()), "{}", case.situation.name);
+    }
+    for case in &cases {
+        (case.situation.make)(&case.scenario);
+    }
+    let mut wrong = Vec::new();
+    // What is said once must still be said when all others are through.
+    for patience in [PATIENCE, Duration::from_mins(1)] {
+        let limit = Instant::now() + patience;
+        wrong.extend(cases.iter().flat_map(|case| settled(limit, || case.differences(&operator))));
+        wrong.extend(stacks.iter().flat_map(|case| settled(limit, || case.differences())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    elsewhere::complete(&scenarios.flat_map(reasons).collect());
+}
+
+/// The differences that are left at the limit: Flux shows other faces while it tries again.
+fn settled(limit: Instant, differences: impl Fn() -> Vec<String>) -> Vec<String> {
+    loop {
+        let found = differences();
+        if found.is_empty() || Instant::now() > limit {
+            for found in &found {
+                eprintln!("{found}");
+            }
+            return found;
+        }
+        sleep(Duration::from_millis(500));
+    }
+}
+
+/// The objects of a kind in the namespace of a scenario.
+fn list(scenario: &Scenario, kind: &str) -> Vec<Value> {
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let listed = scenario.management().kubectl(&["get", kind, &namespace, "--output=json"]).unwrap();
+    let list: Value = serde_json::from_str(&listed).unwrap();
+    list["items"].as_array().unwrap().clone()
+}
+
+/// The reasons of all conditions and addons of a namespace.
+fn reasons(scenario: &Scenario) -> BTreeSet<String> {
+    let kinds = ["clusterstack", "clusterstackrelease", "clusteraddon"];
+    let objects = kinds.iter().flat_map(|kind| list(scenario, kind));
+    let told = objects.flat_map(|object| {
+        let lists = [&object["status"]["conditions"], &object["status"]["addons"]];
+        let parts = lists.into_iter().filter_map(Value::as_array).flatten();
+        parts.filter_map(|part| Some(part["reason"].as_str()?.to_owned())).collect::<Vec<_>>()
+    });
+    told.collect()
+}
+
+/// One operator for the namespaces of all scenarios.
+fn operator<'a>(scenarios: impl Iterator<Item = &'a Scenario<'static>>) -> Operator {
+    let namespaces: Vec<&str> = scenarios.map(|scenario| scenario.namespace.as_str()).collect();
+    let selector = format!("--watch-label-selector=test in ({})", namespaces.join(","));
+    let (testbed, binary) = (Testbed::shared(), Path::new(env!("CARGO_BIN_EXE_stackflux")));
+    let flags = ["--log-level=debug", "--enable-leader-election=false", &selector];
+    let operator = Operator::start(testbed, binary, testbed.operator_kubeconfig(), &flags).unwrap();
+    operator.wait_ready(PATIENCE).unwrap();
+    operator
+}
+
+impl Case {
+    /// The stack repository with two releases, the ClusterStack, and the Cluster where it starts ready.
+    fn new(situation: &'static Situation) -> Self {
+        let scenario = published(situation.name, situation.prepare);
+        let spec = (situation.spec)(&scenario);
+        scenario.apply_stack(&["v1", "v2"], &spec);
+        if situation.start == Start::Ready {
+            scenario.create_cluster(CLUSTER, V1, "one");
+        }
+        Self { situation, scenario }
+    }
+
+    /// Of which release the content of the workload cluster is.
+    fn content(&self) -> Option<String> {
+        let name = self.scenario.addon("app");
+        let object = Object { kind: "configmap", namespace: "kube-system", name: &name };
+        let found = self.scenario.testbed.workload("one").unwrap().get(object).unwrap()?;
+        Some(crate::text(&found, "/data/content").to_owned())
+    }
+
+    /// What differs from the row now.
+    fn differences(&self, operator: &Operator) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut expect = |what: &str, is: &str, should: &str| {
+            if !is.contains(should) {
+                wrong.push(format!("{}: {what} has no {should:?}: {is}", self.situation.name));
+            }
+        };
+        let Says { ready, reason, content, .. } = self.situation.says;
+        let addon = self.scenario.get("clusteraddon", ADDON).unwrap_or_default();
+        let (status, because, message) = condition(&addon, "Ready");
+        let said = format!("Ready={status} {because}: {message}");
+        expect("the ClusterAddon", &said, &format!("Ready={ready} {reason}"));
+        let found = self.content().unwrap_or_else(|| "nothing".to_owned());
+        expect("the workload cluster", &found, content);
+        self.compare_stack(&mut expect);
+        self.compare_commands(&mut expect);
+        let label = format!("stackflux_clusters{{ready=\"{ready}\",reason=\"{reason}\"}}");
+        let clusters = operator.metrics().unwrap().get(&label).copied().unwrap_or_default();
+        expect(&label, if clusters > 0.5 { "counted" } else { "" }, "counted");
+        wrong
+    }
+
+    /// The ClusterStack is ready, and counts its one Cluster as the row says.
+    fn compare_stack(&self, expect: &mut impl FnMut(&str, &str, &str)) {
+        let Says { clusters_ready, counted_as, stack_ready, .. } = self.situation.says;
+        let stack = self.scenario.get("clusterstack", STACK).unwrap_or_default();
+        expect("Ready of the ClusterStack", condition(&stack, "Ready").0, stack_ready);
+        let (status, _, message) = condition(&stack, "ClustersReady");
+        let said = format!("ClustersReady={status}: {message}");
+        expect("the ClusterStack", &said, &format!("ClustersReady={clusters_ready}"));
+        expect("the ClusterStack", &said, counted_as);
+    }
+
+    /// `status`, `tree` and `why` say the reason, and exit with 1 if the Cluster is not ready.
+    fn compare_commands(&self, expect: &mut impl FnMut(&str, &str, &str)) {
+        let Says { reason, ready, why, .. } = self.situation.says;
+        let code = if ready == "True" { "exit code 0" } else { "exit code 1" };
+        let reason = if ready == "True" { "is ready" } else { reason };
+        expect("status", &said_by(&self.scenario, &["status"]), code);
+        expect("tree", &said_by(&self.scenario, &["tree"]), code);
+        let said = said_by(&self.scenario, &["why", CLUSTER]);
+        for should in [code, reason, why] {
+            expect("why", &said, should);
+        }
+    }
+}
+
+/// What a command prints in the namespace of a scenario, and its exit code.
+fn said_by(scenario: &Scenario, command: &[&str]) -> String {
+    let kubeconfig = scenario.management().kubeconfig().to_str().unwrap();
+    let access = ["--namespace", &scenario.namespace, "--kubeconfig", kubeconfig];
+    let run = stackflux(&[command, &access].concat());
+    format!("{}{}exit code {}", run.stdout, run.stderr, run.code)
+}
+
+/// A situation of a ClusterStack without Clusters, in its namespace.
+struct StackCase {
+    situation: &'static StackSituation,
+    scenario: Scenario<'static>,
+}
+
+impl StackCase {
+    fn new(situation: &'static StackSituation) -> Self {
+        let scenario = published(situation.name, situation.prepare);
+        scenario.apply_stack(&["v1", "v2"], &(situation.spec)());
+        Self { situation, scenario }
+    }
+
+    fn make(&self) {
+        if let Some(make) = self.situation.make {
+            self.scenario.wait_ready("clusterstack", STACK);
+            make(&self.scenario);
+        }
+    }
+
+    /// What differs from the row now: the condition, the exit code and the words of `status`.
+    fn differences(&self) -> Vec<String> {
+        let StackSituation { name, object: (kind, object), ready, reason, .. } = self.situation;
+        let found = self.scenario.get(kind, object).unwrap_or_default();
+        let (status, because, message) = condition(&found, "Ready");
+        let mut wrong = Vec::new();
+        if (status, because) != (*ready, *reason) || message.is_empty() {
+            let said =
+                format!("{name}: Ready={status} {because}: {message:?} and not Ready={ready} {reason}");
+            wrong.push(said);
+        }
+        // A ClusterStack is never better than its releases.
+        let stack = self.scenario.get("clusterstack", STACK).unwrap_or_default();
+        if *kind == "clusterstackrelease" && condition(&stack, "Ready").0 != *ready {
+            wrong.push(format!("{name}: the ClusterStack is {:?}", condition(&stack, "Ready")));
+        }
+        let said = said_by(&self.scenario, &["status"]);
+        if !said.contains(message) || !said.contains("exit code 1") {
+            wrong.push(format!("{name}: status does not exit with 1 and say {message:?}: {said}"));
+        }
+        wrong
+    }
+}
+
+/// A stack repository with two releases.
+fn published(name: &str, prepare: fn(&Scenario)) -> Scenario<'static> {
+    let scenario = Scenario::shared(&format!("truth-{name}"));
+    for (release, version) in [(V1, "v1"), (V2, "v2")] {
+        publish(&scenario, release, version);
+    }
+    prepare(&scenario);
+    scenario.push("two releases");
+    scenario
+}
+
+/// A release of the example whose only addon is a chart of one `ConfigMap`, which names the version.
+fn publish(scenario: &Scenario, release: &str, version: &str) {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack/releases").join(release);
+    copy(&example, &scenario.path("releases"));
+    for removed in ["cluster-addon", "node-images"] {
+        fs::remove_dir_all(scenario.path(&format!("releases/{release}/{removed}"))).unwrap();
+    }
+    add_app(scenario, release, "app", version);
+}
+
+/// Adds a chart of one `ConfigMap` to a release: its content names the version.
+pub(super) fn add_app(scenario: &Scenario, release: &str, addon: &str, version: &str) {
+    let addon = scenario.addon(addon);
+    let chart = scenario.path(&format!("releases/{release}/cluster-addon/{addon}"));
+    fs::create_dir_all(chart.join("templates")).unwrap();
+    let metadata = json!({"apiVersion": "v2", "name": addon, "version": "v1"});
+    fs::write(chart.join("Chart.yaml"), metadata.to_string()).unwrap();
+    let manifest = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {addon}, namespace: kube-system}}\ndata:\n  \
+         content: {version}\n  host: {{{{ .Values.host | quote }}}}\n"
+    );
+    fs::write(chart.join("templates/configmap.yaml"), manifest).unwrap();
+    let values = "values: |\n  host: {{ .InfraCluster.spec.controlPlaneEndpoint.host }}\n";
+    fs::write(chart.join("overwrite.yaml"), values).unwrap();
+    let stages = scenario.path(&format!("releases/{release}/clusteraddon.yaml"));
+    let mut addons: Vec<String> = fs::read_dir(chart.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    addons.sort();
+    let applied: Vec<Value> = addons.iter().map(|name| json!({"name": name, "action": "apply"})).collect();
+    let config = json!({
+        "apiVersion": "clusteraddonconfig.x-k8s.io/v1alpha1",
+        "clusterAddonVersion": "clusteraddons.clusterstack.x-k8s.io/v1alpha1",
+        "addonStages": {"AfterControlPlaneInitialized": applied},
+    });
+    fs::write(stages, config.to_string()).unwrap();
+}

@@ -1,0 +1,135 @@
+//! The reasons that no row of the tables produces, each with the test that does.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use stackflux::api::Reason;
+
+/// A reason, the file of the test that produces it, and the test.
+const ELSEWHERE: &[(Reason, &str, &str)] = &[
+    (Reason::Committing, "src/rollup/cluster_stack/tests.rs", "of_git_delivery_only_own_trouble_counts"),
+    (
+        Reason::CommitNotApplied,
+        "src/rollup/cluster_stack/tests.rs",
+        "of_git_delivery_only_own_trouble_counts",
+    ),
+    (
+        Reason::DeliveredElsewhere,
+        "tests/on_testbed/operator/by_git_wanted.rs",
+        "a_cluster_goes_to_the_next_version_where_both_stacks_have_one_place",
+    ),
+    (Reason::PushFailed, "src/rollup/cluster_stack/tests.rs", "of_git_delivery_only_own_trouble_counts"),
+    (
+        Reason::FileEdited,
+        "tests/on_testbed/operator/by_git.rs",
+        "what_is_committed_is_applied_by_flux_and_seen",
+    ),
+    (
+        Reason::PullRequestOpen,
+        "tests/on_testbed/operator/pull_requests.rs",
+        "what_is_planned_waits_in_a_pull_request_until_it_is_merged",
+    ),
+    (
+        Reason::SecretInvalid,
+        "tests/on_testbed/operator/secrets.rs",
+        "only_the_secrets_that_are_named_are_read_and_none_is_told",
+    ),
+    (Reason::Published, "src/publish/directory/tests.rs", "a_release_is_written_once"),
+    (
+        Reason::PublishFailed,
+        "tests/on_testbed/operator/upstream.rs",
+        "what_is_published_upstream_is_offered_by_itself",
+    ),
+    (
+        Reason::UpstreamUnavailable,
+        "tests/on_testbed/operator/upstream.rs",
+        "what_is_published_upstream_is_offered_by_itself",
+    ),
+    (
+        Reason::ChartNameCollision,
+        "src/inputs/content/tests.rs",
+        "another_content_under_the_same_name_is_refused",
+    ),
+    (
+        Reason::SharesObjects,
+        "tests/on_testbed/operator/releases.rs",
+        "a_class_that_shares_an_object_with_another_stays",
+    ),
+    (Reason::ArtifactUnavailable, "src/source/artifact/tests.rs", "nobody_there"),
+    (Reason::ArtifactInvalid, "src/source/artifact/tests.rs", "other_bytes_are_not_read"),
+    (Reason::NotYetReported, "src/rollup/cluster_stack/tests.rs", "what_is_not_known_yet_is_on_its_way"),
+    (
+        Reason::ApplierUnavailable,
+        "tests/on_testbed/operator/outages.rs",
+        "nothing_fails_while_a_part_of_the_management_cluster_is_away",
+    ),
+    (Reason::Drifted, "tests/on_testbed/operator/drift.rs", "what_somebody_changes_is_put_back_and_told"),
+    (Reason::Pending, "src/rollup/tests/helm_release.rs", "while_all_is_well"),
+    (Reason::Progressing, "src/rollup/tests/helm_release.rs", "while_all_is_well"),
+    (
+        Reason::Waiting,
+        "src/rollup/tests/recorded.rs",
+        "the_digest_of_a_live_spec_is_that_of_what_was_written",
+    ),
+    (Reason::Retrying, "src/rollup/tests/helm_release.rs", "when_it_fails"),
+    (
+        Reason::RepeatedlyFailing,
+        "tests/on_testbed/operator/failures.rs",
+        "failures_are_told_apart_in_helms_words_and_nothing_else_suffers",
+    ),
+    (Reason::Failed, "src/rollup/tests/helm_release.rs", "when_it_fails"),
+    (Reason::DeadlineExceeded, "src/rollup/tests/moments.rs", "what_is_not_done_by_the_deadline_has_failed"),
+    (Reason::Foreign, "src/rollup/tests/helm_release.rs", "what_comes_before_the_status"),
+    (
+        Reason::AddonRemoved,
+        "src/rollup/cluster_addon/tests.rs",
+        "what_the_release_drops_keeps_no_addon_from_being_ready",
+    ),
+    (Reason::Terminating, "src/rollup/tests/helm_release.rs", "what_comes_before_the_status"),
+    (Reason::Several, "src/rollup/tests/conditions.rs", "an_aggregate_counts_and_names_only_a_few"),
+    (
+        Reason::Unrecognized,
+        "src/rollup/tests/conditions.rs",
+        "a_condition_is_small_and_fit_for_the_api_whatever_flux_says",
+    ),
+    (Reason::Retiring, "src/rollup/cluster_stack_release/tests.rs", "who_uses_it_and_what_that_means"),
+    (
+        Reason::InUse,
+        "tests/on_testbed/operator/letgo.rs",
+        "a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything",
+    ),
+    (
+        Reason::AccessDenied,
+        "tests/on_testbed/operator/strict.rs",
+        "copied_sources_work_without_cross_namespace_refs",
+    ),
+    (Reason::ProviderNotReady, "tests/on_testbed/operator/releases.rs", "the_class_waits_for_the_provider"),
+    (
+        Reason::WaitingForNodeImages,
+        "src/rollup/cluster_stack_release/tests.rs",
+        "each_part_that_is_missing_is_named",
+    ),
+];
+
+/// Every reason was seen, or a test is named that produces it.
+pub(super) fn complete(seen: &BTreeSet<String>) {
+    let mut wrong = Vec::new();
+    for reason in Reason::ALL {
+        let named = ELSEWHERE.iter().find(|(elsewhere, ..)| elsewhere == reason);
+        match (seen.contains(reason.as_str()), named) {
+            (true, None) => {}
+            (true, Some(_)) => wrong.push(format!("{reason} has a row: strike it from ELSEWHERE")),
+            (false, None) => wrong.push(format!("{reason} has neither a row nor a test in ELSEWHERE")),
+            (false, Some((_, file, test))) => {
+                let source =
+                    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap_or_default();
+                let is_there = source.contains(&format!("fn {test}(")) && source.contains(reason.as_str());
+                if !is_there {
+                    wrong.push(format!("{file} has no test {test} that names {reason}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

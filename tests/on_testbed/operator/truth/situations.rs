@@ -1,0 +1,261 @@
+//! The table: how each situation is brought about, and what has to be said of it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{ADDON, CLUSTER, add_app};
+use crate::operator::scenario::{Scenario, V1, V2};
+
+/// What the Cluster is before the situation is made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Start {
+    /// Ready at the first release.
+    Ready,
+    /// Not there.
+    Absent,
+}
+
+/// What has to be said of a situation.
+pub(super) struct Says {
+    /// `Ready` of the `ClusterAddon`.
+    pub(super) ready: &'static str,
+    /// Its reason, which `why` and the metric say too.
+    pub(super) reason: &'static str,
+    /// The release whose content the workload cluster has, or [`NOTHING`].
+    pub(super) content: &'static str,
+    /// `Ready` of the `ClusterStack`.
+    pub(super) stack_ready: &'static str,
+    /// Its `ClustersReady`.
+    pub(super) clusters_ready: &'static str,
+    /// What the message of `ClustersReady` has.
+    pub(super) counted_as: &'static str,
+    /// What `why` has besides the reason.
+    pub(super) why: &'static str,
+}
+
+/// A row of the table.
+pub(super) struct Situation {
+    /// What its namespace begins with.
+    pub(super) name: &'static str,
+    /// What the Cluster is before.
+    pub(super) start: Start,
+    /// Changes the releases before they are published.
+    pub(super) prepare: fn(&Scenario),
+    /// More of the ClusterStack's spec.
+    pub(super) spec: fn(&Scenario) -> Value,
+    /// Brings the situation about.
+    pub(super) make: fn(&Scenario),
+    /// What has to be said of it.
+    pub(super) says: Says,
+}
+
+/// The Cluster counts, and is not ready.
+const fn broken(reason: &'static str, content: &'static str) -> Says {
+    let (ready, clusters_ready, counted_as) = ("False", "False", reason);
+    Says { ready, reason, content, stack_ready: "True", clusters_ready, counted_as, why: "" }
+}
+
+/// The Cluster counts, and it is not known yet whether it is ready.
+const fn waits(reason: &'static str, content: &'static str) -> Says {
+    Says { ready: "Unknown", clusters_ready: "Unknown", ..broken(reason, content) }
+}
+
+/// The Cluster is shown in a number of its own.
+const fn apart(
+    ready: &'static str,
+    reason: &'static str,
+    content: &'static str,
+    number: &'static str,
+) -> Says {
+    Says { ready, clusters_ready: "True", counted_as: number, ..broken(reason, content) }
+}
+
+/// A Cluster that is ready at the first release, and then gets into the situation.
+const fn from_ready(name: &'static str, make: fn(&Scenario), says: Says) -> Situation {
+    Situation { name, start: Start::Ready, prepare: as_it_is, spec: nothing_more, make, says }
+}
+
+/// A Cluster that is created in the situation.
+const fn from_nothing(name: &'static str, make: fn(&Scenario), says: Says) -> Situation {
+    Situation { start: Start::Absent, ..from_ready(name, make, says) }
+}
+
+/// The workload cluster has no content of any release.
+const NOTHING: &str = "nothing";
+
+pub(super) static SITUATIONS: &[Situation] = &[
+    from_ready("well", as_it_is, apart("True", "Applied", "v1", "1 of 1 Cluster is ready")),
+    from_ready("mismatch", |of| of.clusters.upgrade(&of.namespace, CLUSTER, V2, "v1.33.0").unwrap(), {
+        broken("KubernetesVersionMismatch", "v1")
+    }),
+    from_ready("field", without_endpoint, waits("WaitingForField", "v1")),
+    from_ready("object", without_infrastructure, waits("WaitingForObject", "v1")),
+    from_ready("absent", |of| of.upgrade(CLUSTER, "docker-demo-1-34-v99"), broken("ReleaseNotFound", "v1")),
+    from_nothing("unborn", |of| of.create_cluster(CLUSTER, "docker-demo-1-34-v99", "one"), {
+        broken("ReleaseNotFound", NOTHING)
+    }),
+    // A Cluster of no ClusterStack's class counts for none.
+    from_ready("classless", |of| of.upgrade(CLUSTER, "quick-start"), {
+        apart("False", "ClassUnknown", "v1", "no Cluster to count")
+    }),
+    from_nothing(
+        "young",
+        uninitialized,
+        apart("Unknown", "ControlPlaneNotInitialized", NOTHING, "not initialized"),
+    ),
+    from_ready("paused", paused, apart("Unknown", "Paused", "v1", "paused")),
+    from_ready("suspended", suspended, apart("Unknown", "Suspended", "v1", "suspended")),
+    from_ready("deleting", deleting, apart("False", "Deleting", "v1", "deleting")),
+    from_ready("unreachable", unreachable, broken("Unreachable", "v1")),
+    from_ready("refused", refused, waits("DeliveryFailed", "v1")),
+    from_nothing("secret", without_secret, waits("KubeConfigNotFound", NOTHING)),
+    from_ready("person", suspended_by_a_person, waits("Suspended", "v1")),
+    Situation {
+        prepare: failing,
+        ..from_ready("broken", to_v2, Says { why: "no retries are left", ..broken("RolledBack", "v1") })
+    },
+    Situation { prepare: unknown_kind, ..from_ready("kind", to_v2, broken("KindNotInstalled", "v1")) },
+    Situation { prepare: key_twice, ..from_ready("yaml", to_v2, broken("ManifestInvalid", "v1")) },
+    Situation { prepare: refusing, ..from_ready("chart", to_v2, broken("RefusedByChart", "v1")) },
+    Situation { prepare: no_mapping, ..from_ready("values", to_v2, broken("ValuesInvalid", "v1")) },
+    Situation {
+        spec: waiting_for_nothing,
+        ..from_nothing("dependency", created, broken("DependencyInvalid", NOTHING))
+    },
+    Situation { prepare: two_more, ..from_ready("budget", to_v2, waits("PruneBudgetExceeded", "v2")) },
+];
+
+fn as_it_is(_: &Scenario) {}
+
+fn nothing_more(_: &Scenario) -> Value {
+    json!({})
+}
+
+fn created(of: &Scenario) {
+    of.create_cluster(CLUSTER, V1, "one");
+}
+
+fn to_v2(of: &Scenario) {
+    of.upgrade(CLUSTER, V2);
+}
+
+fn without_endpoint(of: &Scenario) {
+    of.patch("devcluster", CLUSTER, &json!({"spec": {"controlPlaneEndpoint": null}}));
+}
+
+fn without_infrastructure(of: &Scenario) {
+    let namespace = format!("--namespace={}", of.namespace);
+    of.management().kubectl(&["delete", "devcluster", CLUSTER, &namespace]).unwrap();
+}
+
+fn uninitialized(of: &Scenario) {
+    let cluster = of.new_cluster(CLUSTER, V1);
+    of.clusters.create(&[stackflux_testbed::NewCluster { initialized: false, ..cluster }]).unwrap();
+}
+
+fn paused(of: &Scenario) {
+    of.clusters.patch(&of.namespace, CLUSTER, &json!({"spec": {"paused": true}})).unwrap();
+    to_v2(of);
+}
+
+fn suspended(of: &Scenario) {
+    of.patch("clusteraddon", ADDON, &json!({"spec": {"suspend": true}}));
+    to_v2(of);
+}
+
+/// Another controller's finalizer holds the Cluster.
+fn deleting(of: &Scenario) {
+    of.patch("cluster", CLUSTER, &json!({"metadata": {"finalizers": ["example.org/holds"]}}));
+    of.clusters.delete(&of.namespace, &[CLUSTER.to_owned()]).unwrap();
+}
+
+fn unreachable(of: &Scenario) {
+    let condition = json!({
+        "type": "RemoteConnectionProbe", "status": "False", "reason": "ProbeFailed",
+        "message": "the probe failed", "lastTransitionTime": "2026-11-21T11:00:00Z",
+    });
+    let status = json!({"status": {"conditions": [condition]}});
+    of.clusters.patch_status(&of.namespace, CLUSTER, &status).unwrap();
+}
+
+/// An admission policy refuses every write of a `HelmRelease` in the namespace.
+fn refused(of: &Scenario) {
+    let name = format!("{}.example.org", of.namespace);
+    let rules = json!([{
+        "apiGroups": ["helm.toolkit.fluxcd.io"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
+        "resources": ["helmreleases"],
+    }]);
+    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": of.namespace}});
+    let version = "admissionregistration.k8s.io/v1";
+    let policy = json!({
+        "apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {"resourceRules": rules, "namespaceSelector": selector},
+            "validations": [{"expression": "false", "message": "refused by the test"}],
+        },
+    });
+    let binding = json!({
+        "apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    });
+    of.management().apply(&format!("{policy}\n---\n{binding}")).unwrap();
+    let object = of.object(CLUSTER, "app");
+    let probe = ["annotate", "--overwrite", "helmrelease", &object, "probe=1", "--namespace", &of.namespace];
+    crate::operator::scenario::eventually("the policy holds", || of.management().kubectl(&probe).is_err());
+    to_v2(of);
+}
+
+/// The Secret with the Cluster's kubeconfig is missing.
+fn without_secret(of: &Scenario) {
+    of.clusters.create(&[of.new_cluster(CLUSTER, V1)]).unwrap();
+}
+
+fn suspended_by_a_person(of: &Scenario) {
+    of.patch("helmrelease", &of.object(CLUSTER, "app"), &json!({"spec": {"suspend": true}}));
+    to_v2(of);
+}
+
+/// The second release's chart cannot be upgraded to.
+fn failing(of: &Scenario) {
+    let file = format!("releases/{V2}/cluster-addon/{}/templates/configmap.yaml", of.addon("app"));
+    of.edit(&file, "content: v2", "content: {v2: is no text}");
+}
+
+/// The second release's chart has an object of a kind that no cluster knows.
+fn unknown_kind(of: &Scenario) {
+    add_template(of, "apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: unknown}\n");
+}
+
+/// The second release's chart has a mapping with a key that is there twice.
+fn key_twice(of: &Scenario) {
+    add_template(of, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: twice\n  name: twice\n");
+}
+
+/// The second release's chart refuses its values.
+fn refusing(of: &Scenario) {
+    add_template(of, "{{ fail \"no host of that name\" }}\n");
+}
+
+/// Adds a template to the chart of the second release.
+fn add_template(of: &Scenario, template: &str) {
+    let file = format!("releases/{V2}/cluster-addon/{}/templates/more.yaml", of.addon("app"));
+    fs::write(of.path(&file), template).unwrap();
+}
+
+/// The second release's values are a list.
+fn no_mapping(of: &Scenario) {
+    let file = of.path(&format!("releases/{V2}/cluster-addon/{}/overwrite.yaml", of.addon("app")));
+    fs::write(file, "values: |\n  - {{ .Cluster.metadata.name }}\n").unwrap();
+}
+
+/// The first release has two addons that the second one does not have.
+fn two_more(of: &Scenario) {
+    for addon in ["one", "two"] {
+        add_app(of, V1, addon, "v1");
+    }
+}
+
+fn waiting_for_nothing(of: &Scenario) -> Value {
+    json!({"flux": {"addons": {of.addon("app"): {"dependsOn": ["nothing"]}}}})
+}

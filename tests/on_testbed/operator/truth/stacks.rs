@@ -1,0 +1,111 @@
+//! What can be wrong with a ClusterStack or a release itself: the condition that says it, and the exit codes.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::git::git;
+use crate::operator::scenario::{STACK, Scenario, V1, V2};
+
+/// A row of the table.
+pub(super) struct StackSituation {
+    /// What its namespace begins with.
+    pub(super) name: &'static str,
+    /// Changes the releases before they are published.
+    pub(super) prepare: fn(&Scenario),
+    /// More of the ClusterStack's spec.
+    pub(super) spec: fn() -> Value,
+    /// Brings the situation about, once the ClusterStack is ready; `None`: it never gets ready.
+    pub(super) make: Option<fn(&Scenario)>,
+    /// The object that says it: its kind and its name.
+    pub(super) object: (&'static str, &'static str),
+    /// `Ready` of that object.
+    pub(super) ready: &'static str,
+    /// Its reason.
+    pub(super) reason: &'static str,
+}
+
+const PLAIN: StackSituation = StackSituation {
+    name: "",
+    prepare: |_| {},
+    spec: || json!({}),
+    make: None,
+    object: ("clusterstack", STACK),
+    ready: "False",
+    reason: "",
+};
+
+pub(super) static STACK_SITUATIONS: &[StackSituation] = &[
+    StackSituation { name: "no-source", spec: || json!({"source": null}), reason: "NoSource", ..PLAIN },
+    StackSituation {
+        name: "source-gone",
+        spec: || json!({"source": {"gitRepositoryRef": {"name": "missing"}}}),
+        reason: "SourceNotFound",
+        ..PLAIN
+    },
+    StackSituation {
+        name: "unpublished",
+        spec: || json!({"versions": ["v1", "v9"]}),
+        reason: "ReleaseNotFound",
+        ..PLAIN
+    },
+    StackSituation { name: "invalid", prepare: without_metadata, reason: "Invalid", ..PLAIN },
+    StackSituation { name: "mutated", make: Some(mutated), reason: "ReleaseMutated", ..PLAIN },
+    StackSituation {
+        name: "claimed",
+        make: Some(claimed),
+        object: ("clusterstack", "second"),
+        reason: "ReleaseClaimed",
+        ..PLAIN
+    },
+    StackSituation {
+        name: "provider",
+        spec: || {
+            json!({"noProvider": false, "providerRef": {
+                "apiVersion": "infrastructure.clusterstack.x-k8s.io/v1alpha1",
+                "kind": "DockerClusterStackReleaseTemplate", "name": "missing",
+            }})
+        },
+        object: ("clusterstackrelease", V1),
+        reason: "ProviderTemplateNotFound",
+        ..PLAIN
+    },
+    StackSituation {
+        name: "unpinned",
+        make: Some(history_rewritten),
+        object: ("clusterstackrelease", V1),
+        reason: "PinUnreachable",
+        ..PLAIN
+    },
+];
+
+fn without_metadata(of: &Scenario) {
+    fs::remove_file(of.path(&format!("releases/{V2}/metadata.yaml"))).unwrap();
+}
+
+/// The content of a release in use changes in its directory.
+fn mutated(of: &Scenario) {
+    let chart = format!("releases/{V1}/cluster-addon/{}/templates/configmap.yaml", of.addon("app"));
+    of.edit(&chart, "content: v1", "content: other");
+    of.push("change a release in use");
+}
+
+/// A second ClusterStack wants the releases of the first.
+fn claimed(of: &Scenario) {
+    let first = of.get("clusterstack", STACK).unwrap();
+    let metadata = json!({"name": "second", "namespace": of.namespace, "labels": {"test": of.namespace}});
+    let second = json!({
+        "apiVersion": first["apiVersion"], "kind": "ClusterStack", "metadata": metadata, "spec": first["spec"],
+    });
+    of.management().apply(&second.to_string()).unwrap();
+}
+
+/// The branch loses the commit that the release is pinned to, and Flux looks at the pin again.
+fn history_rewritten(of: &Scenario) {
+    let work_tree = of.path("");
+    git(&work_tree, &["checkout", "--quiet", "--orphan", "rewritten"]);
+    git(&work_tree, &["commit", "--quiet", "--allow-empty", "--message", "a new history"]);
+    git(&work_tree, &["push", "--quiet", "--force", &of.url(), "HEAD:main"]);
+    let reset = json!({"spec": {"timeout": "31s"}});
+    of.patch("gitrepository", V1, &reset);
+}
