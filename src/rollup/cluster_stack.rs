@@ -221,9 +221,12 @@ fn synced(facts: &StackFacts) -> Report {
     summary(&parts, (Reason::Synced, &notes.join("; ")))
 }
 
-/// The sum of a condition of the releases that are offered or in use.
+/// The sum of a condition of the releases that are offered or in use. For `Ready`, `ReleasesSynced` speaks of those that have
+/// an issue.
 fn releases_are(facts: &StackFacts, kind: ConditionType, what: &str) -> Report {
-    let wanted = facts.releases.iter().filter(|(_, state)| state.role <= Role::Used);
+    let has_issue = |name: &ReleaseName| facts.troubles.get(name).is_some_and(|trouble| trouble.is_issue);
+    let is_told = |name: &ReleaseName| kind == ConditionType::Ready && has_issue(name);
+    let wanted = facts.releases.iter().filter(|(name, state)| state.role <= Role::Used && !is_told(name));
     let told = wanted.filter_map(|(name, state)| Some((name.to_string(), condition(state.release?, kind))));
     let told: Vec<(String, Report)> = told.collect();
     let told: Vec<_> = told.iter().map(|(name, report)| (name.as_str(), Some(report.clone()))).collect();

@@ -152,6 +152,14 @@ fn stack_is_never_better_than_its_worst_release() {
     let failed = "False PinUnreachable: Releases: 1 of 2 releases: 1 PinUnreachable (docker-demo-1-34-v1)";
     assert_eq!([of(Role::Offered), of(Role::Used)], [failed, failed]);
     assert_eq!(of(Role::Retiring), "True Usable: 2 releases", "nothing wants it");
+    let releases = [("v1", state(Role::Offered, 0, Some(&failing)))];
+    let troubles = [(name("v1"), trouble(true, Reason::ReleaseMutated, "changed"))].into();
+    let status = told(StackFacts { troubles, ..facts(releases) });
+    assert_eq!(
+        said(&status, "Ready"),
+        "False ReleaseMutated: ReleasesSynced: docker-demo-1-34-v1: changed",
+        "once"
+    );
 }
 
 #[test]
