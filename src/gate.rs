@@ -48,6 +48,8 @@ pub struct Owned {
     pub deleting: bool,
     /// Whether it has our finalizer.
     pub held: bool,
+    /// Whether what it owns is applied by Flux from a repository of ours.
+    pub committed: bool,
 }
 
 /// What becomes of a Cluster's addons as far as `ClusterStack`s say.
@@ -96,7 +98,7 @@ pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) 
                 (true, _) if !addon.held => Course::Nothing,
                 (_, Backing::Orphaned) => Course::Abandon,
                 (false, _) => Course::Deliver,
-                (true, Backing::Wanted) => Course::HandOver,
+                (true, Backing::Wanted) if !addon.committed => Course::HandOver,
                 (true, _) => Course::LetGo,
             }
         }

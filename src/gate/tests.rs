@@ -7,7 +7,7 @@ fn present(uid: &str, deleting: bool) -> Present {
 }
 
 fn owned(uid: Option<&str>, deleting: bool) -> Owned {
-    Owned { cluster_uid: uid.map(str::to_owned), deleting, held: true }
+    Owned { cluster_uid: uid.map(str::to_owned), deleting, held: true, committed: false }
 }
 
 #[test]
@@ -45,6 +45,7 @@ fn deleted_cluster_addon_is_handed_over_or_let_go() {
     for (addon, around, expected, why) in [
         (deleted.clone(), wanted, Course::HandOver, "there will be another one"),
         (deleted.clone(), Around::default(), Course::LetGo, "no ClusterStack has the class"),
+        (Owned { committed: true, ..deleted.clone() }, wanted, Course::LetGo, "its files go first"),
         (Owned { held: false, ..deleted }, wanted, Course::Nothing, "another finalizer holds it"),
     ] {
         assert_eq!(course(Some(&present("a", false)), Some(&addon), around), expected, "{why}");

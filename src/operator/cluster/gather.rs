@@ -124,6 +124,7 @@ impl Gathered {
             cluster_uid: identity::cluster_uid(addon),
             deleting: addon.metadata.deletion_timestamp.is_some(),
             held: addon.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER),
+            committed: identity::committed_by(addon).is_some(),
         });
         let backing = match (&self.orphaned_by, self.is_wanted) {
             (Some(_), _) => gate::Backing::Orphaned,
