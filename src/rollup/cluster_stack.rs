@@ -122,12 +122,13 @@ fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     let stays = facts.stays.as_ref().map(|hold| {
         ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
     });
-    // What is not looked at because a person suspended the ClusterStack is no trouble of its.
+    // What is not published while a person suspends the ClusterStack is no trouble of its.
     let is_own = |(kind, report): &&(ConditionType, Report)| match kind {
         // A release that is ready has its class.
         ConditionType::ClusterClassesReady => false,
         ConditionType::Delivered => report.status == ConditionStatus::True || is_own_trouble(report),
-        _ => report.reason != Reason::Suspended.as_str(),
+        ConditionType::ReleasesPublished => report.reason != Reason::Suspended.as_str(),
+        _ => true,
     };
     let parts = reports.iter().filter(is_own).map(|(kind, report)| (kind.as_str(), Some(report.clone())));
     let of_releases = ("Releases", Some(releases_are(facts, ConditionType::Ready, "releases")));

@@ -162,6 +162,18 @@ fn stack_is_never_better_than_its_worst_release() {
     );
 }
 
+/// What a suspended ClusterStack does not publish is no trouble of its; a source that is suspended is.
+#[test]
+fn suspended_source_counts_and_suspended_publishing_does_not() {
+    let suspended = || Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), "is suspended");
+    let mut of_source = facts([]);
+    of_source.source_ready = suspended();
+    assert_eq!(said(&told(of_source), "Ready"), "Unknown Suspended: SourceReady: is suspended");
+    let status = told(StackFacts { published: Some(suspended()), ..facts([]) });
+    assert_eq!(said(&status, "ReleasesPublished"), "Unknown Suspended: is suspended");
+    assert_eq!(said(&status, "Ready"), "True Usable: 0 releases");
+}
+
 #[test]
 fn missing_release_stalls_after_an_interval() {
     let missing = |reason| {
