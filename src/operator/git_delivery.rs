@@ -174,8 +174,9 @@ impl World {
     /// Whether [`World::take_out`] took an object of a Cluster out of the repository, which Flux has not removed yet.
     pub fn is_taken_out<K: Resource<DynamicType = ()>>(&self, object: &K) -> bool {
         let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };
-        let cluster = self.caches.addons.get(&owner).map(|addon| cluster_of(&addon));
-        cluster.is_some_and(|cluster| self.git.outbox.is_gone(&Unit::Object(id_of(object), Some(cluster))))
+        let Some(addon) = self.caches.addons.get(&owner) else { return false };
+        let unit = Unit::Object(id_of(object), Some(cluster_of(&addon)));
+        cluster::committing_stack(&addon).is_some_and(|stack| self.git.outbox.is_gone(&stack, &unit))
     }
 
     /// As [`World::take_out`], of an object that is in no namespace and was made for this release.

@@ -12,6 +12,7 @@ use tracing::info;
 
 use super::cache::{Change, Key};
 use super::objects::{ClusterObject, handed_over_to, owner_of_applied, term};
+use super::release::provider_reference;
 use super::world::World;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -66,6 +67,9 @@ impl World {
             self.triggers.releases.now(Key::of(&*release));
         }
         self.triggers.stacks.now(key);
+        if let Some(template) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
+            self.release_kind(&provider_reference(template));
+        }
         self.look_upstream(stack);
         self.look_at_branch(stack);
         self.clones_changed(change);
@@ -81,6 +85,9 @@ impl World {
     pub fn release_changed(&self, change: &Change<ClusterStackRelease>) {
         let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
         self.triggers.releases.now(Key::of(&**release));
+        if let Some(object) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
+            self.release_kind(&provider_reference(object));
+        }
         self.release_status_changed(change);
     }
 
@@ -146,11 +153,14 @@ impl World {
     fn release_kinds(&self, before: Option<&ClusterObject>) {
         let references =
             before.map(|before| [before.cluster.control_plane_ref(), before.cluster.infrastructure_ref()]);
-        for ObjectReference { group, kind, .. } in references.into_iter().flatten().flatten() {
-            let (caches, term) = (&self.caches, term::refers_to_kind(&group, &kind));
-            if !(caches.clusters.has(&term) || caches.stacks.has(&term) || caches.releases.has(&term)) {
-                self.related.release(&group, &kind);
-            }
+        references.into_iter().flatten().flatten().for_each(|reference| self.release_kind(&reference));
+    }
+
+    /// A kind is not watched if nothing refers to it now.
+    fn release_kind(&self, ObjectReference { group, kind, .. }: &ObjectReference) {
+        let (caches, term) = (&self.caches, term::refers_to_kind(group, kind));
+        if !(caches.clusters.has(&term) || caches.stacks.has(&term) || caches.releases.has(&term)) {
+            self.related.release(group, kind);
         }
     }
 

@@ -192,12 +192,12 @@ impl Outbox {
         self.lock().remove(stack);
     }
 
-    /// Whether an object is not to be in any branch any longer.
+    /// Whether an object is not to be in the branch of a `ClusterStack` any longer.
     #[must_use]
-    pub fn is_gone(&self, object: &Unit) -> bool {
-        self.lock()
-            .values()
-            .any(|units| units.wanted.contains_key(object) || units.committed.contains_key(object))
+    pub fn is_gone(&self, stack: &Key, object: &Unit) -> bool {
+        let all = self.lock();
+        let units = all.get(stack);
+        units.is_some_and(|units| units.wanted.contains_key(object) || units.committed.contains_key(object))
     }
 
     /// How many units of a `ClusterStack` are not committed.

@@ -93,12 +93,13 @@ fn an_object_that_went_and_is_planned_again_can_go_again() {
 fn object_that_goes_is_known_until_it_is_planned_again() {
     let (outbox, stack) = (Outbox::default(), key("stack"));
     let unit = object("one");
-    assert!(!outbox.is_gone(&unit));
+    assert!(!outbox.is_gone(&stack, &unit));
     outbox.want(&stack, unit.clone(), Change::Gone, asker("a"));
-    assert!(outbox.is_gone(&unit), "wanted");
+    assert!(outbox.is_gone(&stack, &unit), "wanted");
     let batch = outbox.wanted(&stack);
     outbox.settle(&stack, &batch, &BTreeMap::new());
-    assert!(outbox.is_gone(&unit), "committed");
+    assert!(outbox.is_gone(&stack, &unit), "committed");
+    assert!(!outbox.is_gone(&key("other"), &unit));
 }
 
 #[test]
