@@ -6,6 +6,7 @@
 //! each has its line.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -67,6 +68,12 @@ impl From<serde_yaml::Error> for ReadError {
     }
 }
 
+/// The schemas of the kind's versions: to make them takes longer than to read a file.
+static SCHEMAS: LazyLock<Vec<JSONSchemaProps>> = LazyLock::new(|| {
+    let versions = ClusterStack::crd().spec.versions.into_iter();
+    versions.filter_map(|version| version.schema?.open_api_v3_schema).collect()
+});
+
 impl ClusterStack {
     /// The one `ClusterStack` in a file of YAML documents; other kinds beside it are passed over.
     ///
@@ -93,9 +100,8 @@ impl ClusterStack {
             return Err(ReadError::Version { found: version.to_owned() });
         }
         let mut problems = Vec::new();
-        let versions = Self::crd().spec.versions.into_iter();
-        for schema in versions.filter_map(|version| version.schema?.open_api_v3_schema) {
-            compare(&tree, &schema, "", &mut problems);
+        for schema in SCHEMAS.iter() {
+            compare(&tree, schema, "", &mut problems);
         }
         if !problems.is_empty() {
             return Err(ReadError::Refused(problems));
