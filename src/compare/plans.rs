@@ -291,7 +291,10 @@ impl ObjectChange {
 fn effect(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Effect> {
     let chart = |object| field(object, &["spec", "chartRef"]);
     let has_new_chart = old.and_then(chart) != new.and_then(chart);
-    let has_new_values = old.and_then(plan::rendered_values) != new.and_then(plan::rendered_values);
+    let values = |object| field(object, &["spec", "values"]);
+    // The values name the content of the chart.
+    let has_new_values = old.and_then(plan::rendered_values) != new.and_then(plan::rendered_values)
+        || (!has_new_chart && old.and_then(values) != new.and_then(values));
     match (kind, old, new) {
         ("HelmRelease", None, Some(_)) => Some(Effect::Installs),
         ("HelmRelease", Some(_), None) => Some(Effect::Uninstalls),

@@ -101,12 +101,17 @@ impl ObjectChange {
     }
 }
 
+/// The chart of a `HelmRelease`.
+const CHART: &[&str] = &["spec", "chartRef", "name"];
+/// The digest of its content in its values, which changes with the chart, or when stackflux begins to write it.
+const MARK: &[&str] = &["spec", "values", labels::CONTENT_DIGEST];
+
 /// What differs between two forms of an object.
 fn explained(old: &Value, new: &Value) -> Vec<String> {
     let mut why = Vec::new();
     let texts = [
         ("release", &["metadata", "labels", labels::RELEASE][..]),
-        ("chart", &["spec", "chartRef", "name"]),
+        ("chart", CHART),
         ("commit", &["spec", "ref", "commit"]),
         ("path", &["spec", "path"]),
     ];
@@ -119,6 +124,10 @@ fn explained(old: &Value, new: &Value) -> Vec<String> {
     let mut values = Vec::new();
     let [before, after] = [old, new].map(|object| plan::rendered_values(object).unwrap_or_default());
     differences(&before, &after, String::new(), &mut values);
+    let has_new_mark = text(old, MARK) != text(new, MARK);
+    if values.is_empty() && has_new_mark && text(old, CHART) == text(new, CHART) {
+        values.push(labels::CONTENT_DIGEST.to_owned());
+    }
     if !values.is_empty() {
         why.push(format!("values {}", listed(&values)));
     }
