@@ -141,8 +141,10 @@ impl Case {
         self.compare_stack(&mut expect);
         self.compare_commands(&mut expect);
         let label = format!("stackflux_clusters{{ready=\"{ready}\",reason=\"{reason}\"}}");
-        let clusters = operator.metrics().unwrap().get(&label).copied().unwrap_or_default();
-        expect(&label, if clusters > 0.5 { "counted" } else { "" }, "counted");
+        let metrics = operator.metrics().unwrap_or_default();
+        let clusters = metrics.get(&label).copied().unwrap_or_default();
+        let rows = SITUATIONS.iter().filter(|row| (row.says.ready, row.says.reason) == (ready, reason));
+        expect(&label, &clusters.to_string(), &rows.count().to_string());
         wrong
     }
 

@@ -68,7 +68,8 @@ fn what_is_published_upstream_is_offered_by_itself() {
     let digest = push(registry, &repository, V1, Layout::Scs);
     scenario.wait_ready("clusterstackrelease", V1);
     let stack = scenario.wait("clusterstack", STACK, "published", |stack| {
-        condition(stack, "ReleasesPublished").0 == "True" && condition(stack, "Ready").0 == "True"
+        let (status, reason, _) = condition(stack, "ReleasesPublished");
+        (status, reason) == ("True", "Published") && condition(stack, "Ready").0 == "True"
     });
     assert_eq!(stack["status"]["latestRelease"], V2);
     let clone = scratch(&format!("{}-clone", scenario.namespace));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stackflux::api::Reason;
 
-/// A reason, the file of the test that produces it, and the test.
+/// A reason, the file of the test that produces it, and the function of the test that reads it.
 const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::Committing, "src/rollup/cluster_stack/tests.rs", "of_git_delivery_only_own_trouble_counts"),
     (
@@ -20,11 +20,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
         "a_cluster_goes_to_the_next_version_where_both_stacks_have_one_place",
     ),
     (Reason::PushFailed, "src/rollup/cluster_stack/tests.rs", "of_git_delivery_only_own_trouble_counts"),
-    (
-        Reason::FileEdited,
-        "tests/on_testbed/operator/by_git.rs",
-        "what_is_committed_is_applied_by_flux_and_seen",
-    ),
+    (Reason::FileEdited, "tests/on_testbed/operator/by_git.rs", "somebody_else"),
     (
         Reason::PullRequestOpen,
         "tests/on_testbed/operator/pull_requests.rs",
@@ -35,7 +31,11 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
         "tests/on_testbed/operator/secrets.rs",
         "only_the_secrets_that_are_named_are_read_and_none_is_told",
     ),
-    (Reason::Published, "src/publish/directory/tests.rs", "a_release_is_written_once"),
+    (
+        Reason::Published,
+        "tests/on_testbed/operator/upstream.rs",
+        "what_is_published_upstream_is_offered_by_itself",
+    ),
     (
         Reason::PublishFailed,
         "tests/on_testbed/operator/upstream.rs",
@@ -58,20 +58,16 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     ),
     (Reason::ArtifactUnavailable, "src/source/artifact/tests.rs", "nobody_there"),
     (Reason::ArtifactInvalid, "src/source/artifact/tests.rs", "other_bytes_are_not_read"),
-    (Reason::NotYetReported, "src/rollup/cluster_stack/tests.rs", "what_is_not_known_yet_is_on_its_way"),
+    (Reason::NotYetReported, "src/rollup/tests/conditions.rs", "missing_is_never_true"),
     (
         Reason::ApplierUnavailable,
         "tests/on_testbed/operator/outages.rs",
-        "nothing_fails_while_a_part_of_the_management_cluster_is_away",
+        "wait_until_helm_controller_is_named",
     ),
-    (Reason::Drifted, "tests/on_testbed/operator/drift.rs", "what_somebody_changes_is_put_back_and_told"),
+    (Reason::Drifted, "tests/on_testbed/operator/drift.rs", "in_the_workload_cluster"),
     (Reason::Pending, "src/rollup/tests/helm_release.rs", "while_all_is_well"),
     (Reason::Progressing, "src/rollup/tests/helm_release.rs", "while_all_is_well"),
-    (
-        Reason::Waiting,
-        "src/rollup/tests/recorded.rs",
-        "the_digest_of_a_live_spec_is_that_of_what_was_written",
-    ),
+    (Reason::Waiting, "src/cli/live/tests/blocking.rs", "why_tells_one_cause_once"),
     (Reason::Retrying, "src/rollup/tests/helm_release.rs", "when_it_fails"),
     (
         Reason::RepeatedlyFailing,
@@ -99,11 +95,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
         "tests/on_testbed/operator/letgo.rs",
         "a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything",
     ),
-    (
-        Reason::AccessDenied,
-        "tests/on_testbed/operator/strict.rs",
-        "copied_sources_work_without_cross_namespace_refs",
-    ),
+    (Reason::AccessDenied, "tests/on_testbed/operator/strict.rs", "references_are_refused"),
     (Reason::ProviderNotReady, "tests/on_testbed/operator/releases.rs", "the_class_waits_for_the_provider"),
     (
         Reason::WaitingForNodeImages,
@@ -121,14 +113,18 @@ pub(super) fn complete(seen: &BTreeSet<String>) {
             (true, _) => {}
             (false, None) => wrong.push(format!("{reason} has neither a row nor a test in ELSEWHERE")),
             (false, Some((_, file, test))) => {
-                let source =
-                    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap_or_default();
-                let is_there = source.contains(&format!("fn {test}(")) && source.contains(reason.as_str());
-                if !is_there {
-                    wrong.push(format!("{file} has no test {test} that names {reason}"));
+                if !names(file, test, *reason) {
+                    wrong.push(format!("{file} has no function {test} that names {reason}"));
                 }
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whether a file has a function of that name, and the function names the reason.
+fn names(file: &str, test: &str, reason: Reason) -> bool {
+    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap_or_default();
+    let body = source.split_once(&format!("fn {test}(")).and_then(|(_, after)| after.split("\n}\n").next());
+    body.is_some_and(|body| body.contains(reason.as_str()))
 }

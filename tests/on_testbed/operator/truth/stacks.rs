@@ -52,6 +52,13 @@ pub(super) static STACK_SITUATIONS: &[StackSituation] = &[
     StackSituation { name: "invalid", prepare: without_metadata, reason: "Invalid", ..PLAIN },
     StackSituation { name: "mutated", make: Some(mutated), reason: "ReleaseMutated", ..PLAIN },
     StackSituation {
+        name: "frozen",
+        make: Some(source_suspended),
+        ready: "Unknown",
+        reason: "Suspended",
+        ..PLAIN
+    },
+    StackSituation {
         name: "claimed",
         make: Some(claimed),
         object: ("clusterstack", "second"),
@@ -88,6 +95,11 @@ fn mutated(of: &Scenario) {
     let chart = format!("releases/{V1}/cluster-addon/{}/templates/configmap.yaml", of.addon("app"));
     of.edit(&chart, "content: v1", "content: other");
     of.push("change a release in use");
+}
+
+/// A person suspends the followed GitRepository.
+fn source_suspended(of: &Scenario) {
+    of.patch("gitrepository", &format!("{STACK}-catalog"), &json!({"spec": {"suspend": true}}));
 }
 
 /// A second ClusterStack wants the releases of the first.
