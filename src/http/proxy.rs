@@ -121,6 +121,7 @@ impl Proxies {
 }
 
 impl Exception {
+    /// Reads an entry. One that is neither a host nor a network is left out, as curl and Go do.
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         if text == "*" {
