@@ -212,8 +212,8 @@ reasons! {
         "It is in the cluster as it was planned, and was ready.",
         "Nothing.";
     Drifted:
-        "Somebody changed in the cluster what the addon consists of, and Flux changes it back.",
-        "Find out who it was; declare the field as ignored if it has to be theirs.";
+        "Objects of the addon were changed in the workload cluster, and Flux only reports it (driftDetection: warn).",
+        "Find out who changed them; set driftDetection to enabled if Flux is to correct them.";
     Fetched:
         "Flux has fetched exactly the commit that is expected.",
         "Nothing.";
@@ -258,7 +258,7 @@ reasons! {
         "Find out who it was; the event names the field manager.";
     AddonRemoved:
         "The release of the Cluster's class does not have the addon any more, or in another form, so what there is of it is uninstalled.",
-        "Nothing; to keep an addon, suspend its Flux object before the Cluster moves to the release.";
+        "Nothing; to keep an addon, suspend its Flux object before the Cluster moves to the release, which is then not ready until you resume or delete the object.";
     Suspended:
         "The object is suspended, so Flux does nothing and its status says nothing.",
         "Resume it when the reason for it is gone.";

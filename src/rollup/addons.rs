@@ -14,9 +14,10 @@ use super::verdict::{SEVERAL, Verdict};
 #[must_use]
 pub fn status_of(reason: Reason) -> ConditionStatus {
     match reason {
-        Reason::Applied | Reason::Drifted | Reason::Fetched => ConditionStatus::True,
+        Reason::Applied | Reason::Fetched => ConditionStatus::True,
         Reason::Terminating
         | Reason::Foreign
+        | Reason::Drifted
         | Reason::RolledBack
         | Reason::Failed
         | Reason::Retrying
@@ -49,8 +50,8 @@ impl Verdict {
             Self::Failed { .. } => Reason::Failed,
             Self::Waiting { .. } => Reason::Waiting,
             Self::Pending => Reason::Pending,
-            Self::Applied { drifted: false } => Reason::Applied,
-            Self::Applied { drifted: true } => Reason::Drifted,
+            Self::Applied => Reason::Applied,
+            Self::Drifted { .. } => Reason::Drifted,
             Self::Retrying { attempt, .. } if *attempt >= SEVERAL => Reason::RepeatedlyFailing,
             Self::Retrying { .. } => Reason::Retrying,
             Self::Progressing { .. } => Reason::Progressing,
@@ -95,13 +96,13 @@ impl Verdict {
             | Self::Waiting { message, .. }
             | Self::Progressing { message, .. } => message.clone(),
             Self::Pending => "Flux has not looked at it yet".to_owned(),
-            Self::Applied { drifted: true } => "somebody changed it, Flux repairs it".to_owned(),
+            Self::Drifted { message } => format!("{message}; Flux only reports it (driftDetection: warn)"),
             // The number of attempts does not move for ever.
             Self::Retrying { attempt, message } if *attempt >= SEVERAL => {
                 format!("{SEVERAL} attempts and more have failed: {message}")
             }
             Self::Retrying { attempt, message } => format!("attempt {attempt} failed: {message}"),
-            Self::Applied { drifted: false } | Self::Fetched => String::new(),
+            Self::Applied | Self::Fetched => String::new(),
             Self::ApplierUnavailable(silence) => silence.to_string(),
         }
     }

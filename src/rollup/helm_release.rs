@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::api::DriftDetection;
 use crate::foreign::flux::observed::{Condition, HelmRelease, Snapshot, Status};
 
 use super::verdict::{Expected, Moment, SEVERAL, Verdict, doing, said};
@@ -57,7 +58,7 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
     } else if is_applied(object, expected) && is_rolled_back_unnoticed(object) {
         Verdict::RolledBack { exhausted: true, message: UNNOTICED.to_owned() }
     } else if is_applied(object, expected) {
-        Verdict::Applied { drifted: object.conditions.with("Drifted", Status::True).is_some() }
+        unless_drifted(object, moment.deadline_of(expected))
     } else if is_reconciling(object, "ProgressingWithRetry") || has_failed_often(object) {
         Verdict::Retrying { attempt: attempts(object), message: last_words(object) }
     } else if let Some(ready) = not_ready {
@@ -66,6 +67,19 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
         Verdict::Progressing { message: awaited(object, expected), deadline: moment.deadline_of(expected) }
     };
     moment.judge(verdict, object, expected)
+}
+
+/// What is applied, unless Flux has found since that the workload cluster differs. Where drift is not looked for, the
+/// condition is of the time when it was.
+fn unless_drifted(object: &HelmRelease, deadline: Timestamp) -> Verdict {
+    let drift = object.conditions.with("Drifted", Status::True).map(|drift| drift.message.clone());
+    match (object.refers_to.drift_detection, drift) {
+        (Some(DriftDetection::Enabled), Some(drift)) => {
+            Verdict::Progressing { message: format!("{drift}; Flux corrects it"), deadline }
+        }
+        (Some(DriftDetection::Warn), Some(message)) => Verdict::Drifted { message },
+        _ => Verdict::Applied,
+    }
 }
 
 /// When Flux has to be made to try an installation again that it gave up on; `None` where it did not, or is asked already.

@@ -26,7 +26,7 @@ pub fn kustomization(object: &Kustomization, expected: &Expected, moment: &Momen
     } else if object.current("Ready").is_none() {
         Verdict::Pending
     } else if is_applied(object, expected) {
-        Verdict::Applied { drifted: false }
+        Verdict::Applied
     } else if let Some(waiting) =
         not_ready.and_then(|ready| Verdict::without_kubeconfig(&ready.message, None))
     {

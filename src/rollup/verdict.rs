@@ -91,9 +91,11 @@ pub enum Verdict {
     /// Flux has not looked at the present spec yet.
     Pending,
     /// It is in the cluster as expected, and was ready.
-    Applied {
-        /// Somebody changed what was applied; Flux repairs it.
-        drifted: bool,
+    Applied,
+    /// It was applied as expected, and objects in the workload cluster were changed since. Flux only reports that.
+    Drifted {
+        /// Flux's message, which names the objects.
+        message: String,
     },
     /// The last attempt failed; the next one comes.
     Retrying {
@@ -194,7 +196,7 @@ impl Verdict {
     /// Whether it stays like this without anybody doing anything: our deadlines do not run meanwhile.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        matches!(self, Self::Applied { .. } | Self::Fetched | Self::Suspended)
+        matches!(self, Self::Applied | Self::Drifted { .. } | Self::Fetched | Self::Suspended)
     }
 
     /// Whether the controller is to act next.
@@ -207,7 +209,8 @@ impl Verdict {
             Self::Terminating
             | Self::Suspended
             | Self::Foreign { .. }
-            | Self::Applied { .. }
+            | Self::Applied
+            | Self::Drifted { .. }
             | Self::Fetched
             | Self::ApplierUnavailable(_) => false,
         }

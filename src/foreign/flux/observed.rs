@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::api::DriftDetection;
 use crate::api::labels::CONTENT_DIGEST;
 use crate::foreign::capi::text;
 
@@ -119,6 +120,8 @@ pub struct References {
     /// Whether the values of a `HelmRelease` name the content of its chart by
     /// [its digest](crate::api::labels::CONTENT_DIGEST).
     pub names_content: bool,
+    /// What Flux does about drift of a `HelmRelease`.
+    pub drift_detection: Option<DriftDetection>,
     /// Of the spec of a `GitRepository`, where it is and how it is reached: what one derived from it copies.
     pub remote: Map<String, Value>,
 }
@@ -135,6 +138,9 @@ impl References {
         Self {
             remote: REMOTE.iter().filter(|_| has_remote).filter_map(remote).collect(),
             names_content: spec.get("values").is_some_and(|values| values.get(CONTENT_DIGEST).is_some()),
+            drift_detection: spec
+                .pointer("/driftDetection/mode")
+                .and_then(|mode| DriftDetection::deserialize(mode).ok()),
             commit: own(&["ref", "commit"]),
             chart: own(&["chart"]),
             interval: own(&["interval"]),

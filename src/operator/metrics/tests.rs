@@ -77,7 +77,7 @@ fn flux_controller_is_up_down_or_absent() {
 #[test]
 fn what_an_object_finds_takes_the_place_of_what_it_found_before() {
     let metrics = Metrics::new();
-    let (applied, pending) = (Verdict::Applied { drifted: false }, Verdict::Pending);
+    let (applied, pending) = (Verdict::Applied, Verdict::Pending);
     let find = |key: &str, verdicts: &[&Verdict], holds: &[Reason]| {
         let verdicts = verdicts.iter().map(|verdict| ("HelmRelease", *verdict));
         metrics.found(Queue::Cluster, key, verdicts, holds.iter().copied());

@@ -207,7 +207,7 @@ impl Delivery<'_> {
         let (id, step) = (planned.id.clone(), planned.step);
         if id.kind == NAMESPACE {
             // It has no status that says anything: it is there once it was written.
-            let verdict = expected.is_some().then_some(Verdict::Applied { drifted: false });
+            let verdict = expected.is_some().then_some(Verdict::Applied);
             return ObjectFacts { id, step, expected, verdict };
         }
         let before = self.object.status.as_ref().and_then(|status| kept_object(&status.objects, &planned.id));
@@ -250,7 +250,7 @@ fn judge(world: &World, id: &ObjectId, expected: &Expected, now: Timestamp) -> O
             Some(kustomization(&*caches.kustomizations.get(&key)?, expected, &moment))
         }
         // Nothing is asked of a Namespace but to be there.
-        _ => Some(Verdict::Applied { drifted: false }),
+        _ => Some(Verdict::Applied),
     }
 }
 

@@ -39,7 +39,7 @@ fn facts(addons: Vec<AddonFacts>) -> ClusterFacts {
     }
 }
 
-const APPLIED: Verdict = Verdict::Applied { drifted: false };
+const APPLIED: Verdict = Verdict::Applied;
 
 fn condition(status: &ClusterAddonStatus, kind: ConditionType) -> (String, String, String) {
     let found = status.conditions.iter().find(|condition| condition.type_ == kind.as_str()).unwrap();
@@ -336,7 +336,8 @@ fn any_verdict() -> impl Strategy<Value = Option<Verdict>> {
     let failed =
         Verdict::Failed { class: Class::Transient, reason: "InstallFailed".into(), message: "no".into() };
     let foreign = Verdict::Foreign { manager: None };
-    let all = vec![APPLIED, APPLIED, APPLIED, Verdict::Pending, Verdict::Suspended, foreign, failed];
+    let drifted = Verdict::Drifted { message: "changed".into() };
+    let all = vec![APPLIED, APPLIED, APPLIED, Verdict::Pending, Verdict::Suspended, foreign, failed, drifted];
     proptest::option::weighted(0.9, proptest::sample::select(all))
 }
 

@@ -9,7 +9,7 @@ use crate::foreign::flux::observed::SpecDigest;
 use crate::release::{File, Files, Limits};
 use crate::rollup::Verdict;
 
-const APPLIED: Verdict = Verdict::Applied { drifted: false };
+const APPLIED: Verdict = Verdict::Applied;
 
 fn now() -> Timestamp {
     "2026-11-20T10:00:00Z".parse().unwrap()

@@ -52,9 +52,8 @@ fn the_transition_time_changes_only_with_the_status() {
 #[test]
 fn an_issue_comes_before_what_is_unknown_and_that_before_what_is_good() {
     let failure = failed(Transient, "InstallFailed", "no luck");
-    let applied = Verdict::Applied { drifted: false };
-    let ready =
-        addons(vec![("cni", Some(applied.clone())), ("csi", Some(Verdict::Applied { drifted: true }))]);
+    let applied = Verdict::Applied;
+    let ready = addons(vec![("cni", Some(applied.clone())), ("csi", Some(applied.clone()))]);
     assert_eq!(ready, report(ConditionStatus::True, "Applied", "2 of 2 addons"));
     let unknown =
         addons(vec![("cni", Some(applied.clone())), ("csi", Some(Verdict::Pending)), ("ccm", None)]);
@@ -164,7 +163,7 @@ fn an_aggregate_counts_and_names_only_a_few() {
         aggregate("clusters", &objects, Reason::Applied)
     );
     let good =
-        aggregate("clusters", &[("a", Some(report(ConditionStatus::True, "Drifted", "")))], Reason::Applied);
+        aggregate("clusters", &[("a", Some(report(ConditionStatus::True, "Fetched", "")))], Reason::Applied);
     assert_eq!(good, report(ConditionStatus::True, "Applied", "1 of 1 clusters"));
 }
 
@@ -188,7 +187,7 @@ fn a_condition_is_small_and_fit_for_the_api_whatever_flux_says() {
 
 #[test]
 fn kstatus_conditions_are_there_only_while_true() {
-    let applied = Verdict::Applied { drifted: false };
+    let applied = Verdict::Applied;
     let given_up = failed(Terminal, "RetriesExceeded", "three times");
     let rolled_back = |exhausted| Verdict::RolledBack { exhausted, message: "back".to_owned() };
     assert_eq!((reconciling([&applied]), stalled([&applied])), (None, None));
@@ -203,6 +202,10 @@ fn kstatus_conditions_are_there_only_while_true() {
     );
     assert_eq!((reconciling([&rolled_back(true)]), stalled([&rolled_back(false)])), (None, None));
     assert!(reconciling([&Verdict::Foreign { manager: None }]).is_some());
+}
+
+fn drifted() -> Verdict {
+    Verdict::Drifted { message: "ConfigMap/a/b changed".to_owned() }
 }
 
 /// What every verdict becomes, in one place to be read.
@@ -230,8 +233,8 @@ fn reports_of_verdicts() {
             "Unknown SourceNotReady: no chart (1.0.0 works meanwhile)",
         ),
         (Verdict::Pending, "Unknown Pending: Flux has not looked at it yet"),
-        (Verdict::Applied { drifted: false }, "True Applied: "),
-        (Verdict::Applied { drifted: true }, "True Drifted: somebody changed it, Flux repairs it"),
+        (Verdict::Applied, "True Applied: "),
+        (drifted(), "False Drifted: ConfigMap/a/b changed; Flux only reports it (driftDetection: warn)"),
         (
             Verdict::Retrying { attempt: 2, message: "no luck".to_owned() },
             "False Retrying: attempt 2 failed: no luck",
@@ -255,10 +258,6 @@ fn reports_of_verdicts() {
 
 #[test]
 fn clocks_stop_for_what_is_settled() {
-    assert!(
-        Verdict::Applied { drifted: true }.is_settled()
-            && Verdict::Suspended.is_settled()
-            && Verdict::Fetched.is_settled()
-    );
+    assert!(drifted().is_settled() && Verdict::Suspended.is_settled() && Verdict::Fetched.is_settled());
     assert!(!Verdict::Pending.is_settled() && !progressing("").is_settled());
 }

@@ -45,10 +45,10 @@ fn while_all_is_well() {
             ],
             progressing("Running 'install' action"),
         ),
-        ("applied", done(), &[READY], Verdict::Applied { drifted: false }),
-        ("the look at every interval", done(), &[READY, LOOK], Verdict::Applied { drifted: false }),
-        ("drift", done(), &[READY, "Drifted=True DriftDetected"], Verdict::Applied { drifted: true }),
-        ("no drift", done(), &[READY, "Drifted=False NoDriftDetected"], Verdict::Applied { drifted: false }),
+        ("applied", done(), &[READY], Verdict::Applied),
+        ("the look at every interval", done(), &[READY, LOOK], Verdict::Applied),
+        ("drift of before", done(), &[READY, "Drifted=True DriftDetected: changed"], Verdict::Applied),
+        ("no drift", done(), &[READY, "Drifted=False NoDriftDetected"], Verdict::Applied),
         (
             "another chart",
             but("history", json!([{"status": "deployed", "chartVersion": "2"}])),
@@ -195,6 +195,23 @@ fn while_it_waits() {
 }
 
 #[test]
+fn drift_is_as_the_spec_says() {
+    let reported = Verdict::Drifted { message: "ConfigMap/a/b changed".to_owned() };
+    for (mode, verdict) in [
+        ("enabled", progressing("ConfigMap/a/b changed; Flux corrects it")),
+        ("warn", reported),
+        ("disabled", Verdict::Applied),
+    ] {
+        let mut release = object(done(), &[READY, "Drifted=True DriftDetected: ConfigMap/a/b changed"]);
+        release["spec"]["driftDetection"] = json!({"mode": mode});
+        assert_eq!(judge_helm_release(&release, &soon()), verdict, "{mode}");
+        release["status"]["conditions"] =
+            json!([condition(READY), condition("Drifted=False NoDriftDetected")]);
+        assert_eq!(judge_helm_release(&release, &soon()), Verdict::Applied, "{mode}, corrected");
+    }
+}
+
+#[test]
 fn a_chart_version_that_is_not_known_is_never_applied() {
     let judged = |status: Value| {
         let object = object(status, &[READY]);
@@ -250,7 +267,7 @@ fn rollback_that_flux_calls_success_is_not_applied() {
         panic!("a rollback");
     };
     assert!(message.contains("reports success"), "{message}");
-    let applied = Verdict::Applied { drifted: false };
+    let applied = Verdict::Applied;
     for (why, latest, before) in [
         ("an upgrade that worked after one that did not", "upgrade", failed),
         ("the values are again those before the failure", "rollback", revision("failed", CHART, "y")),
@@ -269,7 +286,7 @@ fn rollback_to_values_of_the_wanted_content_is_applied() {
     let mut release = object(but("history", history), &[READY]);
     assert!(matches!(judge_helm_release(&release, &soon()), Verdict::RolledBack { .. }));
     release["spec"]["values"] = json!({"clusterstack.x-k8s.io/content-digest": "sha256:1"});
-    assert_eq!(judge_helm_release(&release, &soon()), Verdict::Applied { drifted: false });
+    assert_eq!(judge_helm_release(&release, &soon()), Verdict::Applied);
 }
 
 #[test]
@@ -278,7 +295,7 @@ fn a_suspend_that_was_taken_back_is_no_foreign_edit() {
     let expected = expected(&resumed, CHART);
     resumed["spec"]["suspend"] = json!(false);
     let verdict = rollup::helm_release(&serde_json::from_value(resumed).unwrap(), &expected, &soon());
-    assert_eq!(verdict, Verdict::Applied { drifted: false });
+    assert_eq!(verdict, Verdict::Applied);
 }
 
 #[test]
@@ -386,5 +403,5 @@ fn done_with_another_chart_says_which_one_is_expected() {
     );
     let before = "helm-controller has not finished with generation 2; what it says is of an earlier one";
     assert_eq!(done(CHART, 1), progressing(before));
-    assert_eq!(done(CHART, 2), Verdict::Applied { drifted: false });
+    assert_eq!(done(CHART, 2), Verdict::Applied);
 }

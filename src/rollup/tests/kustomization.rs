@@ -30,7 +30,7 @@ fn but(field: &str, value: Value) -> Value {
 #[test]
 fn rows() {
     let unhealthy = || failed(Transient, "HealthCheckFailed", "timeout");
-    let applied = || Verdict::Applied { drifted: false };
+    let applied = || Verdict::Applied;
     let rows: Vec<(&str, Value, &[&str], Verdict)> = vec![
         ("no status", json!({}), &[], Verdict::Pending),
         ("applied", after("ReconciliationSucceeded"), &[READY], applied()),

@@ -72,7 +72,7 @@ fn the_deadline_is_an_argument() {
 #[test]
 fn the_deadline_spares_what_is_not_on_its_way() {
     let late = at("2026-11-21T10:00:00Z");
-    assert_eq!(judge_helm_release(&applied(), &late), Verdict::Applied { drifted: false });
+    assert_eq!(judge_helm_release(&applied(), &late), Verdict::Applied);
     let dependency = object(json!({}), &["Ready=False DependencyNotReady: why"]);
     assert_eq!(judge_helm_release(&dependency, &late), waiting("DependencyNotReady", "why", None));
     let given_up = object(json!({}), &["Stalled=True RetriesExceeded: why"]);
@@ -100,7 +100,7 @@ fn a_request_that_is_not_handled_for_two_minutes() {
         object
     };
     let (asked, before) = ("2026-11-20T12:00:00Z", "2026-11-20T08:00:00Z");
-    let (silent, fine) = (no_answer(asked), Verdict::Applied { drifted: false });
+    let (silent, fine) = (no_answer(asked), Verdict::Applied);
     let late = at("2026-11-20T12:02:00Z");
     assert_eq!(judge_helm_release(&requested(asked, before, applied()), &at("2026-11-20T12:01:59Z")), fine);
     assert_eq!(judge_helm_release(&requested(asked, before, applied()), &late), silent);
@@ -171,7 +171,7 @@ fn a_lease_that_is_not_renewed() {
     assert_eq!(judge_helm_release(&retrying(), &lost), silent);
     assert_eq!(judge_helm_release(&new(), &lost), silent);
     // What is in place stays in place when the controller restarts.
-    assert_eq!(judge_helm_release(&applied(), &lost), Verdict::Applied { drifted: false });
+    assert_eq!(judge_helm_release(&applied(), &lost), Verdict::Applied);
     let mut deleted = retrying();
     deleted["metadata"]["deletionTimestamp"] = json!("2026-11-20T10:00:07Z");
     assert_eq!(judge_helm_release(&deleted, &lost), Verdict::Terminating);

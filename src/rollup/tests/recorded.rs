@@ -51,8 +51,8 @@ const ROWS: &[Row] = rows! {
     "helm-release-rolled-back" => "RolledBack, tries again | Helm rollback to previous release kube-system/good.v1",
     "helm-release-rolled-back-for-good" => "RolledBack for good | Helm rollback to previous release",
     "helm-release-changed-after-stall" => "Pending |",
-    "helm-release-drift-repaired" => "Applied, drifted |",
-    "helm-release-drift-reported" => "Applied, drifted |",
+    "helm-release-drift-repaired" => "Progressing | Cluster state of release kube-system/good.v6 has drifted from the desired state",
+    "helm-release-drift-reported" => "Drifted | Cluster state of release kube-system/reported.v1 has drifted",
     "helm-release-edited" => "Foreign Some(\"kubectl-edit\") |",
     "helm-release-suspended" => "Suspended |",
     "helm-release-terminating" => "Terminating |",
@@ -160,8 +160,8 @@ fn short(verdict: &Verdict) -> String {
             (format!("Waiting {reason} {last_good:?}"), message.as_str())
         }
         Verdict::Pending => ("Pending".to_owned(), ""),
-        Verdict::Applied { drifted: false } => ("Applied".to_owned(), ""),
-        Verdict::Applied { drifted: true } => ("Applied, drifted".to_owned(), ""),
+        Verdict::Applied => ("Applied".to_owned(), ""),
+        Verdict::Drifted { message } => ("Drifted".to_owned(), message.as_str()),
         Verdict::Retrying { attempt, message } => (format!("Retrying {attempt}"), message.as_str()),
         Verdict::Progressing { message, .. } => ("Progressing".to_owned(), message.as_str()),
         Verdict::Fetched => ("Fetched".to_owned(), ""),

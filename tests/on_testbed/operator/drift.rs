@@ -39,7 +39,13 @@ fn in_the_workload_cluster(scenario: &Scenario) {
     scenario.wait("helmrelease", &scenario.object("a", "cni"), "driftDetection: warn", only_reports);
     edit_image(scenario);
     request(scenario, "second");
-    scenario.wait_addon("a", &cni, "Drifted", |addon| addon["phase"] == "Drifted");
+    let is_told = |addon: &Value| condition(addon, "Ready").1 == "Drifted";
+    let addon = scenario.wait("clusteraddon", ADDON, "not ready for drift", is_told);
+    let (status, _, message) = condition(&addon, "Ready");
+    assert!(
+        status == "False" && message.contains(&format!("DaemonSet/kube-system/{cni}")),
+        "{status} {message}"
+    );
     wait_for_image(scenario, "other");
     scenario.apply_stack(&["v1"], &detection("enabled"));
     wait_for_image(scenario, IMAGE);

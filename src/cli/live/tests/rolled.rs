@@ -65,7 +65,7 @@ fn release_status() -> ClusterStackReleaseStatus {
         provider: Report::new(ConditionStatus::True, Reason::NotNeeded.as_str(), ""),
         objects: vec![
             object("GitRepository", Step::Sources, Verdict::Fetched),
-            object("HelmRelease", Step::ClusterClass, Verdict::Applied { drifted: false }),
+            object("HelmRelease", Step::ClusterClass, Verdict::Applied),
         ],
         class_hold: None,
         usage: Usage { clusters: 3, ..Usage::default() },
@@ -86,7 +86,7 @@ pub(super) fn release() -> Value {
 pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, message: &str) -> Value {
     let (reason, message) = (reason.to_owned(), message.to_owned());
     let verdict = match phase {
-        "Applied" => Verdict::Applied { drifted: false },
+        "Applied" => Verdict::Applied,
         "Waiting" => Verdict::Waiting { reason, message, last_good: None },
         _ => Verdict::Failed { class: Class::Transient, reason, message },
     };
