@@ -45,6 +45,7 @@ pub mod reconcile;
 pub mod related;
 pub mod release;
 pub mod request;
+mod retry;
 pub mod routes;
 pub mod secrets;
 pub mod settings;

@@ -23,6 +23,7 @@ mod cluster_addon;
 pub mod cluster_stack;
 mod cluster_stack_release;
 mod clusters;
+mod deleted;
 mod helm_release;
 mod kustomization;
 mod pulse;
@@ -39,6 +40,7 @@ pub use self::cluster_stack_release::{
     kept as kept_object, ready_of,
 };
 pub use self::clusters::{ClusterStanding, ClusterState, clusters_ready};
+pub use self::deleted::conditions_of_deleted;
 pub use self::helm_release::{helm_release, retry_at};
 pub use self::kustomization::kustomization;
 pub use self::pulse::{Applier, LEASE_PATIENCE, Pulse, SeenLease};

@@ -9,7 +9,6 @@ mod hand_over;
 mod identity;
 mod let_go;
 mod removal;
-mod retry;
 mod status;
 
 use std::sync::Arc;
@@ -21,9 +20,10 @@ use tracing::debug;
 use super::cache::Key;
 use super::git_delivery::outbox::Unit;
 use super::metrics::Queue;
-use super::objects::ClusterObject;
+use super::objects::{ClusterObject, term};
 use super::queue::Next;
 use super::reconcile::ReconcileError;
+use super::retry;
 use super::routes::cluster_of;
 use super::world::{Preparation, Prepared, World};
 use crate::api::{ClusterAddon, Reason};
@@ -85,7 +85,8 @@ async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, R
     let (facts, removal, failure) = usable(world, cluster, &addon, prepared, &inputs).await?;
     came_back::look_again(world, &addon, cluster).await?;
     let is_suspended = prepared.suspended || addon.spec.suspend;
-    let retry = if is_suspended { Next::Await } else { retry::retry(world, &addon).await? };
+    let owned = term::owned_by("ClusterAddon", &Key::of(&*addon));
+    let retry = if is_suspended { Next::Await } else { retry::retry(world, &owned).await? };
     // What is to be committed is committed after the status says by whom.
     let noted = if facts.committed_by == identity::committed_by(&addon) {
         Next::Await

@@ -8,7 +8,9 @@ use tracing::{debug, warn};
 use super::cache::Key;
 use super::metrics::{Metrics, Queue};
 use super::queue::Next;
+use crate::api::Reason;
 use crate::error::{Class, Classify};
+use crate::gate::Hold;
 use crate::plan::PlanError;
 use crate::sink::cluster::RequestError;
 
@@ -35,6 +37,23 @@ impl From<PlanError> for ReconcileError {
 }
 
 impl ReconcileError {
+    /// Whether the status has to say it. A conflict ends with the next try, and who does not lead says nothing.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        match self {
+            Self::Request(error) => {
+                !error.is_conflict() && !error.is_fenced() && !error.is_namespace_terminating()
+            }
+            Self::Plan(_) => true,
+        }
+    }
+
+    /// What the status says of it.
+    #[must_use]
+    pub fn hold(&self) -> Hold {
+        Hold { reason: Reason::DeliveryFailed, message: self.to_string() }
+    }
+
     /// Whether the namespace is being deleted, so that nothing can be made in it.
     fn is_namespace_terminating(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_namespace_terminating())

@@ -18,11 +18,12 @@ use super::cache::{Change, Key};
 use super::events;
 use super::git_delivery::outbox::{Change as Wish, Unit};
 use super::metrics::Queue;
+use super::objects::term;
 use super::queue::Next;
 use super::reconcile::ReconcileError;
-use super::request;
 use super::world::{Preparation, Prepared, World};
-use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
+use super::{request, retry};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
 use crate::foreign::flux::observed::{GitRepositoryStatus, HelmReleaseStatus, ObservedKind as _};
 use crate::gate::Hold;
 use crate::inputs::stack::Stack;
@@ -82,11 +83,12 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     };
     match content::of(world, &object, &owner, &stack, &name).await {
         Content::NotYet => {
-            subject.not_yet();
-            Ok(Next::Await)
+            let message = format!("Flux has not fetched {name} yet");
+            let reason = Reason::NotYetReported.as_str();
+            subject.unread(Report::new(ConditionStatus::Unknown, reason, &message)).await
         }
         Content::Unusable(report) => subject.unusable(report).await,
-        Content::Unread(report) => subject.unread(report).await,
+        Content::Unread(report) => Ok(subject.unread(report).await?.earlier(Next::Retry)),
         Content::Usable { release, contents, mutated } => {
             subject.usable(Known { stack, release, contents, mutated }).await
         }
@@ -142,6 +144,16 @@ struct Known {
     mutated: Option<String>,
 }
 
+/// What became of a release's plan.
+struct Delivered {
+    /// The objects in the order of delivery.
+    objects: Vec<ObjectFacts>,
+    /// What the provider's object says.
+    provider: Report,
+    /// Why the cluster class is not as planned.
+    class_hold: Option<Hold>,
+}
+
 /// The `ClusterStack` that a release belongs to.
 fn stack_of(world: &World, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
     let namespace = object.namespace().unwrap_or_default();
@@ -164,22 +176,18 @@ impl Subject<'_> {
         }
         let way = objects::Way::of(self.owner);
         let delivery = objects::Delivery { world, object, inputs: &inputs, way };
-        let mut facts = delivery.step(&plan, Step::Sources).await?;
-        facts.extend(delivery.step(&plan, Step::NodeImages).await?);
-        let provider = provider::ready(world, object, self.owner, writes).await?;
-        let class = delivery.kept(&plan, Step::ClusterClass);
-        // A class that is there stays as planned, whatever its images do later.
-        let class_hold = class_hold(&facts, &provider).filter(|_| class.is_empty());
-        facts.extend(match class_hold {
-            Some(_) => class,
-            None => delivery.step(&plan, Step::ClusterClass).await?,
-        });
-        if way == objects::Way::Git {
-            self.commit(&plan, class_hold.is_none());
+        let (delivered, failure) = match self.delivered(&delivery, &plan).await {
+            Ok(delivered) => (delivered, None),
+            Err(error) if error.is_told() => (self.not_delivered(&error).await?, Some(error)),
+            Err(error) => return Err(error),
+        };
+        if way == objects::Way::Git && failure.is_none() {
+            self.commit(&plan, delivered.class_hold.is_none());
         }
         let versions = objects::versions(world, &inputs);
         let content = ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() };
-        let facts = ReleaseFacts { provider, class_hold, ..self.facts(content, facts) };
+        let Delivered { objects, provider, class_hold } = delivered;
+        let facts = ReleaseFacts { provider, class_hold, ..self.facts(content, objects) };
         let (ready, next) = write_status(world, object, facts).await?;
         let prepared = Prepared {
             stack_key: Key::of(self.owner),
@@ -193,7 +201,36 @@ impl Subject<'_> {
         };
         let prepared = Preparation::Usable(Arc::new(prepared));
         world.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
-        Ok(next)
+        let owned = term::owned_by("ClusterStackRelease", &Key::of(object));
+        let retry = if writes { retry::retry(world, &owned).await? } else { Next::Await };
+        failure.map_or(Ok(next.earlier(retry)), Err)
+    }
+
+    /// Delivers the steps of a plan, as far as the gates let them.
+    async fn delivered(
+        &self,
+        delivery: &objects::Delivery<'_>,
+        plan: &Plan,
+    ) -> Result<Delivered, ReconcileError> {
+        let mut objects = delivery.step(plan, Step::Sources).await?;
+        objects.extend(delivery.step(plan, Step::NodeImages).await?);
+        let writes = !self.owner.spec.suspend;
+        let provider = provider::ready(self.world, self.object, self.owner, writes).await?;
+        let class = delivery.kept(plan, Step::ClusterClass);
+        // A class that is there stays as planned, whatever its images do later.
+        let class_hold = class_hold(&objects, &provider).filter(|_| class.is_empty());
+        objects.extend(match class_hold {
+            Some(_) => class,
+            None => delivery.step(plan, Step::ClusterClass).await?,
+        });
+        Ok(Delivered { objects, provider, class_hold })
+    }
+
+    /// What there is of a plan that could not be delivered, and why it could not.
+    async fn not_delivered(&self, error: &ReconcileError) -> Result<Delivered, RequestError> {
+        let provider = provider::ready(self.world, self.object, self.owner, false).await?;
+        let objects = objects::as_they_are(self.world, self.object);
+        Ok(Delivered { objects, provider, class_hold: Some(error.hold()) })
     }
 
     /// Wants what the gates let through in the repository that Flux applies.
@@ -222,15 +259,9 @@ impl Subject<'_> {
         let (world, object) = (self.world, self.object);
         let provider = provider::ready(world, object, self.owner, false).await?;
         let facts = self.facts(ContentFacts::Unread(report.clone()), objects::as_they_are(world, object));
-        write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
+        let (_, next) = write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
         self.not_known(report);
-        Ok(Next::Retry)
-    }
-
-    /// A release whose content nothing has at present.
-    fn not_yet(&self) {
-        let message = format!("Flux has not fetched {} yet", self.name);
-        self.not_known(Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message));
+        Ok(next)
     }
 
     /// Has the Clusters of a release say that it is not known, unless this process knows it: a pinned content stays the same,
@@ -316,17 +347,28 @@ async fn write_status(
     let old = object.status.clone().unwrap_or_default();
     let status = cluster_stack_release(facts, &old, now);
     let (ready, next) = (ready_of(&status), objects::next_limit(world, &verdicts, &status, now));
-    if status == old {
+    put_status(world, object, &status).await?;
+    Ok((ready, next))
+}
+
+/// Writes a status where it changed.
+async fn put_status(
+    world: &World,
+    object: &ClusterStackRelease,
+    status: &ClusterStackReleaseStatus,
+) -> Result<(), RequestError> {
+    let (key, old) = (Key::of(object), object.status.clone().unwrap_or_default());
+    if *status == old {
         world.metrics.skipped("ClusterStackRelease");
-        return Ok((ready, next));
+        return Ok(());
     }
     let before = object.metadata.resource_version.as_deref();
     let _writing = world.caches.releases.writing(&key);
-    let written: ClusterStackRelease = world.api.write_status(&key, &status, before).await?;
+    let written: ClusterStackRelease = world.api.write_status(&key, status, before).await?;
     let written = world.caches.releases.written(written);
     events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
     info!(ready = status.ready, "status written");
     let before = Some(Arc::new(object.clone()));
     world.release_status_changed(&Change { before, now: Some(written) });
-    Ok((ready, next))
+    Ok(())
 }

@@ -22,12 +22,13 @@ use super::reconcile::ReconcileError;
 use super::world::World;
 use super::{events, finalizer, publisher, request};
 use crate::api::cluster_stack::{CommittedDelivery, Pruned};
-use crate::api::{ClusterStack, Reason, labels};
+use crate::api::{ClusterStack, ClusterStackStatus, Reason, labels};
 use crate::foreign::flux::observed::{GitRepositoryStatus, ObservedKind as _};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::cluster_stack::{self as rollup, ReleaseState, StackFacts, Trouble, cluster_stack};
 use crate::rollup::{ConditionStatus, Report};
+use crate::sink::cluster::RequestError;
 use crate::subscription::{self, Role};
 use releases::Releases;
 use source::Source;
@@ -46,19 +47,23 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     }
     let writes = !stack.spec.suspend;
     let stack = if writes { finalizer::ensure(world, &world.caches.stacks, stack).await? } else { stack };
-    let source = Source::of(world, &stack, writes).await?;
+    let mut source = Source::of(world, &stack, writes).await?;
+    let unfollowed = source.failure.take();
     if writes && let Some(repository) = source::source_key(world, &stack) {
         let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
         request::forward(world, &world.caches.git_repositories, &repository, &*stack, handled).await?;
     }
     let mut releases = Releases::of(world, &stack, &source);
-    let mut troubles = pins::sync(world, &stack, &source, &mut releases, writes).await?;
+    let (mut troubles, failure) = pins::sync(world, &stack, &source, &mut releases, writes).await?;
     let retirement = retire::plan(world, &stack, &releases, &mut troubles, writes).await?;
     let (pruned, due) = (retirement.pruned.clone(), retirement.next);
     let found = Found { source, releases, troubles, pruned, stays: None };
     // The status counts what goes before it goes: a process that dies in between has used up its budget.
     let next = finish(world, key, &stack, &found).await?;
     retirement.carry_out(world, &stack).await?;
+    if let Some(failure) = unfollowed.or(failure) {
+        return Err(failure);
+    }
     Ok(next.earlier(due.map_or(Next::Await, |due| at(due, Timestamp::now()))))
 }
 
@@ -91,17 +96,28 @@ async fn finish(
     let next = next.earlier(missing);
     // They look at who uses them, and at what the stack repository has.
     found.releases.owned.values().for_each(|release| world.triggers.releases.now(Key::of(&**release)));
-    if status == old {
+    put_status(world, stack, &status).await?;
+    Ok(next)
+}
+
+/// Writes a status where it changed.
+async fn put_status(
+    world: &World,
+    stack: &ClusterStack,
+    status: &ClusterStackStatus,
+) -> Result<(), RequestError> {
+    let (key, old) = (Key::of(stack), stack.status.clone().unwrap_or_default());
+    if *status == old {
         world.metrics.skipped("ClusterStack");
-        return Ok(next);
+        return Ok(());
     }
     let before = stack.metadata.resource_version.as_deref();
-    let _writing = world.caches.stacks.writing(key);
-    let written: ClusterStack = world.api.write_status(key, &status, before).await?;
+    let _writing = world.caches.stacks.writing(&key);
+    let written: ClusterStack = world.api.write_status(&key, status, before).await?;
     let written = world.caches.stacks.written(written);
     events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
     info!(releases = status.summary.len(), "status written");
-    Ok(next)
+    Ok(())
 }
 
 /// When what Flux says of the source may change though nothing happens.

@@ -154,7 +154,7 @@ fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -
     let of_source = [Reason::NoSource, Reason::AccessDenied, Reason::Invalid];
     let of_release = |(name, trouble): (&ReleaseName, &Trouble)| match trouble.hold.reason {
         _ if !trouble.is_issue => false,
-        Reason::PruneBudgetExceeded | Reason::ApplierUnavailable => false,
+        Reason::PruneBudgetExceeded | Reason::ApplierUnavailable | Reason::DeliveryFailed => false,
         Reason::ReleaseNotFound => {
             missing_after(facts.interval, summary, &name.to_string()).is_some_and(|limit| limit <= now)
         }
@@ -203,8 +203,8 @@ fn synced(facts: &StackFacts) -> Report {
     for (name, trouble) in &facts.troubles {
         let Trouble { is_issue, hold } = trouble;
         if *is_issue {
-            // What only waits for its hour is not broken.
-            let waits = hold.reason == Reason::PruneBudgetExceeded;
+            // What only waits for its hour, or is tried again, is not broken.
+            let waits = matches!(hold.reason, Reason::PruneBudgetExceeded | Reason::DeliveryFailed);
             let status = if waits { ConditionStatus::Unknown } else { ConditionStatus::False };
             let report = Report::new(status, hold.reason.as_str(), &hold.message);
             parts.push((name.to_string(), Some(report)));

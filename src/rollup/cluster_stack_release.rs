@@ -132,23 +132,24 @@ pub fn cluster_stack_release(
     }
 }
 
-/// Whether the content can be used. What was good and cannot be read at present keeps what was said of it.
+/// Whether the content can be used. A pinned content that was good stays good while it cannot be read; what was wrong may
+/// have been put right.
 fn valid(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report {
     match &facts.content {
         ContentFacts::Known { mutated: Some(message), .. } => {
             Report::new(ConditionStatus::True, Reason::ReleaseMutated.as_str(), message)
         }
-        ContentFacts::Known { mutated: None, .. } => {
-            Report::new(ConditionStatus::True, Reason::Valid.as_str(), Reason::Valid.meaning())
-        }
+        ContentFacts::Known { mutated: None, .. } => is_valid(),
         ContentFacts::Unusable(report) => report.clone(),
         ContentFacts::Unread(report) => {
-            let kind = ConditionType::ReleaseValid.as_str();
-            // A pinned content that was good stays good. What was wrong may have been put right.
-            let before = mirror(&old.conditions, 0, kind);
-            if before.status == ConditionStatus::True { before } else { report.clone() }
+            let before = mirror(&old.conditions, 0, ConditionType::ReleaseValid.as_str());
+            if before.status == ConditionStatus::True { is_valid() } else { report.clone() }
         }
     }
+}
+
+fn is_valid() -> Report {
+    Report::new(ConditionStatus::True, Reason::Valid.as_str(), Reason::Valid.meaning())
 }
 
 /// Each object of a step with what is said of it.
@@ -176,7 +177,11 @@ fn node_images(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report 
             not_needed("node images")
         }
         (None, ContentFacts::Known { .. }) => Report::not_yet_reported(),
-        (None, _) => mirror(&old.conditions, 0, ConditionType::NodeImagesReady.as_str()),
+        (None, ContentFacts::Unusable(report) | ContentFacts::Unread(report)) => {
+            let before = mirror(&old.conditions, 0, ConditionType::NodeImagesReady.as_str());
+            let is_good = before.status == ConditionStatus::True;
+            if is_good { before } else { Report { status: ConditionStatus::Unknown, ..report.clone() } }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
 use tracing::{info, warn};
@@ -15,11 +16,12 @@ use super::super::queue::Next;
 use super::super::world::World;
 use super::super::{events, finalizer, ownership};
 use super::inventory::{self, Inventory};
-use super::users;
-use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
+use super::{put_status, users};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
+use crate::rollup::conditions_of_deleted;
 use crate::sink::cluster::{Deleted, RequestError};
 
 /// How long until it is looked again whether something is gone: watches tell it before.
@@ -63,11 +65,28 @@ pub(super) async fn tear_down(
     if let Some(owner) = owner {
         world.git.outbox.withdraw_of(&Key::of(owner), &Unit::Release(name.to_string()));
     }
+    // Flux may uninstall for long.
+    let message = "deleted: Flux uninstalls the cluster class first, then the node images and the sources go";
+    say_deleted(world, release, message).await?;
     if take_down(world, release, &made).await? {
         done(world, release, "taken down").await
     } else {
         Ok(Course::Goes(Next::After(AGAIN)))
     }
+}
+
+/// Says in the status that a release is taken down.
+async fn say_deleted(
+    world: &World,
+    release: &ClusterStackRelease,
+    message: &str,
+) -> Result<(), RequestError> {
+    let old = release.status.clone().unwrap_or_default();
+    let generation = release.metadata.generation.unwrap_or_default();
+    let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
+    let status =
+        ClusterStackReleaseStatus { ready: false, observed_generation: Some(generation), conditions, ..old };
+    put_status(world, release, &status).await
 }
 
 async fn done(world: &World, release: &ClusterStackRelease, how: &str) -> Result<Course, RequestError> {

@@ -1,9 +1,10 @@
 //! A `ClusterStack` that was deleted: held while Clusters use it, let go where that is asked for, else taken down.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::info;
 
@@ -14,18 +15,22 @@ use super::super::reconcile::ReconcileError;
 use super::super::release::users;
 use super::super::world::World;
 use super::super::{cluster, finalizer, ownership};
-use super::Found;
+use super::pins;
 use super::releases::{self, Releases};
 use super::source::{self, Source};
-use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
+use super::{Found, put_status};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Reason, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
+use crate::rollup::conditions_of_deleted;
 use crate::sink::cluster::RequestError;
 
 /// How long until it is looked again whether it can go.
 const AGAIN: Duration = Duration::from_secs(10);
 /// The same, while its Clusters are left to themselves.
 const SOON: Duration = Duration::from_secs(1);
+/// How many releases the status names.
+const NAMED: usize = 3;
 
 /// Takes a deleted `ClusterStack` down, or says why it stays.
 pub(super) async fn delete(
@@ -49,13 +54,17 @@ pub(super) async fn delete(
     if orphan && are_clusters_left(world, stack, owned.keys()) {
         return Ok(Next::After(SOON));
     }
-    for release in owned.values() {
-        remove(world, release, orphan).await?;
-    }
     if !owned.is_empty() {
+        let names: Vec<String> = owned.keys().take(NAMED).map(ToString::to_string).collect();
+        say_deleted(world, stack, &format!("deleted: its releases go first: {}", names.join(", "))).await?;
+        for release in owned.values() {
+            remove(world, release, orphan).await?;
+        }
         return Ok(Next::After(AGAIN));
     }
     if !orphan && !source::is_taken_out(world, stack)? {
+        let message = "deleted: its GitRepository is taken out of the repository of delivery.git first";
+        say_deleted(world, stack, message).await?;
         return Ok(Next::After(AGAIN));
     }
     for repository in source::made(world, stack) {
@@ -75,6 +84,15 @@ pub(super) async fn delete(
         }
     }
     Ok(Next::Await)
+}
+
+/// Says in the status what the deletion waits for.
+async fn say_deleted(world: &World, stack: &ClusterStack, message: &str) -> Result<(), RequestError> {
+    let old = stack.status.clone().unwrap_or_default();
+    let generation = stack.metadata.generation.unwrap_or_default();
+    let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
+    let status = ClusterStackStatus { observed_generation: Some(generation), conditions, ..old };
+    put_status(world, stack, &status).await
 }
 
 /// Whether `ClusterAddon`s of these releases are still to be left to themselves, which the reconcile of each Cluster does. The
@@ -130,9 +148,10 @@ async fn held(
     hold: Hold,
 ) -> Result<Next, ReconcileError> {
     let source = Source::of(world, stack, !stack.spec.suspend).await?;
-    let releases = Releases::of(world, stack, &source);
+    let mut releases = Releases::of(world, stack, &source);
+    let (troubles, _) = pins::sync(world, stack, &source, &mut releases, false).await?;
     let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
-    let found = Found { source, releases, troubles: BTreeMap::new(), pruned, stays: Some(hold) };
+    let found = Found { source, releases, troubles, pruned, stays: Some(hold) };
     super::finish(world, key, stack, &found).await?;
     Ok(Next::After(AGAIN))
 }

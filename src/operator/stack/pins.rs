@@ -10,6 +10,7 @@ use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
 use super::super::cache::Key;
+use super::super::reconcile::ReconcileError;
 use super::super::release::{first_error, is_stack_there};
 use super::super::world::World;
 use super::super::{events, ownership};
@@ -26,16 +27,17 @@ use crate::rollup::cluster_stack::Trouble;
 use crate::sink::cluster::RequestError;
 use crate::subscription::{Claim, Role};
 
-/// Writes the `ClusterStackRelease`s that are wanted where `writes`, and tells what is wrong with which.
+/// Writes the `ClusterStackRelease`s that are wanted where `writes`, and tells what is wrong with which. Returns also why one
+/// could not be written: the others are.
 pub(super) async fn sync(
     world: &World,
     stack: &ClusterStack,
     source: &Source,
     releases: &mut Releases,
     writes: bool,
-) -> Result<BTreeMap<ReleaseName, Trouble>, RequestError> {
-    let mut troubles = BTreeMap::new();
-    let Some(planned) = &source.stack else { return Ok(troubles) };
+) -> Result<(BTreeMap<ReleaseName, Trouble>, Option<ReconcileError>), ReconcileError> {
+    let (mut troubles, mut failure) = (BTreeMap::new(), None);
+    let Some(planned) = &source.stack else { return Ok((troubles, failure)) };
     for (name, role) in releases.roles.clone() {
         if let Some(trouble) = trouble(source, releases, &name, role) {
             let is_theirs = matches!(releases.claims.get(&name), Some(Claim::Theirs(_)));
@@ -57,12 +59,20 @@ pub(super) async fn sync(
         if is_right {
             world.metrics.skipped("ClusterStackRelease");
         } else if writes && !is_going {
-            let written = desired.write(world, found.as_deref()).await?;
-            told(world, found.as_deref(), &written).await;
-            releases.owned.insert(name, written);
+            match desired.write(world, found.as_deref()).await.map_err(ReconcileError::from) {
+                Ok(written) => {
+                    told(world, found.as_deref(), &written).await;
+                    releases.owned.insert(name, written);
+                }
+                Err(error) if error.is_told() => {
+                    troubles.insert(name, Trouble { is_issue: true, hold: error.hold() });
+                    failure = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
-    Ok(troubles)
+    Ok((troubles, failure))
 }
 
 /// A release that was there before its `ClusterStack`, or that was let go of.

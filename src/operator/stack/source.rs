@@ -53,6 +53,8 @@ pub(super) struct Source {
     pub(super) verdict: Option<Verdict>,
     /// How often Flux fetches it.
     pub(super) interval: SignedDuration,
+    /// Why it could not be written, or an earlier one not be deleted.
+    pub(super) failure: Option<ReconcileError>,
 }
 
 /// The interval of a source that is not there, or whose own cannot be read.
@@ -104,24 +106,62 @@ impl Source {
                 let reason = error.reason().as_str();
                 let ready = Report::new(ConditionStatus::False, reason, &error.to_string());
                 let (catalog, interval) = (Catalog::default(), interval(world, stack));
-                return Ok(Self { stack: None, catalog, ready, told, verdict: None, interval });
+                return Ok(Self {
+                    stack: None,
+                    catalog,
+                    ready,
+                    told,
+                    verdict: None,
+                    interval,
+                    failure: None,
+                });
             }
         };
         let plan = Arc::new(plan::stack(&planned)?);
         let wanted = plan.objects().next();
-        let expected = match planned.delivery.git() {
-            Some(_) => commit(world, stack, &plan, writes),
-            None => follow(world, stack, &planned, wanted.filter(|_| writes)).await?,
+        let (expected, failure) = match followed(world, stack, &planned, &plan, writes).await {
+            Ok(expected) => (expected, None),
+            Err(error) if error.is_told() => (kept(stack, &planned), Some(error)),
+            Err(error) => return Err(error),
         };
-        if writes {
-            remove_left_over(world, stack).await?;
-        }
         let catalog = catalog(world, &planned).await;
         let (told, verdict) = judge(world, stack, &planned, wanted.is_some(), expected, &catalog);
-        let ready = ready(verdict.as_ref(), &catalog);
+        let ready = match &failure {
+            Some(error) => {
+                let hold = error.hold();
+                Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message)
+            }
+            None => ready(verdict.as_ref(), &catalog),
+        };
         let interval = interval(world, stack);
-        Ok(Self { stack: Some(planned), catalog, ready, told: Some(told), verdict, interval })
+        Ok(Self { stack: Some(planned), catalog, ready, told: Some(told), verdict, interval, failure })
     }
+}
+
+/// Has the stack repository followed where `writes`, and no earlier one; the digest of the spec that is expected.
+async fn followed(
+    world: &World,
+    stack: &ClusterStack,
+    planned: &Stack,
+    plan: &Arc<Plan>,
+    writes: bool,
+) -> Result<Option<SpecDigest>, ReconcileError> {
+    let wanted = plan.objects().next().filter(|_| writes);
+    let expected = match planned.delivery.git() {
+        Some(_) => commit(world, stack, plan, writes),
+        None => follow(world, stack, planned, wanted).await?,
+    };
+    if writes {
+        remove_left_over(world, stack).await?;
+    }
+    Ok(expected)
+}
+
+/// The digest of the spec that was written last.
+fn kept(stack: &ClusterStack, planned: &Stack) -> Option<SpecDigest> {
+    let old = stack.status.as_ref().and_then(|status| status.source.as_ref());
+    let kept = old.filter(|old| old.git_repository == repository_name(planned));
+    kept.and_then(|old| old.spec_digest.as_deref()).map(SpecDigest::kept)
 }
 
 /// Writes the `GitRepository` where it is ours and not as planned; the digest of the spec that is expected.
@@ -131,10 +171,7 @@ async fn follow(
     planned: &Stack,
     wanted: Option<&PlannedObject>,
 ) -> Result<Option<SpecDigest>, ReconcileError> {
-    let name = repository_name(planned);
-    let old = stack.status.as_ref().and_then(|status| status.source.as_ref());
-    let kept = old.filter(|old| old.git_repository == name).and_then(|old| old.spec_digest.as_deref());
-    let expected = kept.map(SpecDigest::kept);
+    let expected = kept(stack, planned);
     let Some(wanted) = wanted else { return Ok(expected) };
     let owners = [ownership::controller(stack)];
     let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners, shared: false };

@@ -1,5 +1,6 @@
 //! What a stack's status says.
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -245,6 +246,17 @@ fn a_source_that_is_unread_takes_nothing_back() {
 }
 
 #[test]
+fn refused_write_of_a_release_is_tried_again() {
+    let v1 = release("v1", true);
+    let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
+    facts.troubles.insert(name("v1"), trouble(true, Reason::DeliveryFailed, "no"));
+    let status = told(facts);
+    assert_eq!(said(&status, "Ready"), "Unknown DeliveryFailed: ReleasesSynced: docker-demo-1-34-v1: no");
+    assert!(said(&status, "Reconciling").starts_with("True DeliveryFailed"));
+    assert_eq!(said(&status, "Stalled"), "none");
+}
+
+#[test]
 fn one_that_was_deleted_and_stays_says_why() {
     let hold = Hold { reason: Reason::InUse, message: "1 Cluster uses it".to_owned() };
     let status = told(StackFacts { stays: Some(hold), ..facts([]) });
@@ -285,5 +297,52 @@ fn of_git_delivery_only_own_trouble_counts() {
         let status = told(StackFacts { delivered, ..facts([("v1", state(Role::Offered, 0, Some(&v1)))]) });
         assert!(said(&status, "Ready").starts_with(expected), "{reason}: {}", said(&status, "Ready"));
         assert!(said(&status, "Delivered").contains(reason), "{reason}");
+    }
+}
+
+fn any_status() -> impl Strategy<Value = ConditionStatus> {
+    let all =
+        [ConditionStatus::True, ConditionStatus::True, ConditionStatus::Unknown, ConditionStatus::False];
+    proptest::sample::select(all.to_vec())
+}
+
+/// A release whose `Ready` is this.
+fn release_that_is(version: &str, ready: ConditionStatus) -> ClusterStackRelease {
+    let mut release = release(version, ready == ConditionStatus::True);
+    for condition in &mut release.status.as_mut().unwrap().conditions {
+        condition.status = ready.as_str().to_owned();
+    }
+    release
+}
+
+proptest! {
+    #[test]
+    fn a_stack_is_never_better_than_its_source_and_releases(
+        source in any_status(),
+        releases in proptest::collection::vec((any_status(), 0..3_usize, any::<Option<bool>>()), 0..4),
+        stays in any::<bool>(),
+    ) {
+        let versions = ["v1", "v2", "v3", "v4"];
+        let roles = [Role::Offered, Role::Used, Role::Retiring];
+        let there: Vec<_> =
+            releases.iter().zip(versions).map(|((ready, ..), version)| release_that_is(version, *ready)).collect();
+        let states = releases.iter().zip(&there).zip(versions);
+        let states = states.map(|(((_, role, _), release), version)| (version, state(roles[*role], 0, Some(release))));
+        let mut facts = facts(states);
+        facts.source_ready = Report::new(source, "Told", "");
+        facts.stays = stays.then(|| Hold { reason: Reason::InUse, message: "used".to_owned() });
+        for ((.., trouble_of), version) in releases.iter().zip(versions) {
+            if let Some(is_issue) = trouble_of {
+                facts.troubles.insert(name(version), trouble(*is_issue, Reason::ReleaseMutated, "changed"));
+            }
+        }
+        let counted = releases.iter().filter(|(_, role, _)| roles[*role] <= Role::Used).map(|(ready, ..)| *ready);
+        // An issue of a release counts in place of its Ready, and whatever its role is.
+        let issues = releases.iter().filter(|(.., trouble)| *trouble == Some(true)).map(|_| ConditionStatus::False);
+        let own = [source].into_iter().chain(stays.then_some(ConditionStatus::False));
+        let worst = own.chain(counted).chain(issues).min().unwrap();
+        let status = told(facts);
+        let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready").unwrap();
+        prop_assert_eq!(&ready.status, worst.as_str());
     }
 }

@@ -121,6 +121,7 @@ fn each_part_that_is_missing_is_named() {
         message: "no".to_owned(),
     };
     let hold = Hold { reason: Reason::WaitingForNodeImages, message: "images".to_owned() };
+    let refused = Hold { reason: Reason::DeliveryFailed, message: "apply HelmRelease: no".to_owned() };
     let class = |verdict| vec![object("HelmRelease", Step::ClusterClass, verdict)];
     for (facts, kind, expected) in [
         (
@@ -131,6 +132,11 @@ fn each_part_that_is_missing_is_named() {
         (ReleaseFacts { objects: class(Some(failed)), ..good(&plain) }, "Stalled", "True InstallFailed: no"),
         (ReleaseFacts { objects: Vec::new(), ..good(&plain) }, "Ready", "Unknown NotYetReported"),
         (good(&imaged), "NodeImagesReady", "Unknown NotYetReported"),
+        (
+            ReleaseFacts { class_hold: Some(refused), ..good(&plain) },
+            "Ready",
+            "Unknown DeliveryFailed: ClusterClassReady: apply HelmRelease: no",
+        ),
         (
             ReleaseFacts { class_hold: Some(hold), ..good(&imaged) },
             "ClusterClassReady",
@@ -165,12 +171,28 @@ fn a_broken_release_says_where_and_one_that_cannot_be_read_keeps_what_it_said() 
     let status = cluster_stack_release(ReleaseFacts { content: unread, ..good(&release) }, &first, later());
     assert_eq!(said(&status, "ReleaseValid"), said(&first, "ReleaseValid"));
     assert_eq!((status.digest, status.addons), (first.digest, first.addons));
+}
+
+#[test]
+fn mutated_release_says_so_only_while_it_is_read() {
+    let release = release(false);
     let mutated = ContentFacts::Known { release: &release, mutated: Some("other".to_owned()) };
-    let status = told(ReleaseFacts { content: mutated, ..good(&release) });
-    assert_eq!(
-        (status.ready, said(&status, "ReleaseValid")),
-        (true, "True ReleaseMutated: other".to_owned())
-    );
+    let first = told(ReleaseFacts { content: mutated, ..good(&release) });
+    assert_eq!((first.ready, said(&first, "ReleaseValid")), (true, "True ReleaseMutated: other".to_owned()));
+    let unread = Report::new(ConditionStatus::Unknown, "ArtifactUnavailable", "no answer");
+    let facts = ReleaseFacts { content: ContentFacts::Unread(unread), ..good(&release) };
+    let status = cluster_stack_release(facts, &first, later());
+    assert!(said(&status, "ReleaseValid").starts_with("True Valid: "), "{}", said(&status, "ReleaseValid"));
+}
+
+#[test]
+fn release_that_flux_has_not_fetched_is_unknown() {
+    let unread = Report::new(ConditionStatus::Unknown, "NotYetReported", "Flux has not fetched it yet");
+    let content = ContentFacts::Unread(unread);
+    let status = told(ReleaseFacts { content, objects: Vec::new(), ..good(&release(false)) });
+    for kind in ["Ready", "ReleaseValid", "NodeImagesReady", "ClusterClassReady"] {
+        assert!(said(&status, kind).starts_with("Unknown NotYetReported"), "{kind}: {}", said(&status, kind));
+    }
 }
 
 #[test]

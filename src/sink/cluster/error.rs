@@ -67,6 +67,12 @@ impl RequestError {
         }
     }
 
+    /// Whether this process does not lead, so that nothing was sent.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        matches!(self.failure, RequestFailure::Fenced(_))
+    }
+
     /// The code of the API server's answer.
     fn code(&self) -> Option<u16> {
         match &self.failure {

@@ -64,7 +64,6 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
         "tests/on_testbed/operator/outages.rs",
         "wait_until_helm_controller_is_named",
     ),
-    (Reason::Drifted, "tests/on_testbed/operator/drift.rs", "in_the_workload_cluster"),
     (Reason::Pending, "src/rollup/tests/helm_release.rs", "while_all_is_well"),
     (Reason::Progressing, "src/rollup/tests/helm_release.rs", "while_all_is_well"),
     (Reason::Waiting, "src/cli/live/tests/blocking.rs", "why_tells_one_cause_once"),

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{ADDON, CLUSTER, add_app};
-use crate::operator::scenario::{Scenario, V1, V2};
+use crate::operator::scenario::{Scenario, V1, V2, eventually};
 
 /// What the Cluster is before the situation is made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -109,6 +109,7 @@ pub(super) static SITUATIONS: &[Situation] = &[
     from_ready("deleting", deleting, apart("False", "Deleting", "v1", "deleting")),
     from_ready("unreachable", unreachable, broken("Unreachable", "v1")),
     from_ready("refused", refused, waits("DeliveryFailed", "v1")),
+    Situation { spec: only_reporting, ..from_ready("drift", drifted, broken("Drifted", "other")) },
     from_nothing("secret", without_secret, waits("KubeConfigNotFound", NOTHING)),
     from_ready("person", suspended_by_a_person, waits("Suspended", "v1")),
     Situation {
@@ -179,12 +180,17 @@ fn unreachable(of: &Scenario) {
     of.clusters.patch_status(&of.namespace, CLUSTER, &status).unwrap();
 }
 
-/// An admission policy refuses every write of a `HelmRelease` in the namespace.
+/// Every write of a `HelmRelease` is refused, and the Cluster wants another one.
 fn refused(of: &Scenario) {
+    refuse(of, "helmreleases", &of.object(CLUSTER, "app"));
+    to_v2(of);
+}
+
+/// An admission policy refuses every write of objects of a kind in the namespace. `object` is one of them.
+pub(super) fn refuse(of: &Scenario, resource: &str, object: &str) {
     let name = format!("{}.example.org", of.namespace);
     let rules = json!([{
-        "apiGroups": ["helm.toolkit.fluxcd.io"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
-        "resources": ["helmreleases"],
+        "apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [resource],
     }]);
     let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": of.namespace}});
     let version = "admissionregistration.k8s.io/v1";
@@ -200,10 +206,22 @@ fn refused(of: &Scenario) {
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     });
     of.management().apply(&format!("{policy}\n---\n{binding}")).unwrap();
-    let object = of.object(CLUSTER, "app");
-    let probe = ["annotate", "--overwrite", "helmrelease", &object, "probe=1", "--namespace", &of.namespace];
-    crate::operator::scenario::eventually("the policy holds", || of.management().kubectl(&probe).is_err());
-    to_v2(of);
+    let probe = ["annotate", "--overwrite", resource, object, "probe=1", "--namespace", &of.namespace];
+    eventually("the policy holds", || of.management().kubectl(&probe).is_err());
+}
+
+/// Objects in the workload cluster are changed, and Flux is asked to look.
+fn drifted(of: &Scenario) {
+    let edit = json!({"data": {"content": "other"}}).to_string();
+    let edit = ["patch", "configmap", &of.addon("app"), "--namespace=kube-system", "--patch", &edit];
+    of.testbed.workload("one").unwrap().kubectl(&edit).unwrap();
+    let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}});
+    of.patch("clusteraddon", ADDON, &request);
+}
+
+/// Flux only reports drift.
+fn only_reporting(of: &Scenario) -> Value {
+    json!({"flux": {"addons": {of.addon("app"): {"driftDetection": "warn"}}}})
 }
 
 /// The Secret with the Cluster's kubeconfig is missing.

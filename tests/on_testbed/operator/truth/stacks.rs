@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::situations::refuse;
 use crate::git::git;
 use crate::operator::scenario::{STACK, Scenario, V1, V2};
 
@@ -59,6 +60,21 @@ pub(super) static STACK_SITUATIONS: &[StackSituation] = &[
         ..PLAIN
     },
     StackSituation {
+        name: "source-refused",
+        make: Some(source_refused),
+        ready: "Unknown",
+        reason: "DeliveryFailed",
+        ..PLAIN
+    },
+    StackSituation {
+        name: "class-refused",
+        make: Some(class_refused),
+        object: ("clusterstackrelease", V1),
+        ready: "Unknown",
+        reason: "DeliveryFailed",
+        ..PLAIN
+    },
+    StackSituation {
         name: "claimed",
         make: Some(claimed),
         object: ("clusterstack", "second"),
@@ -100,6 +116,18 @@ fn mutated(of: &Scenario) {
 /// A person suspends the followed GitRepository.
 fn source_suspended(of: &Scenario) {
     of.patch("gitrepository", &format!("{STACK}-catalog"), &json!({"spec": {"suspend": true}}));
+}
+
+/// The followed GitRepository is to change, and an admission policy refuses that.
+fn source_refused(of: &Scenario) {
+    refuse(of, "gitrepositories", &format!("{STACK}-catalog"));
+    of.patch("clusterstack", STACK, &json!({"spec": {"source": {"git": {"interval": "3s"}}}}));
+}
+
+/// The HelmRelease of a class is to change, and an admission policy refuses that.
+fn class_refused(of: &Scenario) {
+    refuse(of, "helmreleases", V1);
+    of.patch("clusterstack", STACK, &json!({"spec": {"flux": {"interval": "9m"}}}));
 }
 
 /// A second ClusterStack wants the releases of the first.

@@ -4,20 +4,18 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::info;
 
-use super::super::cache::Key;
-use super::super::objects::term;
-use super::super::queue::{self, Next};
-use super::super::request;
-use super::super::world::World;
-use crate::api::ClusterAddon;
+use super::queue::{self, Next};
+use super::request;
+use super::world::World;
 use crate::api::labels::{REQUESTED_AT, RESET_AT};
 use crate::rollup::retry_at;
 use crate::sink::cluster::RequestError;
 
-/// Makes Flux try again what it gave up on long enough ago, and says when the next is due.
-pub(super) async fn retry(world: &World, addon: &ClusterAddon) -> Result<Next, RequestError> {
+/// Makes Flux try again what it gave up on long enough ago, and says when the next is due. `owned` is the index key of the
+/// objects that are looked at.
+pub(super) async fn retry(world: &World, owned: &str) -> Result<Next, RequestError> {
     let (now, mut next) = (Timestamp::now(), None);
-    for release in world.caches.helm_releases.find(&term::owned_by("ClusterAddon", &Key::of(addon))) {
+    for release in world.caches.helm_releases.find(owned) {
         match retry_at(&release) {
             Some(due) if due <= now => {
                 let (cache, wanted) = (&world.caches.helm_releases, now.to_string());

@@ -1,0 +1,48 @@
+//! The conditions of a release or a stack that is being deleted.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::report::{ConditionStatus, Report};
+use crate::api::conditions::{ConditionType, Reason};
+
+/// Conditions that are there only while they are true.
+const TEMPORARY: [ConditionType; 2] = [ConditionType::Reconciling, ConditionType::Stalled];
+
+/// The conditions of an object that is being deleted, made of those before: it is not ready, and nothing else that they said
+/// is looked at any longer. `message` says what the deletion waits for.
+#[must_use]
+pub fn conditions_of_deleted(
+    message: &str,
+    old: &[Condition],
+    generation: i64,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let report = |status| Report::new(status, Reason::Terminating.as_str(), message);
+    let ready = report(ConditionStatus::False).condition(ConditionType::Ready, generation, old, now);
+    let rest = ConditionType::ALL.iter().copied().filter(|kind| {
+        *kind != ConditionType::Ready
+            && !TEMPORARY.contains(kind)
+            && old.iter().any(|condition| condition.type_ == kind.as_str())
+    });
+    let rest = rest.map(|kind| report(ConditionStatus::Unknown).condition(kind, generation, old, now));
+    [ready].into_iter().chain(rest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deleted_object_is_not_ready_and_says_nothing_else() {
+        let now = Timestamp::UNIX_EPOCH;
+        let kinds = [ConditionType::Ready, ConditionType::Stalled, ConditionType::ReleaseValid];
+        let good = Report::new(ConditionStatus::True, Reason::Valid.as_str(), "good");
+        let old = kinds.map(|kind| good.clone().condition(kind, 1, &[], now));
+        let told = conditions_of_deleted("waits for x", &old, 2, now);
+        let told: Vec<_> =
+            told.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str())).collect();
+        let expected = [("Ready", "False", "Terminating"), ("ReleaseValid", "Unknown", "Terminating")];
+        assert_eq!(told, expected);
+    }
+}
