@@ -73,6 +73,8 @@ pub struct Around {
     pub backing: Backing,
     /// Whether something of an earlier `ClusterAddon` waits for the next one.
     pub handed_over: bool,
+    /// Whether the deleted `ClusterAddon` has an addon that the release does not have, or that is not known yet.
+    pub removing: bool,
 }
 
 /// What to do with a Cluster and its `ClusterAddon`. One that was made for an earlier Cluster of the same name is let go
@@ -80,7 +82,8 @@ pub struct Around {
 /// before its turn comes.
 ///
 /// What a deleted `ClusterAddon` owns must not be uninstalled. The next one of the same Cluster takes it over: an addon that
-/// waits for its removal would be forgotten otherwise, for no plan has it.
+/// waits for its removal would be forgotten otherwise, for no plan has it. Files in a repository cannot be taken over, so
+/// that such a removal ends first.
 #[must_use]
 pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) -> Course {
     let rest = if around.handed_over { Course::LetGo } else { Course::Nothing };
@@ -99,6 +102,7 @@ pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) 
                 (_, Backing::Orphaned) => Course::Abandon,
                 (false, _) => Course::Deliver,
                 (true, Backing::Wanted) if !addon.committed => Course::HandOver,
+                (true, Backing::Wanted) if around.removing => Course::Deliver,
                 (true, _) => Course::LetGo,
             }
         }

@@ -41,11 +41,16 @@ fn what_to_do_with_a_cluster() {
 #[test]
 fn deleted_cluster_addon_is_handed_over_or_let_go() {
     let wanted = Around { backing: Backing::Wanted, ..Around::default() };
+    let removing = Around { removing: true, ..wanted };
     let deleted = owned(Some("a"), true);
+    let committed = Owned { committed: true, ..deleted.clone() };
     for (addon, around, expected, why) in [
         (deleted.clone(), wanted, Course::HandOver, "there will be another one"),
         (deleted.clone(), Around::default(), Course::LetGo, "no ClusterStack has the class"),
-        (Owned { committed: true, ..deleted.clone() }, wanted, Course::LetGo, "its files go first"),
+        (committed.clone(), wanted, Course::LetGo, "its files go first"),
+        (committed.clone(), removing, Course::Deliver, "no next one would know of the addon that is removed"),
+        (committed, Around { removing: true, ..Around::default() }, Course::LetGo, "no plan lacks the addon"),
+        (deleted.clone(), removing, Course::HandOver, "the next one goes on with the removal"),
         (Owned { held: false, ..deleted }, wanted, Course::Nothing, "another finalizer holds it"),
     ] {
         assert_eq!(course(Some(&present("a", false)), Some(&addon), around), expected, "{why}");

@@ -155,6 +155,9 @@ async fn usable<'w>(
     if facts.of_desired {
         addons::mark_dropped(prepared, &mut facts.addons);
     }
+    if addon.metadata.deletion_timestamp.is_some() {
+        addons::mark_before_deletion(&mut facts.addons);
+    }
     facts.delivered &= removal.is_empty();
     facts.pruned = removal.pruned.clone();
     Ok((facts, removal, delivered.into_failure()))

@@ -263,6 +263,15 @@ pub(super) fn mark_dropped(prepared: &Prepared, addons: &mut [AddonFacts]) {
     }
 }
 
+/// Says of addons that are removed, or wait for it, that the deleted `ClusterAddon` waits for them.
+pub(super) fn mark_before_deletion(addons: &mut [AddonFacts]) {
+    for hold in addons.iter_mut().filter_map(|addon| addon.hold.as_mut()) {
+        if matches!(hold.reason, Reason::AddonRemoved | Reason::PruneBudgetExceeded) {
+            hold.message.push_str("; the ClusterAddon is deleted after that");
+        }
+    }
+}
+
 /// The addons that were delivered last, as they are now.
 pub(super) fn kept(world: &World, addon: &ClusterAddon) -> Vec<AddonFacts> {
     let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();

@@ -11,7 +11,7 @@ use super::super::related::{Depth, NotListed};
 use super::super::release::users;
 use super::super::routes::cluster_of;
 use super::super::world::{Preparation, Prepared, World};
-use super::identity;
+use super::{identity, removal};
 use crate::api::{ClusterAddon, ClusterStackRelease, Reason, labels};
 use crate::foreign::capi::ObjectReference;
 use crate::gate::{self, Course};
@@ -36,6 +36,8 @@ pub(super) struct Gathered {
     pub(super) orphaned_by: Option<Key>,
     /// Whether something of an earlier `ClusterAddon` waits for the next one.
     has_rest: bool,
+    /// Whether the deleted `ClusterAddon` has an addon that the release does not have, or that is not known yet.
+    is_removing: bool,
 }
 
 /// Why there is no release to deliver to a Cluster.
@@ -78,7 +80,10 @@ impl Gathered {
         let has_rest = !world.caches.helm_releases.find(&rest).is_empty()
             || !world.caches.kustomizations.find(&rest).is_empty();
         let (is_wanted, release) = (release.is_some(), named.map(|(release, _)| release));
-        Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest }
+        let deleted = addon.as_deref().filter(|addon| addon.metadata.deletion_timestamp.is_some());
+        let is_removing =
+            deleted.is_some_and(|addon| removal::is_pending(world, addon, preparation.as_ref()));
+        Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest, is_removing }
     }
 
     /// Why there is no release to deliver to the Cluster; `None` while that is not known.
@@ -131,7 +136,8 @@ impl Gathered {
             (None, true) => gate::Backing::Wanted,
             (None, false) => gate::Backing::None,
         };
-        let around = gate::Around { namespace_goes, backing, handed_over: self.has_rest };
+        let around =
+            gate::Around { namespace_goes, backing, handed_over: self.has_rest, removing: self.is_removing };
         gate::course(cluster.as_ref(), addon.as_ref(), around)
     }
 }

@@ -12,7 +12,7 @@ use super::super::cache::{Cache, Key};
 use super::super::objects::{ClusterObject, term};
 use super::super::queue::{Next, at};
 use super::super::release::users;
-use super::super::world::{Prepared, World};
+use super::super::world::{Preparation, Prepared, World};
 use super::super::{events, ownership};
 use super::{addons, identity};
 use crate::api::cluster_addon::AddonObject;
@@ -33,6 +33,7 @@ struct Removed {
     kind: &'static str,
     key: Key,
     uid: String,
+    suspended: bool,
     fate: Fate,
     /// Why it is removed, or why not yet.
     hold: Option<Hold>,
@@ -48,6 +49,21 @@ pub(super) struct Removal<'w> {
     next: Option<Timestamp>,
     /// Counts until the status says what is spent.
     _reserved: Option<Reservation<'w>>,
+}
+
+/// Whether something is left of an addon that the release does not have, or that is not known yet. Objects that are
+/// suspended do not count, nor does a release that cannot be used: both may stay so for ever.
+pub(super) fn is_pending(world: &World, addon: &ClusterAddon, release: Option<&Preparation>) -> bool {
+    let release = match release {
+        None => return true,
+        Some(Preparation::Unusable(_)) => return false,
+        Some(Preparation::Usable(prepared)) => &prepared.release,
+    };
+    let caches = &world.caches;
+    let is_left = |removed: &Removed| !removed.suspended;
+    !addon.spec.suspend
+        && (found(world, &caches.helm_releases, addon, release, |_| false).iter().any(is_left)
+            || found(world, &caches.kustomizations, addon, release, |_| false).iter().any(is_left))
 }
 
 /// Finds what a Cluster has of addons that its release does not have, or has in another form, and what of that may go now.
@@ -105,7 +121,7 @@ fn found<Status: ObservedKind>(
         };
         let (key, uid) = (Key::of(&*object), object.uid().unwrap_or_default());
         let hold = matches!(fate, Fate::Due | Fate::Goes).then(|| uninstalled(delivers));
-        Some(Removed { addon: name, kind: Status::KIND, key, uid, fate, hold })
+        Some(Removed { addon: name, kind: Status::KIND, key, uid, suspended: object.suspended, fate, hold })
     });
     removed.filter(|removed| removed.fate != Fate::Stays).collect()
 }
@@ -134,8 +150,9 @@ async fn is_caused(
         return Ok(false);
     }
     let now: Option<ClusterAddon> = world.api.get(&Key::of(addon)).await?;
+    let is_deleted = |addon: &ClusterAddon| addon.metadata.deletion_timestamp.is_some();
     Ok(now.is_some_and(|now| {
-        now.uid() == addon.uid() && now.metadata.deletion_timestamp.is_none() && !now.spec.suspend
+        now.uid() == addon.uid() && is_deleted(&now) == is_deleted(addon) && !now.spec.suspend
     }))
 }
 

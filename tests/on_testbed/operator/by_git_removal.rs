@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::json;
-use stackflux_testbed::{Options, Testbed};
+use serde_json::{Value, json};
+use stackflux_testbed::{Cluster, Options, Testbed};
 
 use super::fleet::{Fleet, PATH};
-use super::removal::without_monitoring;
-use super::scenario::{STACK, Scenario, V1, V2, eventually};
+use super::removal::without;
+use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
+
+/// A release that lacks one more addon than the second.
+const V3: &str = "docker-demo-1-34-v3";
 
 /// The names of all generated files that are objects, without their directories.
 fn objects(clone: &Path) -> Vec<String> {
@@ -37,7 +40,7 @@ fn an_addon_a_release_a_cluster_and_a_stack_go_one_after_the_other() {
     let scenario = Scenario::on(&testbed, "gitremoval");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1, V2]);
-    without_monitoring(&scenario);
+    without(&scenario, V2, "monitoring");
     scenario.push("the second release has no monitoring");
     let _operator = scenario.operator();
     scenario.apply_stack(&["v1", "v2"], &fleet.delivery());
@@ -63,16 +66,49 @@ fn an_addon_a_release_a_cluster_and_a_stack_go_one_after_the_other() {
     assert!(files.iter().all(|file| !file.starts_with(&format!("helmrelease-{V1}"))), "{files:?}");
     scenario.wait_addons("a");
 
+    a_removal_ends_before_the_cluster_addon(&scenario, &fleet, workload);
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     scenario.wait_gone("clusteraddon", "cluster-addon-a");
-    for addon in ["cni", "ccm"] {
-        scenario.wait_gone("helmrelease", &format!("a.{addon}"));
-        workload.assert_no_helm_uninstall("kube-system", addon).unwrap();
-    }
+    scenario.wait_gone("helmrelease", "a.cni");
+    workload.assert_no_helm_uninstall("kube-system", "cni").unwrap();
     let namespace = format!("--namespace={}", scenario.namespace);
     let delete = ["delete", "clusterstack", STACK, &namespace, "--wait=false"];
     scenario.management().kubectl(&delete).unwrap();
     scenario.wait_gone("clusterstack", STACK);
     scenario.wait_gone("gitrepository", &format!("{STACK}-catalog"));
     assert_eq!(objects(&fleet.clone("stack")), [] as [String; 0]);
+}
+
+/// A deleted `ClusterAddon` stays until the addon that waits for the budget is uninstalled: no next one would know of it.
+fn a_removal_ends_before_the_cluster_addon(scenario: &Scenario, fleet: &Fleet, workload: &Cluster) {
+    scenario.derive(V2, V3);
+    without(scenario, V3, "ccm");
+    scenario.push("the third release has no ccm");
+    scenario.apply_stack(&["v3"], &fleet.delivery());
+    scenario.wait_ready("clusterstackrelease", V3);
+    scenario.upgrade("a", V3);
+    let (name, budget) = ("cluster-addon-a", "PruneBudgetExceeded");
+    let held = |addon: &Value| condition(addon, "Delivered").1 == budget;
+    let old = scenario.wait("clusteraddon", name, "held by the budget", held);
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let delete = ["delete", "clusteraddon", name, &namespace, "--wait=false"];
+    scenario.management().kubectl(&delete).unwrap();
+    let waits = scenario.wait("clusteraddon", name, "deleted, and waiting", |addon| {
+        condition(addon, "Delivered").2.ends_with("; the ClusterAddon is deleted after that")
+    });
+    assert_eq!(condition(&waits, "Ready").0, "Unknown", "{waits:#}");
+    let release = scenario.get("helmrelease", "a.ccm").unwrap();
+    assert!(release["spec"]["suspend"].is_null(), "{release:#}");
+
+    let message = condition(&waits, "Delivered").2;
+    let allowed = message.split("clusterstack.x-k8s.io/prune=").nth(1).unwrap();
+    let allowed = allowed.split_whitespace().next().unwrap();
+    let allow = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/prune": allowed}}});
+    scenario.patch("clusterstack", STACK, &allow);
+    scenario.wait_gone("helmrelease", "a.ccm");
+    assert!(workload.helm_revisions("kube-system", "ccm").unwrap().is_empty(), "uninstalled by Flux");
+    let next = |addon: &Value| addon["metadata"]["uid"] != old["metadata"]["uid"];
+    scenario.wait("clusteraddon", name, "another one", next);
+    scenario.wait_at("a", V3);
+    workload.assert_no_helm_uninstall("kube-system", "cni").unwrap();
 }

@@ -8,14 +8,14 @@ use crate::git::git;
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 use super::state::generations;
 
-/// Takes the addon `monitoring` out of the second release.
-pub(crate) fn without_monitoring(scenario: &Scenario) {
-    let release = scenario.path(&format!("releases/{V2}"));
-    std::fs::remove_dir_all(release.join("cluster-addon/monitoring")).unwrap();
+/// Takes an addon out of a release.
+pub(crate) fn without(scenario: &Scenario, release: &str, addon: &str) {
+    let release = scenario.path(&format!("releases/{release}"));
+    std::fs::remove_dir_all(release.join("cluster-addon").join(addon)).unwrap();
     let stages = std::fs::read_to_string(release.join("clusteraddon.yaml")).unwrap();
-    let is_its = |line: &&str| line.contains("name: monitoring");
-    assert!(stages.lines().any(|line| is_its(&line)), "{stages}");
-    std::fs::write(release.join("clusteraddon.yaml"), without_entries(&stages, "monitoring")).unwrap();
+    let name = format!("name: {addon}");
+    assert!(stages.lines().any(|line| line.contains(&name)), "{stages}");
+    std::fs::write(release.join("clusteraddon.yaml"), without_entries(&stages, addon)).unwrap();
 }
 
 /// The list entries of YAML text but for those of an addon; an entry goes on in lines that are indented more.
@@ -43,7 +43,7 @@ fn an_addon_that_a_release_drops_is_uninstalled_within_the_budget_and_the_old_re
     let testbed = Testbed::start_own(&Options { workloads: &["one", "two"], ..Options::default() }).unwrap();
     let scenario = Scenario::on(&testbed, "removal");
     scenario.publish(&[V1, V2]);
-    without_monitoring(&scenario);
+    without(&scenario, V2, "monitoring");
     scenario.push("the second release has no monitoring");
     let _operator = scenario.operator();
     scenario.apply_stack(&["v1", "v2"], &json!({}));
