@@ -55,7 +55,8 @@ pub(super) struct Everything<F> {
     pub(super) addons: Result<Vec<ClusterAddon>, Error>,
     pub(super) clusters: Result<Vec<Value>, Error>,
     pub(super) flux: [(FluxKind, Result<Vec<F>, Error>); 4],
-    /// Whether only the namespace that was asked for may be read, so that nothing is known of the others.
+    /// Whether ClusterStacks or releases may be read only in the namespace that was asked for, so that nothing is known of the
+    /// others.
     pub(super) is_narrow: bool,
 }
 
@@ -73,7 +74,16 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
     };
     let [helm, kustomize, git, charts] = FluxKind::ALL.map(flux);
     let (inside, namespace) = (Scope { selector: None, ..scope.clone() }, scope.namespace.as_deref());
-    let ((stacks, is_narrow), (releases, _), addons, clusters, helm, kustomize, (git, _), (charts, _)) = tokio::join!(
+    let (
+        (stacks, narrow_stacks),
+        (releases, narrow_releases),
+        addons,
+        clusters,
+        helm,
+        kustomize,
+        (git, _),
+        (charts, _),
+    ) = tokio::join!(
         list_wide(client, &stacks, namespace),
         list_wide(client, &releases, namespace),
         list(client, &addons, &inside),
@@ -89,6 +99,7 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
         (FluxKind::GitRepository, git),
         (FluxKind::HelmChart, charts),
     ];
+    let is_narrow = narrow_stacks || narrow_releases;
     Everything { stacks, releases, addons, clusters, flux, is_narrow }
 }
 

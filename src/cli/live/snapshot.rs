@@ -220,11 +220,18 @@ impl Member {
 
 impl Member {
     /// What is said where its `ClusterAddon` speaks of another release than that of its class: the operator has not looked
-    /// at the Cluster since the class was changed.
+    /// at the Cluster since the class was changed. At a paused Cluster it does not look, and says that it is paused.
     pub(super) fn outdated(&self, key: &Key) -> Option<Report> {
-        self.cluster.as_ref()?;
+        let cluster = self.cluster.as_ref()?;
         let (_, release) = self.release(key)?;
-        let told = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?.desired.as_ref()?;
+        let status = self.addon.as_ref()?.status.as_ref()?;
+        let is_paused = |ready: &Condition| {
+            ready.type_ == ConditionType::Ready.as_str() && ready.reason == Reason::Paused.as_str()
+        };
+        if cluster.paused() && status.conditions.iter().any(is_paused) {
+            return None;
+        }
+        let told = status.release.as_ref()?.desired.as_ref()?;
         let message = format!(
             "the operator speaks of {told}, and has not looked at the Cluster with its class {release} yet"
         );

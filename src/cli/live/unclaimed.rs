@@ -60,12 +60,6 @@ pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Uncl
             "the Cluster is paused (spec.paused): nothing is written for it",
         );
     }
-    if !cluster.control_plane_initialized() {
-        return Unclaimed::known(
-            Reason::ControlPlaneNotInitialized,
-            "the Cluster's control plane is not initialized yet",
-        );
-    }
     Unclaimed::new(
         Reason::NotYetReported.as_str(),
         format!("the operator has not made the ClusterAddon of Cluster {}/{} yet", key.0, key.1),
@@ -79,7 +73,7 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
         let message =
             format!("release {release} of its class is in namespace {namespace}, which you may not read");
         let action = format!(
-            "Ask who runs namespace {namespace}, or have the ClusterRole stackflux-view bound there (docs/security.md)."
+            "Ask who runs namespace {namespace}, or for a ClusterRoleBinding to stackflux-view (docs/security.md)."
         );
         return Some(Unclaimed::new("NotRead", message, action));
     }

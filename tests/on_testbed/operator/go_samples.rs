@@ -57,7 +57,7 @@ fn cluster_v1beta1(namespace: &str, name: &str, class: &str, version: &str) -> V
                 "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "DevCluster", "name": name,
             },
             "topology": {
-                "class": class, "classNamespace": namespace, "version": version,
+                "class": class, "version": version,
                 "controlPlane": {"replicas": 1},
                 "workers": {"machineDeployments": [{"class": "default-worker", "name": "md-0", "replicas": 1}]},
             },

@@ -139,12 +139,12 @@ impl Case {
         let found = self.content().unwrap_or_else(|| "nothing".to_owned());
         expect("the workload cluster", &found, content);
         self.compare_stack(&mut expect);
-        self.compare_commands(&mut expect);
+        self.compare_commands(message, &mut expect);
         let label = format!("stackflux_clusters{{ready=\"{ready}\",reason=\"{reason}\"}}");
         let metrics = operator.metrics().unwrap_or_default();
         let clusters = metrics.get(&label).copied().unwrap_or_default();
         let rows = SITUATIONS.iter().filter(|row| (row.says.ready, row.says.reason) == (ready, reason));
-        expect(&label, &clusters.to_string(), &rows.count().to_string());
+        expect(&label, &format!("{label} {clusters};"), &format!("{label} {};", rows.count()));
         wrong
     }
 
@@ -159,14 +159,18 @@ impl Case {
         expect("the ClusterStack", &said, counted_as);
     }
 
-    /// `status`, `tree` and `why` say the reason, and exit with 1 if the Cluster is not ready.
-    fn compare_commands(&self, expect: &mut impl FnMut(&str, &str, &str)) {
+    /// `tree` and `why` say the reason and `status` the message, and all exit with 1 if the Cluster is not ready.
+    fn compare_commands(&self, message: &str, expect: &mut impl FnMut(&str, &str, &str)) {
         let Says { reason, ready, why, .. } = self.situation.says;
         let code = if ready == "True" { "exit code 0" } else { "exit code 1" };
-        let reason = if ready == "True" { "is ready" } else { reason };
-        expect("status", &said_by(&self.scenario, &["status"]), code);
-        expect("tree", &said_by(&self.scenario, &["tree"]), code);
+        let (of_tree, of_status) = if ready == "True" { ("", "") } else { (reason, message) };
+        for (command, of_it) in [("status", of_status), ("tree", of_tree)] {
+            let said = said_by(&self.scenario, &[command]);
+            expect(command, &said, code);
+            expect(command, &said, of_it);
+        }
         let said = said_by(&self.scenario, &["why", CLUSTER]);
+        let reason = if ready == "True" { "is ready" } else { reason };
         for should in [code, reason, why] {
             expect("why", &said, should);
         }
