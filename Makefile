@@ -33,6 +33,7 @@ check: ## formatting, lints, and that the pure core stays pure
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --test shared_content --locked -- -D warnings
 	$(CARGO) check --no-default-features --locked
+	$(CARGO) check --manifest-path tests/fuzz/Cargo.toml --locked
 	@tree=$$($(CARGO) tree --package stackflux --no-default-features --edges normal --prefix none --locked) || exit 1; \
 	if echo "$$tree" | grep -E '^($(SHELL_ONLY))[ -]'; then \
 		echo "the pure core depends on the above (cargo tree --no-default-features)" >&2; exit 1; fi
