@@ -37,15 +37,11 @@ impl From<PlanError> for ReconcileError {
 }
 
 impl ReconcileError {
-    /// Whether the status has to say it. A conflict ends with the next try, and who does not lead says nothing.
+    /// Whether the status has to say it: the API server refuses the object, and goes on doing so until somebody changes
+    /// something. What the next try may mend is not told, or a short outage would change the status of everything.
     #[must_use]
     pub fn is_told(&self) -> bool {
-        match self {
-            Self::Request(error) => {
-                !error.is_conflict() && !error.is_fenced() && !error.is_namespace_terminating()
-            }
-            Self::Plan(_) => true,
-        }
+        matches!(self, Self::Request(error) if error.is_refusal() && !error.is_namespace_terminating())
     }
 
     /// What the status says of it.

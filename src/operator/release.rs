@@ -84,8 +84,13 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     match content::of(world, &object, &owner, &stack, &name).await {
         Content::NotYet => {
             let message = format!("Flux has not fetched {name} yet");
-            let reason = Reason::NotYetReported.as_str();
-            subject.unread(Report::new(ConditionStatus::Unknown, reason, &message)).await
+            let report = Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message);
+            if object.spec.source.is_none() {
+                // Its ClusterStack has not read what is wrong with it, or pins it next.
+                subject.not_known(report);
+                return Ok(Next::Await);
+            }
+            subject.unread(report).await
         }
         Content::Unusable(report) => subject.unusable(report).await,
         Content::Unread(report) => Ok(subject.unread(report).await?.earlier(Next::Retry)),
@@ -144,16 +149,6 @@ struct Known {
     mutated: Option<String>,
 }
 
-/// What became of a release's plan.
-struct Delivered {
-    /// The objects in the order of delivery.
-    objects: Vec<ObjectFacts>,
-    /// What the provider's object says.
-    provider: Report,
-    /// Why the cluster class is not as planned.
-    class_hold: Option<Hold>,
-}
-
 /// The `ClusterStack` that a release belongs to.
 fn stack_of(world: &World, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
     let namespace = object.namespace().unwrap_or_default();
@@ -176,17 +171,24 @@ impl Subject<'_> {
         }
         let way = objects::Way::of(self.owner);
         let delivery = objects::Delivery { world, object, inputs: &inputs, way };
-        let (delivered, failure) = match self.delivered(&delivery, &plan).await {
-            Ok(delivered) => (delivered, None),
-            Err(error) if error.is_told() => (self.not_delivered(&error).await?, Some(error)),
+        let mut objects = Vec::new();
+        let (provider, class_hold, failure) = match self.delivered(&delivery, &plan, &mut objects).await {
+            Ok((provider, class_hold)) => (provider, class_hold, None),
+            Err(error) if error.is_told() => {
+                let is_told = |old: &ObjectFacts| objects.iter().any(|told| told.id == old.id);
+                let mut rest = objects::as_they_are(world, object);
+                rest.retain(|old| !is_told(old));
+                objects.extend(rest);
+                let provider = provider::ready(world, object, self.owner, false).await?;
+                (provider, Some(error.hold()), Some(error))
+            }
             Err(error) => return Err(error),
         };
         if way == objects::Way::Git && failure.is_none() {
-            self.commit(&plan, delivered.class_hold.is_none());
+            self.commit(&plan, class_hold.is_none());
         }
         let versions = objects::versions(world, &inputs);
         let content = ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() };
-        let Delivered { objects, provider, class_hold } = delivered;
         let facts = ReleaseFacts { provider, class_hold, ..self.facts(content, objects) };
         let (ready, next) = write_status(world, object, facts).await?;
         let prepared = Prepared {
@@ -206,31 +208,26 @@ impl Subject<'_> {
         failure.map_or(Ok(next.earlier(retry)), Err)
     }
 
-    /// Delivers the steps of a plan, as far as the gates let them.
+    /// Delivers the steps of a plan, as far as the gates let them. Returns what the provider's object says, and why the class
+    /// is not written; `objects` has also what was delivered before an error.
     async fn delivered(
         &self,
         delivery: &objects::Delivery<'_>,
         plan: &Plan,
-    ) -> Result<Delivered, ReconcileError> {
-        let mut objects = delivery.step(plan, Step::Sources).await?;
-        objects.extend(delivery.step(plan, Step::NodeImages).await?);
+        objects: &mut Vec<ObjectFacts>,
+    ) -> Result<(Report, Option<Hold>), ReconcileError> {
+        delivery.step(plan, Step::Sources, objects).await?;
+        delivery.step(plan, Step::NodeImages, objects).await?;
         let writes = !self.owner.spec.suspend;
         let provider = provider::ready(self.world, self.object, self.owner, writes).await?;
         let class = delivery.kept(plan, Step::ClusterClass);
         // A class that is there stays as planned, whatever its images do later.
-        let class_hold = class_hold(&objects, &provider).filter(|_| class.is_empty());
-        objects.extend(match class_hold {
-            Some(_) => class,
-            None => delivery.step(plan, Step::ClusterClass).await?,
-        });
-        Ok(Delivered { objects, provider, class_hold })
-    }
-
-    /// What there is of a plan that could not be delivered, and why it could not.
-    async fn not_delivered(&self, error: &ReconcileError) -> Result<Delivered, RequestError> {
-        let provider = provider::ready(self.world, self.object, self.owner, false).await?;
-        let objects = objects::as_they_are(self.world, self.object);
-        Ok(Delivered { objects, provider, class_hold: Some(error.hold()) })
+        let class_hold = class_hold(objects, &provider).filter(|_| class.is_empty());
+        match class_hold {
+            Some(_) => objects.extend(class),
+            None => delivery.step(plan, Step::ClusterClass, objects).await?,
+        }
+        Ok((provider, class_hold))
     }
 
     /// Wants what the gates let through in the repository that Flux applies.

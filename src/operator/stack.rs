@@ -49,13 +49,14 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     let stack = if writes { finalizer::ensure(world, &world.caches.stacks, stack).await? } else { stack };
     let mut source = Source::of(world, &stack, writes).await?;
     let unfollowed = source.failure.take();
+    let retires = writes && unfollowed.is_none();
     if writes && let Some(repository) = source::source_key(world, &stack) {
         let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
         request::forward(world, &world.caches.git_repositories, &repository, &*stack, handled).await?;
     }
     let mut releases = Releases::of(world, &stack, &source);
     let (mut troubles, failure) = pins::sync(world, &stack, &source, &mut releases, writes).await?;
-    let retirement = retire::plan(world, &stack, &releases, &mut troubles, writes).await?;
+    let retirement = retire::plan(world, &stack, &releases, &mut troubles, retires).await?;
     let (pruned, due) = (retirement.pruned.clone(), retirement.next);
     let found = Found { source, releases, troubles, pruned, stays: None };
     // The status counts what goes before it goes: a process that dies in between has used up its budget.

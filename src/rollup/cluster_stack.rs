@@ -195,6 +195,11 @@ fn since(release: ReleaseSummary, old: &[ReleaseSummary], now: Timestamp) -> Rel
     ReleaseSummary { since: Some(since), ..release }
 }
 
+/// Whether an issue only waits for its hour, or is tried again: nothing is broken.
+fn waits(hold: &Hold) -> bool {
+    matches!(hold.reason, Reason::PruneBudgetExceeded | Reason::DeliveryFailed)
+}
+
 fn synced(facts: &StackFacts) -> Report {
     if facts.available.is_none() && facts.releases.values().all(|state| state.release.is_none()) {
         return Report::not_yet_reported();
@@ -203,9 +208,7 @@ fn synced(facts: &StackFacts) -> Report {
     for (name, trouble) in &facts.troubles {
         let Trouble { is_issue, hold } = trouble;
         if *is_issue {
-            // What only waits for its hour, or is tried again, is not broken.
-            let waits = matches!(hold.reason, Reason::PruneBudgetExceeded | Reason::DeliveryFailed);
-            let status = if waits { ConditionStatus::Unknown } else { ConditionStatus::False };
+            let status = if waits(hold) { ConditionStatus::Unknown } else { ConditionStatus::False };
             let report = Report::new(status, hold.reason.as_str(), &hold.message);
             parts.push((name.to_string(), Some(report)));
         } else {
@@ -225,7 +228,9 @@ fn synced(facts: &StackFacts) -> Report {
 /// The sum of a condition of the releases that are offered or in use. For `Ready`, `ReleasesSynced` speaks of those that have
 /// an issue.
 fn releases_are(facts: &StackFacts, kind: ConditionType, what: &str) -> Report {
-    let has_issue = |name: &ReleaseName| facts.troubles.get(name).is_some_and(|trouble| trouble.is_issue);
+    let has_issue = |name: &ReleaseName| {
+        facts.troubles.get(name).is_some_and(|trouble| trouble.is_issue && !waits(&trouble.hold))
+    };
     let is_told = |name: &ReleaseName| kind == ConditionType::Ready && has_issue(name);
     let wanted = facts.releases.iter().filter(|(name, state)| state.role <= Role::Used && !is_told(name));
     let told = wanted.filter_map(|(name, state)| Some((name.to_string(), condition(state.release?, kind))));

@@ -79,10 +79,13 @@ impl Gathered {
         let rest = term::handed_over(key);
         let has_rest = !world.caches.helm_releases.find(&rest).is_empty()
             || !world.caches.kustomizations.find(&rest).is_empty();
+        let is_owned = release.as_ref().is_some_and(|release| is_owned(world, release));
         let (is_wanted, release) = (release.is_some(), named.map(|(release, _)| release));
+        let is_paused = cluster.as_ref().is_some_and(|cluster| cluster.cluster.paused());
         let deleted = addon.as_deref().filter(|addon| addon.metadata.deletion_timestamp.is_some());
-        let is_removing =
-            deleted.is_some_and(|addon| removal::is_pending(world, addon, preparation.as_ref()));
+        let is_removing = deleted
+            .filter(|_| !is_paused)
+            .is_some_and(|addon| removal::is_pending(world, addon, preparation.as_ref(), is_owned));
         Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest, is_removing }
     }
 
@@ -177,6 +180,13 @@ pub(super) fn related(world: &World, cluster: &ClusterObject, prepared: &Prepare
 fn is_let_go(world: &World, release: &Key) -> bool {
     let Some(release) = world.caches.releases.get(release) else { return true };
     is_orphan(&release.metadata) || orphaning_stack(world, &release).is_some()
+}
+
+/// Whether a `ClusterStack` that this operator watches has a release.
+fn is_owned(world: &World, release: &Key) -> bool {
+    let Some(found) = world.caches.releases.get(release) else { return false };
+    let mut stacks = found.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
+    stacks.any(|owner| world.caches.stacks.get(&Key::new(&release.namespace, &owner.name)).is_some())
 }
 
 /// Whether an object is deleted, and leaves what was made for it as it is.

@@ -23,7 +23,7 @@ use crate::gate::Hold;
 use crate::names::{AddonName, ReleaseName};
 use crate::plan::removal::{Belonging, Delivers, Fate, fate, spend};
 use crate::release::Release;
-use crate::rollup::AddonFacts;
+use crate::rollup::{AddonFacts, ConditionStatus};
 use crate::sink::cluster::RequestError;
 use crate::subscription::{allows, deletions, in_words, known, left, refilled, spent};
 
@@ -51,19 +51,28 @@ pub(super) struct Removal<'w> {
     _reserved: Option<Reservation<'w>>,
 }
 
-/// Whether something is left of an addon that the release does not have, or that is not known yet. Objects that are
-/// suspended do not count, nor does a release that cannot be used: both may stay so for ever.
-pub(super) fn is_pending(world: &World, addon: &ClusterAddon, release: Option<&Preparation>) -> bool {
-    let release = match release {
-        None => return true,
-        Some(Preparation::Unusable(_)) => return false,
-        Some(Preparation::Usable(prepared)) => &prepared.release,
+/// Whether something is left of an addon that the release does not have, and goes by itself. What is suspended, a release
+/// that cannot be used and files that another `ClusterStack` has may stay so for ever. `is_owned` says that there is a
+/// `ClusterStack` which reads the release, if it was not read yet.
+pub(super) fn is_pending(
+    world: &World,
+    addon: &ClusterAddon,
+    release: Option<&Preparation>,
+    is_owned: bool,
+) -> bool {
+    let prepared = match release {
+        None => return is_owned,
+        Some(Preparation::Unusable(report)) => return is_owned && report.status == ConditionStatus::Unknown,
+        Some(Preparation::Usable(prepared)) => prepared,
     };
-    let caches = &world.caches;
+    let is_theirs = identity::committing_stack(addon).as_ref() != Some(&prepared.stack_key);
+    if addon.spec.suspend || prepared.suspended || is_theirs {
+        return false;
+    }
+    let (caches, release) = (&world.caches, &prepared.release);
     let is_left = |removed: &Removed| !removed.suspended;
-    !addon.spec.suspend
-        && (found(world, &caches.helm_releases, addon, release, |_| false).iter().any(is_left)
-            || found(world, &caches.kustomizations, addon, release, |_| false).iter().any(is_left))
+    found(world, &caches.helm_releases, addon, release, |_| false).iter().any(is_left)
+        || found(world, &caches.kustomizations, addon, release, |_| false).iter().any(is_left)
 }
 
 /// Finds what a Cluster has of addons that its release does not have, or has in another form, and what of that may go now.

@@ -68,9 +68,13 @@ impl Way {
 }
 
 impl Delivery<'_> {
-    /// Delivers the objects of a step in their order.
-    pub(super) async fn step(&self, plan: &Plan, step: Step) -> Result<Vec<ObjectFacts>, ReconcileError> {
-        let mut facts = Vec::new();
+    /// Delivers the objects of a step in their order, and adds each to the `facts`.
+    pub(super) async fn step(
+        &self,
+        plan: &Plan,
+        step: Step,
+        facts: &mut Vec<ObjectFacts>,
+    ) -> Result<(), ReconcileError> {
         for planned in plan.objects().filter(|object| object.step == step) {
             let expected = self.expected(&planned.id);
             let expected = match self.way {
@@ -80,7 +84,7 @@ impl Delivery<'_> {
             };
             facts.push(self.facts(planned, expected));
         }
-        Ok(facts)
+        Ok(())
     }
 
     /// The objects of a step that is not delivered now, where they were before.

@@ -86,7 +86,13 @@ async fn say_deleted(
     let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
     let status =
         ClusterStackReleaseStatus { ready: false, observed_generation: Some(generation), conditions, ..old };
-    put_status(world, release, &status).await
+    match put_status(world, release, &status).await {
+        Err(error) if !error.is_conflict() => {
+            info!("the status does not say that it is taken down: {error}");
+            Ok(())
+        }
+        written => written,
+    }
 }
 
 async fn done(world: &World, release: &ClusterStackRelease, how: &str) -> Result<Course, RequestError> {

@@ -92,7 +92,13 @@ async fn say_deleted(world: &World, stack: &ClusterStack, message: &str) -> Resu
     let generation = stack.metadata.generation.unwrap_or_default();
     let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
     let status = ClusterStackStatus { observed_generation: Some(generation), conditions, ..old };
-    put_status(world, stack, &status).await
+    match put_status(world, stack, &status).await {
+        Err(error) if !error.is_conflict() => {
+            info!("the status does not say that it is deleted: {error}");
+            Ok(())
+        }
+        written => written,
+    }
 }
 
 /// Whether `ClusterAddon`s of these releases are still to be left to themselves, which the reconcile of each Cluster does. The

@@ -65,7 +65,7 @@ pub(super) async fn sync(
                     releases.owned.insert(name, written);
                 }
                 Err(error) if error.is_told() => {
-                    troubles.insert(name, Trouble { is_issue: true, hold: error.hold() });
+                    troubles.entry(name).or_insert(Trouble { is_issue: true, hold: error.hold() });
                     failure = Some(error);
                 }
                 Err(error) => return Err(error),

@@ -125,6 +125,8 @@ impl Source {
             Err(error) => return Err(error),
         };
         let catalog = catalog(world, &planned).await;
+        // What Flux has fetched is of the spec of before.
+        let catalog = Catalog { is_current: catalog.is_current && failure.is_none(), ..catalog };
         let (told, verdict) = judge(world, stack, &planned, wanted.is_some(), expected, &catalog);
         let ready = match &failure {
             Some(error) => {

@@ -67,10 +67,10 @@ impl RequestError {
         }
     }
 
-    /// Whether this process does not lead, so that nothing was sent.
+    /// Whether the API server refuses the object: it is invalid, or neither a right nor an admission policy allows it.
     #[must_use]
-    pub fn is_fenced(&self) -> bool {
-        matches!(self.failure, RequestFailure::Fenced(_))
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.code(), Some(400 | 403 | 422))
     }
 
     /// The code of the API server's answer.
