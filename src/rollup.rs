@@ -37,7 +37,7 @@ pub use self::cluster_addon::{
 };
 pub use self::cluster_stack_release::{
     ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_since as object_since,
-    kept as kept_object, ready_of,
+    kept as kept_object, ready_of, with_rest,
 };
 pub use self::clusters::{ClusterStanding, ClusterState, clusters_ready};
 pub use self::deleted::conditions_of_deleted;

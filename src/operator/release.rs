@@ -33,6 +33,7 @@ use crate::plan::{self, Plan, Step};
 use crate::release::Release;
 use crate::rollup::{
     ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report, Usage, cluster_stack_release, ready_of,
+    with_rest,
 };
 use crate::sink::cluster::RequestError;
 use content::Content;
@@ -175,10 +176,7 @@ impl Subject<'_> {
         let (provider, class_hold, failure) = match self.delivered(&delivery, &plan, &mut objects).await {
             Ok((provider, class_hold)) => (provider, class_hold, None),
             Err(error) if error.is_told() => {
-                let is_told = |old: &ObjectFacts| objects.iter().any(|told| told.id == old.id);
-                let mut rest = objects::as_they_are(world, object);
-                rest.retain(|old| !is_told(old));
-                objects.extend(rest);
+                objects = with_rest(objects, objects::as_they_are(world, object));
                 let provider = provider::ready(world, object, self.owner, false).await?;
                 (provider, Some(error.hold()), Some(error))
             }

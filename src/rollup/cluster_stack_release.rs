@@ -14,7 +14,7 @@ use crate::gate::Hold;
 use crate::plan::{ObjectId, Step};
 use crate::release::Release;
 
-pub use objects::{ObjectFacts, expected_since, kept};
+pub use objects::{ObjectFacts, expected_since, kept, with_rest};
 
 /// How many Clusters the status remembers at most.
 const LAST_USERS: usize = 5;

@@ -1,5 +1,7 @@
 //! The objects of a release in its status.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -48,6 +50,19 @@ impl ObjectFacts {
             since: since.map(Time),
         }
     }
+}
+
+/// Adds the objects of before to those that were told now, and are not there yet. A status names an object by kind, namespace
+/// and name, without its version: one that is there twice is refused.
+#[must_use]
+pub fn with_rest(mut told: Vec<ObjectFacts>, before: Vec<ObjectFacts>) -> Vec<ObjectFacts> {
+    let name = |facts: &ObjectFacts| {
+        let ObjectId { kind, namespace, name, .. } = facts.id.clone();
+        (kind, namespace, name)
+    };
+    let names: BTreeSet<_> = told.iter().map(name).collect();
+    told.extend(before.into_iter().filter(|facts| !names.contains(&name(facts))));
+    told
 }
 
 /// What a status keeps of an object.

@@ -284,3 +284,17 @@ proptest! {
         prop_assert_eq!(status.ready, ready == ConditionStatus::True);
     }
 }
+
+/// What an error leaves out is told as it was before, and nothing twice: the API server refuses such a status.
+#[test]
+fn object_of_before_is_told_once() {
+    let before = |kind| {
+        let mut facts = object(kind, Step::Sources, None);
+        facts.id.api_version = String::new();
+        facts
+    };
+    let told = vec![object("GitRepository", Step::Sources, Some(Verdict::Fetched))];
+    let all = with_rest(told, vec![before("GitRepository"), before("HelmRelease")]);
+    let kinds: Vec<_> = all.iter().map(|facts| (facts.id.kind.as_str(), facts.verdict.is_some())).collect();
+    assert_eq!(kinds, [("GitRepository", true), ("HelmRelease", false)]);
+}
