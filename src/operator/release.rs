@@ -9,6 +9,7 @@ mod tear_down;
 pub(super) mod users;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -39,11 +40,14 @@ use crate::sink::cluster::RequestError;
 use content::Content;
 use tear_down::Course;
 
-pub(super) use content::first_error;
+pub(super) use content::{first_error, short};
 pub(super) use provider::reference as provider_reference;
 
 /// How many Clusters that use a release are remembered.
 const FEW: usize = 5;
+
+/// How soon a provider's object is looked for again whose kind was not listed yet.
+const UNLISTED: Duration = Duration::from_secs(5);
 
 /// Reconciles the release of that key.
 pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
@@ -151,7 +155,7 @@ struct Known {
 }
 
 /// The `ClusterStack` that a release belongs to.
-fn stack_of(world: &World, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
+pub(super) fn stack_of(world: &World, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
     let namespace = object.namespace().unwrap_or_default();
     let mut owners = object.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
     let owner = owners.next()?;
@@ -167,9 +171,6 @@ impl Subject<'_> {
             ReleaseInputs { stack: &known.stack, release: &known.release, contents: &known.contents };
         let plan = plan::release(&inputs)?;
         let writes = !self.owner.spec.suspend;
-        if writes {
-            self.forward().await?;
-        }
         let way = objects::Way::of(self.owner);
         let delivery = objects::Delivery { world, object, inputs: &inputs, way };
         let mut objects = Vec::new();
@@ -224,6 +225,9 @@ impl Subject<'_> {
         match class_hold {
             Some(_) => objects.extend(class),
             None => delivery.step(plan, Step::ClusterClass, objects).await?,
+        }
+        if writes {
+            self.forward().await?;
         }
         Ok((provider, class_hold))
     }
@@ -340,8 +344,12 @@ async fn write_status(
     let told = verdicts.iter().map(|(id, verdict)| (id.kind.as_str(), verdict));
     world.metrics.found(Queue::ClusterStackRelease, &key.to_string(), told, holds);
     let old = object.status.clone().unwrap_or_default();
+    let unlisted = facts.provider.reason == Reason::NotYetReported.as_str();
     let status = cluster_stack_release(facts, &old, now);
-    let (ready, next) = (ready_of(&status), objects::next_limit(world, &verdicts, &status, now));
+    let next = objects::next_limit(world, &verdicts, &status, now);
+    // Nobody tells that a kind will not be listed, since no API serves it.
+    let next = if unlisted { next.earlier(Next::After(UNLISTED)) } else { next };
+    let ready = ready_of(&status);
     put_status(world, object, &status).await?;
     Ok((ready, next))
 }

@@ -20,7 +20,7 @@ use super::metrics::Queue;
 use super::queue::{Next, at};
 use super::reconcile::ReconcileError;
 use super::world::World;
-use super::{events, finalizer, publisher, request};
+use super::{events, finalizer, publisher};
 use crate::api::cluster_stack::{CommittedDelivery, Pruned};
 use crate::api::{ClusterStack, ClusterStackStatus, Reason, labels};
 use crate::foreign::flux::observed::{GitRepositoryStatus, ObservedKind as _};
@@ -49,11 +49,7 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
     let stack = if writes { finalizer::ensure(world, &world.caches.stacks, stack).await? } else { stack };
     let mut source = Source::of(world, &stack, writes).await?;
     let unfollowed = source.failure.take();
-    let retires = writes && unfollowed.is_none();
-    if writes && let Some(repository) = source::source_key(world, &stack) {
-        let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-        request::forward(world, &world.caches.git_repositories, &repository, &*stack, handled).await?;
-    }
+    let retires = writes && source.is_followed;
     let mut releases = Releases::of(world, &stack, &source);
     let (mut troubles, failure) = pins::sync(world, &stack, &source, &mut releases, writes).await?;
     let retirement = retire::plan(world, &stack, &releases, &mut troubles, retires).await?;

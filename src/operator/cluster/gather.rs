@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use super::super::cache::Key;
 use super::super::objects::{ClusterObject, RelatedObject, term};
 use super::super::related::{Depth, NotListed};
-use super::super::release::users;
+use super::super::release::{stack_of, users};
 use super::super::routes::cluster_of;
 use super::super::world::{Preparation, Prepared, World};
 use super::{identity, removal};
@@ -184,9 +184,7 @@ fn is_let_go(world: &World, release: &Key) -> bool {
 
 /// Whether a `ClusterStack` that this operator watches has a release.
 fn is_owned(world: &World, release: &Key) -> bool {
-    let Some(found) = world.caches.releases.get(release) else { return false };
-    let mut stacks = found.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
-    stacks.any(|owner| world.caches.stacks.get(&Key::new(&release.namespace, &owner.name)).is_some())
+    world.caches.releases.get(release).is_some_and(|release| stack_of(world, &release).is_some())
 }
 
 /// Whether an object is deleted, and leaves what was made for it as it is.

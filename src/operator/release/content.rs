@@ -42,11 +42,21 @@ fn unusable(reason: &str, message: &str) -> Content {
 
 /// A release is pinned when it was read and nothing was wrong with it.
 fn not_pinned(world: &World, stack: &Stack, name: &ReleaseName) -> Content {
-    let read = world.library.known_catalog(&catalog_key(stack));
-    match read.as_ref().and_then(|read| read.releases.get(name)) {
+    let Some(read) = world.library.known_catalog(&catalog_key(stack)) else { return Content::NotYet };
+    match read.releases.get(name) {
+        Some(Ok(_)) => Content::NotYet,
         Some(Err(findings)) => unusable(findings.reason(), &first_error(findings)),
-        Some(Ok(_)) | None => Content::NotYet,
+        None => {
+            let message =
+                format!("the stack repository has no such release at {}", short(read.revision.as_str()));
+            unusable(Reason::ReleaseNotFound.as_str(), &message)
+        }
     }
+}
+
+/// A commit as people read it.
+pub(in super::super) fn short(revision: &str) -> &str {
+    revision.get(..12).unwrap_or(revision)
 }
 
 /// The first of the errors in one line, with its place.

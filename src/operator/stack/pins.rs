@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::cache::Key;
 use super::super::reconcile::ReconcileError;
-use super::super::release::{first_error, is_stack_there};
+use super::super::release::{first_error, is_stack_there, short};
 use super::super::world::World;
 use super::super::{events, ownership};
 use super::releases::Releases;
@@ -65,7 +65,10 @@ pub(super) async fn sync(
                     releases.owned.insert(name, written);
                 }
                 Err(error) if error.is_told() => {
-                    troubles.entry(name).or_insert(Trouble { is_issue: true, hold: error.hold() });
+                    // What its ClusterStack says itself is the cause.
+                    if troubles.get(&name).is_none_or(|trouble| !trouble.is_issue) {
+                        troubles.insert(name, Trouble { is_issue: true, hold: error.hold() });
+                    }
                     failure = Some(error);
                 }
                 Err(error) => return Err(error),
@@ -162,11 +165,6 @@ fn mutated(pin: &PinnedSource, revision: &str) -> String {
         short(revision),
         short(&pin.revision)
     )
-}
-
-/// A commit as people read it.
-pub(super) fn short(revision: &str) -> &str {
-    revision.get(..12).unwrap_or(revision)
 }
 
 /// A `ClusterStackRelease` as it should be.

@@ -12,9 +12,9 @@ use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::library::{CatalogKey, LibraryError};
 use super::super::metrics::Queue;
 use super::super::objects::term;
-use super::super::ownership;
 use super::super::reconcile::ReconcileError;
 use super::super::world::World;
+use super::super::{ownership, request};
 use crate::api::cluster_stack::FollowedSource;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::{ClusterStack, Duration};
@@ -53,7 +53,9 @@ pub(super) struct Source {
     pub(super) verdict: Option<Verdict>,
     /// How often Flux fetches it.
     pub(super) interval: SignedDuration,
-    /// Why it could not be written, or an earlier one not be deleted.
+    /// Whether it is as it is wanted: what Flux has fetched is of the spec of now.
+    pub(super) is_followed: bool,
+    /// Why it could not be written or be asked for, or an earlier one not be deleted.
     pub(super) failure: Option<ReconcileError>,
 }
 
@@ -113,20 +115,26 @@ impl Source {
                     told,
                     verdict: None,
                     interval,
+                    is_followed: true,
                     failure: None,
                 });
             }
         };
         let plan = Arc::new(plan::stack(&planned)?);
         let wanted = plan.objects().next();
-        let (expected, failure) = match followed(world, stack, &planned, &plan, writes).await {
+        let (expected, unfollowed) = match followed(world, stack, &planned, &plan, writes).await {
             Ok(expected) => (expected, None),
             Err(error) if error.is_told() => (kept(stack, &planned), Some(error)),
             Err(error) => return Err(error),
         };
+        let is_followed = unfollowed.is_none();
+        let failure = match tidied(world, stack, writes).await {
+            Ok(()) => unfollowed,
+            Err(error) if error.is_told() => unfollowed.or(Some(error)),
+            Err(error) => return Err(error),
+        };
         let catalog = catalog(world, &planned).await;
-        // What Flux has fetched is of the spec of before.
-        let catalog = Catalog { is_current: catalog.is_current && failure.is_none(), ..catalog };
+        let catalog = Catalog { is_current: catalog.is_current && is_followed, ..catalog };
         let (told, verdict) = judge(world, stack, &planned, wanted.is_some(), expected, &catalog);
         let ready = match &failure {
             Some(error) => {
@@ -136,11 +144,20 @@ impl Source {
             None => ready(verdict.as_ref(), &catalog),
         };
         let interval = interval(world, stack);
-        Ok(Self { stack: Some(planned), catalog, ready, told: Some(told), verdict, interval, failure })
+        Ok(Self {
+            stack: Some(planned),
+            catalog,
+            ready,
+            told: Some(told),
+            verdict,
+            interval,
+            is_followed,
+            failure,
+        })
     }
 }
 
-/// Has the stack repository followed where `writes`, and no earlier one; the digest of the spec that is expected.
+/// Has the stack repository followed where `writes`; the digest of the spec that is expected.
 async fn followed(
     world: &World,
     stack: &ClusterStack,
@@ -149,14 +166,19 @@ async fn followed(
     writes: bool,
 ) -> Result<Option<SpecDigest>, ReconcileError> {
     let wanted = plan.objects().next().filter(|_| writes);
-    let expected = match planned.delivery.git() {
-        Some(_) => commit(world, stack, plan, writes),
-        None => follow(world, stack, planned, wanted).await?,
-    };
-    if writes {
-        remove_left_over(world, stack).await?;
+    match planned.delivery.git() {
+        Some(_) => Ok(commit(world, stack, plan, writes)),
+        None => follow(world, stack, planned, wanted).await,
     }
-    Ok(expected)
+}
+
+/// Where `writes`, deletes the sources of before, and hands a request to reconcile on to the one that is followed.
+async fn tidied(world: &World, stack: &ClusterStack, writes: bool) -> Result<(), ReconcileError> {
+    let Some(repository) = source_key(world, stack).filter(|_| writes) else { return Ok(()) };
+    remove_left_over(world, stack).await?;
+    let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+    let cache = &world.caches.git_repositories;
+    Ok(request::forward(world, cache, &repository, stack, handled).await?)
 }
 
 /// The digest of the spec that was written last.

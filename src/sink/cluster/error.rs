@@ -67,10 +67,14 @@ impl RequestError {
         }
     }
 
-    /// Whether the API server refuses the object: it is invalid, or neither a right nor an admission policy allows it.
+    /// Whether the API server refuses the object and goes on doing so: it is invalid, its kind is not served, or neither a
+    /// right nor an admission policy allows it. A patch whose test fails (422), or whose object is gone (404), lost a race.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        matches!(self.code(), Some(400 | 403 | 422))
+        match (self.verb, self.code()) {
+            (_, Some(401 | 408 | 409 | 429)) | (Verb::Patch, Some(404 | 422)) => false,
+            (_, code) => matches!(code, Some(400..=499)),
+        }
     }
 
     /// The code of the API server's answer.
@@ -123,5 +127,31 @@ impl Classify for RequestError {
             (_, Some(_)) => "ApiServerError",
             (_, None) => "ApiServerUnavailable",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    /// Whether an answer with this code to a request of this verb is a refusal.
+    fn is_refusal(verb: Verb, code: u16) -> bool {
+        let failure = kube::Error::Api(Status::failure("no", "No").with_code(code).boxed()).into();
+        RequestError { verb, object: String::new(), failure }.is_refusal()
+    }
+
+    #[test]
+    fn refusal_goes_on_until_somebody_changes_something() {
+        for code in [400, 403, 404, 405, 413, 415, 422] {
+            assert!(is_refusal(Verb::Apply, code), "{code}");
+        }
+        for code in [401, 408, 409, 429, 500, 503, 504] {
+            assert!(!is_refusal(Verb::Apply, code), "{code}");
+        }
+        assert!(is_refusal(Verb::Patch, 403));
+        assert!(!is_refusal(Verb::Patch, 404), "the object is gone");
+        assert!(!is_refusal(Verb::Patch, 422), "its test fails: somebody wrote in between");
     }
 }

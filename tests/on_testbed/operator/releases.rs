@@ -1,5 +1,7 @@
 //! Releases that come and go: broken, changed, retired, held, let go and taken over.
 
+use std::fs;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use stackflux::subscription::PATIENCE;
@@ -64,8 +66,14 @@ fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
     }
     assert_eq!(before, after);
 
-    scenario.edit(STAGES, "action: aply", "action: apply");
-    scenario.push("the third release is mended");
+    // What was wrong with a release is not said of one that is not there.
+    fs::remove_dir_all(scenario.path(&format!("releases/{V3}"))).unwrap();
+    scenario.push("the broken release is taken back");
+    scenario.wait("clusterstackrelease", V3, "no release any longer", |release| {
+        says(release, "ReleaseValid", "ReleaseNotFound")
+    });
+    scenario.derive(V1, V3);
+    scenario.push("the third release is published again");
     scenario.wait_ready("clusterstackrelease", V3);
 }
 
