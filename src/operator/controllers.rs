@@ -10,13 +10,13 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PartialObjectMeta;
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher;
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tracing::{Instrument as _, error, info, info_span};
 
 use super::cache::{Cache, Cached, Change, Key};
+use super::events::Events;
 use super::library::Library;
 use super::metrics::{Metrics, Queue};
 use super::process::Process;
@@ -96,11 +96,10 @@ fn assemble(process: &Process, library: Library) -> (World, Inbox, UnboundedRece
     let (commits, commit_requests) = queue();
     let (publishes, publish_requests) = queue();
     let (related, changes) = Related::new(process.client.clone(), only_namespace(process));
-    let reporter = Reporter { controller: labels::FIELD_MANAGER.into(), instance: None };
     let world = World::new(
         process.settings.clone(),
         ApiServer::new(process.client.clone(), process.fence.clone(), process.metrics.clone()),
-        Recorder::new(process.client.clone(), reporter),
+        Events::new(process.client.clone()),
         library,
         related,
         process.metrics.clone(),

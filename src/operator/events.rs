@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::Resource;
-use kube::runtime::events::{Event, EventType};
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::{Client, Resource};
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use super::client::{explain, is_namespace_terminating};
 use super::world::World;
+use crate::api::labels::FIELD_MANAGER;
 use crate::api::{ConditionType, Reason};
 use crate::plan::ObjectId;
 
@@ -17,6 +18,28 @@ use crate::plan::ObjectId;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How many bytes the note of an event may have: the API server refuses longer ones (`NoteLengthLimit`).
 const MAX_NOTE: usize = 1024;
+
+/// Where events are published.
+///
+/// A [`Recorder`] takes all events with one reason about an object within six minutes for one, and keeps the note of the first.
+/// The notes are what people read, so each event has a recorder of its own.
+#[derive(Clone)]
+pub struct Events {
+    client: Client,
+    reporter: Reporter,
+}
+
+impl Events {
+    /// Events of this operator.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client, reporter: Reporter { controller: FIELD_MANAGER.into(), instance: None } }
+    }
+
+    fn recorder(&self) -> Recorder {
+        Recorder::new(self.client.clone(), self.reporter.clone())
+    }
+}
 
 /// Tells something that is as it should be.
 pub async fn normal<K: Resource<DynamicType = ()>>(world: &World, object: &K, reason: Reason, note: &str) {
@@ -74,7 +97,7 @@ async fn publish<K: Resource<DynamicType = ()>>(
     }
     let (reason, note) = (reason.to_owned(), Some(fitting(note)));
     let event = Event { type_, reason, note, action: "Reconcile".to_owned(), secondary: None };
-    match timeout(TIMEOUT, world.recorder.publish(&event, &object.object_ref(&()))).await {
+    match timeout(TIMEOUT, world.events.recorder().publish(&event, &object.object_ref(&()))).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) if is_namespace_terminating(&error) => {
             debug!("an event was not published: {}", explain(&error));

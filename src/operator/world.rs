@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PartialObjectMeta;
 use kube::core::ApiResource;
-use kube::runtime::events::Recorder;
 
 use super::appliers::Appliers;
 use super::budget::Budgets;
 use super::cache::{Cache, Key};
+use super::events::Events;
 use super::git_delivery::GitDelivery;
 use super::library::Library;
 use super::metrics::{Metrics, Queue};
@@ -96,7 +96,7 @@ pub struct World {
     /// The API server.
     pub api: ApiServer,
     /// Where events are published.
-    pub recorder: Recorder,
+    pub events: Events,
     /// What releases hold.
     pub library: Library,
     /// What is counted.
@@ -190,7 +190,7 @@ impl World {
     pub fn new(
         settings: Settings,
         api: ApiServer,
-        recorder: Recorder,
+        events: Events,
         library: Library,
         related: Related,
         metrics: Metrics,
@@ -205,7 +205,7 @@ impl World {
             related,
             appliers: Appliers::new(Timestamp::now()),
             api,
-            recorder,
+            events,
             library,
             metrics,
             triggers,

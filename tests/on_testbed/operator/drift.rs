@@ -83,6 +83,13 @@ fn in_the_values(scenario: &Scenario) {
     scenario.patch("helmrelease", &name, &json!({"spec": {"values": {"hole": {"in": "the wall"}}}}));
     eventually("the key is gone", || release()["spec"] == before);
     eventually("an event names who it was", || is_told(scenario, &[&name, "somebody"]));
+    // The next one is told as well, also within the time in which events are taken for one.
+    let other =
+        ["patch", "helmrelease", &name, &format!("--namespace={}", scenario.namespace), "--type=merge"];
+    let change = ["--field-manager=another", r#"--patch={"spec": {"values": {"hole": {"in": "the roof"}}}}"#];
+    scenario.management().kubectl(&[&other[..], &change].concat()).unwrap();
+    eventually("an event names who it was now", || is_told(scenario, &[&name, "another"]));
+    eventually("the other key is gone", || release()["spec"] == before);
     scenario.wait_addons("a");
     assert_eq!(release()["spec"], before);
 }
