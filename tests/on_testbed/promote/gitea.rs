@@ -28,6 +28,8 @@ impl Site {
         site.ask(Method::POST, "/user/repos", &json!({"name": "stacks", "default_branch": "main"}));
         let with_token = format!("http://{}:{}@", site.gitea.user(), site.gitea.token());
         commit_and_push(&two_stages(&directory), &site.url().replace("http://", &with_token), "two stages");
+        // Before it has seen the first push the repository is empty for Gitea, and has no pull requests.
+        site.ask(Method::GET, &format!("/repos/{}/stacks/pulls", site.gitea.user()), &json!({}));
         site
     }
 
