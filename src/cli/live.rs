@@ -109,7 +109,7 @@ impl Access {
     /// Connects. Nothing is sent yet.
     pub(super) async fn open(&self, namespace: Option<String>) -> Result<Session, CliError> {
         let access = ClusterAccess { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
-        let Connected { client, namespace: default, server } = connect(&access).await?;
+        let Connected { client, namespace: default, server, .. } = connect(&access).await?;
         Ok(Session { client, server, namespace: namespace.unwrap_or(default) })
     }
 }

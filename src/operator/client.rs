@@ -28,6 +28,8 @@ pub struct ClusterAccess {
 pub struct Connected {
     /// The client.
     pub client: Client,
+    /// What another client for the same API server is made of.
+    pub config: Config,
     /// The namespace of the kubeconfig's context, or that of the Pod.
     pub namespace: String,
     /// The URL of the API server.
@@ -74,7 +76,7 @@ pub async fn connect(access: &ClusterAccess) -> Result<Connected, ConnectError> 
         Some(proxy) => format!("{} (through the proxy {})", config.cluster_url, shown(&proxy.to_string())),
         None => config.cluster_url.to_string(),
     };
-    Ok(Connected { client: Client::try_from(config)?, namespace, server })
+    Ok(Connected { client: Client::try_from(config.clone())?, config, namespace, server })
 }
 
 /// A proxy without its credentials.

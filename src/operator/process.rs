@@ -13,6 +13,7 @@ use std::io;
 use std::time::Duration;
 
 use kube::Client;
+use kube::client::ClientBuilder;
 use tracing::{error, info, warn};
 
 use super::client::{self, ConnectError, Connected};
@@ -93,7 +94,7 @@ where
 
 /// Makes all that the controllers need.
 async fn start(settings: Settings, shutdown: Shutdown) -> Result<(Process, Option<Holding>), ProcessError> {
-    let Connected { client, namespace: default_namespace, server } =
+    let Connected { client, config, namespace: default_namespace, server } =
         client::connect(&settings.access).await?;
     let namespace = match &settings.runtime_namespace {
         Some(namespace) => namespace.clone(),
@@ -102,18 +103,19 @@ async fn start(settings: Settings, shutdown: Shutdown) -> Result<(Process, Optio
     let (metrics, readiness) = (Metrics::new(), Readiness::starting(&server));
     serve_health(&settings.health_addr, readiness.clone()).await?;
     serve_metrics(&settings.metrics_addr, metrics.clone()).await?;
-    let (fence, holding) = match settings.election {
+    let (fence, client, holding) = match settings.election {
         None => {
             metrics.leads(true);
             warn!("no leader election: there must be no other operator");
-            (Fence::open(), None)
+            (Fence::open(), client, None)
         }
         Some(election) => {
             let name = lease_name(settings.watch.label_selector.as_deref());
-            let candidate =
-                Candidate::new(client.clone(), &namespace, &name, identity(), election, metrics.clone());
+            let candidate = Candidate::new(client, &namespace, &name, identity(), election, metrics.clone());
             let (fence, holding) = candidate.start();
-            (fence, Some(holding))
+            // The Lease has connections of its own, which do not end with it.
+            let client = ClientBuilder::try_from((config, fence.clone())).map_err(ConnectError::Client)?;
+            (fence, client.build(), Some(holding))
         }
     };
     Ok((Process { settings, client, namespace, fence, metrics, readiness, shutdown }, holding))

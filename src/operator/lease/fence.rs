@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Instant;
 
+use hyper::rt::Executor;
 use tokio::sync::watch;
 
 /// The write was not sent, or its answer is not waited for: this process is not, or not any more, the leader.
@@ -34,12 +35,21 @@ impl Standing {
             Self::Candidate | Self::Closed => false,
         }
     }
+
+    /// Whether it led, and does not any more at the time `now`.
+    fn is_lost(self, now: Instant) -> bool {
+        match self {
+            Self::LeaderUntil(until) => now >= until,
+            Self::Closed => true,
+            Self::Alone | Self::Candidate => false,
+        }
+    }
 }
 
 /// Whether this process may write, as of now.
 ///
-/// It closes by itself at the renew deadline, by the monotonic clock, which goes on while a process is stopped: one that
-/// was paused past its Lease (`SIGSTOP`) and goes on finds it closed before any task of it has run.
+/// It closes by itself at the renew deadline, by the monotonic clock, which goes on while a process is stopped: in one that
+/// was paused past its Lease (`SIGSTOP`) and goes on no task finds it open.
 #[derive(Clone, Debug)]
 pub struct Fence(watch::Receiver<Standing>);
 
@@ -64,8 +74,9 @@ impl Fence {
     /// Runs a write: not at all while the fence is closed, and given up where it closes before the answer is there.
     ///
     /// The fence is looked at each time that the write goes on, so what a paused process has not sent yet it never
-    /// sends. A request that is with the connection already cannot be called back; that is what the time between the renew deadline and
-    /// the Lease's duration is for.
+    /// sends. What the connection was given already ends with the connection, where a client has this fence for its
+    /// executor. A request that the operating system has cannot be called back: the time between the renew deadline and
+    /// the Lease's duration is for that.
     pub async fn guard<T>(&self, write: impl Future<Output = T>) -> Result<T, NotLeader> {
         let mut write = pin!(write);
         let guarded = poll_fn(|context| match self.check() {
@@ -87,6 +98,11 @@ impl Fence {
         if led.is_ok_and(|standing| standing.allows(Instant::now())) { Ok(()) } else { Err(NotLeader) }
     }
 
+    /// Whether this process led, and does not any more.
+    fn is_lost(&self) -> bool {
+        self.0.borrow().is_lost(Instant::now())
+    }
+
     /// Waits until an open fence is closed.
     async fn closed(&self) {
         let mut standing = self.0.clone();
@@ -104,5 +120,23 @@ impl Fence {
                 },
             }
         }
+    }
+}
+
+/// Runs the connections of a client, each until this process loses its leadership: a connection whose turn comes after
+/// that ends, and does not send what it was given.
+impl<Connection: Future<Output = ()> + Send + 'static> Executor<Connection> for Fence {
+    fn execute(&self, connection: Connection) {
+        let fence = self.clone();
+        tokio::spawn(async move {
+            let mut connection = pin!(connection);
+            let fenced =
+                poll_fn(
+                    |context| {
+                        if fence.is_lost() { Poll::Ready(()) } else { connection.as_mut().poll(context) }
+                    },
+                );
+            fenced.await;
+        });
     }
 }

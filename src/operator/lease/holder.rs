@@ -179,6 +179,8 @@ impl Candidate {
                 return Err(self.expired());
             }
             match tokio::time::timeout_at(until.into(), self.try_once()).await {
+                // The answer may be there as late as the end of the time.
+                Ok(Ok(Standpoint::Ours(_))) if Instant::now() >= until => return Err(self.expired()),
                 Ok(Ok(Standpoint::Ours(until))) => return Ok(until),
                 Ok(Ok(Standpoint::Theirs { holder, .. })) => {
                     return Err(LeaseError::Taken { lease: self.record.lease.clone(), holder });

@@ -1,8 +1,10 @@
 use std::future::{pending, poll_fn};
+use std::sync::Arc;
 use std::task::Poll;
 
 use futures::poll;
-use tokio::sync::oneshot;
+use hyper::rt::Executor as _;
+use tokio::sync::{Notify, oneshot};
 
 use super::fence::Standing;
 use super::*;
@@ -142,4 +144,28 @@ async fn a_write_that_was_begun_does_not_go_on_behind_a_closed_fence() {
     assert_eq!(poll!(&mut guarded), Poll::Ready(Err(NotLeader)));
     drop(guarded);
     assert_eq!(steps, 1);
+}
+
+#[tokio::test]
+async fn a_connection_ends_with_the_leadership_before_it_sends_more() {
+    for lost in [Standing::LeaderUntil(Instant::now()), Standing::Closed] {
+        let (standing, fence) = Fence::new();
+        let (given, (sender, mut sent)) = (Arc::new(Notify::new()), tokio::sync::mpsc::unbounded_channel());
+        let write = given.clone();
+        fence.execute(async move {
+            while !sender.is_closed() {
+                write.notified().await;
+                sender.send(()).unwrap();
+            }
+        });
+        // A candidate reads.
+        given.notify_one();
+        assert_eq!(sent.recv().await, Some(()));
+        standing.send_replace(Standing::LeaderUntil(Instant::now() + HOUR));
+        given.notify_one();
+        assert_eq!(sent.recv().await, Some(()));
+        standing.send_replace(lost);
+        given.notify_one();
+        assert_eq!(sent.recv().await, None, "{lost:?}");
+    }
 }
