@@ -13,6 +13,7 @@ use super::world::World;
 use crate::api::labels::FIELD_MANAGER;
 use crate::api::{ConditionType, Reason};
 use crate::plan::ObjectId;
+use crate::sink::cluster::RequestError;
 
 /// How long an event may take. It keeps the reconcile waiting.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,6 +56,12 @@ pub async fn repaired<K: Resource<DynamicType = ()>>(
 ) {
     let note = format!("{repaired} was changed by {manager}: it is as planned again");
     publish(world, object, EventType::Warning, Reason::Foreign.as_str(), &note).await;
+}
+
+/// Tells that Flux was not asked to reconcile an object, though that was asked for.
+pub async fn not_handed_on<K: Resource<DynamicType = ()>>(world: &World, object: &K, refusal: &RequestError) {
+    let note = format!("the request to reconcile is not handed on: {refusal}");
+    publish(world, object, EventType::Warning, Reason::DeliveryFailed.as_str(), &note).await;
 }
 
 /// Tells that an object became ready, or has an issue. What is only on its way is no event.

@@ -226,9 +226,7 @@ impl Subject<'_> {
             Some(_) => objects.extend(class),
             None => delivery.step(plan, Step::ClusterClass, objects).await?,
         }
-        if writes {
-            self.forward().await?;
-        }
+        self.forward_unless_suspended().await?;
         Ok((provider, class_hold))
     }
 
@@ -246,6 +244,7 @@ impl Subject<'_> {
     async fn unusable(&self, report: Report) -> Result<Next, ReconcileError> {
         let (world, object) = (self.world, self.object);
         let provider = provider::ready(world, object, self.owner, false).await?;
+        self.forward_unless_suspended().await?;
         let facts = self.facts(ContentFacts::Unusable(report), objects::as_they_are(world, object));
         let (ready, next) = write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
         let prepared = Preparation::Unusable(ready);
@@ -257,6 +256,7 @@ impl Subject<'_> {
     async fn unread(&self, report: Report) -> Result<Next, ReconcileError> {
         let (world, object) = (self.world, self.object);
         let provider = provider::ready(world, object, self.owner, false).await?;
+        self.forward_unless_suspended().await?;
         let facts = self.facts(ContentFacts::Unread(report.clone()), objects::as_they_are(world, object));
         let (_, next) = write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
         self.not_known(report);
@@ -273,8 +273,11 @@ impl Subject<'_> {
     }
 
     /// Hands a request to reconcile on to the source of the release and to its class.
-    async fn forward(&self) -> Result<(), RequestError> {
+    async fn forward_unless_suspended(&self) -> Result<(), RequestError> {
         let (world, object) = (self.world, self.object);
+        if self.owner.spec.suspend {
+            return Ok(());
+        }
         let handled = object.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
         for kept in object.status.iter().flat_map(|status| &status.objects) {
             let key = Key::new(&kept.namespace, &kept.name);

@@ -1,20 +1,24 @@
 //! Requests to reconcile that are handed on, as `flux reconcile --with-source` does.
 
 use kube::{Resource, ResourceExt as _};
+use tracing::warn;
 
 use super::annotations::annotate;
 use super::cache::{Cache, Key};
+use super::events;
 use super::world::World;
 use crate::api::labels::REQUESTED_AT;
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::sink::cluster::RequestError;
 
 /// Asks Flux to look at `target`, where somebody asked that of `object` and it was not [handled](REQUESTED_AT) yet.
+///
+/// A refusal is told in an event and is no error: nothing that is delivered depends on the request, and a person asks again.
 pub async fn forward<Status: ObservedKind>(
     world: &World,
     cache: &Cache<Observed<Status>>,
     target: &Key,
-    object: &impl Resource,
+    object: &impl Resource<DynamicType = ()>,
     handled: Option<&str>,
 ) -> Result<(), RequestError> {
     let Some(wanted) = object.annotations().get(REQUESTED_AT) else { return Ok(()) };
@@ -22,7 +26,14 @@ pub async fn forward<Status: ObservedKind>(
     if found.metadata.requested_at.as_ref() == Some(wanted) {
         return Ok(());
     }
-    ask(world, cache, &found, wanted, &[REQUESTED_AT]).await
+    match ask(world, cache, &found, wanted, &[REQUESTED_AT]).await {
+        Err(refusal) if refusal.is_refusal() => {
+            warn!("a request to reconcile is not handed on: {refusal}");
+            events::not_handed_on(world, object, &refusal).await;
+            Ok(())
+        }
+        asked => asked,
+    }
 }
 
 /// Asks Flux by these annotations to look at an object now. `wanted` is what it has not handled yet: the time, for a request

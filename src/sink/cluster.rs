@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-pub use error::{RequestError, RequestFailure};
+pub use error::{RequestError, RequestFailure, TEST_FAILED};
 
 use crate::api::labels::{FIELD_MANAGER, SUSPEND_FIELD_MANAGER};
 use crate::operator::cache::Key;

@@ -172,13 +172,12 @@ async fn followed(
     }
 }
 
-/// Where `writes`, deletes the sources of before, and hands a request to reconcile on to the one that is followed.
+/// Where `writes`, hands a request to reconcile on to the source that is followed, and deletes those of before.
 async fn tidied(world: &World, stack: &ClusterStack, writes: bool) -> Result<(), ReconcileError> {
     let Some(repository) = source_key(world, stack).filter(|_| writes) else { return Ok(()) };
-    remove_left_over(world, stack).await?;
     let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-    let cache = &world.caches.git_repositories;
-    Ok(request::forward(world, cache, &repository, stack, handled).await?)
+    request::forward(world, &world.caches.git_repositories, &repository, stack, handled).await?;
+    Ok(remove_left_over(world, stack).await?)
 }
 
 /// The digest of the spec that was written last.

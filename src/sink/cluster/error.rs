@@ -3,10 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
+use kube::core::Status;
+
 use crate::error::{Class, Classify};
 use crate::operator::client::{explain, is_namespace_terminating};
 use crate::operator::lease::NotLeader;
 use crate::operator::metrics::{Verb, Written};
+
+/// What the API server says of a JSON patch that does not fit the object, as one whose `test` fails, and of nothing else that
+/// it answers with 422: the text of `NewGenericServerResponse` in `k8s.io/apimachinery/pkg/api/errors`.
+pub const TEST_FAILED: &str = "the server rejected our request due to an error in our request";
 
 /// A request about one object that was not answered as it should.
 #[derive(Debug)]
@@ -68,24 +74,31 @@ impl RequestError {
     }
 
     /// Whether the API server refuses the object and goes on doing so: it is invalid, its kind is not served, or neither a
-    /// right nor an admission policy allows it. A patch whose test fails (422), or whose object is gone (404), lost a race.
+    /// right nor an admission policy allows it. A patch whose test fails, or whose object is gone, lost a race.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        match (self.verb, self.code()) {
-            (_, Some(401 | 408 | 409 | 429)) | (Verb::Patch, Some(404 | 422)) => false,
-            (_, code) => matches!(code, Some(400..=499)),
+        let Some(status) = self.status() else { return false };
+        match (self.verb, status.code) {
+            (_, 401 | 408 | 409 | 429) | (Verb::Patch, 404) => false,
+            (Verb::Patch, 422) => status.message != TEST_FAILED,
+            (_, code) => matches!(code, 400..=499),
         }
     }
 
-    /// The code of the API server's answer.
-    fn code(&self) -> Option<u16> {
+    /// The API server's answer.
+    fn status(&self) -> Option<&Status> {
         match &self.failure {
             RequestFailure::Kube(error) => match &**error {
-                kube::Error::Api(status) => Some(status.code),
+                kube::Error::Api(status) => Some(status),
                 _ => None,
             },
             RequestFailure::Timeout(_) | RequestFailure::Fenced(_) => None,
         }
+    }
+
+    /// The code of that.
+    fn code(&self) -> Option<u16> {
+        self.status().map(|status| status.code)
     }
 
     pub(super) fn written(&self) -> Written {
@@ -132,14 +145,16 @@ impl Classify for RequestError {
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
-
     use super::*;
 
-    /// Whether an answer with this code to a request of this verb is a refusal.
-    fn is_refusal(verb: Verb, code: u16) -> bool {
-        let failure = kube::Error::Api(Status::failure("no", "No").with_code(code).boxed()).into();
+    /// Whether an answer with this code and message to a request of this verb is a refusal.
+    fn is_refusal_that_says(verb: Verb, code: u16, message: &str) -> bool {
+        let failure = kube::Error::Api(Status::failure(message, "No").with_code(code).boxed()).into();
         RequestError { verb, object: String::new(), failure }.is_refusal()
+    }
+
+    fn is_refusal(verb: Verb, code: u16) -> bool {
+        is_refusal_that_says(verb, code, "no")
     }
 
     #[test]
@@ -151,7 +166,8 @@ mod tests {
             assert!(!is_refusal(Verb::Apply, code), "{code}");
         }
         assert!(is_refusal(Verb::Patch, 403));
+        assert!(is_refusal(Verb::Patch, 422), "an admission policy without a reason");
         assert!(!is_refusal(Verb::Patch, 404), "the object is gone");
-        assert!(!is_refusal(Verb::Patch, 422), "its test fails: somebody wrote in between");
+        assert!(!is_refusal_that_says(Verb::Patch, 422, TEST_FAILED), "somebody wrote in between");
     }
 }

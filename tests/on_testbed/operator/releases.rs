@@ -75,6 +75,39 @@ fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
     scenario.derive(V1, V3);
     scenario.push("the third release is published again");
     scenario.wait_ready("clusterstackrelease", V3);
+
+    let catalog = format!("{STACK}-catalog");
+    a_refused_request_is_told_in_an_event(&scenario, ("clusterstack", STACK), &catalog);
+    a_refused_request_is_told_in_an_event(&scenario, ("clusterstackrelease", V1), V1);
+}
+
+/// A request to reconcile that the API server does not let through to the `GitRepository` is handled, and changes nothing
+/// else; the next one goes through.
+fn a_refused_request_is_told_in_an_event(scenario: &Scenario, (kind, name): (&str, &str), repository: &str) {
+    let ask = |token: &str| {
+        let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
+        scenario.patch(kind, name, &request);
+        scenario.wait(kind, name, "handled", |found| found["status"]["lastHandledReconcileAt"] == token)
+    };
+    let is_asked = |token: &str| {
+        let repository = scenario.get("gitrepository", repository).unwrap();
+        repository["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"] == token
+    };
+    let ready = |found: &Value| condition(found, "Ready").1.to_owned();
+    let before = ready(&scenario.get(kind, name).unwrap());
+    scenario.refuse("gitrepositories", repository);
+    assert_eq!(ready(&ask("first")), before);
+    assert!(!is_asked("first"));
+    let of_object = format!("--field-selector=involvedObject.name={name},reason=DeliveryFailed");
+    let notes = "--output=jsonpath={.items[*].message}";
+    let events = ["get", "events", "--namespace", &scenario.namespace, &of_object, notes];
+    eventually("an event says why", || {
+        let notes = scenario.management().kubectl(&events).unwrap();
+        notes.contains("the request to reconcile is not handed on") && notes.contains("refused by the test")
+    });
+    scenario.refuse_no_more("gitrepositories", repository);
+    assert_eq!(ready(&ask("second")), before);
+    assert!(is_asked("second"));
 }
 
 /// The status and the reason of a condition.

@@ -4,6 +4,7 @@
 use std::fs;
 
 use serde_json::json;
+use stackflux::sink::cluster::TEST_FAILED;
 
 use super::scenario::{Alone, STACK, Scenario, V1, V2, addon_status, eventually};
 use super::state::generations;
@@ -40,6 +41,17 @@ fn apply_of_an_absent_object_never_overwrites_one() {
     let refusal = scenario.management().apply(&repository("two").to_string()).unwrap_err().to_string();
     assert!(refusal.contains("the object has been modified"), "{refusal}");
     assert_eq!(scenario.get("gitrepository", "stacks").unwrap()["metadata"]["labels"]["owner"], "one");
+}
+
+/// What the operator relies on to tell a lost race from a refusal: what the API server says of a patch whose test fails.
+#[test]
+fn patch_whose_test_fails_is_told_from_a_refusal() {
+    let scenario = Scenario::shared("tested");
+    let patch = json!([{"op": "test", "path": "/metadata/uid", "value": "another"}]).to_string();
+    let namespace = &*scenario.namespace;
+    let arguments = ["patch", "namespace", namespace, "--type=json", "--patch", &patch];
+    let answer = scenario.management().kubectl(&arguments).unwrap_err().to_string();
+    assert!(answer.contains(TEST_FAILED), "{answer}");
 }
 
 fn has_chart(scenario: &Scenario) -> bool {

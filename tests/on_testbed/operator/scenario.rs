@@ -1,5 +1,6 @@
 //! A ClusterStack of the example, an operator of its own that looks at nothing else, and clusters.
 
+mod policy;
 mod releases;
 
 use std::fs;

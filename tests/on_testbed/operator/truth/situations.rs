@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{ADDON, CLUSTER, add_app};
-use crate::operator::scenario::{Scenario, V1, V2, eventually};
+use crate::operator::scenario::{Scenario, V1, V2};
 
 /// What the Cluster is before the situation is made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -182,32 +182,8 @@ fn unreachable(of: &Scenario) {
 
 /// Every write of a `HelmRelease` is refused, and the Cluster wants another one.
 fn refused(of: &Scenario) {
-    refuse(of, "helmreleases", &of.object(CLUSTER, "app"));
+    of.refuse("helmreleases", &of.object(CLUSTER, "app"));
     to_v2(of);
-}
-
-/// An admission policy refuses every write of objects of a kind in the namespace. `object` is one of them.
-pub(super) fn refuse(of: &Scenario, resource: &str, object: &str) {
-    let name = format!("{}.example.org", of.namespace);
-    let rules = json!([{
-        "apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [resource],
-    }]);
-    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": of.namespace}});
-    let version = "admissionregistration.k8s.io/v1";
-    let policy = json!({
-        "apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
-        "spec": {
-            "matchConstraints": {"resourceRules": rules, "namespaceSelector": selector},
-            "validations": [{"expression": "false", "message": "refused by the test"}],
-        },
-    });
-    let binding = json!({
-        "apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
-    });
-    of.management().apply(&format!("{policy}\n---\n{binding}")).unwrap();
-    let probe = ["annotate", "--overwrite", resource, object, "probe=1", "--namespace", &of.namespace];
-    eventually("the policy holds", || of.management().kubectl(&probe).is_err());
 }
 
 /// Objects in the workload cluster are changed, and Flux is asked to look.

@@ -4,7 +4,6 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::situations::refuse;
 use crate::git::git;
 use crate::operator::scenario::{STACK, Scenario, V1, V2};
 
@@ -120,13 +119,13 @@ fn source_suspended(of: &Scenario) {
 
 /// The followed GitRepository is to change, and an admission policy refuses that.
 fn source_refused(of: &Scenario) {
-    refuse(of, "gitrepositories", &format!("{STACK}-catalog"));
+    of.refuse("gitrepositories", &format!("{STACK}-catalog"));
     of.patch("clusterstack", STACK, &json!({"spec": {"source": {"git": {"interval": "3s"}}}}));
 }
 
 /// The HelmRelease of a class is to change, and an admission policy refuses that.
 fn class_refused(of: &Scenario) {
-    refuse(of, "helmreleases", V1);
+    of.refuse("helmreleases", V1);
     of.patch("clusterstack", STACK, &json!({"spec": {"flux": {"interval": "9m"}}}));
 }
 
