@@ -33,7 +33,7 @@ check: ## formatting, lints, and that the pure core stays pure
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --test shared_content --locked -- -D warnings
 	$(CARGO) check --no-default-features --locked
-	$(CARGO) check --manifest-path tests/fuzz/Cargo.toml --locked
+	for directory in $(FUZZ_DIRS); do $(CARGO) check --manifest-path $$directory/Cargo.toml --locked || exit 1; done
 	@tree=$$($(CARGO) tree --package stackflux --no-default-features --edges normal --prefix none --locked) || exit 1; \
 	if echo "$$tree" | grep -E '^($(SHELL_ONLY))[ -]'; then \
 		echo "the pure core depends on the above (cargo tree --no-default-features)" >&2; exit 1; fi
@@ -48,6 +48,7 @@ deny: ## licences, duplicates and advisories of the dependencies, by deny.toml; 
 test: ## all tests of the repository, and the seconds of each scenario on the testbed
 	@rm -f $(SCENARIOS)
 	@$(CARGO) test --workspace --locked; status=$$?; \
+	GOTEMPLATE_CASES=5000 $(CARGO) test --package gotemplate --locked || status=1; \
 	if [ -e $(SCENARIOS) ]; then echo "Seconds of each scenario on the testbed:"; sort -rn $(SCENARIOS); fi; exit $$status
 
 test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
@@ -55,8 +56,8 @@ test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SH
 	@test -d "$$STACKFLUX_SHARED" || { echo "$$STACKFLUX_SHARED is not a directory: set STACKFLUX_SHARED" >&2; exit 1; }
 	$(CARGO) test --locked --test shared_content
 
-conformance: ## write tests/conformance anew, from what Go's own template engine says
-	cd tests/oracle && go run ./templates conformance --out ../conformance
+conformance: ## write the conformance cases of gotemplate again, from what Go's own template engine says
+	cd crates/gotemplate/tests/oracle && go run . conformance --out ../conformance
 
 bench: ## what plans, publishing, hostile templates and delivery through Git cost, in figures; fails when a bar is missed
 	$(CARGO) bench --locked --bench plan
@@ -68,7 +69,10 @@ bench-operator: ## what the operator costs, beside a plain client that writes th
 	$(CARGO) bench --locked --bench operator
 
 SECONDS ?= 30
-FUZZ_TARGETS ?= $(basename $(notdir $(wildcard tests/fuzz/fuzz_targets/*.rs)))
+FUZZ_DIRS := tests/fuzz crates/gotemplate/fuzz
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard $(FUZZ_DIRS:%=%/fuzz_targets/*.rs))))
+# The directory that a target is in.
+fuzz_dir = $(patsubst %/fuzz_targets/$(1).rs,%,$(wildcard $(FUZZ_DIRS:%=%/fuzz_targets/$(1).rs)))
 
 fuzz: $(FUZZ_TARGETS:%=fuzz-%) ## feed hostile bytes to every parser, SECONDS=30 for each; needs nightly Rust and cargo-fuzz
 
@@ -79,13 +83,13 @@ fuzz-build:
 		{ echo "make fuzz: nightly Rust is missing; install it with: rustup toolchain install nightly" >&2; exit 1; }
 	@$(CARGO) +nightly fuzz --version >/dev/null 2>&1 || \
 		{ echo "make fuzz: cargo-fuzz is missing; install it with: cargo install cargo-fuzz --locked" >&2; exit 1; }
-	for target in $(FUZZ_TARGETS); do $(CARGO) +nightly fuzz build --fuzz-dir tests/fuzz $$target || exit 1; done
+	$(foreach target,$(FUZZ_TARGETS),$(CARGO) +nightly fuzz build --fuzz-dir $(call fuzz_dir,$(target)) $(target) &&) true
 
 fuzz-%: fuzz-build
-	mkdir -p tests/fuzz/corpus/$*
-	$(CARGO) +nightly fuzz run --fuzz-dir tests/fuzz $* tests/fuzz/corpus/$* tests/fuzz/seeds/$* -- \
+	mkdir -p $(call fuzz_dir,$*)/corpus/$*
+	$(CARGO) +nightly fuzz run --fuzz-dir $(call fuzz_dir,$*) $* $(call fuzz_dir,$*)/corpus/$* $(call fuzz_dir,$*)/seeds/$* -- \
 		-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
-		$(addprefix -dict=,$(wildcard tests/fuzz/$*.dict))
+		$(addprefix -dict=,$(wildcard $(call fuzz_dir,$*)/$*.dict))
 
 clean: ## stop the testbed and remove what was built (not the testbed's cache of components)
 	@test ! -e $(or $(CARGO_TARGET_DIR),target)/testbed/up/state.json || $(MAKE) testbed-down

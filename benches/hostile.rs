@@ -6,13 +6,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a program for developers")]
 #![allow(missing_docs, reason = "no library")]
 
-#[path = "../tests/integration/templates/hostile/inputs.rs"]
+#[path = "../crates/gotemplate/tests/against_go/hostile/inputs.rs"]
 mod inputs;
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use stackflux::template::Template;
+use gotemplate::Template;
 
 const TIME: Duration = Duration::from_secs(1);
 const MEBIBYTES: u64 = 256;

@@ -8,7 +8,7 @@
 //!    releases/<release>/…               Cluster API objects        ClusterStack (settings)
 //!        │ fetched by Flux, read by source     │                           │
 //!        ▼                                     ▼                           │
-//!     release ── template ─────────────▶ inputs (one immutable snapshot) ◀─┘
+//!     release ── gotemplate ───────────▶ inputs (one immutable snapshot) ◀─┘
 //!                                            │ gate: may it be delivered?
 //!                                            ▼
 //!                                          plan: ordered Flux objects, the same inputs give the same bytes
@@ -39,6 +39,8 @@
 //! commits what is wanted; `operator::publisher` brings releases into the stack repository, as `cli::publish` does by hand,
 //! from any `source::origin`. Both go through [`sink`]'s layout and `git`.
 //!
+//! Values templates are rendered by [`gotemplate`], a crate of this workspace that knows nothing of stackflux.
+//!
 //! The command line is shorter: `cli::generate` goes the same way over files, without an operator.
 //!
 //! # Where the next one goes
@@ -66,7 +68,6 @@ pub mod api;
 pub mod foreign;
 
 pub mod release;
-pub mod template;
 pub mod verify;
 
 pub mod inputs;

@@ -29,7 +29,7 @@ mod stages;
 use std::collections::BTreeMap;
 
 use crate::names::{AddonName, KubernetesVersion, ReleaseName};
-use crate::template::Template;
+use gotemplate::Template;
 
 #[cfg(feature = "shell")]
 pub(crate) use chart::packed_charts;

@@ -15,7 +15,7 @@ use crate::inputs::ClusterInputs;
 use crate::names::{AddonName, ObjectName};
 use crate::plan::{self, canonical};
 use crate::release::ValuesTemplate;
-use crate::template::{Extent, FieldPath, Template};
+use gotemplate::{Extent, FieldPath, Template};
 
 /// Try a values template against Clusters
 ///

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::names::KubernetesVersion;
-use crate::template::FieldPath;
+use gotemplate::FieldPath;
 
 /// The roots of values templates besides `Cluster`, each for an object that the Cluster may refer to.
 const RELATED: [&str; 2] = ["ControlPlane", "InfraCluster"];

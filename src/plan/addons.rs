@@ -16,7 +16,7 @@ use crate::inputs::content::Content;
 use crate::names::{AddonName, NameError, ObjectName};
 use crate::release::values::read_values;
 use crate::release::{Addon, Form, ValuesTemplate};
-use crate::template::RenderError;
+use gotemplate::RenderError;
 
 /// Where addons and Helm's record of them go.
 const NAMESPACE: &str = "kube-system";

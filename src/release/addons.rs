@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::AddonName;
-use crate::template::{ParseError, Template};
+use gotemplate::{ParseError, Template};
 
 use super::digest::Digest;
 use super::document::read_text;

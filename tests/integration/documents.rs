@@ -4,8 +4,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use gotemplate::functions;
+use gotemplate::limits::{
+    CALLS, ELEMENTS, MEMORY_BYTES, NESTING, OPEN, OUTPUT_BYTES, REGEX_BYTES, REGEX_PROGRAM_BYTES,
+    SOURCE_BYTES, STEP_BYTES, STEPS, TEXT_BYTES, VARIABLES,
+};
 use stackflux::api::Reason;
-use stackflux::template::functions;
 
 const HEAD: &str = "\
 # Functions of values templates
@@ -103,4 +107,50 @@ pub(crate) fn cell(text: &str) -> String {
         parts.map(|(number, part)| if number % 2 == 0 { part.replace('<', "\\<") } else { part.to_owned() });
     let text = parts.collect::<Vec<_>>().join("`");
     text.replace('|', "\\|").replace("\n\n", "<br>").replace('\n', " ")
+}
+
+/// A number as the documents write it: in KiB or MiB where it is whole, otherwise with commas.
+fn written(number: usize) -> String {
+    let digits = |number: usize| {
+        let text = number.to_string();
+        let head = text.len() % 3;
+        let (head, tail) = text.split_at(head);
+        let groups = tail.as_bytes().chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+        let all: Vec<String> =
+            Some(head.to_owned()).filter(|head| !head.is_empty()).into_iter().chain(groups).collect();
+        all.join(",")
+    };
+    match number {
+        _ if number.is_multiple_of(1 << 20) => format!("{} MiB", digits(number >> 20)),
+        _ if number.is_multiple_of(1 << 10) => format!("{} KiB", digits(number >> 10)),
+        _ => digits(number),
+    }
+}
+
+#[test]
+fn documented_limits_are_those_of_the_code() {
+    let rows = [
+        ("source", written(SOURCE_BYTES)),
+        ("nesting of blocks and parentheses in the source", written(NESTING)),
+        ("nesting of a value", written(NESTING)),
+        ("variables declared at the same place", written(VARIABLES)),
+        ("output", written(OUTPUT_BYTES)),
+        (
+            &*format!("steps: one is an action, a command, an iteration, or {STEP_BYTES} bytes read or made"),
+            written(STEPS),
+        ),
+        ("templates that call each other", format!("{CALLS} deep")),
+        ("blocks, pipelines and calls open at the same time", written(OPEN)),
+        ("a text made by a function", written(TEXT_BYTES)),
+        ("a list or map made by a function", format!("{} elements", written(ELEMENTS))),
+        ("all values of one render", written(MEMORY_BYTES)),
+        (
+            "a regular expression",
+            format!("{}, compiled {}", written(REGEX_BYTES), written(REGEX_PROGRAM_BYTES)),
+        ),
+    ];
+    let rows = rows.map(|(what, limit)| format!("| {what} | {limit} |\n")).concat();
+    let table = format!("| what | limit |\n|---|---|\n{rows}");
+    let document = include_str!("../../docs/values-templates.md");
+    assert!(document.contains(&table), "docs/values-templates.md has to have this table:\n{table}");
 }

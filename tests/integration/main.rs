@@ -40,8 +40,6 @@ mod streams;
 #[path = "../support.rs"]
 mod support;
 #[cfg(test)]
-mod templates;
-#[cfg(test)]
 mod temporary;
 #[cfg(test)]
 mod yaml;

@@ -3,7 +3,6 @@ module stackflux.test/oracle
 go 1.26
 
 require (
-	github.com/go-task/slim-sprig/v3 v3.0.0
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.4
 	sigs.k8s.io/yaml v1.6.0

@@ -1,0 +1,24 @@
+//! A template and data of any bytes: no panic, an end, and the same answer twice.
+#![no_main]
+
+use gotemplate::Template;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+
+// The input is a template, and after a zero byte its data as JSON.
+fuzz_target!(|bytes: &[u8]| {
+    let mut parts = bytes.splitn(2, |byte| *byte == 0);
+    let (template, data) = (parts.next().unwrap_or_default(), parts.next());
+    let Ok(template) = std::str::from_utf8(template) else { return };
+    let Ok(parsed) = Template::parse("template", template) else { return };
+    let data = data.and_then(|data| serde_json::from_slice(data).ok()).unwrap_or_else(usual_data);
+    assert_eq!(parsed.render(&data), parsed.render(&data));
+    let _ = parsed.fields();
+});
+
+/// What a template is rendered with when the input brings no data of its own.
+fn usual_data() -> Value {
+    json!({
+        "a": {"b": {"c": 1}, "n": null}, "i": 42, "f": 2.5, "s": "Straße", "t": true, "l": [3, "a", null, 1.5], "m": {"b": 1, "a": "x"},
+    })
+}

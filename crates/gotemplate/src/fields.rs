@@ -1,0 +1,155 @@
+//! Which fields of the data a template reads.
+
+mod reads;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::Value as Json;
+
+pub(super) use reads::fields_read;
+
+/// How much of what is at a path a template reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// Only whether there is a way to it: a value without fields on the way makes the template fail.
+    Way,
+    /// Whether there is something: the field is only tested (`if`, `with`, `default`).
+    Presence,
+    /// The value, which may be an object.
+    Value,
+    /// Whatever is below: the template decides when it is rendered (`range`, a computed key, a whole object printed).
+    Below,
+}
+
+/// A place in the data, from their root, and how much of it is read.
+///
+/// Shown as `.cluster.status.network.id`; with `?` at the end when only its presence matters, with `.*` when
+/// everything below it does. A key that is no name is shown in brackets: `.cluster.metadata.labels["a/b"]`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldPath {
+    segments: Vec<String>,
+    extent: Extent,
+}
+
+impl FieldPath {
+    pub(super) fn new(segments: Vec<String>, extent: Extent) -> Self {
+        FieldPath { segments, extent }
+    }
+
+    pub(super) fn value(segments: impl IntoIterator<Item = String>) -> Self {
+        FieldPath { segments: segments.into_iter().collect(), extent: Extent::Value }
+    }
+
+    /// The keys from the root to the place; an element of a list has its index as key.
+    #[must_use]
+    pub fn segments(&self) -> &[String] {
+        &self.segments
+    }
+
+    /// How much of the place is read.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// What the template can see there: equal answers for two data mean that this path gives no reason to render again.
+    ///
+    /// `None` where the field is absent. Where only presence matters, whether the value counts as true.
+    #[must_use]
+    pub fn select(&self, data: &Json) -> Option<Json> {
+        let mut place = data;
+        for segment in &self.segments {
+            let next = match place {
+                Json::Object(fields) => fields.get(segment),
+                Json::Array(items) if element(items, segment).is_some() => element(items, segment),
+                // Below a null everything is absent.
+                Json::Null => None,
+                // A value that has no such field can make the template fail: it is part of what it sees, and is no
+                // value of the field.
+                _ => return Some(serde_json::json!({ format!("no field {segment}"): place })),
+            };
+            place = next?;
+        }
+        match self.extent {
+            Extent::Way => None,
+            Extent::Presence => Some(Json::Bool(is_true(place))),
+            Extent::Value | Extent::Below => Some(place.clone()),
+        }
+    }
+
+    /// Whether all that the other path selects is selected by this one as well.
+    fn covers(&self, other: &FieldPath) -> bool {
+        if other.extent == Extent::Way {
+            // Whatever goes through the same container sees whether there is a way.
+            let container = other.segments.split_last().map_or(&[][..], |(_, container)| container);
+            let goes_further = self.extent != Extent::Way || self.segments.len() > other.segments.len();
+            return goes_further
+                && self.segments.starts_with(container)
+                && (self.segments.len() > container.len() || self.extent >= Extent::Value);
+        }
+        self != other
+            && other.segments.starts_with(&self.segments)
+            && match self.extent {
+                Extent::Way | Extent::Presence => false,
+                Extent::Value => {
+                    other.segments.len() > self.segments.len() || other.extent == Extent::Presence
+                }
+                Extent::Below => true,
+            }
+    }
+}
+
+/// The element of a list that a segment names by its index.
+fn element<'a>(items: &'a [Json], segment: &str) -> Option<&'a Json> {
+    let is_index = segment.bytes().all(|byte| byte.is_ascii_digit());
+    segment.parse::<usize>().ok().filter(|_| is_index).and_then(|index| items.get(index))
+}
+
+fn is_true(value: &Json) -> bool {
+    match value {
+        Json::Null => false,
+        Json::Bool(value) => *value,
+        Json::Number(number) => number.as_f64() != Some(0.0),
+        Json::String(text) => !text.is_empty(),
+        Json::Array(items) => !items.is_empty(),
+        Json::Object(fields) => !fields.is_empty(),
+    }
+}
+
+/// The paths without those that another one covers.
+fn without_covered(paths: &BTreeSet<FieldPath>) -> BTreeSet<FieldPath> {
+    let is_covered = |path: &FieldPath| {
+        // The root always has fields.
+        (path.extent == Extent::Way && path.segments.len() < 2)
+            || paths.iter().any(|other| other.covers(path))
+    };
+    paths.iter().filter(|path| !is_covered(path)).cloned().collect()
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, segment) in self.segments.iter().enumerate() {
+            if index == 0 && segment.starts_with('$') {
+                // A field of a value that the template made has the name that the template calls it by.
+                formatter.write_str(segment)?;
+                continue;
+            }
+            let mut characters = segment.chars();
+            let starts_name = characters.next().is_some_and(|first| first.is_alphabetic() || first == '_');
+            if starts_name && characters.all(|character| character.is_alphanumeric() || character == '_') {
+                write!(formatter, ".{segment}")?;
+            } else if !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit()) {
+                write!(formatter, "[{segment}]")?;
+            } else {
+                write!(formatter, "[{segment:?}]")?;
+            }
+        }
+        formatter.write_str(match self.extent {
+            Extent::Way | Extent::Presence if self.segments.is_empty() => ".?",
+            Extent::Way | Extent::Presence => "?",
+            Extent::Value => "",
+            Extent::Below => ".*",
+        })
+    }
+}

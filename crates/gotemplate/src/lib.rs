@@ -1,0 +1,78 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod eval;
+mod fault;
+mod fields;
+mod format;
+mod functions;
+mod lex;
+pub mod limits;
+mod parse;
+mod syntax;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+pub use error::{ParseError, Place, Position, RenderError};
+pub use fields::{Extent, FieldPath};
+pub use functions::{FunctionInfo, functions};
+pub use limits::Limit;
+
+/// A parsed template. Cheap to clone and to share between threads.
+#[derive(Clone)]
+pub struct Template(Arc<Parsed>);
+
+struct Parsed {
+    name: String,
+    source: String,
+    templates: syntax::Templates,
+    fields: BTreeSet<FieldPath>,
+}
+
+impl Template {
+    /// Parses a source. The name is shown in errors.
+    ///
+    /// A function that does not exist is refused here, wherever it stands.
+    pub fn parse(name: &str, source: &str) -> Result<Template, ParseError> {
+        let templates = parse::parse(name, source).map_err(|wrong| ParseError {
+            place: Place::at(name, source, wrong.offset),
+            message: wrong.message,
+            suggestion: wrong.suggestion,
+        })?;
+        let fields = fields::fields_read(name, &templates);
+        Ok(Template(Arc::new(Parsed { name: name.to_owned(), source: source.to_owned(), templates, fields })))
+    }
+
+    /// The name that was given when the template was parsed.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Everything that the template can read from the data, wherever its conditions lead.
+    #[must_use]
+    pub fn fields(&self) -> &BTreeSet<FieldPath> {
+        &self.0.fields
+    }
+
+    /// Renders the template with the data as its dot. The same data give the same bytes.
+    pub fn render(&self, data: &serde_json::Value) -> Result<String, RenderError> {
+        eval::render(&self.0.name, &self.0.source, &self.0.templates, data)
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Template")
+            .field("name", &self.0.name)
+            .field("fields", &self.0.fields)
+            .finish()
+    }
+}
