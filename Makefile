@@ -34,6 +34,8 @@ check: ## formatting, lints, and that the pure core stays pure
 	$(CARGO) clippy --test shared_content --locked -- -D warnings
 	$(CARGO) check --no-default-features --locked
 	for directory in $(FUZZ_DIRS); do $(CARGO) check --manifest-path $$directory/Cargo.toml --locked || exit 1; done
+	@! $(CARGO) tree --package gotemplate --edges normal,features --locked | grep -n preserve_order || \
+		{ echo "gotemplate alone must be tested without serde_json's feature preserve_order" >&2; exit 1; }
 	@tree=$$($(CARGO) tree --package stackflux --no-default-features --edges normal --prefix none --locked) || exit 1; \
 	if echo "$$tree" | grep -E '^($(SHELL_ONLY))[ -]'; then \
 		echo "the pure core depends on the above (cargo tree --no-default-features)" >&2; exit 1; fi
@@ -63,7 +65,7 @@ bench: ## what plans, publishing, hostile templates and delivery through Git cos
 	$(CARGO) bench --locked --bench plan
 	$(CARGO) bench --locked --bench git_delivery
 	$(CARGO) bench --locked --bench publish
-	$(CARGO) bench --locked --bench hostile
+	$(CARGO) bench --locked --package gotemplate
 
 bench-operator: ## what the operator costs, beside a plain client that writes the same (20 minutes); fails when a bar is missed
 	$(CARGO) bench --locked --bench operator

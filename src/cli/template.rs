@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::error::CliError;
 use super::releases::Releases;
@@ -15,7 +15,7 @@ use crate::inputs::ClusterInputs;
 use crate::names::{AddonName, ObjectName};
 use crate::plan::{self, canonical};
 use crate::release::ValuesTemplate;
-use gotemplate::{Extent, FieldPath, Template};
+use gotemplate::{FieldPath, Seen, Template};
 
 /// Try a values template against Clusters
 ///
@@ -182,11 +182,12 @@ const LONGEST: usize = 60;
 
 /// What is at a field: the value as JSON, cut where it is long; where only its presence matters, that.
 fn shown(field: &FieldPath, data: &Value) -> String {
-    let value = match (field.select(data), field.extent()) {
-        (None, _) => return "missing".to_owned(),
-        (Some(Value::Bool(true)), Extent::Presence) => return "set".to_owned(),
-        (Some(_), Extent::Presence) => return "empty".to_owned(),
-        (Some(value), _) => value.to_string(),
+    let value = match field.select(data) {
+        Seen::Presence(true) => return "set".to_owned(),
+        Seen::Presence(false) => return "empty".to_owned(),
+        Seen::NoField(name, value) => json!({ format!("no field {name}"): value }).to_string(),
+        Seen::Value(value) => value.to_string(),
+        _ => return "missing".to_owned(),
     };
     match value.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", value.get(..end).unwrap_or_default()),

@@ -76,7 +76,7 @@ fn excerpt(line: &str) -> String {
     }
 }
 
-/// A template that cannot be used at all. It is refused when its release is read.
+/// Why a source is no template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}{}\n    {}", hint(.suggestion.as_deref()), .place.source_line)]
 pub struct ParseError {
@@ -92,7 +92,7 @@ fn hint(suggestion: Option<&str>) -> String {
     suggestion.map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
 }
 
-/// Why a template gives no output for these data. Each is one line, because conditions put it into sentences.
+/// Why a template gives no output for these data, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// A field that is absent or null is needed. Not a failure: the field may appear later.

@@ -42,7 +42,8 @@ pub(super) fn render(
         Err(Fault::Failed(message)) => Err(RenderError::Failed { place: place(), message }),
         Err(Fault::Limit(limit)) => Err(RenderError::Limit { limit, place: place() }),
         Err(Fault::Missing(path)) => {
-            let path = FieldPath::value(path.iter().map(|segment| segment.to_str().into_owned()));
+            let path =
+                FieldPath::value(path.names().into_iter().map(|segment| segment.to_str().into_owned()));
             Err(RenderError::Missing { path, place: place() })
         }
     }

@@ -11,6 +11,7 @@ pub(super) use reads::fields_read;
 
 /// How much of what is at a path a template reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Extent {
     /// Only whether there is a way to it: a value without fields on the way makes the template fail.
     Way,
@@ -20,6 +21,20 @@ pub enum Extent {
     Value,
     /// Whatever is below: the template decides when it is rendered (`range`, a computed key, a whole object printed).
     Below,
+}
+
+/// What a template can see at a [`FieldPath`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Seen<'d> {
+    /// The field is absent, or only the way to it is read.
+    Nothing,
+    /// A value on the way that is no object, and so has no field of this name. It can make the template fail.
+    NoField(&'d str, &'d Json),
+    /// Whether the value of the field counts as true, where the template asks no more.
+    Presence(bool),
+    /// The value of the field.
+    Value(&'d Json),
 }
 
 /// A place in the data, from their root, and how much of it is read.
@@ -53,11 +68,9 @@ impl FieldPath {
         self.extent
     }
 
-    /// What the template can see there: equal answers for two data mean that this path gives no reason to render again.
-    ///
-    /// `None` where the field is absent. Where only presence matters, whether the value counts as true.
+    /// What the template can see there. Equal answers for two data mean that this path gives no reason to render again.
     #[must_use]
-    pub fn select(&self, data: &Json) -> Option<Json> {
+    pub fn select<'d>(&'d self, data: &'d Json) -> Seen<'d> {
         let mut place = data;
         for segment in &self.segments {
             let next = match place {
@@ -65,16 +78,15 @@ impl FieldPath {
                 Json::Array(items) if element(items, segment).is_some() => element(items, segment),
                 // Below a null everything is absent.
                 Json::Null => None,
-                // A value that has no such field can make the template fail: it is part of what it sees, and is no
-                // value of the field.
-                _ => return Some(serde_json::json!({ format!("no field {segment}"): place })),
+                _ => return Seen::NoField(segment, place),
             };
-            place = next?;
+            let Some(next) = next else { return Seen::Nothing };
+            place = next;
         }
         match self.extent {
-            Extent::Way => None,
-            Extent::Presence => Some(Json::Bool(is_true(place))),
-            Extent::Value | Extent::Below => Some(place.clone()),
+            Extent::Way => Seen::Nothing,
+            Extent::Presence => Seen::Presence(is_true(place)),
+            Extent::Value | Extent::Below => Seen::Value(place),
         }
     }
 

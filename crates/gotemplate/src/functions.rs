@@ -187,7 +187,10 @@ const REFUSED: &[(&str, &[&str])] = &[
             "unixEpoch",
         ],
     ),
-    ("it would show the environment or the network of the operator", &["env", "expandenv", "getHostByName"]),
+    (
+        "it would show the environment or the network of the program that renders",
+        &["env", "expandenv", "getHostByName"],
+    ),
 ];
 
 /// Why a function of slim-sprig is left out, if that is what the name is.

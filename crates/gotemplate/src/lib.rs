@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use error::{ParseError, Place, Position, RenderError};
-pub use fields::{Extent, FieldPath};
+pub use fields::{Extent, FieldPath, Seen};
 pub use functions::{FunctionInfo, functions};
 pub use limits::Limit;
 
@@ -38,7 +38,10 @@ struct Parsed {
 impl Template {
     /// Parses a source. The name is shown in errors.
     ///
-    /// A function that does not exist is refused here, wherever it stands.
+    /// # Errors
+    ///
+    /// The source is longer or nested deeper than the [`limits`], or Go would not parse it. A function that does not exist is
+    /// an error wherever it stands.
     pub fn parse(name: &str, source: &str) -> Result<Template, ParseError> {
         let templates = parse::parse(name, source).map_err(|wrong| ParseError {
             place: Place::at(name, source, wrong.offset),
@@ -62,6 +65,11 @@ impl Template {
     }
 
     /// Renders the template with the data as its dot. The same data give the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`RenderError::Missing`] where a field is needed that is absent or null, [`RenderError::Limit`] where rendering uses more
+    /// than the [`limits`], and [`RenderError::Failed`] where Go fails, too, or where the text is not UTF-8.
     pub fn render(&self, data: &serde_json::Value) -> Result<String, RenderError> {
         eval::render(&self.0.name, &self.0.source, &self.0.templates, data)
     }

@@ -1,4 +1,4 @@
-//! What a template may use. Any stack author can write one that would otherwise run for ever or eat all memory.
+//! What a template may use. They are constants: whoever writes a template could otherwise make it run for ever, or use all memory.
 
 /// The largest template source, in bytes.
 pub const SOURCE_BYTES: usize = 256 * 1024;
@@ -29,6 +29,7 @@ pub const REGEX_PROGRAM_BYTES: usize = 256 * 1024;
 
 /// The limit that a render ran into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[non_exhaustive]
 pub enum Limit {
     /// More output than [`OUTPUT_BYTES`].
     #[error("the output is longer than {OUTPUT_BYTES} bytes")]

@@ -2,12 +2,12 @@
 
 mod compare;
 mod heap;
+mod path;
 mod text;
-
-use std::rc::Rc;
 
 pub(super) use compare::deep_equal;
 pub(super) use heap::{Entries, Heap, ListId, MapId, deeper};
+pub(super) use path::FieldNames;
 pub(super) use text::{Text, TextBuilder, decode_character, joined};
 
 /// One value. Small and cheap to clone: lists and maps live in the [`Heap`] of the render.
@@ -39,9 +39,6 @@ pub(super) enum Nil<'a> {
     /// A field of the data that is null, or an absent field as an element.
     Null(FieldNames<'a>),
 }
-
-/// The keys from the root of the data to a field.
-pub(super) type FieldNames<'a> = Rc<Vec<Text<'a>>>;
 
 /// What the elements of a list are declared to be in Go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use gotemplate::Seen;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
@@ -101,8 +102,13 @@ pub(super) fn rendered_inputs(prepared: &Prepared, inputs: &ClusterInputs) -> Re
     let fields: BTreeMap<String, String> = templates
         .flat_map(|source| source.template.fields())
         .filter_map(|field| {
-            let value = field.select(inputs.data())?;
-            Some((field.to_string(), Digest::of_bytes(value.to_string().as_bytes()).short()))
+            let seen = match field.select(inputs.data()) {
+                Seen::Presence(is_true) => is_true.to_string(),
+                Seen::Value(value) => value.to_string(),
+                Seen::NoField(name, value) => format!("no field {name}: {value}"),
+                _ => return None,
+            };
+            Some((field.to_string(), Digest::of_bytes(seen.as_bytes()).short()))
         })
         .collect();
     RenderedInputs { fields }

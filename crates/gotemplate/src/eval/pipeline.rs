@@ -1,7 +1,5 @@
 //! Pipelines: commands, their operands, fields and function calls.
 
-use std::rc::Rc;
-
 use super::super::fault::Fault;
 use super::super::functions::{Absence, Arguments, Body, Function, Outcome, Parameter};
 use super::super::limits::NESTING;
@@ -287,12 +285,9 @@ impl<'a> Evaluator<'a> {
 }
 
 /// The path of a field below one that is absent.
-fn extended<'a>(mut path: FieldNames<'a>, name: &'a str) -> FieldNames<'a> {
+fn extended<'a>(path: FieldNames<'a>, name: &'a str) -> FieldNames<'a> {
     // The path is for people: a chain that goes on for ever needs no longer one.
-    if path.len() < NESTING {
-        Rc::make_mut(&mut path).push(Text::from(name));
-    }
-    path
+    if path.depth() < NESTING { path.below(Text::from(name)) } else { path }
 }
 
 /// A field that is absent from a value which is not of the data has the name that the template calls it by.
@@ -301,7 +296,7 @@ fn named<'a>(value: Value<'a>, variable: Option<&'a str>, names: &'a [String]) -
         return value;
     };
     let path = variable.into_iter().chain(names.iter().map(String::as_str)).map(Text::from).take(NESTING);
-    Value::Nil(Nil::Absent(Rc::new(path.collect())))
+    Value::Nil(Nil::Absent(path.collect()))
 }
 
 fn check_count<'a>(function: &Function, count: usize, written: usize) -> Result<(), Fault<'a>> {

@@ -1,7 +1,5 @@
 //! What Go's `text/template` has built in, without comparisons and escaping.
 
-use std::rc::Rc;
-
 use super::super::fault::Fault;
 use super::super::format::Printer;
 use super::super::value::{MapType, Text, Value};
@@ -49,11 +47,11 @@ fn index<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
     for (at, key) in arguments.from(1).iter().enumerate() {
         if let Some(path) = item.missing_field() {
             // The whole path is what is waited for.
-            let mut path = path.to_vec();
+            let mut path = path.clone();
             for key in arguments.from(1 + at) {
-                path.push(text_of(&mut context.heap, key)?);
+                path = path.below(text_of(&mut context.heap, key)?);
             }
-            return Err(Fault::Missing(Rc::new(path)));
+            return Err(Fault::Missing(path));
         }
         item = element(context, &item, key)?;
     }

@@ -1,7 +1,5 @@
 //! Maps (slim-sprig's `dict.go`). Go gives keys and values in random order; here they are in the order of the keys.
 
-use std::rc::Rc;
-
 use super::super::fault::Fault;
 use super::super::value::{Entries, ListType, MapType, Text, Value};
 use super::Parameter::{Any, Map, Text as TextParameter};
@@ -49,7 +47,7 @@ fn dict<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome
     for pair in arguments.all().chunks(2) {
         let [key, value @ ..] = pair else { continue };
         if let Some(path) = key.missing_field() {
-            return Err(Fault::Missing(Rc::clone(path)));
+            return Err(Fault::Missing(path.clone()));
         }
         let value = value.first().cloned().unwrap_or(Value::Text(Text::from("")));
         entries.insert(text_of(&mut context.heap, key)?, value);
@@ -73,7 +71,7 @@ fn set<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<
 
 fn unset<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let map = arguments.map(0)?;
-    context.heap.unset(map, arguments.bytes(1)?);
+    context.heap.unset(map, arguments.bytes(1)?)?;
     Ok(Value::Map(map))
 }
 
@@ -172,7 +170,7 @@ fn map_of<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<super::super::
 
 fn conversion_fault<'a>(context: &Context<'a>, value: &Value<'a>, expected: &str) -> Fault<'a> {
     if let Some(path) = value.missing_field() {
-        return Fault::Missing(Rc::clone(path));
+        return Fault::Missing(path.clone());
     }
     let found = value.type_name(&context.heap);
     Fault::failed(format!("interface conversion: interface {{}} is {found}, not {expected}"))

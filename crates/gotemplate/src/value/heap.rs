@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{ListType, MapType, Nil, Text, Value};
+use super::{FieldNames, ListType, MapType, Nil, Text, Value};
 use crate::fault::Fault;
 use crate::limits::{ELEMENTS, Limit, MEMORY_BYTES, NESTING, STEP_BYTES, STEPS, TEXT_BYTES};
 
@@ -23,13 +23,17 @@ pub(crate) struct MapId(usize);
 /// The entries of a map in the order of their keys' bytes, as Go prints them and ranges over them.
 pub(crate) type Entries<'a> = BTreeMap<Text<'a>, Value<'a>>;
 
+/// What an entry of a map counts.
+const ENTRY_BYTES: usize = 2 * size_of::<Value<'_>>() + 16;
+
 #[derive(Debug)]
 struct List<'a> {
     kind: ListType,
     is_nil: bool,
     items: Rc<Vec<Value<'a>>>,
     unread: Option<&'a [Json]>,
-    origin: Option<Origin<'a>>,
+    /// Where it is in the data, if it is theirs.
+    path: Option<FieldNames<'a>>,
 }
 
 #[derive(Debug)]
@@ -38,15 +42,8 @@ struct Map<'a> {
     is_nil: bool,
     entries: Rc<Entries<'a>>,
     unread: Option<&'a serde_json::Map<String, Json>>,
-    origin: Option<Origin<'a>>,
-}
-
-/// Where in the data a container stands.
-#[derive(Clone, Debug)]
-enum Origin<'a> {
-    Root,
-    InMap(MapId, Text<'a>),
-    InList(ListId, usize),
+    /// Where it is in the data, if it is theirs.
+    path: Option<FieldNames<'a>>,
 }
 
 /// All lists and maps of one render, and the count of what it used. Memory is given back when the render ends.
@@ -61,12 +58,12 @@ pub(crate) struct Heap<'a> {
 impl<'a> Heap<'a> {
     /// The data as a value. Nothing is copied before it is looked at.
     pub(crate) fn root(&mut self, data: &'a Json) -> Value<'a> {
-        if data.is_null() { Value::NOTHING } else { self.adopt(data, Origin::Root) }
+        if data.is_null() { Value::NOTHING } else { self.adopt(data, FieldNames::default) }
     }
 
-    fn adopt(&mut self, json: &'a Json, origin: Origin<'a>) -> Value<'a> {
+    fn adopt(&mut self, json: &'a Json, path: impl FnOnce() -> FieldNames<'a>) -> Value<'a> {
         match json {
-            Json::Null => Value::Nil(Nil::Null(Rc::new(self.path(Some(&origin)).unwrap_or_default()))),
+            Json::Null => Value::Nil(Nil::Null(path())),
             Json::Bool(value) => Value::Bool(*value),
             Json::Number(number) => match number.as_i64() {
                 Some(integer) => Value::Int64(integer),
@@ -80,7 +77,7 @@ impl<'a> Heap<'a> {
                     is_nil: false,
                     items: Rc::default(),
                     unread: Some(items),
-                    origin: Some(origin),
+                    path: Some(path()),
                 });
                 Value::List(id)
             }
@@ -91,7 +88,7 @@ impl<'a> Heap<'a> {
                     is_nil: false,
                     entries: Rc::default(),
                     unread: Some(fields),
-                    origin: Some(origin),
+                    path: Some(path()),
                 });
                 Value::Map(id)
             }
@@ -139,7 +136,7 @@ impl<'a> Heap<'a> {
         self.charge_elements(items.len(), size_of::<Value<'_>>())?;
         let items = Rc::new(items.into_iter().map(Value::into_element).collect());
         let id = ListId(self.lists.len());
-        self.lists.push(List { kind, is_nil: false, items, unread: None, origin: None });
+        self.lists.push(List { kind, is_nil: false, items, unread: None, path: None });
         Ok(Value::List(id))
     }
 
@@ -147,7 +144,7 @@ impl<'a> Heap<'a> {
     pub(crate) fn nil_list(&mut self, kind: ListType) -> Result<Value<'a>, Fault<'a>> {
         self.charge(128)?;
         let id = ListId(self.lists.len());
-        self.lists.push(List { kind, is_nil: true, items: Rc::default(), unread: None, origin: None });
+        self.lists.push(List { kind, is_nil: true, items: Rc::default(), unread: None, path: None });
         Ok(Value::List(id))
     }
 
@@ -161,10 +158,10 @@ impl<'a> Heap<'a> {
 
     /// Makes a map.
     pub(crate) fn map(&mut self, kind: MapType, entries: Entries<'a>) -> Result<Value<'a>, Fault<'a>> {
-        self.charge_elements(entries.len(), 2 * size_of::<Value<'_>>() + 16)?;
+        self.charge_elements(entries.len(), ENTRY_BYTES)?;
         let entries = Rc::new(entries.into_iter().map(|(key, value)| (key, value.into_element())).collect());
         let id = MapId(self.maps.len());
-        self.maps.push(Map { kind, is_nil: false, entries, unread: None, origin: None });
+        self.maps.push(Map { kind, is_nil: false, entries, unread: None, path: None });
         Ok(Value::Map(id))
     }
 
@@ -173,7 +170,7 @@ impl<'a> Heap<'a> {
         self.charge(128)?;
         let id = MapId(self.maps.len());
         let entries = Rc::default();
-        self.maps.push(Map { kind: MapType::Any, is_nil: true, entries, unread: None, origin: None });
+        self.maps.push(Map { kind: MapType::Any, is_nil: true, entries, unread: None, path: None });
         Ok(id)
     }
 
@@ -204,11 +201,10 @@ impl<'a> Heap<'a> {
     /// The items of a list, as they are now.
     pub(crate) fn items(&mut self, id: ListId) -> Rc<Vec<Value<'a>>> {
         if let Some(unread) = self.lists.get_mut(id.0).and_then(|list| list.unread.take()) {
-            let items: Vec<_> = unread
-                .iter()
-                .enumerate()
-                .map(|(index, item)| self.adopt(item, Origin::InList(id, index)))
-                .collect();
+            let path = self.lists.get(id.0).and_then(|list| list.path.clone()).unwrap_or_default();
+            let item =
+                |(index, item): (usize, _)| self.adopt(item, || path.below(Text::from(index.to_string())));
+            let items: Vec<_> = unread.iter().enumerate().map(item).collect();
             if let Some(list) = self.lists.get_mut(id.0) {
                 list.items = Rc::new(items);
             }
@@ -226,14 +222,12 @@ impl<'a> Heap<'a> {
         let Some(unread) = self.maps.get_mut(id.0).and_then(|map| map.unread.take()) else {
             return;
         };
-        let entries = unread
-            .iter()
-            .map(|(key, value)| {
-                let key = Text::from(key.as_str());
-                let origin = Origin::InMap(id, key.clone());
-                (key, self.adopt(value, origin))
-            })
-            .collect();
+        let path = self.maps.get(id.0).and_then(|map| map.path.clone()).unwrap_or_default();
+        let entries = unread.iter().map(|(key, value)| {
+            let key = Text::from(key.as_str());
+            (key.clone(), self.adopt(value, || path.below(key)))
+        });
+        let entries = entries.collect();
         if let Some(map) = self.maps.get_mut(id.0) {
             map.entries = Rc::new(entries);
         }
@@ -250,55 +244,38 @@ impl<'a> Heap<'a> {
         if let Some(value) = self.entry(id, key.bytes()) {
             return value;
         }
-        let origin = self.maps.get(id.0).and_then(|map| map.origin.as_ref());
-        match self.path(origin) {
-            Some(mut path) => {
-                path.push(key.clone());
-                Value::Nil(Nil::Absent(Rc::new(path)))
-            }
+        match self.maps.get(id.0).and_then(|map| map.path.as_ref()) {
+            Some(path) => Value::Nil(Nil::Absent(path.below(key.clone()))),
             None => Value::NOTHING,
         }
     }
 
     /// Sets a key; `false` when the map is nil.
     pub(crate) fn set(&mut self, id: MapId, key: Text<'a>, value: Value<'a>) -> Result<bool, Fault<'a>> {
-        self.read(id);
         self.charge_elements(self.map_length(id), 0)?;
-        self.charge(2 * size_of::<Value<'_>>() + 16)?;
-        let Some(map) = self.maps.get_mut(id.0).filter(|map| !map.is_nil) else {
-            return Ok(false);
-        };
-        Rc::make_mut(&mut map.entries).insert(key, value.into_element());
+        self.charge(ENTRY_BYTES)?;
+        let Some(entries) = self.changed(id)? else { return Ok(false) };
+        entries.insert(key, value.into_element());
         Ok(true)
     }
 
-    pub(crate) fn unset(&mut self, id: MapId, key: &[u8]) {
-        self.read(id);
-        if let Some(map) = self.maps.get_mut(id.0) {
-            Rc::make_mut(&mut map.entries).remove(key);
+    /// Removes a key, if the map has it.
+    pub(crate) fn unset(&mut self, id: MapId, key: &[u8]) -> Result<(), Fault<'a>> {
+        if let Some(entries) = self.changed(id)? {
+            entries.remove(key);
         }
+        Ok(())
     }
 
-    /// The path of a place in the data, from the root.
-    fn path(&self, origin: Option<&Origin<'a>>) -> Option<Vec<Text<'a>>> {
-        let mut path = Vec::new();
-        let mut next = origin?;
-        loop {
-            let (segment, container) = match next {
-                Origin::Root => break,
-                Origin::InMap(map, key) => {
-                    (key.clone(), self.maps.get(map.0).and_then(|map| map.origin.as_ref()))
-                }
-                Origin::InList(list, index) => (
-                    Text::from(index.to_string()),
-                    self.lists.get(list.0).and_then(|list| list.origin.as_ref()),
-                ),
-            };
-            path.push(segment);
-            next = container?;
+    /// The entries of a map that is not nil, to change them. While something goes through them they are copied, which counts.
+    fn changed(&mut self, id: MapId) -> Result<Option<&mut Entries<'a>>, Fault<'a>> {
+        self.read(id);
+        let is_shared = self.maps.get(id.0).is_some_and(|map| Rc::strong_count(&map.entries) > 1);
+        if is_shared {
+            self.charge_elements(self.map_length(id), ENTRY_BYTES)?;
         }
-        path.reverse();
-        Some(path)
+        let map = self.maps.get_mut(id.0).filter(|map| !map.is_nil);
+        Ok(map.map(|map| Rc::make_mut(&mut map.entries)))
     }
 }
 

@@ -8,10 +8,10 @@ use super::case::{Case, NAME};
 /// A change to the data that no field of the template sees, and that changes what it renders all the same.
 pub(crate) fn unseen_dependence(case: &Case) -> Option<String> {
     let template = Template::parse(NAME, &case.template).ok()?;
-    let seen =
-        |data: &Value| -> Vec<_> { template.fields().iter().map(|field| field.select(data)).collect() };
-    let (usual, seen_usually) = (template.render(&case.data), seen(&case.data));
-    changed(&case.data).into_iter().filter(|data| seen(data) == seen_usually).find_map(|data| {
+    let is_unseen =
+        |data: &Value| template.fields().iter().all(|field| field.select(data) == field.select(&case.data));
+    let usual = template.render(&case.data);
+    changed(&case.data).into_iter().filter(is_unseen).find_map(|data| {
         let rendered = template.render(&data);
         (rendered != usual).then(|| {
             let fields: Vec<_> = template.fields().iter().map(ToString::to_string).collect();

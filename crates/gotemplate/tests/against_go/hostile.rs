@@ -1,4 +1,4 @@
-//! Templates that any stack author could write and that kill Go's engine: each ends in an error, within the limits.
+//! Hostile templates: each ends in an error, within the limits.
 
 mod inputs;
 
@@ -6,7 +6,7 @@ use std::thread;
 
 use super::case::{Answer, Kind};
 
-/// The stack of a thread that renders in the operator.
+/// The stack that Rust gives a thread.
 const STACK_BYTES: usize = 2 << 20;
 
 #[test]

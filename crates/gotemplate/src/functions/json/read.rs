@@ -60,6 +60,9 @@ fn surrogate(text: &[u8]) -> Option<u32> {
     (0xd800..0xe000).contains(&code).then_some(code)
 }
 
+/// The key that `serde_json` gives instead of a number with its feature `arbitrary_precision`.
+const NUMBER: &str = "$serde_json::private::Number";
+
 /// Makes a value of what is read. The fault that stops it is kept aside, for serde's errors are texts.
 struct Seed<'h, 'f, 'a> {
     heap: &'h mut Heap<'a>,
@@ -137,6 +140,9 @@ impl<'de, 'a> Visitor<'de> for Seed<'_, '_, 'a> {
         let depth = self.kept(depth)?;
         let mut entries = Entries::new();
         while let Some(key) = map.next_key::<String>()? {
+            if key == NUMBER {
+                return Err(A::Error::custom("serde_json's feature arbitrary_precision is not supported"));
+            }
             let charged = self.heap.charge(key.len());
             self.kept(charged)?;
             let value = map.next_value_seed(self.inner(depth))?;

@@ -195,6 +195,14 @@ const SHORT: &[(&str, &str)] = &[
         "many values kept",
         r#"{{ $x := list }}{{ range until 100000 }}{{ $x = list $x (repeat 100000 "x") }}{{ end }}"#,
     ),
+    (
+        "a long map copied for each change",
+        r#"{{ $m := fromJson (print "{" (replace " " "," (regexReplaceAll "[0-9]+" (seq 1 50000) "\"$0\":1")) "}") }}{{ range 1000000 }}{{ range $m }}{{ $_ := unset $m "x" }}{{ break }}{{ end }}{{ end }}"#,
+    ),
+    (
+        "a long map that is kept at each depth",
+        r#"{{ $m := fromJson (print "{" (replace " " "," (regexReplaceAll "[0-9]+" (seq 1 50000) "\"$0\":1")) "}") }}{{ define "a" }}{{ $m := .m }}{{ range $m }}{{ $_ := set $m "x" 1 }}{{ template "a" (dict "m" $m) }}{{ end }}{{ end }}{{ template "a" (dict "m" $m) }}"#,
+    ),
     ("chunks of nothing", "{{ chunk 9223372036854775807 .list }}{{ chunk 0 .list }}"),
     (
         "a plucked crowd",

@@ -1,12 +1,12 @@
 //! What each hostile template costs: milliseconds and peak memory, each in a process of its own.
 //!
-//! `cargo bench --bench hostile` fails when one takes more than a second or 256 MiB.
+//! `cargo bench -p gotemplate` fails when one takes more than a second or 256 MiB.
 #![allow(clippy::disallowed_methods, reason = "a program that measures")]
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a program for developers")]
 #![allow(missing_docs, reason = "no library")]
 
-#[path = "../crates/gotemplate/tests/against_go/hostile/inputs.rs"]
+#[path = "../tests/against_go/hostile/inputs.rs"]
 mod inputs;
 
 use std::process::{Command, ExitCode};
@@ -18,7 +18,7 @@ const TIME: Duration = Duration::from_secs(1);
 const MEBIBYTES: u64 = 256;
 
 fn main() -> ExitCode {
-    match std::env::var("STACKFLUX_HOSTILE") {
+    match std::env::var("GOTEMPLATE_HOSTILE") {
         Ok(name) => one(&name),
         Err(_) => all(),
     }
@@ -30,7 +30,7 @@ fn all() -> ExitCode {
     let mut within = true;
     println!("{:>8} {:>8}  template", "ms", "MiB");
     for input in inputs::all() {
-        let status = Command::new(&program).env("STACKFLUX_HOSTILE", input.name).status().expect("a child");
+        let status = Command::new(&program).env("GOTEMPLATE_HOSTILE", input.name).status().expect("a child");
         within &= status.success();
     }
     if within { ExitCode::SUCCESS } else { ExitCode::FAILURE }
