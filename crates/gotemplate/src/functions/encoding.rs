@@ -21,20 +21,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn b64enc<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    context.heap.text(base::encode(arguments.bytes(0)?, &base::BASE64))
+    context.heap.text(base::encode_base64(arguments.bytes(0)?))
 }
 
 fn b32enc<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    context.heap.text(base::encode(arguments.bytes(0)?, &base::BASE32))
+    context.heap.text(base::encode_base32(arguments.bytes(0)?))
 }
 
 fn b64dec<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    let decoded = base::decode(arguments.bytes(0)?, &base::BASE64);
+    let decoded = base::decode_base64(arguments.bytes(0)?);
     context.heap.text(decoded.unwrap_or_else(|at| illegal("base64", at)))
 }
 
 fn b32dec<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    let decoded = base::decode(arguments.bytes(0)?, &base::BASE32);
+    let decoded = base::decode_base32(arguments.bytes(0)?);
     context.heap.text(decoded.unwrap_or_else(|at| illegal("base32", at)))
 }
 

@@ -1,60 +1,83 @@
-//! Base64 and Base32 with padding (RFC 4648), with Go's positions of errors.
+//! Base64 and Base32 with padding (RFC 4648), with Go's positions of errors. Line ends are skipped.
 
-/// An encoding that puts a number of bits into each character.
-pub(super) struct Base {
-    alphabet: &'static [u8],
-    bits: u32,
-    /// Characters in a full group.
-    group: usize,
+use base64::alphabet;
+use base64::engine::{Engine as _, GeneralPurpose, GeneralPurposeConfig};
+
+/// As Go's `StdEncoding`, which does not look at the bits that a last character has too many.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+pub(super) fn encode_base64(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
 }
 
-pub(super) const BASE64: Base =
-    Base { alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", bits: 6, group: 4 };
-
-pub(super) const BASE32: Base = Base { alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", bits: 5, group: 8 };
-
-pub(super) fn encode(bytes: &[u8], base: &Base) -> Vec<u8> {
-    let mut text = Vec::with_capacity(bytes.len() * 8 / 5 + base.group);
-    let (mut held, mut count) = (0_u32, 0_u32);
-    let mask = (1 << base.bits) - 1;
-    let character = |code: u32| base.alphabet.get(code as usize).copied().unwrap_or(b'=');
-    for byte in bytes {
-        held = ((held << 8) | u32::from(*byte)) & 0xffff;
-        count += 8;
-        while count >= base.bits {
-            count -= base.bits;
-            text.push(character((held >> count) & mask));
-        }
-    }
-    if count > 0 {
-        text.push(character((held << (base.bits - count)) & mask));
-    }
-    while text.len() % base.group != 0 {
-        text.push(b'=');
+pub(super) fn encode_base32(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len() * 8 / 5 + 8);
+    let character = |bits: u64| BASE32.get((bits & 0x1f) as usize).copied().unwrap_or(b'=');
+    for chunk in bytes.chunks(5) {
+        let bits =
+            chunk.iter().fold(0, |bits, byte| (bits << 8) | u64::from(*byte)) << (8 * (5 - chunk.len()));
+        let used = (chunk.len() * 8).div_ceil(5);
+        text.extend((0..used).map(|index| character(bits >> (35 - 5 * index))));
+        text.resize(text.len() + 8 - used, b'=');
     }
     text
 }
 
-/// The bytes that a text says, or at which of its bytes it is wrong. Line ends are skipped.
-pub(super) fn decode(text: &[u8], base: &Base) -> Result<Vec<u8>, usize> {
-    if base.group == 8 { decode_base32(text) } else { decode_base64(text) }
-}
-
-fn code(byte: u8, base: &Base) -> Option<u32> {
-    let position = base.alphabet.iter().position(|known| *known == byte)?;
-    u32::try_from(position).ok()
+fn without_line_ends(text: &[u8]) -> Vec<u8> {
+    text.iter().copied().filter(|byte| !is_line_end(*byte)).collect()
 }
 
 fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
-/// The bytes of a group of characters, without what its last bits do not fill.
-fn push_group(bytes: &mut Vec<u8>, codes: &[u32], base: &Base) {
+/// The bytes that a text says, or at which of its bytes Go finds it wrong.
+pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
+    BASE64.decode(without_line_ends(text)).map_err(|_| wrong_in_base64(text))
+}
+
+/// Where Go finds a text wrong: it counts line ends, and characters back to the begin of a group that is not full.
+fn wrong_in_base64(text: &[u8]) -> usize {
+    let mut in_group = 0;
+    for (position, byte) in text.iter().enumerate().filter(|(_, byte)| !is_line_end(**byte)) {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/') {
+            in_group = (in_group + 1) % 4;
+        } else if *byte != b'=' || in_group < 2 {
+            return position;
+        } else {
+            return wrong_after_padding(text, position + 1, in_group);
+        }
+    }
+    text.len() - in_group
+}
+
+/// The same, of a text whose first padding stands before `position`.
+fn wrong_after_padding(text: &[u8], position: usize, in_group: usize) -> usize {
+    let next = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|byte| is_line_end(**byte)).count()
+    };
+    if in_group == 3 {
+        return next(position);
+    }
+    match text.get(next(position)) {
+        None => text.len(),
+        Some(b'=') => next(next(position) + 1),
+        Some(_) => next(position) - 1,
+    }
+}
+
+/// The bytes of a group of Base32, without what its last bits do not fill.
+fn push_group(bytes: &mut Vec<u8>, codes: &[u32]) {
     let (mut held, mut count) = (0_u32, 0_u32);
     for code in codes {
-        held = ((held << base.bits) | code) & 0xffff;
-        count += base.bits;
+        held = ((held << 5) | code) & 0xffff;
+        count += 5;
         if count >= 8 {
             count -= 8;
             bytes.push(u8::try_from((held >> count) & 0xff).unwrap_or_default());
@@ -62,57 +85,14 @@ fn push_group(bytes: &mut Vec<u8>, codes: &[u32], base: &Base) {
     }
 }
 
-fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut codes = Vec::with_capacity(4);
-    let mut position = 0;
-    while let Some(&byte) = text.get(position) {
-        position += 1;
-        if is_line_end(byte) {
-            continue;
-        }
-        if let Some(code) = code(byte, &BASE64) {
-            codes.push(code);
-            if codes.len() == 4 {
-                push_group(&mut bytes, &codes, &BASE64);
-                codes.clear();
-            }
-            continue;
-        }
-        if byte != b'=' || codes.len() < 2 {
-            return Err(position - 1);
-        }
-        return padded(text, position, &codes, bytes);
-    }
-    if codes.is_empty() { Ok(bytes) } else { Err(position - codes.len()) }
-}
-
-/// The end of a text whose first padding stands before `position`.
-fn padded(text: &[u8], position: usize, codes: &[u32], bytes: Vec<u8>) -> Result<Vec<u8>, usize> {
-    let mut bytes = bytes;
-    let mut position = position;
-    let skip = |mut position: usize| {
-        while text.get(position).is_some_and(|byte| is_line_end(*byte)) {
-            position += 1;
-        }
-        position
-    };
-    if codes.len() == 2 {
-        position = skip(position);
-        match text.get(position) {
-            None => return Err(text.len()),
-            Some(b'=') => position += 1,
-            Some(_) => return Err(position - 1),
-        }
-    }
-    position = skip(position);
-    push_group(&mut bytes, codes, &BASE64);
-    if position < text.len() { Err(position) } else { Ok(bytes) }
+fn code(byte: u8) -> Option<u32> {
+    let position = BASE32.iter().position(|known| *known == byte)?;
+    u32::try_from(position).ok()
 }
 
 /// Go removes the line ends first, so its positions do not count them.
-fn decode_base32(text: &[u8]) -> Result<Vec<u8>, usize> {
-    let text: Vec<u8> = text.iter().copied().filter(|byte| !is_line_end(*byte)).collect();
+pub(super) fn decode_base32(text: &[u8]) -> Result<Vec<u8>, usize> {
+    let text = without_line_ends(text);
     let mut bytes = Vec::with_capacity(text.len());
     let mut start = 0;
     while start < text.len() {
@@ -134,16 +114,16 @@ fn decode_base32(text: &[u8]) -> Result<Vec<u8>, usize> {
                 if matches!(index, 1 | 3 | 6) {
                     return Err(start + index);
                 }
-                push_group(&mut bytes, &codes, &BASE32);
+                push_group(&mut bytes, &codes);
                 // What follows the padding is ignored.
                 return Ok(bytes);
             }
-            codes.push(code(*byte, &BASE32).ok_or(start + index)?);
+            codes.push(code(*byte).ok_or(start + index)?);
         }
         if group.len() < 8 {
             return Err(text.len() - group.len());
         }
-        push_group(&mut bytes, &codes, &BASE32);
+        push_group(&mut bytes, &codes);
         start += 8;
     }
     Ok(bytes)
