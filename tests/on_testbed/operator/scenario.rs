@@ -18,7 +18,7 @@ use crate::git::git;
 use crate::support::scratch;
 
 /// How long anything may take. Generous: other tests use the same two cores.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 /// The first release of the example, and so the class of its clusters.
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
 /// The second one: its chart `monitoring` differs.
