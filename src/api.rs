@@ -18,6 +18,7 @@ pub mod conditions;
 pub mod delivery;
 pub mod duration;
 pub mod flux_settings;
+pub mod git_commit;
 pub mod git_source;
 pub mod labels;
 pub mod read;

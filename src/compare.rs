@@ -1,5 +1,6 @@
 //! Two releases compared: file by file, and as plans of the Clusters that go from one to the other.
 
+pub mod change;
 pub mod charts;
 pub mod files;
 pub mod parts;

@@ -5,6 +5,7 @@
 
 pub mod cluster;
 pub mod content;
+pub mod line;
 pub mod stack;
 
 use crate::release::Release;

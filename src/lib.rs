@@ -20,15 +20,15 @@
 //!                                          rollup: verdict per object, conditions
 //! ```
 //!
-//! The pure modules come first, in the order in which data flows: no clock, no client, no file access. They are what
-//! compiles without the feature `shell`; of [`sink`] the layout of files is pure, and writing them is not. Then come the
-//! modules of the shell, in the order of their names.
+//! The modules below are in groups, one for each floor: each imports only those of the groups before its own, which
+//! `tests/integration/architecture.rs` checks. The pure modules come first: no clock, no client, no file access. They are what
+//! compiles without the feature `shell`; of [`sink`] the layout of files is pure, and writing them is not.
 //!
 //! # Where to begin
 //!
 //! With one Cluster, on its way through `operator::cluster::reconcile`: `operator::cluster::gather` finds its release and
 //! what it refers to, `inputs` makes the snapshot of it, [`gate`] says whether to go on, [`plan::cluster`] renders the
-//! values and gives the objects, `operator::deliver` writes those that differ through `sink::cluster`, and [`rollup`]
+//! values and gives the objects, `operator::deliver` writes those that differ through `runtime::api_server`, and [`rollup`]
 //! turns what Flux says of them into the status of the `ClusterAddon`.
 //!
 //! Releases come in before that. `operator::stack` follows the repository and lets [`subscription`] decide which are
@@ -65,37 +65,43 @@ pub mod names;
 pub mod yaml;
 
 pub mod api;
-pub mod foreign;
-
 pub mod release;
+
+pub mod foreign;
 pub mod verify;
 
+pub mod gate;
 pub mod inputs;
 
-pub mod gate;
 pub mod plan;
 pub mod subscription;
 
-pub mod sink;
-
+pub mod compare;
 pub mod rollup;
 
-pub mod compare;
 pub mod promote;
 
 #[cfg(feature = "shell")]
-pub mod cli;
+pub mod http;
 #[cfg(feature = "shell")]
-pub mod forge;
+pub mod temporary;
+
 #[cfg(feature = "shell")]
 pub mod git;
 #[cfg(feature = "shell")]
-pub mod http;
+pub mod runtime;
+
 #[cfg(feature = "shell")]
-pub mod operator;
-#[cfg(feature = "shell")]
-pub mod publish;
+pub mod forge;
+pub mod sink;
 #[cfg(feature = "shell")]
 pub mod source;
+
 #[cfg(feature = "shell")]
-pub mod temporary;
+pub mod publish;
+
+#[cfg(feature = "shell")]
+pub mod operator;
+
+#[cfg(feature = "shell")]
+pub mod cli;

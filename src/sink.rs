@@ -1,13 +1,12 @@
-//! Where plans go.
+//! Writes plans as files.
 //!
 //! ```text
-//! plan ─▶ cluster: server-side apply
-//!      └▶ layout, index ─▶ update over a tree of files ─▶ changes ─▶ directory
-//!                                                                 └▶ git: one commit
+//! plan ─▶ layout, index ─▶ update over a tree of files ─▶ changes ─▶ directory
+//!                                                               └▶ git: one commit
 //! ```
 //!
-//! What is written as files has one layout and one set of rules, whether it is a directory or a Git repository. What comes
-//! of a plan and a tree is pure; the cluster, the directory and Git are not.
+//! Files have one layout and one set of rules, whether in a directory or in a Git repository. The changes to a tree are pure;
+//! writing them to a directory or to Git is not.
 
 pub mod changes;
 pub mod index;
@@ -15,8 +14,6 @@ pub mod layout;
 pub mod tree;
 pub mod update;
 
-#[cfg(feature = "shell")]
-pub mod cluster;
 #[cfg(feature = "shell")]
 pub mod directory;
 #[cfg(feature = "shell")]

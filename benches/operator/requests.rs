@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
-use stackflux::operator::client::{ClusterAccess, connect};
+use stackflux::runtime::client::{ClusterAccess, connect};
 use tokio::runtime::Runtime;
 
 /// Requests in flight, as many as the operator has.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flux_settings::is_default;
-use super::{Delivery, FluxSettings, StackSource, rules, schema};
+use super::{Delivery, FluxSettings, StackSource, Upstream, rules, schema};
 
 /// Which cluster stack, which of its releases, and how their addons are delivered.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,6 +84,14 @@ pub struct ClusterStackSpec {
     #[serde(default = "two")]
     #[x_kube(validation = rules::REVISION_HISTORY)]
     pub revision_history_limit: u32,
+}
+
+impl ClusterStack {
+    /// Where the operator brings releases from into the stack repository.
+    #[must_use]
+    pub fn upstream(&self) -> Option<&Upstream> {
+        self.spec.source.as_ref()?.upstream.as_ref()
+    }
 }
 
 /// What is known about a stack and, in sum, about its clusters. Never a list of clusters.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flux_settings::is_default;
-use super::git_source::LocalReference;
+use super::git_commit::{GitCommit, LocalReference};
 use super::rules;
 
 /// How the Flux objects of a `ClusterStack` and its clusters get to the API server.
@@ -78,48 +78,6 @@ pub struct GitDelivery {
     pub pull_request: Option<PullRequests>,
 }
 
-/// As whom is committed.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GitCommit {
-    /// The author and committer.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub author: GitAuthor,
-    /// The key that commits are signed with; they are not signed when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signing_key: Option<SigningKey>,
-}
-
-/// The author of commits.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GitAuthor {
-    /// The name.
-    #[serde(default = "author_name")]
-    #[schemars(length(max = 255))]
-    #[x_kube(validation = rules::AUTHOR)]
-    pub name: String,
-    /// The address.
-    #[serde(default = "author_email")]
-    #[schemars(length(max = 255))]
-    #[x_kube(validation = rules::AUTHOR)]
-    pub email: String,
-}
-
-impl Default for GitAuthor {
-    fn default() -> Self {
-        Self { name: author_name(), email: author_email() }
-    }
-}
-
-/// The key that commits are signed with.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SigningKey {
-    /// The Secret with the key, in the namespace of the ClusterStack: `git.asc` (a GPG key, as in Flux's
-    /// `ImageUpdateAutomation`) or `identity` (an SSH key), and `passphrase` where it has one. The operator reads it.
-    pub secret_ref: LocalReference,
-}
-
 /// How pull requests are opened.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -152,12 +110,4 @@ pub enum ForgeKind {
 
 pub(super) fn main() -> String {
     "main".to_owned()
-}
-
-fn author_name() -> String {
-    "stackflux".to_owned()
-}
-
-fn author_email() -> String {
-    "stackflux@localhost".to_owned()
 }

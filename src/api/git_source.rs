@@ -4,6 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::git_commit::LocalReference;
 use super::upstream::Upstream;
 use super::{Duration, rules};
 
@@ -108,15 +109,6 @@ pub struct GitRepositoryReference {
     #[schemars(length(max = 63))]
     #[x_kube(validation = rules::NAMESPACE)]
     pub namespace: Option<String>,
-}
-
-/// The name of an object in the same namespace.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LocalReference {
-    /// The name of the object.
-    #[schemars(length(max = 253))]
-    #[x_kube(validation = rules::OBJECT_NAME)]
-    pub name: String,
 }
 
 /// Which Git objects must be signed, and by whom.

@@ -4,9 +4,8 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::delivery::GitCommit;
 use super::flux_settings::is_default;
-use super::git_source::LocalReference;
+use super::git_commit::{GitCommit, LocalReference};
 use super::{Duration, rules};
 
 /// Where new releases are published. The operator brings those of the ClusterStack's channel into the stack repository.

@@ -82,6 +82,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
     let planned = inputs.plan(&[])?;
     terminal::data(&canonical::documents(planned.plan.objects().map(|object| &object.value)))?;
-    report::report(&planned);
+    report::report(&planned.warnings, &planned.plan);
     Ok(if planned.plan.held().is_empty() { Outcome::Done } else { Outcome::Differs })
 }

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use kube::Client;
 
 use super::error::CliError;
-use crate::operator::client::{ClusterAccess, Connected, connect};
+use crate::runtime::client::{ClusterAccess, Connected, connect};
 
 /// Which cluster, and as whom.
 #[derive(Clone, Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::{CommandResult, Outcome};
-use crate::operator;
+use crate::{operator, runtime};
 
 /// Run the operator, which keeps Flux objects as releases and Clusters say
 ///
@@ -29,10 +29,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> CommandResult {
     let settings = arguments.flags.settings()?;
     // Its work is small and mostly waiting: on one thread, no answer has to wake another one.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| CliError::usage(format!("cannot start threads: {error}")))?;
-    operator::logs::start(settings.logs)?;
-    let ended = runtime.block_on(operator::run(settings));
-    operator::shutdown::end_threads(runtime);
+    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let threads = threads.map_err(|error| CliError::usage(format!("cannot start threads: {error}")))?;
+    runtime::logs::start(settings.logs)?;
+    let ended = threads.block_on(operator::run(settings));
+    runtime::shutdown::end_threads(threads);
     Ok(if ended.is_ok() { Outcome::Done } else { Outcome::Failed })
 }

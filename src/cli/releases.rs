@@ -5,7 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::error::CliError;
 use super::terminal;
-use crate::inputs::content::{Catalog, CatalogEntry, Line};
+use crate::inputs::content::{Catalog, CatalogEntry};
+use crate::inputs::line::Line;
 use crate::names::{ReleaseName, Revision};
 use crate::release::{Limits, Loaded, Release};
 use crate::source::git::{Checkout, GitError, Pin};

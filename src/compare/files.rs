@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::Change;
+use super::change::Change;
 use super::unified;
 use crate::release::{File, Files, Limits, archive};
 

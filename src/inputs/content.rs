@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::{ClusterStackSpec, Reason, SourcePlacement, labels};
+use crate::api::{Reason, SourcePlacement, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{GitRepository, HelmChart, Kustomization, Observed};
+use crate::inputs::line::Line;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName, ReleaseName, Revision};
 use crate::release::{Addon, Digest, Release};
@@ -34,43 +35,6 @@ impl CatalogEntry {
     pub fn of(release: &Release, revision: Revision) -> Self {
         let addons = release.addons.iter().map(|addon| (addon.name.clone(), addon.digest)).collect();
         Self { revision, digest: release.digest, addons }
-    }
-}
-
-/// A line of releases: those of one provider, stack and channel, for any Kubernetes version. The line of the channel
-/// `custom` has all releases whose version has a suffix.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Line {
-    /// The provider, such as `openstack`.
-    pub provider: String,
-    /// The stack, such as `scs2`.
-    pub stack: String,
-    /// The channel, such as `stable`.
-    pub channel: String,
-}
-
-impl Line {
-    /// The line of a `ClusterStack`.
-    #[must_use]
-    pub fn of_stack(spec: &ClusterStackSpec) -> Self {
-        Self { provider: spec.provider.clone(), stack: spec.name.clone(), channel: spec.channel.clone() }
-    }
-
-    /// The line of a release.
-    #[must_use]
-    pub fn of(release: &ReleaseName) -> Self {
-        Self {
-            provider: release.provider().to_owned(),
-            stack: release.stack().to_owned(),
-            channel: release.version().channel().to_owned(),
-        }
-    }
-
-    /// Whether a release is of this line.
-    #[must_use]
-    pub fn has(&self, release: &ReleaseName) -> bool {
-        (self.provider.as_str(), self.stack.as_str()) == (release.provider(), release.stack())
-            && release.version().is_of_channel(&self.channel)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::api::{
 };
 use crate::foreign::capi::{Cluster, field};
 use crate::foreign::flux::source::{Access, git_repository};
-use crate::inputs::content::Line;
+use crate::inputs::line::Line;
 use crate::names::credentials::has_credentials;
 use crate::names::{NameError, Namespace, ObjectName};
 

@@ -1,22 +1,29 @@
-//! Annotations that are put on objects besides those that are applied.
+//! Sets fields of objects that no plan owns: annotations, and `spec.suspend` of Flux objects.
 
 use kube::Resource;
 use serde_json::{Value, json};
 
-use super::cache::{Cache, Cached, Key};
-use super::world::World;
-use crate::sink::cluster::{Kind, RequestError};
+use super::context::Context;
+use crate::api::labels::SUSPEND_FIELD_MANAGER;
+use crate::runtime::api_server::{Kind, RequestError};
+use crate::runtime::cache::{Cache, Cached, Key};
 
 /// Gives these annotations to the object, and to no other one of its name.
 pub(super) async fn annotate<K: Kind + Cached>(
-    world: &World,
+    context: &Context,
     cache: &Cache<K>,
     object: &K,
     annotations: &[(&str, &str)],
 ) -> Result<(), RequestError> {
-    let written = world.api.patch(&Key::of(object), patch(object, annotations)).await?;
+    let written = context.api.patch(&Key::of(object), patch(object, annotations)).await?;
     cache.written(written);
     Ok(())
+}
+
+/// Sets or unsets `spec.suspend` of a Flux object, as a field manager of its own.
+pub(super) async fn suspend<K: Kind>(context: &Context, key: &Key, suspend: bool) -> Result<K, RequestError> {
+    let patch = json!({"spec": {"suspend": suspend.then_some(true)}});
+    context.api.merge(key, patch, SUSPEND_FIELD_MANAGER).await
 }
 
 /// The JSON patch that gives these annotations to the object, and to no other one of its name.

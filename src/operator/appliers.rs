@@ -1,26 +1,12 @@
-//! Flux's controllers: whether they are alive, as their Leases and the changes of their objects say.
-//!
-//! A Lease is renewed every few seconds, so it is read and not watched: three GETs every ten seconds cost less than an
-//! event for each renewal, and need no more than `get` on three names. Nothing is reconciled because of a renewal; when a
-//! controller turns out to be dead, or alive again, everything that may wait for it is.
+//! Whether Flux's controllers are alive, as their Leases and the changes of their objects say.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::Lease;
-use tracing::{debug, info, warn};
 
-use super::cache::{Change, Key};
-use super::world::World;
-use crate::foreign::flux::observed::{CONTROLLERS, Observed, ObservedKind, controller_of};
-use crate::rollup::{Applier, DEADLINE, Moment, Pulse, SeenLease};
-
-/// How often the Leases are read.
-const LOOK: Duration = Duration::from_secs(10);
-/// How often that is tried where none can be read.
-const BLIND: Duration = Duration::from_mins(1);
+use crate::foreign::flux::observed::{CONTROLLERS, controller_of};
+use crate::rollup::{Applier, Pulse, SeenLease};
 
 /// What is known of Flux's controllers.
 #[derive(Debug)]
@@ -91,73 +77,6 @@ impl Appliers {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, Known>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl World {
-    /// This time, with the controller of a kind.
-    #[must_use]
-    pub fn moment(&self, kind: &str, now: Timestamp) -> Moment {
-        Moment { now, applier: self.appliers.of(kind), deadline: DEADLINE }
-    }
-
-    /// Notes that a controller has done something, where a change is of what only it writes.
-    pub fn note_movement<Status: ObservedKind>(&self, change: &Change<Observed<Status>>) {
-        let is_answer = match (&change.before, &change.now) {
-            (Some(before), Some(now)) => now.is_answered_since(before),
-            // It has dropped its finalizer.
-            (Some(before), None) => before.metadata.terminating,
-            (None, _) => false,
-        };
-        if is_answer {
-            self.appliers.moved(Status::CONTROLLER, Timestamp::now());
-        }
-    }
-}
-
-/// Reads the Leases of Flux's controllers for ever.
-pub async fn watch(world: &World) {
-    loop {
-        let mut is_blind = true;
-        for controller in CONTROLLERS {
-            let reading = read(world, controller).await;
-            is_blind &= reading == Reading::None;
-            let Some((pulse, is_news)) = world.appliers.read(controller, reading, Timestamp::now()) else {
-                continue;
-            };
-            world.metrics.controller(controller, pulse);
-            if is_news {
-                told(controller, pulse);
-                world.everything_changed();
-            }
-        }
-        tokio::time::sleep(if is_blind { BLIND } else { LOOK }).await;
-    }
-}
-
-async fn read(world: &World, controller: &str) -> Reading {
-    let key = Key::new(world.settings.flux_namespace.as_str(), &format!("{controller}-leader-election"));
-    match world.api.get::<Lease>(&key).await {
-        Ok(lease) => {
-            let renewed = lease.and_then(|lease| lease.spec?.renew_time);
-            renewed.map_or(Reading::None, |renewed| Reading::Renewed(renewed.0))
-        }
-        Err(error) if error.is_forbidden() => {
-            debug!(controller, "its Lease may not be read: {error}");
-            Reading::None
-        }
-        Err(error) => {
-            debug!(controller, "its Lease cannot be read: {error}");
-            Reading::Failed
-        }
-    }
-}
-
-fn told(controller: &str, pulse: Pulse) {
-    match pulse {
-        Pulse::Dead { since } => warn!(controller, %since, "does not renew its Lease"),
-        Pulse::Alive => info!(controller, "renews its Lease"),
-        Pulse::Unknown { .. } => info!(controller, "has no Lease that can be read"),
     }
 }
 

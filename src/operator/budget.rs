@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::cache::Key;
 use crate::api::cluster_stack::Pruned;
+use crate::runtime::cache::Key;
 
 /// What `ClusterAddon`s are about to say that was deleted for them.
 #[derive(Debug, Default)]

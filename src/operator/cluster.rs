@@ -17,76 +17,75 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::debug;
 
-use super::cache::Key;
+use super::context::{Context, Preparation, Prepared};
 use super::git_delivery::outbox::Unit;
 use super::metrics::Queue;
-use super::objects::{ClusterObject, term};
-use super::queue::Next;
+use super::objects::{ClusterObject, cluster_of, term};
 use super::reconcile::ReconcileError;
 use super::retry;
-use super::routes::cluster_of;
-use super::world::{Preparation, Prepared, World};
 use crate::api::{ClusterAddon, Reason};
 use crate::gate;
 use crate::inputs::ClusterInputs;
 use crate::plan::{self, Plan};
 use crate::rollup::{AddonFacts, ClusterFacts, ConditionStatus, Report, cluster_addon};
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
+use crate::runtime::queue::Next;
 use delivered::Delivered;
 use gather::{Gathered, Related};
 
 pub(super) use gather::to_abandon;
-pub(super) use identity::{addon_key, committing_stack, made_for};
+pub(super) use identity::made_for;
 
 /// How long a cache that is just filled is waited for.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Reconciles the Cluster of that key.
-pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
-    let gathered = Gathered::of(world, key);
-    match gathered.course(world.is_terminating(&key.namespace)) {
+pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
+    let gathered = Gathered::of(context, key);
+    match gathered.course(context.is_terminating(&key.namespace)) {
         gate::Course::Nothing => {
-            world.metrics.forgot(Queue::Cluster, &key.to_string());
+            context.metrics.forgot(Queue::Cluster, &key.to_string());
             Ok(Next::Await)
         }
-        gate::Course::LetGo => let_go::let_go(world, key, &gathered).await,
-        gate::Course::Abandon => hand_over::abandon(world, key, &gathered).await,
+        gate::Course::LetGo => let_go::let_go(context, key, &gathered).await,
+        gate::Course::Abandon => hand_over::abandon(context, key, &gathered).await,
         gate::Course::HandOver => match &gathered.addon {
-            Some(addon) => hand_over::hand_over(world, key, addon).await,
+            Some(addon) => hand_over::hand_over(context, key, addon).await,
             None => Ok(Next::Await),
         },
-        gate::Course::Deliver => deliver(world, key, gathered).await,
+        gate::Course::Deliver => deliver(context, key, gathered).await,
     }
 }
 
 /// Delivers the addons of a Cluster that is there.
-async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, ReconcileError> {
+async fn deliver(context: &Context, key: &Key, gathered: Gathered) -> Result<Next, ReconcileError> {
     let Some(cluster) = &gathered.cluster else { return Ok(Next::Await) };
     if cluster.cluster.paused() {
-        return paused(world, key, &gathered, cluster).await;
+        return paused(context, key, &gathered, cluster).await;
     }
     let (Some(release), Some(preparation)) = (&gathered.release, &gathered.preparation) else {
-        return without_release(world, key, &gathered).await;
+        return without_release(context, key, &gathered).await;
     };
-    let addon = identity::ensure(world, key, cluster, gathered.addon.clone()).await?;
-    hand_over::take_over(world, key, &addon).await?;
+    let addon = identity::ensure(context, key, cluster, gathered.addon.clone()).await?;
+    hand_over::take_over(context, key, &addon).await?;
     let prepared = match preparation {
         Preparation::Unusable(report) => {
-            world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
-            let facts = addons::as_they_are(world, &addon, cluster, &release.to_string(), report.clone());
-            came_back::look_again(world, &addon, cluster).await?;
-            return finish(world, key, &addon, facts).await;
+            context.git.outbox.withdraw(&Unit::Cluster(key.clone()));
+            let facts = addons::as_they_are(context, &addon, cluster, &release.to_string(), report.clone());
+            came_back::look_again(context, &addon, cluster).await?;
+            return finish(context, key, &addon, facts).await;
         }
         Preparation::Usable(prepared) => prepared,
     };
-    let Related::Found(inputs) = gather::related(world, cluster, prepared) else {
+    let Related::Found(inputs) = gather::related(context, cluster, prepared) else {
         return Ok(Next::After(SOON));
     };
-    let (facts, removal, failure) = usable(world, cluster, &addon, prepared, &inputs).await?;
-    came_back::look_again(world, &addon, cluster).await?;
+    let (facts, removal, failure) = usable(context, cluster, &addon, prepared, &inputs).await?;
+    came_back::look_again(context, &addon, cluster).await?;
     let is_suspended = prepared.suspended || addon.spec.suspend;
     let owned = term::owned_by("ClusterAddon", &Key::of(&*addon));
-    let retry = if is_suspended { Next::Await } else { retry::retry(world, &owned).await? };
+    let retry = if is_suspended { Next::Await } else { retry::retry(context, &owned).await? };
     // What is to be committed is committed after the status says by whom.
     let noted = if facts.committed_by == identity::committed_by(&addon) {
         Next::Await
@@ -94,64 +93,64 @@ async fn deliver(world: &World, key: &Key, gathered: Gathered) -> Result<Next, R
         Next::After(Duration::ZERO)
     };
     // The status counts what goes before it goes.
-    let next = finish(world, key, &addon, facts).await?.earlier(retry).earlier(noted);
-    let next = next.earlier(removal.carry_out(world, &addon).await?);
+    let next = finish(context, key, &addon, facts).await?.earlier(retry).earlier(noted);
+    let next = next.earlier(removal.carry_out(context, &addon).await?);
     failure.map_or(Ok(next), |failure| Err(failure.into()))
 }
 
 /// A paused Cluster: its status says once that it is, and nothing is written until it is resumed.
 async fn paused(
-    world: &World,
+    context: &Context,
     key: &Key,
     gathered: &Gathered,
     cluster: &ClusterObject,
 ) -> Result<Next, ReconcileError> {
-    world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
+    context.git.outbox.withdraw(&Unit::Cluster(key.clone()));
     let Some(addon) = &gathered.addon else { return Ok(Next::Await) };
-    if !world.speaks_of(cluster, Some(addon)) {
+    if !context.speaks_of(cluster, Some(addon)) {
         return Ok(Next::Await);
     }
     let Some(facts) = addons::paused(addon, cluster) else {
-        addon.status.iter().for_each(|status| world.metrics.reported(&key.to_string(), status));
+        addon.status.iter().for_each(|status| context.metrics.reported(&key.to_string(), status));
         return Ok(Next::Await);
     };
-    finish(world, key, addon, facts).await
+    finish(context, key, addon, facts).await
 }
 
 /// A Cluster whose class has no release that is installed: what it has of ours stays, and its status says why.
-async fn without_release(world: &World, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
-    let (Some(cluster), Some(lack)) = (&gathered.cluster, gathered.lack(world)) else {
+async fn without_release(context: &Context, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
+    let (Some(cluster), Some(lack)) = (&gathered.cluster, gathered.lack(context)) else {
         debug!("the release of the class was not looked at yet");
-        world.metrics.forgot(Queue::Cluster, &key.to_string());
+        context.metrics.forgot(Queue::Cluster, &key.to_string());
         return Ok(Next::Await);
     };
     let addon = match &gathered.addon {
         None if !lack.is_certain => return Ok(Next::Await),
-        None => identity::ensure(world, key, cluster, None).await?,
+        None => identity::ensure(context, key, cluster, None).await?,
         Some(addon) => addon.clone(),
     };
-    world.git.outbox.withdraw(&Unit::Cluster(key.clone()));
-    let facts = addons::as_they_are(world, &addon, cluster, &lack.desired, lack.report);
-    came_back::look_again(world, &addon, cluster).await?;
-    finish(world, key, &addon, facts).await
+    context.git.outbox.withdraw(&Unit::Cluster(key.clone()));
+    let facts = addons::as_they_are(context, &addon, cluster, &lack.desired, lack.report);
+    came_back::look_again(context, &addon, cluster).await?;
+    finish(context, key, &addon, facts).await
 }
 
 /// Delivers the addons of a release that can be used, as far as the gates let it.
 async fn usable<'w>(
-    world: &'w World,
+    context: &'w Context,
     cluster: &ClusterObject,
     addon: &ClusterAddon,
     prepared: &Prepared,
     inputs: &ClusterInputs,
 ) -> Result<(ClusterFacts, removal::Removal<'w>, Option<RequestError>), ReconcileError> {
     let plan = Arc::new(plan::cluster(&prepared.inputs(), inputs)?);
-    let delivered = delivered(world, addon, prepared, &plan).await?;
-    let mut facts = facts(world, addon, prepared, inputs, &plan, &delivered);
+    let delivered = delivered(context, addon, prepared, &plan).await?;
+    let mut facts = facts(context, addon, prepared, inputs, &plan, &delivered);
     let may_remove = facts.delivered && !prepared.suspended && !addon.spec.suspend;
     let removal =
-        removal::plan(world, cluster, addon, prepared, |name| may_remove || delivered.waits_for_old(name))
+        removal::plan(context, cluster, addon, prepared, |name| may_remove || delivered.waits_for_old(name))
             .await?;
-    removal.tell(world, addon, &mut facts.addons);
+    removal.tell(context, addon, &mut facts.addons);
     if facts.of_desired {
         addons::mark_dropped(prepared, &mut facts.addons);
     }
@@ -165,7 +164,7 @@ async fn usable<'w>(
 
 /// Delivers a plan, by the way that the `ClusterStack` has; nothing where something holds it.
 async fn delivered(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     prepared: &Prepared,
     plan: &Arc<Plan>,
@@ -174,25 +173,25 @@ async fn delivered(
     let nothing = if is_held {
         Some(Delivered::nothing(addon))
     } else if prepared.suspended || addon.spec.suspend {
-        Some(Delivered::while_suspended(world, addon, prepared, plan))
+        Some(Delivered::while_suspended(context, addon, prepared, plan))
     } else {
-        let elsewhere = committed::elsewhere(world, addon, prepared).await?;
+        let elsewhere = committed::elsewhere(context, addon, prepared).await?;
         elsewhere.map(|hold| Delivered::held(addon, plan, &hold))
     };
     Ok(match nothing {
         Some(nothing) => {
-            world.git.outbox.withdraw(&Unit::Cluster(cluster_of(addon)));
+            context.git.outbox.withdraw(&Unit::Cluster(cluster_of(addon)));
             nothing
         }
         None if prepared.stack.delivery.git().is_some() => {
-            committed::deliver(world, addon, prepared, plan).await
+            committed::deliver(context, addon, prepared, plan).await
         }
-        None => addons::deliver(world, addon, prepared, plan).await,
+        None => addons::deliver(context, addon, prepared, plan).await,
     })
 }
 
 fn facts(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     prepared: &Prepared,
     inputs: &ClusterInputs,
@@ -213,9 +212,9 @@ fn facts(
         namespace: Some(prepared.stack_key.namespace.clone()),
         release: prepared.ready.clone(),
         addons: if has_another {
-            addons::kept(world, addon)
+            addons::kept(context, addon)
         } else {
-            addons::facts(world, addon, prepared, plan, delivered)
+            addons::facts(context, addon, prepared, plan, delivered)
         },
         of_desired: !has_another,
         delivered: all_there,
@@ -238,7 +237,7 @@ fn release_hold(release: &Report) -> Option<Reason> {
 
 /// Writes the status where it changed, and says when to look again.
 async fn finish(
-    world: &World,
+    context: &Context,
     key: &Key,
     addon: &ClusterAddon,
     facts: ClusterFacts,
@@ -256,7 +255,7 @@ async fn finish(
         .map(|hold| hold.reason)
         .chain(release_hold(&facts.release))
         .collect();
-    world.metrics.found(
+    context.metrics.found(
         Queue::Cluster,
         &key.to_string(),
         verdicts.iter().map(|(_, kind, verdict)| (kind.as_str(), verdict)),
@@ -264,8 +263,8 @@ async fn finish(
     );
     let old = addon.status.clone().unwrap_or_default();
     let status = cluster_addon(facts, &old, now);
-    world.metrics.reported(&key.to_string(), &status);
-    let next = addons::next_limit(world, &verdicts, &status, now);
-    status::write(world, addon, &status).await?;
+    context.metrics.reported(&key.to_string(), &status);
+    let next = addons::next_limit(context, &verdicts, &status, now);
+    status::write(context, addon, &status).await?;
     Ok(next)
 }

@@ -15,20 +15,25 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tracing::{Instrument as _, error, info, info_span};
 
-use super::cache::{Cache, Cached, Change, Key};
-use super::events::Events;
+use super::context::{Context, Triggers};
+use super::enqueue::{
+    cluster_changed, everything_changed, namespace_changed, related_changed, stack_changed,
+};
 use super::library::Library;
-use super::metrics::{Metrics, Queue};
+use super::metrics::Queue;
 use super::process::Process;
-use super::queue::{Depth, Next, Requests, queue};
 use super::reconcile::{ReconcileError, ended};
 use super::related::{Changed, Related};
-use super::watches::{self, Feed};
-use super::world::{Triggers, World};
-use super::{appliers, cluster, git_delivery, publisher, release, stack};
-use crate::api::{ClusterStack, labels};
+use super::{cluster, enqueue, git_delivery, leases, publisher, release, stack};
+use crate::api::ClusterStack;
+use crate::api::labels::{self, FIELD_MANAGER};
 use crate::foreign::capi;
-use crate::sink::cluster::ApiServer;
+use crate::runtime::api_server::ApiServer;
+use crate::runtime::cache::{Cache, Cached, Change, Key};
+use crate::runtime::events::Events;
+use crate::runtime::metrics::Metrics;
+use crate::runtime::queue::{Depth, Next, Requests, queue};
+use crate::runtime::watches::{self, Feed};
 use crate::source::artifact::{Download, FetchLimits};
 
 /// How often it is looked whether the caches are complete.
@@ -65,13 +70,13 @@ pub(super) async fn run(process: Process) {
         Ok(download) => download,
         Err(error) => return error!("releases cannot be read: {error}"),
     };
-    let (world, mut inbox, changes) = assemble(&process, Library::new(download));
-    let world = Arc::new(world);
-    watch(&process, &world, changes);
+    let (context, mut inbox, changes) = assemble(&process, Library::new(download));
+    let context = Arc::new(context);
+    watch(&process, &context, changes);
     process.readiness.started();
     let shutdown = process.shutdown.clone();
     let ready = async {
-        synced(&world).await;
+        synced(&context).await;
         info!("the caches are complete");
         process.fence.leading().await
     };
@@ -82,24 +87,30 @@ pub(super) async fn run(process: Process) {
         () = inbox.forget() => false,
     };
     if is_leader {
-        work(&process, &world, inbox).await;
+        work(&process, &context, inbox).await;
     } else {
         // A Lease that was lost ends the process, and this with it.
         process.shutdown.begun().await;
     }
 }
 
-fn assemble(process: &Process, library: Library) -> (World, Inbox, UnboundedReceiver<Changed>) {
+fn assemble(process: &Process, library: Library) -> (Context, Inbox, UnboundedReceiver<Changed>) {
     let (stacks, stack_requests) = queue();
     let (releases, release_requests) = queue();
     let (clusters, cluster_requests) = queue();
     let (commits, commit_requests) = queue();
     let (publishes, publish_requests) = queue();
-    let (related, changes) = Related::new(process.client.clone(), only_namespace(process));
-    let world = World::new(
+    let (related, changes) =
+        Related::new(process.client.clone(), process.tasks.clone(), only_namespace(process));
+    let context = Context::new(
         process.settings.clone(),
-        ApiServer::new(process.client.clone(), process.fence.clone(), process.metrics.clone()),
-        Events::new(process.client.clone()),
+        ApiServer::new(
+            process.client.clone(),
+            process.fence.clone(),
+            process.metrics.runtime.clone(),
+            FIELD_MANAGER,
+        ),
+        Events::new(process.client.clone(), FIELD_MANAGER),
         library,
         related,
         process.metrics.clone(),
@@ -112,27 +123,27 @@ fn assemble(process: &Process, library: Library) -> (World, Inbox, UnboundedRece
         commits: commit_requests,
         publishes: publish_requests,
     };
-    (world, inbox, changes)
+    (context, inbox, changes)
 }
 
 /// Starts all watches. They go on until the process ends.
-fn watch(process: &Process, world: &Arc<World>, mut changes: UnboundedReceiver<Changed>) {
+fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiver<Changed>) {
     let ours = format!("{}={}", labels::MANAGED_BY, labels::FIELD_MANAGER);
-    feed(process, world, None, |world| &world.caches.releases, World::release_changed);
-    feed(process, world, None, |world| &world.caches.addons, World::addon_changed);
-    feed(process, world, None, |world| &world.caches.git_repositories, World::repository_changed);
-    feed(process, world, Some(&ours), |world| &world.caches.helm_charts, World::source_changed);
-    feed(process, world, Some(&ours), |world| &world.caches.helm_releases, World::flux_changed);
-    feed(process, world, Some(&ours), |world| &world.caches.kustomizations, World::flux_changed);
-    watch_stacks(process, world);
-    watch_clusters(process, world);
-    watch_namespaces(process, world);
-    let leases = world.clone();
-    tokio::spawn(async move { appliers::watch(&leases).await });
-    let world = world.clone();
-    tokio::spawn(async move {
+    feed(process, context, None, |context| &context.caches.releases, enqueue::release_changed);
+    feed(process, context, None, |context| &context.caches.addons, enqueue::addon_changed);
+    feed(process, context, None, |context| &context.caches.git_repositories, enqueue::repository_changed);
+    feed(process, context, Some(&ours), |context| &context.caches.helm_charts, enqueue::source_changed);
+    feed(process, context, Some(&ours), |context| &context.caches.helm_releases, enqueue::flux_changed);
+    feed(process, context, Some(&ours), |context| &context.caches.kustomizations, enqueue::flux_changed);
+    watch_stacks(process, context);
+    watch_clusters(process, context);
+    watch_namespaces(process, context);
+    let reader = context.clone();
+    process.tasks.spawn("Leases of Flux's controllers", async move { leases::watch(&reader).await });
+    let context = context.clone();
+    process.tasks.spawn("changes of objects that Clusters refer to", async move {
         while let Some((namespace, object)) = changes.next().await {
-            world.related_changed(&namespace, &object);
+            related_changed(&context, &namespace, &object);
         }
     });
 }
@@ -161,74 +172,74 @@ fn name<K: Resource>(kind: &K::DynamicType) -> String {
 /// Starts the watch of one kind.
 fn feed<K>(
     process: &Process,
-    world: &Arc<World>,
+    context: &Arc<Context>,
     labels: Option<&str>,
-    cache: fn(&World) -> &Cache<K>,
-    on_change: fn(&World, &Change<K>),
+    cache: fn(&Context) -> &Cache<K>,
+    on_change: fn(&Context, &Change<K>),
 ) where
     K: Cached + Resource<DynamicType = (), Scope = NamespaceResourceScope> + DeserializeOwned + Clone,
     K: std::fmt::Debug,
 {
     let events = watches::events(api::<K>(process), labels);
-    let (world, readiness) = (world.clone(), process.readiness.clone());
+    let (context, readiness) = (context.clone(), process.readiness.clone());
     readiness.waits_for(&watches::part(&name::<K>(&())), "not listed yet");
-    tokio::spawn(async move {
-        let feed = Feed { name: name::<K>(&()), cache: cache(&world), waits: Some(&readiness) };
-        feed.run(events, |change| on_change(&world, &change)).await;
+    process.tasks.spawn(format!("watch of {}", name::<K>(&())), async move {
+        let feed = Feed { name: name::<K>(&()), cache: cache(&context), waits: Some(&readiness) };
+        feed.run(events, |change| on_change(&context, &change)).await;
     });
 }
 
 /// `ClusterStack`s are what users write, and what shards are made of.
-fn watch_stacks(process: &Process, world: &Arc<World>) {
+fn watch_stacks(process: &Process, context: &Arc<Context>) {
     let selector = process.settings.watch.label_selector.clone();
     let events = watches::events(api::<DeserializeGuard<ClusterStack>>(process), selector.as_deref());
-    let (world, readiness) = (world.clone(), process.readiness.clone());
+    let (context, readiness) = (context.clone(), process.readiness.clone());
     readiness.waits_for(&watches::part(&name::<ClusterStack>(&())), "not listed yet");
-    tokio::spawn(async move {
+    process.tasks.spawn("watch of ClusterStacks", async move {
         let feed =
-            Feed { name: name::<ClusterStack>(&()), cache: &world.caches.stacks, waits: Some(&readiness) };
-        feed.run(watches::well_formed(events), |change| world.stack_changed(&change)).await;
+            Feed { name: name::<ClusterStack>(&()), cache: &context.caches.stacks, waits: Some(&readiness) };
+        feed.run(watches::well_formed(events), |change| stack_changed(&context, &change)).await;
     });
 }
 
 /// Clusters are read in the version that the API server prefers.
-fn watch_clusters(process: &Process, world: &Arc<World>) {
-    let (world, readiness) = (world.clone(), process.readiness.clone());
+fn watch_clusters(process: &Process, context: &Arc<Context>) {
+    let (context, readiness) = (context.clone(), process.readiness.clone());
     let (client, namespace) = (process.client.clone(), only_namespace(process));
     let part = watches::part(&format!("Cluster ({})", capi::GROUP));
     readiness.waits_for(&part, "not listed yet");
-    tokio::spawn(async move {
+    process.tasks.spawn("watch of Clusters", async move {
         let failed = |failure: &watches::Failure| failure.tell(&readiness, &part);
         let kind = watches::served(&client, capi::GROUP, "Cluster", failed).await;
-        world.clusters_are(kind.clone());
+        context.clusters_are(kind.clone());
         let api = watches::api_of(client, namespace.as_deref(), &kind);
         let feed = Feed {
             name: format!("Cluster ({})", capi::GROUP),
-            cache: &world.caches.clusters,
+            cache: &context.caches.clusters,
             waits: Some(&readiness),
         };
-        feed.run(watches::events(api, None), |change| world.cluster_changed(&change)).await;
+        feed.run(watches::events(api, None), |change| cluster_changed(&context, &change)).await;
     });
 }
 
 /// Of Namespaces it matters only whether they go.
-fn watch_namespaces(process: &Process, world: &Arc<World>) {
+fn watch_namespaces(process: &Process, context: &Arc<Context>) {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(process.client.clone());
     let only = only_namespace(process).map(|namespace| format!("metadata.name={namespace}"));
     let config = watcher::Config { field_selector: only, ..watcher::Config::default() };
     let events = watcher::watcher(api, config).default_backoff();
-    let (world, readiness) = (world.clone(), process.readiness.clone());
+    let (context, readiness) = (context.clone(), process.readiness.clone());
     readiness.waits_for(&watches::part(&name::<Namespace>(&())), "not listed yet");
-    tokio::spawn(async move {
+    process.tasks.spawn("watch of Namespaces", async move {
         let feed =
-            Feed { name: name::<Namespace>(&()), cache: &world.caches.namespaces, waits: Some(&readiness) };
-        feed.run(events, |change| world.namespace_changed(&change)).await;
+            Feed { name: name::<Namespace>(&()), cache: &context.caches.namespaces, waits: Some(&readiness) };
+        feed.run(events, |change| namespace_changed(&context, &change)).await;
     });
 }
 
 /// Waits until all caches are complete.
-async fn synced(world: &World) {
-    let caches = &world.caches;
+async fn synced(context: &Context) {
+    let caches = &context.caches;
     let is_synced = || {
         caches.stacks.is_synced()
             && caches.releases.is_synced()
@@ -246,15 +257,15 @@ async fn synced(world: &World) {
 }
 
 /// Works on the queues until the shutdown has begun.
-async fn work(process: &Process, world: &World, inbox: Inbox) {
+async fn work(process: &Process, context: &Context, inbox: Inbox) {
     let Inbox { stacks, releases, clusters, commits, publishes } = inbox;
-    world.everything_changed();
+    everything_changed(context);
     join5(
-        work_on(process, world, Queue::ClusterStack, stacks, stack::reconcile),
-        work_on(process, world, Queue::ClusterStackRelease, releases, release::reconcile),
-        work_on(process, world, Queue::Cluster, clusters, cluster::reconcile),
-        work_on(process, world, Queue::Commit, commits, git_delivery::pass::reconcile),
-        work_on(process, world, Queue::Publish, publishes, publisher::reconcile),
+        work_on(process, context, Queue::ClusterStack, stacks, stack::reconcile),
+        work_on(process, context, Queue::ClusterStackRelease, releases, release::reconcile),
+        work_on(process, context, Queue::Cluster, clusters, cluster::reconcile),
+        work_on(process, context, Queue::Commit, commits, git_delivery::pass::reconcile),
+        work_on(process, context, Queue::Publish, publishes, publisher::reconcile),
     )
     .await;
 }
@@ -262,24 +273,25 @@ async fn work(process: &Process, world: &World, inbox: Inbox) {
 /// Works on one queue.
 async fn work_on(
     process: &Process,
-    world: &World,
+    context: &Context,
     queue: Queue,
     requests: Requests<Key>,
-    reconcile: impl AsyncFn(&World, &Key) -> Result<Next, ReconcileError>,
+    reconcile: impl AsyncFn(&Context, &Key) -> Result<Next, ReconcileError>,
 ) {
-    let trigger = world.triggers.of(queue).clone();
-    let counted = Counted { queue, metrics: process.metrics.clone() };
-    let reconcile = |key| timed(world, queue, key, &reconcile);
+    let trigger = context.triggers.of(queue).clone();
+    let counted = Counted { queue, metrics: process.metrics.runtime.clone() };
+    let reconcile = |key| timed(context, queue, key, &reconcile);
     let concurrent = process.settings.concurrent.get();
-    super::queue::run(requests, trigger, concurrent, process.shutdown.begun(), counted, reconcile).await;
+    crate::runtime::queue::run(requests, trigger, concurrent, process.shutdown.begun(), counted, reconcile)
+        .await;
 }
 
 /// One reconcile in its span, measured.
 async fn timed(
-    world: &World,
+    context: &Context,
     queue: Queue,
     key: Key,
-    reconcile: &impl AsyncFn(&World, &Key) -> Result<Next, ReconcileError>,
+    reconcile: &impl AsyncFn(&Context, &Key) -> Result<Next, ReconcileError>,
 ) -> Next {
     let span = match queue {
         Queue::ClusterStack => info_span!("reconcile", stack = %key),
@@ -290,8 +302,8 @@ async fn timed(
     };
     let begun = Instant::now();
     async {
-        let result = reconcile(world, &key).await;
-        ended(queue, &key, result, begun.elapsed(), &world.metrics)
+        let result = reconcile(context, &key).await;
+        ended(queue, &key, result, begun.elapsed(), &context.metrics)
     }
     .instrument(span)
     .await
@@ -305,6 +317,6 @@ struct Counted {
 
 impl Depth for Counted {
     fn is(&self, waiting: usize, running: usize) {
-        self.metrics.queued(self.queue, waiting, running);
+        self.metrics.queued(self.queue.into(), waiting, running);
     }
 }

@@ -7,15 +7,15 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
-use super::cache::{Cache, Key};
-use super::world::World;
+use super::context::Context;
 use crate::api::labels::PLAN_DIGEST;
 use crate::foreign::flux::observed::{
     HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
 };
 use crate::plan::PlannedObject;
 use crate::plan::delivery::{Action, action, foreign_fields};
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
 
 /// What became of an object.
 #[derive(Debug)]
@@ -58,99 +58,97 @@ pub fn applied<Status: ObservedKind>(
     is_as_planned.then(|| found.spec_digest.clone())
 }
 
-impl World {
-    /// Delivers an object, and puts what comes back into its cache.
-    pub async fn deliver<Status: ObservedKind>(
-        &self,
-        cache: &Cache<Observed<Status>>,
-        wanted: Wanted<'_>,
-    ) -> Result<Delivery<Status>, RequestError> {
-        let key = Key::new(&wanted.planned.id.namespace, &wanted.planned.id.name);
-        let found = cache.get(&key);
-        let keeper = self.keeper::<Status>(&wanted);
-        let owners: Vec<&str> =
-            wanted.owners.first().into_iter().chain(&keeper).map(|owner| owner.uid.as_str()).collect();
-        let todo = action(wanted.planned, found.as_deref(), wanted.expected, &owners);
-        let expected = wanted.expected.cloned();
-        match todo {
-            Action::Nothing => {
-                self.metrics.skipped(Status::KIND);
-                Ok(Delivery { object: found, expected, repaired: None })
-            }
-            Action::Wait => Ok(Delivery { object: None, expected: None, repaired: None }),
-            Action::Apply | Action::Repair => {
-                let before = found.as_ref().and_then(|found| found.resource_version());
-                let _writing = cache.writing(&key);
-                let owners: Vec<&OwnerReference> = wanted.owners.iter().chain(&keeper).collect();
-                let before = before.as_deref();
-                let over = wanted.shared.then(|| before.unwrap_or(ABSENT));
-                let written = self.apply(&key, wanted.planned, &owners, (before, over)).await?;
-                let manager = written.metadata.foreign_manager().map(str::to_owned);
-                let manager = manager.or_else(|| {
-                    let found = found.as_ref().filter(|_| todo == Action::Repair)?;
-                    Some(found.metadata.foreign_manager().unwrap_or("somebody").to_owned())
-                });
-                let written = match written.metadata.foreign_manager() {
-                    Some(_) => self.without_foreign_fields(&key, written).await?,
-                    None => written,
-                };
-                let expected = Some(written.spec_digest.clone());
-                Ok(Delivery { object: Some(cache.written(written)), expected, repaired: manager })
-            }
+/// Delivers an object, and puts what comes back into its cache.
+pub async fn deliver<Status: ObservedKind>(
+    context: &Context,
+    cache: &Cache<Observed<Status>>,
+    wanted: Wanted<'_>,
+) -> Result<Delivery<Status>, RequestError> {
+    let key = Key::new(&wanted.planned.id.namespace, &wanted.planned.id.name);
+    let found = cache.get(&key);
+    let keeper = keeper::<Status>(context, &wanted);
+    let owners: Vec<&str> =
+        wanted.owners.first().into_iter().chain(&keeper).map(|owner| owner.uid.as_str()).collect();
+    let todo = action(wanted.planned, found.as_deref(), wanted.expected, &owners);
+    let expected = wanted.expected.cloned();
+    match todo {
+        Action::Nothing => {
+            context.metrics.runtime.skipped(Status::KIND);
+            Ok(Delivery { object: found, expected, repaired: None })
+        }
+        Action::Wait => Ok(Delivery { object: None, expected: None, repaired: None }),
+        Action::Apply | Action::Repair => {
+            let before = found.as_ref().and_then(|found| found.resource_version());
+            let _writing = cache.writing(&key);
+            let owners: Vec<&OwnerReference> = wanted.owners.iter().chain(&keeper).collect();
+            let before = before.as_deref();
+            let over = wanted.shared.then(|| before.unwrap_or(ABSENT));
+            let written = apply(context, &key, wanted.planned, &owners, (before, over)).await?;
+            let manager = written.metadata.foreign_manager().map(str::to_owned);
+            let manager = manager.or_else(|| {
+                let found = found.as_ref().filter(|_| todo == Action::Repair)?;
+                Some(found.metadata.foreign_manager().unwrap_or("somebody").to_owned())
+            });
+            let written = match written.metadata.foreign_manager() {
+                Some(_) => without_foreign_fields(context, &key, written).await?,
+                None => written,
+            };
+            let expected = Some(written.spec_digest.clone());
+            Ok(Delivery { object: Some(cache.written(written)), expected, repaired: manager })
         }
     }
+}
 
-    async fn apply<Status: ObservedKind>(
-        &self,
-        key: &Key,
-        planned: &PlannedObject,
-        owners: &[&OwnerReference],
-        (before, over): (Option<&str>, Option<&str>),
-    ) -> Result<Observed<Status>, RequestError> {
-        let mut object = planned.value.clone();
-        if let Some(metadata) = object.get_mut("metadata").filter(|_| !owners.is_empty()) {
-            metadata["ownerReferences"] = json!(owners);
-            if let Some(over) = over {
-                metadata["resourceVersion"] = json!(over);
-            }
+async fn apply<Status: ObservedKind>(
+    context: &Context,
+    key: &Key,
+    planned: &PlannedObject,
+    owners: &[&OwnerReference],
+    (before, over): (Option<&str>, Option<&str>),
+) -> Result<Observed<Status>, RequestError> {
+    let mut object = planned.value.clone();
+    if let Some(metadata) = object.get_mut("metadata").filter(|_| !owners.is_empty()) {
+        metadata["ownerReferences"] = json!(owners);
+        if let Some(over) = over {
+            metadata["resourceVersion"] = json!(over);
         }
-        self.api.apply(key, &object, before).await
     }
+    context.api.apply(key, &object, before).await
+}
 
-    /// The Namespace, as an owner beside ours, of an object whose deletion has Flux uninstall something. Garbage collection
-    /// deletes what an owner had that was deleted in the foreground, or without its finalizer, and does not wait for us to
-    /// suspend it; it deletes nothing that has another owner.
-    fn keeper<Status: ObservedKind>(&self, wanted: &Wanted<'_>) -> Option<OwnerReference> {
-        let is_uninstalled = [HelmReleaseStatus::KIND, KustomizationStatus::KIND].contains(&Status::KIND);
-        let name = &wanted.planned.id.namespace;
-        let found = self.caches.namespaces.get(&Key::new("", name));
-        let found = found.filter(|_| is_uninstalled && !wanted.owners.is_empty())?;
-        let uid = found.metadata.uid.clone()?;
-        let (api_version, kind) = ("v1".to_owned(), "Namespace".to_owned());
-        Some(OwnerReference { api_version, kind, name: name.clone(), uid, ..OwnerReference::default() })
-    }
+/// The Namespace, as an owner beside ours, of an object whose deletion has Flux uninstall something. Garbage collection
+/// deletes what an owner had that was deleted in the foreground, or without its finalizer, and does not wait for us to
+/// suspend it; it deletes nothing that has another owner.
+fn keeper<Status: ObservedKind>(context: &Context, wanted: &Wanted<'_>) -> Option<OwnerReference> {
+    let is_uninstalled = [HelmReleaseStatus::KIND, KustomizationStatus::KIND].contains(&Status::KIND);
+    let name = &wanted.planned.id.namespace;
+    let found = context.caches.namespaces.get(&Key::new("", name));
+    let found = found.filter(|_| is_uninstalled && !wanted.owners.is_empty())?;
+    let uid = found.metadata.uid.clone()?;
+    let (api_version, kind) = ("v1".to_owned(), "Namespace".to_owned());
+    Some(OwnerReference { api_version, kind, name: name.clone(), uid, ..OwnerReference::default() })
+}
 
-    /// Takes out of an object's spec what other field managers put there and what no apply of ours would remove. Removing
-    /// makes us the manager of nothing; replacing the values would, and what a later plan drops would then stay.
-    async fn without_foreign_fields<Status: ObservedKind>(
-        &self,
-        key: &Key,
-        written: Observed<Status>,
-    ) -> Result<Observed<Status>, RequestError> {
-        let kind = GroupVersionKind::gvk(Status::GROUP, Status::VERSION, Status::KIND);
-        let resource = ApiResource::from_gvk_with_plural(&kind, Status::PLURAL);
-        let Some(object) = self.api.get_dynamic::<DynamicObject>(key, &resource).await? else {
-            return Ok(written);
-        };
-        let version = object.meta().resource_version.clone();
-        // An object that was read has a JSON form.
-        let fields = serde_json::to_value(&object).map(|object| foreign_fields(&object)).unwrap_or_default();
-        if fields.is_empty() {
-            return Ok(written);
-        }
-        let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
-        let remove = fields.iter().map(|path| json!({"op": "remove", "path": path}));
-        let operations: Value = std::iter::once(test).chain(remove).collect();
-        self.api.patch(key, operations).await
+/// Takes out of an object's spec what other field managers put there and what no apply of ours would remove. Removing
+/// makes us the manager of nothing; replacing the values would, and what a later plan drops would then stay.
+async fn without_foreign_fields<Status: ObservedKind>(
+    context: &Context,
+    key: &Key,
+    written: Observed<Status>,
+) -> Result<Observed<Status>, RequestError> {
+    let kind = GroupVersionKind::gvk(Status::GROUP, Status::VERSION, Status::KIND);
+    let resource = ApiResource::from_gvk_with_plural(&kind, Status::PLURAL);
+    let Some(object) = context.api.get_dynamic::<DynamicObject>(key, &resource).await? else {
+        return Ok(written);
+    };
+    let version = object.meta().resource_version.clone();
+    // An object that was read has a JSON form.
+    let fields = serde_json::to_value(&object).map(|object| foreign_fields(&object)).unwrap_or_default();
+    if fields.is_empty() {
+        return Ok(written);
     }
+    let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
+    let remove = fields.iter().map(|path| json!({"op": "remove", "path": path}));
+    let operations: Value = std::iter::once(test).chain(remove).collect();
+    context.api.patch(key, operations).await
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
-use super::cache::{Cache, Cached, Key};
-use super::world::World;
+use super::context::Context;
 use crate::api::labels;
-use crate::sink::cluster::{Kind, RequestError};
+use crate::runtime::api_server::{Kind, RequestError};
+use crate::runtime::cache::{Cache, Cached, Key};
 
 /// The object with our finalizer, which is put on where it is not there.
 pub async fn ensure<K: Kind + Cached>(
-    world: &World,
+    context: &Context,
     cache: &Cache<K>,
     object: Arc<K>,
 ) -> Result<Arc<K>, RequestError> {
@@ -21,13 +21,13 @@ pub async fn ensure<K: Kind + Cached>(
     }
     let mut finalizers = object.finalizers().to_vec();
     finalizers.push(labels::FINALIZER.to_owned());
-    let written = world.api.patch(&Key::of(&*object), replace(&*object, &finalizers)).await?;
+    let written = context.api.patch(&Key::of(&*object), replace(&*object, &finalizers)).await?;
     Ok(cache.written(written))
 }
 
 /// Takes our finalizer off, where it is there.
 pub async fn remove<K: Kind + Cached>(
-    world: &World,
+    context: &Context,
     cache: &Cache<K>,
     object: &K,
 ) -> Result<(), RequestError> {
@@ -37,7 +37,7 @@ pub async fn remove<K: Kind + Cached>(
     if others.len() == object.finalizers().len() {
         return Ok(());
     }
-    match world.api.patch::<K>(&key, replace(object, &others)).await {
+    match context.api.patch::<K>(&key, replace(object, &others)).await {
         Ok(written) if written.meta().deletion_timestamp.is_some() && others.is_empty() => cache.gone(&key),
         Ok(written) => _ = cache.written(written),
         Err(error) if error.is_not_found() => cache.gone(&key),

@@ -17,11 +17,11 @@ pub use error::LibraryError;
 use flights::Flights;
 use kept::Kept;
 
-use super::cache::Key;
-use crate::inputs::content::Line;
+use crate::inputs::line::Line;
 use crate::names::{ReleaseName, Revision};
 use crate::release::catalog::Others;
 use crate::release::{Digest, Loaded, Release};
+use crate::runtime::cache::Key;
 use crate::source::artifact::{self, Artifact, ArtifactRef, CatalogRead, Download};
 
 /// Releases that are kept in memory. A cluster stack has a few in use and a few on offer.

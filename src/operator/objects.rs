@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, ObjectReference as Reference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::api::PartialObjectMeta;
@@ -11,14 +11,12 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use super::cache::{Cached, Key};
-use super::cluster::addon_key;
-use super::release::provider_reference;
 use crate::api::cluster_addon::ReleaseProgress;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind};
 use crate::names::ReleaseName;
+use crate::runtime::cache::{Cached, Key};
 
 /// A Cluster in whatever version the API server prefers.
 #[derive(Clone, Debug, PartialEq)]
@@ -210,10 +208,7 @@ impl Cached for ClusterStackRelease {
 }
 
 /// The provider's object or template that an object refers to, and its kind.
-fn provider_object(
-    of: &impl Resource,
-    reference: &k8s_openapi::api::core::v1::ObjectReference,
-) -> [String; 2] {
+fn provider_object(of: &impl Resource, reference: &Reference) -> [String; 2] {
     let namespace = reference.namespace.as_ref().or(of.meta().namespace.as_ref());
     let object = provider_reference(reference);
     let namespace = namespace.map(String::as_str).unwrap_or_default();
@@ -237,6 +232,37 @@ impl<Status: ObservedKind> Cached for Observed<Status> {
         let manifests =
             (Status::KIND == KustomizationStatus::KIND).then(|| manifests(&self.object)).flatten();
         owners(self).into_iter().chain(by_label).chain(handed_over).chain(manifests).collect()
+    }
+}
+
+/// The key of a Cluster's `ClusterAddon`.
+#[must_use]
+pub fn addon_key(cluster: &Key) -> Key {
+    Key { namespace: cluster.namespace.clone(), name: ClusterAddon::name_for(&cluster.name) }
+}
+
+/// The Cluster of a `ClusterAddon`, which is in the same namespace.
+#[must_use]
+pub fn cluster_of(addon: &ClusterAddon) -> Key {
+    let name = addon.spec.cluster_ref.name.as_deref().unwrap_or_default();
+    Key::new(addon.metadata.namespace.as_deref().unwrap_or_default(), name)
+}
+
+/// The `ClusterStack` that commits what the Cluster of a `ClusterAddon` gets, as the status has it.
+#[must_use]
+pub fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
+    let by = addon.status.as_ref()?.committed_by.as_deref()?;
+    by.split_once('/').map(|(namespace, name)| Key::new(namespace, name))
+}
+
+/// The object that a reference to the provider's object names.
+#[must_use]
+pub fn provider_reference(reference: &Reference) -> ObjectReference {
+    let version = reference.api_version.as_deref().unwrap_or_default();
+    ObjectReference {
+        group: version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+        kind: reference.kind.clone().unwrap_or_default(),
+        name: reference.name.clone().unwrap_or_default(),
     }
 }
 

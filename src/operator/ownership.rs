@@ -5,10 +5,11 @@ use kube::{Resource, ResourceExt as _};
 use serde_json::json;
 
 use super::annotations::patch;
-use super::cache::{Cache, Cached, Key};
-use super::world::World;
+use super::context::Context;
+use super::git_delivery::take_out;
 use crate::foreign::flux::observed::{Observed, ObservedKind};
-use crate::sink::cluster::{Deleted, Kind, RequestError};
+use crate::runtime::api_server::{Deleted, Kind, RequestError};
+use crate::runtime::cache::{Cache, Cached, Key};
 
 /// An object of ours as the owner of what is made for it, one of several.
 pub fn owner(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
@@ -23,11 +24,11 @@ pub fn controller(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
 
 /// The object as the API server has it now; one that is gone leaves the cache.
 pub async fn present<K: Kind + Cached>(
-    world: &World,
+    context: &Context,
     cache: &Cache<K>,
     key: &Key,
 ) -> Result<Option<K>, RequestError> {
-    let found = world.api.get(key).await?;
+    let found = context.api.get(key).await?;
     if found.is_none() {
         cache.gone(key);
     }
@@ -36,7 +37,7 @@ pub async fn present<K: Kind + Cached>(
 
 /// Takes the owner of this UID off an object that stays, and gives the object these annotations in the same write.
 pub async fn drop_owner<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     object: &Observed<Status>,
     owner: Option<&str>,
@@ -53,7 +54,7 @@ pub async fn drop_owner<Status: ObservedKind>(
         operations.push(json!({"op": "test", "path": "/metadata/ownerReferences", "value": owners}));
         operations.push(json!({"op": "replace", "path": "/metadata/ownerReferences", "value": others}));
     }
-    match world.api.patch(&key, operations).await {
+    match context.api.patch(&key, operations).await {
         Ok(written) => _ = cache.written(written),
         Err(error) if error.is_not_found() => cache.gone(&key),
         Err(error) => return Err(error),
@@ -64,36 +65,36 @@ pub async fn drop_owner<Status: ObservedKind>(
 /// Deletes an object, and no other one of its name; one that Flux applies from a repository of ours is taken out of that, and
 /// Flux deletes it. Whether it is gone.
 pub async fn delete<K: Kind + Cached>(
-    world: &World,
+    context: &Context,
     cache: &Cache<K>,
     object: &K,
 ) -> Result<bool, RequestError> {
-    delete_if(world, cache, object, None).await
+    delete_if(context, cache, object, None).await
 }
 
 /// The same, unless the object was changed since it was read: another release may have become an owner of it.
 pub async fn delete_unchanged<K: Kind + Cached>(
-    world: &World,
+    context: &Context,
     cache: &Cache<K>,
     object: &K,
 ) -> Result<bool, RequestError> {
-    match delete_if(world, cache, object, object.resource_version()).await {
+    match delete_if(context, cache, object, object.resource_version()).await {
         Err(error) if error.is_conflict() => Ok(false),
         deleted => deleted,
     }
 }
 
 async fn delete_if<K: Kind + Cached>(
-    world: &World,
+    context: &Context,
     cache: &Cache<K>,
     object: &K,
     version: Option<String>,
 ) -> Result<bool, RequestError> {
     let key = Key::of(object);
-    if object.meta().deletion_timestamp.is_some() || world.take_out(object) {
+    if object.meta().deletion_timestamp.is_some() || take_out(context, object) {
         return Ok(false);
     }
-    match world.api.delete(&key, object.uid().as_deref().unwrap_or_default(), version).await? {
+    match context.api.delete(&key, object.uid().as_deref().unwrap_or_default(), version).await? {
         Deleted::Gone => {
             cache.gone(&key);
             Ok(true)

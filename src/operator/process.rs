@@ -16,14 +16,16 @@ use kube::Client;
 use kube::client::ClientBuilder;
 use tracing::{error, info, warn};
 
-use super::client::{self, ConnectError, Connected};
-use super::health::{Readiness, ServeError, serve_health, serve_metrics};
-use super::lease::{Candidate, Fence, Holding, LeaseError};
 use super::metrics::Metrics;
 use super::settings::Settings;
-use super::shutdown::{self, Ender, Shutdown};
+use crate::api::labels::FIELD_MANAGER;
 use crate::names::{NameError, Namespace};
 use crate::release::Digest;
+use crate::runtime::client::{self, ConnectError, Connected};
+use crate::runtime::health::{Readiness, ServeError, serve_health, serve_metrics};
+use crate::runtime::lease::{Candidate, Fence, Holding, LeaseError};
+use crate::runtime::shutdown::{self, Ender, Shutdown};
+use crate::runtime::tasks::{FirstEnd, TaskError, Tasks};
 
 /// The name of the Lease.
 const LEASE: &str = "stackflux-leader-election";
@@ -48,6 +50,8 @@ pub struct Process {
     pub readiness: Readiness,
     /// When to take no new work any more.
     pub shutdown: Shutdown,
+    /// What starts tasks that run as long as the process does.
+    pub tasks: Tasks,
 }
 
 /// Why the process ended, other than in good order.
@@ -68,6 +72,9 @@ pub enum ProcessError {
     /// Signals cannot be waited for.
     #[error("cannot wait for signals: {0}")]
     Signals(#[from] io::Error),
+    /// A task ended.
+    #[error(transparent)]
+    Task(#[from] TaskError),
     /// The controllers ended though nobody asked them to.
     #[error("the controllers ended by themselves")]
     ControllersEnded,
@@ -85,15 +92,20 @@ where
 {
     info!(version = env!("CARGO_PKG_VERSION"), "stackflux starts");
     let (ender, shutdown) = Ender::new();
-    let outcome = match start(settings, shutdown).await {
-        Ok((process, holding)) => supervise(controllers(process), holding, &ender).await,
+    let (tasks, first_end) = Tasks::new();
+    let outcome = match start(settings, shutdown, tasks).await {
+        Ok((process, holding)) => supervise(controllers(process), first_end, holding, &ender).await,
         Err(error) => Err(error),
     };
     outcome.inspect_err(|error| error!("{error}"))
 }
 
 /// Makes all that the controllers need.
-async fn start(settings: Settings, shutdown: Shutdown) -> Result<(Process, Option<Holding>), ProcessError> {
+async fn start(
+    settings: Settings,
+    shutdown: Shutdown,
+    tasks: Tasks,
+) -> Result<(Process, Option<Holding>), ProcessError> {
     let Connected { client, config, namespace: default_namespace, server } =
         client::connect(&settings.access).await?;
     let namespace = match &settings.runtime_namespace {
@@ -101,35 +113,39 @@ async fn start(settings: Settings, shutdown: Shutdown) -> Result<(Process, Optio
         None => default_namespace.parse()?,
     };
     let (metrics, readiness) = (Metrics::new(), Readiness::starting(&server));
-    serve_health(&settings.health_addr, readiness.clone()).await?;
-    serve_metrics(&settings.metrics_addr, metrics.clone()).await?;
+    serve_health(&tasks, &settings.health_addr, readiness.clone()).await?;
+    serve_metrics(&tasks, &settings.metrics_addr, metrics.registry()).await?;
     let (fence, client, holding) = match settings.election {
         None => {
-            metrics.leads(true);
+            metrics.runtime.leads(true);
             warn!("no leader election: there must be no other operator");
             (Fence::open(), client, None)
         }
         Some(election) => {
             let name = lease_name(settings.watch.label_selector.as_deref());
-            let candidate = Candidate::new(client, &namespace, &name, identity(), election, metrics.clone());
+            let metrics = metrics.runtime.clone();
+            let candidate =
+                Candidate::new(client, &namespace, &name, identity(), election, metrics, FIELD_MANAGER);
             let (fence, holding) = candidate.start();
             // The Lease has connections of its own, which do not end with it.
             let client = ClientBuilder::try_from((config, fence.clone())).map_err(ConnectError::Client)?;
             (fence, client.build(), Some(holding))
         }
     };
-    Ok((Process { settings, client, namespace, fence, metrics, readiness, shutdown }, holding))
+    Ok((Process { settings, client, namespace, fence, metrics, readiness, shutdown, tasks }, holding))
 }
 
-/// Runs the controllers until a signal or a lost Lease ends them.
+/// Runs the controllers until a signal, a lost Lease or the end of a task ends them.
 async fn supervise(
     controllers: impl Future<Output = ()>,
+    mut first_end: FirstEnd,
     mut holding: Option<Holding>,
     ender: &Ender,
 ) -> Result<(), ProcessError> {
     let mut controllers = Box::pin(controllers);
     tokio::select! {
         () = &mut controllers => return Err(ProcessError::ControllersEnded),
+        ended = first_end.wait() => return Err(ended.into()),
         lost = lost(&mut holding) => return Err(lost.into()),
         asked = shutdown::asked_to_end() => asked?,
     }

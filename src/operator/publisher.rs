@@ -8,21 +8,18 @@
 
 mod origin;
 mod publish;
+pub mod reports;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use super::cache::Key;
+use super::context::Context;
 use super::metrics::Queue;
-use super::queue::Next;
 use super::reconcile::ReconcileError;
 use super::request;
-use super::stack::source_key;
-use super::world::World;
 use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterStack, Reason, Upstream};
 use crate::error::{Class, Classify as _};
@@ -32,6 +29,8 @@ use crate::promote::holds;
 use crate::publish::git::Committed;
 use crate::publish::{PublishError, Published};
 use crate::rollup::{ConditionStatus, Report};
+use crate::runtime::cache::Key;
+use crate::runtime::queue::Next;
 use crate::source::origin::{Listing, Origin, OriginError};
 use crate::subscription;
 
@@ -40,40 +39,17 @@ const LONGEST_LISTING: Duration = Duration::from_mins(5);
 /// The longest that one release may take.
 const LONGEST_FETCH: Duration = Duration::from_mins(15);
 
-/// What the publisher has done last for each `ClusterStack`, as the condition says it.
-#[derive(Debug, Default)]
-pub struct Publisher(Mutex<BTreeMap<Key, Report>>);
-
-impl Publisher {
-    /// What is told of a `ClusterStack`; nothing before it was looked at since the start of the process.
-    #[must_use]
-    pub fn report(&self, stack: &Key) -> Option<Report> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(stack).cloned()
-    }
-
-    /// Notes what to tell. Whether that is news.
-    fn note(&self, stack: &Key, report: Option<Report>) -> bool {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = all.get(stack) != report.as_ref();
-        match report {
-            Some(report) => drop(all.insert(stack.clone(), report)),
-            None => drop(all.remove(stack)),
-        }
-        is_news
-    }
-}
-
 /// Publishes what is missing for the `ClusterStack` of that key.
-pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
-    let stack = world.caches.stacks.get(key).filter(|stack| stack.metadata.deletion_timestamp.is_none());
-    let Some((stack, upstream)) = stack.as_ref().and_then(|stack| Some((stack, upstream(stack)?))) else {
-        world.publisher.note(key, None);
+pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
+    let stack = context.caches.stacks.get(key).filter(|stack| stack.metadata.deletion_timestamp.is_none());
+    let Some((stack, upstream)) = stack.as_ref().and_then(|stack| Some((stack, stack.upstream()?))) else {
+        context.publisher.note(key, None);
         return Ok(Next::Await);
     };
-    if stack.spec.suspend || !world.api.may_write() {
+    if stack.spec.suspend || !context.api.may_write() {
         return Ok(Next::Await);
     }
-    let (report, next) = match publish_missing(world, key, stack, upstream).await {
+    let (report, next) = match publish_missing(context, key, stack, upstream).await {
         Ok(report) => (report, Next::After(upstream.interval.to_std())),
         Err(Stop::Busy) => return Ok(Next::After(Duration::from_secs(1))),
         Err(Stop::Held(hold, class)) => {
@@ -86,15 +62,10 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
             (Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message), next)
         }
     };
-    if world.publisher.note(key, Some(report)) {
-        world.triggers.stacks.now(key.clone());
+    if context.publisher.note(key, Some(report)) {
+        context.triggers.stacks.now(key.clone());
     }
     Ok(next)
-}
-
-/// The upstream source of a `ClusterStack`.
-pub(super) fn upstream(stack: &ClusterStack) -> Option<&Upstream> {
-    stack.spec.source.as_ref()?.upstream.as_ref()
 }
 
 /// Why nothing was published.
@@ -112,7 +83,7 @@ impl From<Hold> for Stop {
 }
 
 async fn publish_missing(
-    world: &World,
+    context: &Context,
     key: &Key,
     stack: &ClusterStack,
     upstream: &Upstream,
@@ -121,16 +92,16 @@ async fn publish_missing(
         // The CRD's rules let none through.
         return Err(hold(Reason::Invalid, "source.upstream needs source.git".to_owned()).into());
     };
-    let origin = origin::open(world, &key.namespace, upstream).await?;
+    let origin = origin::open(context, &key.namespace, upstream).await?;
     let listing = within(LONGEST_LISTING, &upstream.url, origin.list()).await;
     let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
     let wanted = wanted(stack, &listing);
-    let target = publish::Target::of(world, key, git, upstream).await?;
-    let there = target.clone().releases(world).await?;
+    let target = publish::Target::of(context, key, git, upstream).await?;
+    let there = target.clone().releases(context).await?;
     let (mut is_news, mut failures, mut kept_back) = (false, Vec::new(), Vec::new());
     for name in wanted.difference(&there) {
         // One that cannot be used does not keep the others back.
-        match publish_one(world, &*origin, name, &target, &upstream.url).await {
+        match publish_one(context, &*origin, name, &target, &upstream.url).await {
             Ok(Ok(Published::Written(committed))) => {
                 info!(stack = %key, release = %name, commit = %committed.commit, "published");
                 is_news = true;
@@ -142,7 +113,7 @@ async fn publish_missing(
         }
     }
     if is_news {
-        look_now(world, stack).await;
+        look_now(context, stack).await;
     }
     if let Some((hold, class)) = together(failures) {
         return Err(Stop::Held(hold, class));
@@ -152,19 +123,19 @@ async fn publish_missing(
 
 /// Publishes a release; gives the hold on it where that keeps it away, without fetching it.
 async fn publish_one(
-    world: &World,
+    context: &Context,
     origin: &dyn Origin,
     name: &ReleaseName,
     target: &publish::Target,
     url: &str,
 ) -> Result<Result<Published<Committed>, holds::Hold>, Stop> {
-    if let Some(hold) = target.clone().held(world, name.clone()).await? {
+    if let Some(hold) = target.clone().held(context, name.clone()).await? {
         return Ok(Err(hold));
     }
     let fetched = within(LONGEST_FETCH, url, origin.fetch(name)).await;
     let fetched =
         fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
-    target.clone().publish(world, fetched).await.map(Ok)
+    target.clone().publish(context, fetched).await.map(Ok)
 }
 
 /// What an upstream source answers, within a time.
@@ -219,12 +190,12 @@ fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) ->
 }
 
 /// Has Flux look at the stack repository without waiting for its interval. It would look anyway.
-async fn look_now(world: &World, stack: &ClusterStack) {
-    let cache = &world.caches.git_repositories;
-    let found = source_key(world, stack).and_then(|key| cache.get(&key));
+async fn look_now(context: &Context, stack: &ClusterStack) {
+    let cache = &context.caches.git_repositories;
+    let found = context.source_key(stack).and_then(|key| cache.get(&key));
     let Some(found) = found else { return };
     let wanted = Timestamp::now().to_string();
-    if let Err(error) = request::ask(world, cache, &found, &wanted, &[REQUESTED_AT]).await {
+    if let Err(error) = request::ask(context, cache, &found, &wanted, &[REQUESTED_AT]).await {
         warn!("Flux is not asked to look at what was published: {error}");
     }
 }
@@ -233,12 +204,10 @@ fn hold(reason: Reason, message: String) -> Hold {
     Hold { reason, message }
 }
 
-impl World {
-    /// Looks at the upstream source of a `ClusterStack`, where it has one.
-    pub fn look_upstream(&self, stack: &ClusterStack) {
-        if upstream(stack).is_some() || self.publisher.report(&Key::of(stack)).is_some() {
-            self.triggers.of(Queue::Publish).now(Key::of(stack));
-        }
+/// Looks at the upstream source of a `ClusterStack`, where it has one.
+pub fn look_upstream(context: &Context, stack: &ClusterStack) {
+    if stack.upstream().is_some() || context.publisher.report(&Key::of(stack)).is_some() {
+        context.triggers.of(Queue::Publish).now(Key::of(stack));
     }
 }
 

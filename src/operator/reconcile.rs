@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tracing::{debug, warn};
 
-use super::cache::Key;
 use super::metrics::{Metrics, Queue};
-use super::queue::Next;
 use crate::api::Reason;
 use crate::error::{Class, Classify};
 use crate::gate::Hold;
 use crate::plan::PlanError;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
+use crate::runtime::queue::Next;
 
 /// Why a reconcile could not be finished. What waits for something or is wrong with an input is no error: it is in the
 /// status.
@@ -93,11 +93,11 @@ pub fn ended(
 ) -> Next {
     match result {
         Ok(next) => {
-            metrics.reconciled(queue, Ok(()), took);
+            metrics.runtime.reconciled(queue.into(), Ok(()), took);
             next
         }
         Err(error) => {
-            metrics.reconciled(queue, Err(&error), took);
+            metrics.runtime.reconciled(queue.into(), Err(&error), took);
             if error.is_namespace_terminating() {
                 debug!(%key, reason = error.reason(), "{error}");
             } else {

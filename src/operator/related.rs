@@ -22,11 +22,12 @@ use kube::{Api, Client, ResourceExt as _};
 use tokio::task::AbortHandle;
 use tracing::warn;
 
-use super::cache::{Cache, Key};
-use super::client::explain;
 use super::objects::RelatedObject;
-use super::watches;
 use crate::foreign::capi::ObjectReference;
+use crate::runtime::cache::{Cache, Key};
+use crate::runtime::client::explain;
+use crate::runtime::tasks::Tasks;
+use crate::runtime::watches;
 
 /// How long a kind may take to be listed. After that its objects count as not there: its CRD may be missing, and those who
 /// wait for an object say so, by name.
@@ -58,6 +59,7 @@ pub struct NotListed;
 /// The watched kinds.
 pub struct Related {
     client: Client,
+    tasks: Tasks,
     namespace: Option<String>,
     changed: UnboundedSender<Changed>,
     kinds: Mutex<BTreeMap<GroupKind, Watched>>,
@@ -87,9 +89,13 @@ impl Related {
     /// No kind yet, and where every object that appears, changes or goes is told. Only objects of `namespace` are looked
     /// at where there is one.
     #[must_use]
-    pub fn new(client: Client, namespace: Option<String>) -> (Self, UnboundedReceiver<Changed>) {
+    pub fn new(
+        client: Client,
+        tasks: Tasks,
+        namespace: Option<String>,
+    ) -> (Self, UnboundedReceiver<Changed>) {
         let (sender, changes) = unbounded();
-        (Self { client, namespace, changed: sender, kinds: Mutex::default() }, changes)
+        (Self { client, tasks, namespace, changed: sender, kinds: Mutex::default() }, changes)
     }
 
     /// The object that a Cluster of `namespace` refers to. `Err` while its kind was not listed yet at this depth: then it
@@ -147,7 +153,7 @@ impl Related {
         }
         let (objects, is_known) = (Arc::new(Cache::default()), Arc::new(AtomicBool::default()));
         let watching = self.watching(group_kind.clone(), depth, objects.clone(), is_known.clone());
-        let task = tokio::spawn(watching).abort_handle();
+        let task = self.tasks.spawn(format!("watch of {kind} ({group})"), watching);
         let since = Instant::now();
         let watched = Watched { depth, objects: objects.clone(), since, task, namespaces, is_known };
         if let Some(shallow) = kinds.insert(group_kind, watched) {
@@ -240,7 +246,7 @@ async fn watch(
         cache: &objects,
         waits: None,
     };
-    let on_change = |change: super::cache::Change<RelatedObject>| {
+    let on_change = |change: crate::runtime::cache::Change<RelatedObject>| {
         if let Some(object) = change.now.or(change.before) {
             tell(&object);
         }
@@ -285,7 +291,7 @@ mod tests {
     /// No kind yet, of an API server that does not answer.
     fn related() -> Related {
         let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
-        Related::new(client, None).0
+        Related::new(client, Tasks::new().0, None).0
     }
 
     fn object(number: usize) -> ObjectReference {

@@ -15,14 +15,14 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::{debug, info};
 
-use super::cache::{Change, Key};
+use super::context::{Context, Preparation, Prepared};
+use super::enqueue::release_status_changed;
 use super::events;
+use super::git_delivery::commit;
 use super::git_delivery::outbox::{Change as Wish, Unit};
 use super::metrics::Queue;
 use super::objects::term;
-use super::queue::Next;
 use super::reconcile::ReconcileError;
-use super::world::{Preparation, Prepared, World};
 use super::{request, retry};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
 use crate::foreign::flux::observed::{GitRepositoryStatus, HelmReleaseStatus, ObservedKind as _};
@@ -36,12 +36,13 @@ use crate::rollup::{
     ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report, Usage, cluster_stack_release, ready_of,
     with_rest,
 };
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Change, Key};
+use crate::runtime::queue::Next;
 use content::Content;
 use tear_down::Course;
 
 pub(super) use content::{first_error, short};
-pub(super) use provider::reference as provider_reference;
 
 /// How many Clusters that use a release are remembered.
 const FEW: usize = 5;
@@ -50,18 +51,18 @@ const FEW: usize = 5;
 const UNLISTED: Duration = Duration::from_secs(5);
 
 /// Reconciles the release of that key.
-pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
+pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let Ok(name) = key.name.parse::<ReleaseName>() else {
         debug!("not the name of a release: not written by us");
         return Ok(Next::Await);
     };
-    let Some(object) = world.caches.releases.get(key) else {
-        world.prepare(key, &name.class_name(), None);
-        world.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
+    let Some(object) = context.caches.releases.get(key) else {
+        context.prepare(key, &name.class_name(), None);
+        context.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
         return Ok(Next::Await);
     };
-    let owner = stack_of(world, &object);
-    let stays = match course(world, &object, &name, owner.as_deref()).await? {
+    let owner = stack_of(context, &object);
+    let stays = match course(context, &object, &name, owner.as_deref()).await? {
         Course::Goes(next) => return Ok(next),
         Course::Stays(hold) => hold,
     };
@@ -73,12 +74,12 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
             let report = Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message);
             Preparation::Unusable(report)
         });
-        world.prepare(key, &name.class_name(), held);
-        world.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
+        context.prepare(key, &name.class_name(), held);
+        context.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
         return Ok(Next::Await);
     };
-    let subject = Subject { world, object: &object, name: &name, owner: &owner, stays };
-    let stack = match world.stack(&owner) {
+    let subject = Subject { context, object: &object, name: &name, owner: &owner, stays };
+    let stack = match context.stack(&owner) {
         Ok(stack) => stack,
         Err(error) => {
             let reason = error.reason().as_str();
@@ -86,7 +87,7 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
             return subject.unusable(report).await;
         }
     };
-    match content::of(world, &object, &owner, &stack, &name).await {
+    match content::of(context, &object, &owner, &stack, &name).await {
         Content::NotYet => {
             let message = format!("Flux has not fetched {name} yet");
             let report = Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message);
@@ -107,38 +108,38 @@ pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError>
 
 /// Whether the release goes. One that stays, stays for a reason or for none.
 async fn course(
-    world: &World,
+    context: &Context,
     object: &ClusterStackRelease,
     name: &ReleaseName,
     owner: Option<&ClusterStack>,
 ) -> Result<Course, ReconcileError> {
     let is_retiring = object.annotations().contains_key(labels::RETIRING_SINCE);
     if object.metadata.deletion_timestamp.is_none() {
-        let shared = if is_retiring { tear_down::shared(world, object) } else { None };
+        let shared = if is_retiring { tear_down::shared(context, object) } else { None };
         return Ok(Course::Stays(shared));
     }
     // The ClusterStack of another operator is not in the cache, and so not ours to look after.
-    if owner.is_none() && is_stack_there(world, object).await? {
+    if owner.is_none() && is_stack_there(context, object).await? {
         return Ok(Course::Stays(None));
     }
-    Ok(tear_down::tear_down(world, object, name, owner).await?)
+    Ok(tear_down::tear_down(context, object, name, owner).await?)
 }
 
 /// Whether the `ClusterStack` of a release is there, as the API server says now.
 pub(super) async fn is_stack_there(
-    world: &World,
+    context: &Context,
     object: &ClusterStackRelease,
 ) -> Result<bool, RequestError> {
     let namespace = object.namespace().unwrap_or_default();
     let owner = object.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
     let Some(owner) = owner else { return Ok(false) };
-    let found: Option<ClusterStack> = world.api.get(&Key::new(&namespace, &owner.name)).await?;
+    let found: Option<ClusterStack> = context.api.get(&Key::new(&namespace, &owner.name)).await?;
     Ok(found.is_some_and(|found| found.uid().as_ref() == Some(&owner.uid)))
 }
 
 /// The release that is reconciled.
 struct Subject<'a> {
-    world: &'a World,
+    context: &'a Context,
     object: &'a ClusterStackRelease,
     name: &'a ReleaseName,
     owner: &'a ClusterStack,
@@ -155,30 +156,30 @@ struct Known {
 }
 
 /// The `ClusterStack` that a release belongs to.
-pub(super) fn stack_of(world: &World, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
+pub(super) fn stack_of(context: &Context, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
     let namespace = object.namespace().unwrap_or_default();
     let mut owners = object.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
     let owner = owners.next()?;
-    let stack = world.caches.stacks.get(&Key::new(&namespace, &owner.name))?;
+    let stack = context.caches.stacks.get(&Key::new(&namespace, &owner.name))?;
     (stack.uid().as_ref() == Some(&owner.uid)).then_some(stack)
 }
 
 impl Subject<'_> {
     /// Delivers what the gates let through, and prepares the release for its Clusters.
     async fn usable(&self, known: Known) -> Result<Next, ReconcileError> {
-        let (world, object) = (self.world, self.object);
+        let (context, object) = (self.context, self.object);
         let inputs =
             ReleaseInputs { stack: &known.stack, release: &known.release, contents: &known.contents };
         let plan = plan::release(&inputs)?;
         let writes = !self.owner.spec.suspend;
         let way = objects::Way::of(self.owner);
-        let delivery = objects::Delivery { world, object, inputs: &inputs, way };
+        let delivery = objects::Delivery { context, object, inputs: &inputs, way };
         let mut objects = Vec::new();
         let (provider, class_hold, failure) = match self.delivered(&delivery, &plan, &mut objects).await {
             Ok((provider, class_hold)) => (provider, class_hold, None),
             Err(error) if error.is_told() => {
-                objects = with_rest(objects, objects::as_they_are(world, object));
-                let provider = provider::ready(world, object, self.owner, false).await?;
+                objects = with_rest(objects, objects::as_they_are(context, object));
+                let provider = provider::ready(context, object, self.owner, false).await?;
                 (provider, Some(error.hold()), Some(error))
             }
             Err(error) => return Err(error),
@@ -186,10 +187,10 @@ impl Subject<'_> {
         if way == objects::Way::Git && failure.is_none() {
             self.commit(&plan, class_hold.is_none());
         }
-        let versions = objects::versions(world, &inputs);
+        let versions = objects::versions(context, &inputs);
         let content = ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() };
         let facts = ReleaseFacts { provider, class_hold, ..self.facts(content, objects) };
-        let (ready, next) = write_status(world, object, facts).await?;
+        let (ready, next) = write_status(context, object, facts).await?;
         let prepared = Prepared {
             stack_key: Key::of(self.owner),
             suspended: self.owner.spec.suspend,
@@ -201,9 +202,9 @@ impl Subject<'_> {
             versions,
         };
         let prepared = Preparation::Usable(Arc::new(prepared));
-        world.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
+        context.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
         let owned = term::owned_by("ClusterStackRelease", &Key::of(object));
-        let retry = if writes { retry::retry(world, &owned).await? } else { Next::Await };
+        let retry = if writes { retry::retry(context, &owned).await? } else { Next::Await };
         failure.map_or(Ok(next.earlier(retry)), Err)
     }
 
@@ -218,7 +219,7 @@ impl Subject<'_> {
         delivery.step(plan, Step::Sources, objects).await?;
         delivery.step(plan, Step::NodeImages, objects).await?;
         let writes = !self.owner.spec.suspend;
-        let provider = provider::ready(self.world, self.object, self.owner, writes).await?;
+        let provider = provider::ready(self.context, self.object, self.owner, writes).await?;
         let class = delivery.kept(plan, Step::ClusterClass);
         // A class that is there stays as planned, whatever its images do later.
         let class_hold = class_hold(objects, &provider).filter(|_| class.is_empty());
@@ -237,28 +238,28 @@ impl Subject<'_> {
         let plan = plan.only(&steps);
         let (unit, change) = (Unit::Release(self.name.to_string()), Wish::Planned(Arc::new(plan)));
         let asker = (Queue::ClusterStackRelease, Key::of(self.object));
-        self.world.commit(&Key::of(self.owner), unit, change, asker);
+        commit(self.context, &Key::of(self.owner), unit, change, asker);
     }
 
     /// Tells that a release cannot be used. What was made of it stays as it is.
     async fn unusable(&self, report: Report) -> Result<Next, ReconcileError> {
-        let (world, object) = (self.world, self.object);
-        let provider = provider::ready(world, object, self.owner, false).await?;
+        let (context, object) = (self.context, self.object);
+        let provider = provider::ready(context, object, self.owner, false).await?;
         self.forward_unless_suspended().await?;
-        let facts = self.facts(ContentFacts::Unusable(report), objects::as_they_are(world, object));
-        let (ready, next) = write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
+        let facts = self.facts(ContentFacts::Unusable(report), objects::as_they_are(context, object));
+        let (ready, next) = write_status(context, object, ReleaseFacts { provider, ..facts }).await?;
         let prepared = Preparation::Unusable(ready);
-        world.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
+        context.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
         Ok(next)
     }
 
     /// Tells that a release cannot be read at present. All that was known of it stays, and so do its Clusters.
     async fn unread(&self, report: Report) -> Result<Next, ReconcileError> {
-        let (world, object) = (self.world, self.object);
-        let provider = provider::ready(world, object, self.owner, false).await?;
+        let (context, object) = (self.context, self.object);
+        let provider = provider::ready(context, object, self.owner, false).await?;
         self.forward_unless_suspended().await?;
-        let facts = self.facts(ContentFacts::Unread(report.clone()), objects::as_they_are(world, object));
-        let (_, next) = write_status(world, object, ReleaseFacts { provider, ..facts }).await?;
+        let facts = self.facts(ContentFacts::Unread(report.clone()), objects::as_they_are(context, object));
+        let (_, next) = write_status(context, object, ReleaseFacts { provider, ..facts }).await?;
         self.not_known(report);
         Ok(next)
     }
@@ -267,14 +268,14 @@ impl Subject<'_> {
     /// and what a status says that was written before the process began may not.
     fn not_known(&self, report: Report) {
         let key = Key::of(self.object);
-        if !matches!(self.world.preparation(&key), Some(Preparation::Usable(_))) {
-            self.world.prepare(&key, &self.name.class_name(), Some(Preparation::Unusable(report)));
+        if !matches!(self.context.preparation(&key), Some(Preparation::Usable(_))) {
+            self.context.prepare(&key, &self.name.class_name(), Some(Preparation::Unusable(report)));
         }
     }
 
     /// Hands a request to reconcile on to the source of the release and to its class.
     async fn forward_unless_suspended(&self) -> Result<(), RequestError> {
-        let (world, object) = (self.world, self.object);
+        let (context, object) = (self.context, self.object);
         if self.owner.spec.suspend {
             return Ok(());
         }
@@ -283,10 +284,11 @@ impl Subject<'_> {
             let key = Key::new(&kept.namespace, &kept.name);
             match kept.kind.as_str() {
                 GitRepositoryStatus::KIND => {
-                    request::forward(world, &world.caches.git_repositories, &key, object, handled).await?;
+                    request::forward(context, &context.caches.git_repositories, &key, object, handled)
+                        .await?;
                 }
                 HelmReleaseStatus::KIND => {
-                    request::forward(world, &world.caches.helm_releases, &key, object, handled).await?;
+                    request::forward(context, &context.caches.helm_releases, &key, object, handled).await?;
                 }
                 _ => {}
             }
@@ -296,7 +298,7 @@ impl Subject<'_> {
 
     fn facts<'b>(&self, content: ContentFacts<'b>, objects: Vec<ObjectFacts>) -> ReleaseFacts<'b> {
         let object = self.object;
-        let users = users::of(self.world, &object.namespace().unwrap_or_default(), self.name);
+        let users = users::of(self.context, &object.namespace().unwrap_or_default(), self.name);
         let usage = Usage {
             clusters: users.len(),
             first: users.iter().take(FEW).map(|cluster| Key::of(&**cluster).to_string()).collect(),
@@ -333,7 +335,7 @@ fn class_hold(facts: &[ObjectFacts], provider: &Report) -> Option<Hold> {
 
 /// Writes the status where it changed. Returns the release's `Ready`, and when to look again.
 async fn write_status(
-    world: &World,
+    context: &Context,
     object: &ClusterStackRelease,
     facts: ReleaseFacts<'_>,
 ) -> Result<(Report, Next), ReconcileError> {
@@ -345,36 +347,36 @@ async fn write_status(
         .collect();
     let holds = facts.class_hold.iter().map(|hold| hold.reason);
     let told = verdicts.iter().map(|(id, verdict)| (id.kind.as_str(), verdict));
-    world.metrics.found(Queue::ClusterStackRelease, &key.to_string(), told, holds);
+    context.metrics.found(Queue::ClusterStackRelease, &key.to_string(), told, holds);
     let old = object.status.clone().unwrap_or_default();
     let unlisted = facts.provider.reason == Reason::NotYetReported.as_str();
     let status = cluster_stack_release(facts, &old, now);
-    let next = objects::next_limit(world, &verdicts, &status, now);
+    let next = objects::next_limit(context, &verdicts, &status, now);
     // Nobody tells that a kind will not be listed, since no API serves it.
     let next = if unlisted { next.earlier(Next::After(UNLISTED)) } else { next };
     let ready = ready_of(&status);
-    put_status(world, object, &status).await?;
+    put_status(context, object, &status).await?;
     Ok((ready, next))
 }
 
 /// Writes a status where it changed.
 async fn put_status(
-    world: &World,
+    context: &Context,
     object: &ClusterStackRelease,
     status: &ClusterStackReleaseStatus,
 ) -> Result<(), RequestError> {
     let (key, old) = (Key::of(object), object.status.clone().unwrap_or_default());
     if *status == old {
-        world.metrics.skipped("ClusterStackRelease");
+        context.metrics.runtime.skipped("ClusterStackRelease");
         return Ok(());
     }
     let before = object.metadata.resource_version.as_deref();
-    let _writing = world.caches.releases.writing(&key);
-    let written: ClusterStackRelease = world.api.write_status(&key, status, before).await?;
-    let written = world.caches.releases.written(written);
-    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
+    let _writing = context.caches.releases.writing(&key);
+    let written: ClusterStackRelease = context.api.write_status(&key, status, before).await?;
+    let written = context.caches.releases.written(written);
+    events::ready_changed(context, &*written, &old.conditions, &status.conditions).await;
     info!(ready = status.ready, "status written");
     let before = Some(Arc::new(object.clone()));
-    world.release_status_changed(&Change { before, now: Some(written) });
+    release_status_changed(context, &Change { before, now: Some(written) });
     Ok(())
 }

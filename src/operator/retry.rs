@@ -4,22 +4,22 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::info;
 
-use super::queue::{self, Next};
+use super::context::Context;
 use super::request;
-use super::world::World;
 use crate::api::labels::{REQUESTED_AT, RESET_AT};
 use crate::rollup::retry_at;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::queue::{self, Next};
 
 /// Makes Flux try again what it gave up on long enough ago, and says when the next is due. `owned` is the index key of the
 /// objects that are looked at.
-pub(super) async fn retry(world: &World, owned: &str) -> Result<Next, RequestError> {
+pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, RequestError> {
     let (now, mut next) = (Timestamp::now(), None);
-    for release in world.caches.helm_releases.find(owned) {
+    for release in context.caches.helm_releases.find(owned) {
         match retry_at(&release) {
             Some(due) if due <= now => {
-                let (cache, wanted) = (&world.caches.helm_releases, now.to_string());
-                request::ask(world, cache, &release, &wanted, &[REQUESTED_AT, RESET_AT]).await?;
+                let (cache, wanted) = (&context.caches.helm_releases, now.to_string());
+                request::ask(context, cache, &release, &wanted, &[REQUESTED_AT, RESET_AT]).await?;
                 info!(release = release.name_any(), "its installation is tried again");
             }
             due => next = [next, due].into_iter().flatten().min(),

@@ -8,21 +8,24 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Secret;
 use secrecy::SecretString;
 
-use super::cache::Key;
-use super::world::World;
+use super::context::Context;
 use crate::api::Reason;
-use crate::api::delivery::GitCommit;
-use crate::api::git_source::LocalReference;
+use crate::api::git_commit::{GitCommit, LocalReference};
 use crate::gate::Hold;
 use crate::git::{Access, Credentials, GitUrl, Signer};
+use crate::runtime::cache::Key;
 
 /// What a Secret holds, by key.
 pub type SecretData = BTreeMap<String, Vec<u8>>;
 
 /// Reads a Secret of a namespace; why it cannot be used is told to whoever named it.
-pub async fn read(world: &World, namespace: &str, reference: &LocalReference) -> Result<SecretData, Hold> {
+pub async fn read(
+    context: &Context,
+    namespace: &str,
+    reference: &LocalReference,
+) -> Result<SecretData, Hold> {
     let key = Key::new(namespace, &reference.name);
-    let found: Option<Secret> = world
+    let found: Option<Secret> = context
         .api
         .get(&key)
         .await
@@ -42,7 +45,7 @@ pub fn text(data: &SecretData, namespace: &str, name: &str, key: &str) -> Result
 
 /// What it takes to reach a Git repository.
 pub async fn git_access(
-    world: &World,
+    context: &Context,
     namespace: &str,
     url: &str,
     reference: Option<&LocalReference>,
@@ -51,7 +54,7 @@ pub async fn git_access(
     let credentials = match reference {
         None => Credentials::default(),
         Some(reference) => {
-            let data = read(world, namespace, reference).await?;
+            let data = read(context, namespace, reference).await?;
             let name = format!("{namespace}/{}", reference.name);
             Credentials::from_secret(&name, &data).map_err(|error| invalid(error.to_string()))?
         }
@@ -60,9 +63,9 @@ pub async fn git_access(
 }
 
 /// The key that commits are signed with, where one is named.
-pub async fn signer(world: &World, namespace: &str, commit: &GitCommit) -> Result<Option<Signer>, Hold> {
+pub async fn signer(context: &Context, namespace: &str, commit: &GitCommit) -> Result<Option<Signer>, Hold> {
     let Some(key) = &commit.signing_key else { return Ok(None) };
-    let (data, name) = (read(world, namespace, &key.secret_ref).await?, &key.secret_ref.name);
+    let (data, name) = (read(context, namespace, &key.secret_ref).await?, &key.secret_ref.name);
     let passphrase = data.contains_key("passphrase");
     let passphrase = passphrase.then(|| text(&data, namespace, name, "passphrase")).transpose()?;
     if data.contains_key("git.asc") {

@@ -6,12 +6,12 @@ use std::num::NonZeroUsize;
 
 pub use flags::{Flags, SettingsError, SourceFlags};
 
-use super::client::ClusterAccess;
-use super::health::ListenAddress;
-use super::lease::LeaseSettings;
-use super::logs::LogSettings;
 use crate::api::StackSource;
 use crate::names::{Namespace, ObjectName};
+use crate::runtime::client::ClusterAccess;
+use crate::runtime::health::ListenAddress;
+use crate::runtime::lease::LeaseSettings;
+use crate::runtime::logs::LogSettings;
 
 /// The settings of the process. What each means in full is the help text of its flag.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::compare::{Effect, Offer, Offered, PartChange, Upgrade};
 use super::document::{Block, Document, Line};
 use super::soak::{Soaked, Spoken};
+use crate::compare::change::Change;
 use crate::compare::charts::{KindChange, Owner, VersionChange};
-use crate::compare::parts::Change;
 
 /// How many names a sentence spells out.
 const MOST_NAMES: usize = 20;

@@ -54,9 +54,13 @@ pub struct Rules(Vec<Pattern>);
 
 impl Rules {
     /// The rules of a directory that has these `.sourceignore` files: each with its directory, relative to the one
-    /// that Flux archives (the empty string is that one itself), a directory before those below it. Refused where they
-    /// have more than 1,000 patterns.
+    /// that Flux archives (the empty string is that one itself), in any order. Refused where they have more than 1,000
+    /// patterns.
     pub fn new<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Box<Finding>> {
+        // Flux reads a directory before those below it, and the last pattern that matches decides. By name `.github/` comes
+        // before `.sourceignore`.
+        let mut ignore_files: Vec<_> = ignore_files.into_iter().collect();
+        ignore_files.sort_by_key(|(directory, _)| directory.split_terminator('/').count());
         let mut own = Vec::new();
         for (directory, text) in ignore_files {
             // Unlike Rust's lines: the last one may lack its line feed and have its carriage return all the same.

@@ -14,7 +14,8 @@ pub use download::{Download, FetchLimits};
 pub use error::ArtifactError;
 
 use crate::foreign::flux::observed;
-use crate::inputs::content::{Catalog, CatalogEntry, Line};
+use crate::inputs::content::{Catalog, CatalogEntry};
+use crate::inputs::line::Line;
 use crate::names::{ReleaseName, Revision};
 use crate::release::catalog::{self, CatalogError, CatalogLimits, Others};
 use crate::release::{Digest, Findings, Loaded, Release};

@@ -11,6 +11,7 @@ mod endpoint;
 mod login;
 pub mod manifest;
 mod realm;
+mod reference;
 mod registry;
 pub mod signatures;
 
@@ -18,7 +19,8 @@ use futures::future::BoxFuture;
 use futures::{StreamExt as _, TryStreamExt as _};
 
 pub use access::{Access, Mirror, MirrorError};
-pub use registry::{Pulled, Reference, Registry};
+pub use reference::Reference;
+pub use registry::{Pulled, Registry};
 
 use super::address::OciAddress;
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 
 use crate::api::ClusterStackSpec;
-use crate::inputs::content::Line;
+use crate::inputs::line::Line;
 use crate::names::{CUSTOM, ReleaseName};
 
 /// How long nothing may want a release before it is deleted.

@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
 #[cfg(test)]
+mod architecture;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 #[path = "../cluster_stack_cases.rs"]

@@ -8,9 +8,10 @@ use clap::{Arg, Args as _, Command};
 use serde_json::json;
 use stackflux::api::Reason;
 use stackflux::api::cluster_addon::ClusterAddonStatus;
-use stackflux::operator::metrics::{Metrics, Queue, Verb, Written};
+use stackflux::operator::metrics::{Metrics, Queue};
 use stackflux::operator::settings::Flags;
 use stackflux::rollup::{ClusterStanding, Pulse, Verdict};
+use stackflux::runtime::metrics::{Verb, Written, text};
 
 use crate::documents::{assert_is, cell};
 
@@ -67,14 +68,14 @@ fn flags() -> String {
 /// Metrics of which each has a value: one that has none is not written.
 fn metrics() -> Metrics {
     let metrics = Metrics::new();
-    metrics.reconciled(Queue::Cluster, Ok(()), Duration::ZERO);
+    metrics.runtime.reconciled("Cluster", Ok(()), Duration::ZERO);
     metrics.found(Queue::Cluster, "demo/one", [("HelmRelease", &Verdict::Pending)], [Reason::Paused]);
     metrics.reported("demo/one", &reported());
-    metrics.wrote(Verb::Apply, "HelmRelease", Written::Changed);
-    metrics.skipped("HelmRelease");
-    metrics.queued(Queue::Cluster, 0, 0);
+    metrics.runtime.wrote(Verb::Apply, "HelmRelease", Written::Changed);
+    metrics.runtime.skipped("HelmRelease");
+    metrics.runtime.queued("Cluster", 0, 0);
     metrics.controller("helm-controller", Pulse::Alive);
-    metrics.answered(Verb::Get, "Lease", Duration::ZERO);
+    metrics.runtime.answered(Verb::Get, "Lease", Duration::ZERO);
     metrics
 }
 
@@ -100,7 +101,7 @@ fn labels(text: &str, metric: &str) -> String {
 }
 
 fn metric_rows() -> String {
-    let text = metrics().text().unwrap();
+    let text = text(&metrics().registry()).unwrap();
     let mut rows = String::new();
     for line in text.lines() {
         let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) else {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stackflux::foreign::flux::observed::Artifact;
-use stackflux::inputs::content::Line;
+use stackflux::inputs::line::Line;
 use stackflux::names::ReleaseName;
-use stackflux::operator::cache::Key;
 use stackflux::operator::library::{CatalogKey, Library, LibraryError};
 use stackflux::release::{Digest, Limits};
+use stackflux::runtime::cache::Key;
 use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits};
 use stackflux::source::directory;
 use stackflux_testbed::{Object, Testbed};

@@ -34,6 +34,9 @@ fn a_work_tree_has_the_digest_of_its_artifact() {
     write("release/notes.bak", "ignored by .sourceignore");
     write("release/keep.bak", "kept by .sourceignore");
     write("release/secret/key", "ignored by .sourceignore");
+    // By name it comes before the file of the directory above.
+    write("release/.config/.sourceignore", "!kept.bak\n");
+    write("release/.config/kept.bak", "kept by its own .sourceignore");
     write("release/run.sh", "#!/bin/sh\n");
     let run = tree.join("release/run.sh");
     fs::set_permissions(run, fs::Permissions::from_mode(0o755)).unwrap();

@@ -6,11 +6,12 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
+use prometheus_client::registry::Registry;
 use serde_json::json;
 use stackflux::names::Namespace;
-use stackflux::operator::client::{ClusterAccess, connect};
-use stackflux::operator::lease::{Candidate, Fence, Holding, LeaseError, LeaseSettings, NotLeader};
-use stackflux::operator::metrics::Metrics;
+use stackflux::runtime::client::{ClusterAccess, connect};
+use stackflux::runtime::lease::{Candidate, Fence, Holding, LeaseError, LeaseSettings, NotLeader};
+use stackflux::runtime::metrics::Metrics;
 use stackflux_testbed::Testbed;
 
 const NAME: &str = "operator";
@@ -36,7 +37,8 @@ async fn client() -> Client {
 /// Starts a candidate on the runtime of the caller.
 async fn candidate(namespace: &Namespace, identity: &str, settings: LeaseSettings) -> (Fence, Holding) {
     let (client, identity) = (client().await, identity.to_owned());
-    Candidate::new(client, namespace, NAME, identity, settings, Metrics::new()).start()
+    let metrics = Metrics::new(&mut Registry::default());
+    Candidate::new(client, namespace, NAME, identity, settings, metrics, "stackflux").start()
 }
 
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {

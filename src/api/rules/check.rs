@@ -10,7 +10,7 @@ use super::{
     PROVIDER, PROVIDER_REFERENCE, REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME, UPSTREAM, URL, VERSIONS,
     VERSIONS_OF_CHANNEL,
 };
-use crate::api::git_source::LocalReference;
+use crate::api::git_commit::LocalReference;
 use crate::api::{
     ClusterStack, ClusterStackSpec, FluxSettings, GitReference, GitSource, KubeConfig, StackSource,
 };

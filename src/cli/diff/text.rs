@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 
 use super::Differences;
+use crate::compare::change::Change;
 use crate::compare::files::{FileChange, Lines, VendoredChange};
-use crate::compare::parts::{Change, ChartChange, ChartName, Part};
+use crate::compare::parts::{ChartChange, ChartName, Part};
 use crate::compare::plans::{ClusterChange, Effect, ObjectChange, Plans, Verb};
 use crate::release::finding::Printable;
 

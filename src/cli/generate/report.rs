@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::planned::Planned;
 use crate::cli::terminal;
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
 use crate::names::AddonName;
+use crate::plan::Plan;
 use crate::release::{Action, Release};
 
 /// Tells what a plan leaves out.
-pub(super) fn report(planned: &Planned) {
-    planned.warnings.iter().for_each(terminal::warning);
-    for held in planned.plan.held() {
+pub(super) fn report(warnings: &[String], plan: &Plan) {
+    warnings.iter().for_each(terminal::warning);
+    for held in plan.held() {
         let addon = held.addon.as_ref().map(|addon| format!(" addon {addon}")).unwrap_or_default();
         terminal::waiting(format!(
             "Cluster {}/{}{addon} is held: {}: {}",

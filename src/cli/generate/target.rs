@@ -44,7 +44,7 @@ pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules) -> CommandR
     refuse_all(&changes, &path.display().to_string())?;
     directory.apply(&changes)?;
     terminal::success(format!("{}: {}", path.display(), counted(&changes)));
-    report::report(&planned);
+    report::report(&planned.warnings, &planned.plan);
     Ok(tell(&planned, &changes))
 }
 

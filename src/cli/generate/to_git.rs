@@ -86,7 +86,7 @@ pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: 
         }
         Updated::Nothing => terminal::success(format!("{url}: {}: no commit", counted(&changes))),
     }
-    report::report(&planned);
+    report::report(&planned.warnings, &planned.plan);
     Ok(tell(&planned, &changes))
 }
 
@@ -117,7 +117,7 @@ fn shown(Attempt { planned, changes, message }: &Attempt) -> CommandResult {
         let files: String = written.chain(removed).collect();
         terminal::data(&format!("{message}\n{files}"))?;
     }
-    report::report(planned);
+    report::report(&planned.warnings, &planned.plan);
     let outcome = tell(planned, changes);
     Ok(if changes.is_empty() { outcome } else { Outcome::Differs })
 }

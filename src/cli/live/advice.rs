@@ -4,7 +4,7 @@ use kube::Error;
 
 use super::Session;
 use crate::cli::error::CliError;
-use crate::operator::client::explain;
+use crate::runtime::client::explain;
 
 /// What it means that a kind cannot be listed, where everything else may still be read: to be said after the kinds of
 /// which it is so.

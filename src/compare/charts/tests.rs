@@ -4,7 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::{Contents, KindChange, Owner};
-use crate::compare::parts::Change;
+use crate::compare::change::Change;
 use crate::release::{Chart, File, Files};
 
 fn crd(name: &str, more: &str) -> String {

@@ -3,12 +3,10 @@
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::super::cache::{Cache, Key};
+use super::super::context::{Context, Prepared};
 use super::super::deliver::Wanted;
 use super::super::objects::{ClusterObject, owner_of_applied};
-use super::super::queue::{Next, at};
-use super::super::world::{Prepared, World};
-use super::super::{events, ownership, request};
+use super::super::{annotations, deliver, events, ownership, request};
 use super::delivered::{Delivered, addon_of};
 use super::identity;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
@@ -24,18 +22,20 @@ use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, expected_since, helm_release,
     kustomization,
 };
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
+use crate::runtime::queue::{Next, at};
 
 /// Delivers all objects of a plan: sources first, then the addons at once. One that fails keeps no other one back.
 pub(super) async fn deliver(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     prepared: &Prepared,
     plan: &Plan,
 ) -> Delivered {
     let mut delivered = Delivered::nothing(addon);
     for source in plan.objects().filter(|object| object.step == Step::Sources) {
-        if let Err(error) = deliver_source(world, source).await {
+        if let Err(error) = deliver_source(context, source).await {
             return Delivered { without_source: Some(error), ..delivered };
         }
     }
@@ -44,7 +44,7 @@ pub(super) async fn deliver(
         let expected = delivered.expected.get(addon_of(planned));
         let wanted = Wanted { planned, expected, owners: &owners, shared: false };
         let suspend = is_suspended(prepared, planned);
-        async move { (addon_of(planned), deliver_addon(world, addon, wanted, suspend).await) }
+        async move { (addon_of(planned), deliver_addon(context, addon, wanted, suspend).await) }
     });
     for (name, result) in join_all(addons).await {
         match result {
@@ -65,16 +65,16 @@ pub(super) fn is_suspended(prepared: &Prepared, planned: &PlannedObject) -> bool
 }
 
 /// A source beside its users. It has many users, so it has no owner, and what it is now counts as what we wrote.
-async fn deliver_source(world: &World, planned: &PlannedObject) -> Result<(), RequestError> {
+async fn deliver_source(context: &Context, planned: &PlannedObject) -> Result<(), RequestError> {
     let key = Key::new(&planned.id.namespace, &planned.id.name);
     if planned.id.kind == GitRepositoryStatus::KIND {
-        let found = world.caches.git_repositories.get(&key).map(|found| found.spec_digest.clone());
+        let found = context.caches.git_repositories.get(&key).map(|found| found.spec_digest.clone());
         let wanted = Wanted { planned, expected: found.as_ref(), owners: &[], shared: false };
-        world.deliver(&world.caches.git_repositories, wanted).await?;
+        deliver::deliver(context, &context.caches.git_repositories, wanted).await?;
     } else {
-        let found = world.caches.helm_charts.get(&key).map(|found| found.spec_digest.clone());
+        let found = context.caches.helm_charts.get(&key).map(|found| found.spec_digest.clone());
         let wanted = Wanted { planned, expected: found.as_ref(), owners: &[], shared: false };
-        world.deliver(&world.caches.helm_charts, wanted).await?;
+        deliver::deliver(context, &context.caches.helm_charts, wanted).await?;
     }
     Ok(())
 }
@@ -82,18 +82,18 @@ async fn deliver_source(world: &World, planned: &PlannedObject) -> Result<(), Re
 /// The digest of the spec that is in the API server now; `None` while an old object has to go first, one of the other kind
 /// included.
 async fn deliver_addon(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     wanted: Wanted<'_>,
     suspend: bool,
 ) -> Result<Option<SpecDigest>, RequestError> {
-    let (id, caches) = (&wanted.planned.id, &world.caches);
+    let (id, caches) = (&wanted.planned.id, &context.caches);
     let key = Key::new(&id.namespace, &id.name);
     match id.kind.as_str() {
         HelmReleaseStatus::KIND if has(&caches.kustomizations, &key, addon) => Ok(None),
-        HelmReleaseStatus::KIND => deliver_to(world, &caches.helm_releases, addon, wanted, suspend).await,
+        HelmReleaseStatus::KIND => deliver_to(context, &caches.helm_releases, addon, wanted, suspend).await,
         _ if has(&caches.helm_releases, &key, addon) => Ok(None),
-        _ => deliver_to(world, &caches.kustomizations, addon, wanted, suspend).await,
+        _ => deliver_to(context, &caches.kustomizations, addon, wanted, suspend).await,
     }
 }
 
@@ -119,43 +119,43 @@ pub(super) fn kind_of(addon: &Addon) -> &'static str {
 }
 
 async fn deliver_to<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     wanted: Wanted<'_>,
     suspend: bool,
 ) -> Result<Option<SpecDigest>, RequestError> {
-    let delivery = world.deliver(cache, wanted).await?;
+    let delivery = deliver::deliver(context, cache, wanted).await?;
     if let Some(manager) = &delivery.repaired {
-        events::repaired(world, addon, &wanted.planned.id, manager).await;
+        events::repaired(context, addon, &wanted.planned.id, manager).await;
     }
     if let Some(object) = delivery.object {
-        look_after(world, cache, addon, &object, suspend).await?;
+        look_after(context, cache, addon, &object, suspend).await?;
     }
     Ok(delivery.expected)
 }
 
 /// What is no part of a plan: a request to reconcile is handed on, and the object is suspended as the settings say.
 pub(super) async fn look_after<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     object: &Observed<Status>,
     suspend: bool,
 ) -> Result<(), RequestError> {
     let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-    request::forward(world, cache, &Key::of(object), addon, handled).await?;
+    request::forward(context, cache, &Key::of(object), addon, handled).await?;
     let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
     if (suspend && !object.suspended) || lift {
         let key = Key::of(object);
-        cache.written(world.api.suspend(&key, suspend).await?);
+        cache.written(annotations::suspend(context, &key, suspend).await?);
     }
     Ok(())
 }
 
 /// The addons of a release as they are now.
 pub(super) fn facts(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     prepared: &Prepared,
     plan: &Plan,
@@ -174,13 +174,13 @@ pub(super) fn facts(
             .or_else(|| before?.object.clone());
         if let Some(object) = object.as_ref().filter(|_| delivered.suspended.contains(of.name.as_str())) {
             let hold = delivered.hold(of, plan);
-            return AddonFacts { hold, ..as_it_is(world, addon, &of.name, object) };
+            return AddonFacts { hold, ..as_it_is(context, addon, &of.name, object) };
         }
         let hold = delivered.hold(of, plan);
         // What is held is as it was delivered last, and is measured by that.
         let is_kept = hold.is_some() && !delivered.is_on_its_way(&of.name);
         if let Some(object) = object.as_ref().filter(|_| is_kept && before.is_some()) {
-            return AddonFacts { hold, ..as_it_is(world, addon, &of.name, object) };
+            return AddonFacts { hold, ..as_it_is(context, addon, &of.name, object) };
         }
         let spec_digest = delivered.expected.get(of.name.as_str()).map(ToString::to_string);
         let expected = spec_digest.map(|digest| AddonState {
@@ -188,7 +188,7 @@ pub(super) fn facts(
             version: prepared.versions.get(&of.name).cloned(),
         });
         let values = planned.and_then(|object| plan::rendered_values(&object.value));
-        let judged = judge(world, namespace, object.as_ref(), expected.as_ref(), before);
+        let judged = judge(context, namespace, object.as_ref(), expected.as_ref(), before);
         AddonFacts {
             name: of.name.clone(),
             chart: of.chart().map(Chart::known_as),
@@ -205,7 +205,7 @@ pub(super) fn facts(
 
 /// What an addon's object says, and what Flux has done; `None` where nothing is expected of it yet.
 fn judge(
-    world: &World,
+    context: &Context,
     namespace: &str,
     object: Option<&AddonObject>,
     expected: Option<&AddonState>,
@@ -214,14 +214,14 @@ fn judge(
     let (object, expected, now) = (object?, expected?, Timestamp::now());
     let since = expected_since(before, expected.spec_digest.as_deref()?, now);
     let expected = Expected::kept(expected, since)?;
-    let (key, moment) = (Key::new(namespace, &object.name), world.moment(&object.kind, now));
+    let (key, moment) = (Key::new(namespace, &object.name), context.moment(&object.kind, now));
     if object.kind == HelmReleaseStatus::KIND {
-        let found = world.caches.helm_releases.get(&key)?;
+        let found = context.caches.helm_releases.get(&key)?;
         let deployed = found.status.history.first().filter(|snapshot| snapshot.status == "deployed");
         let version = deployed.map(|snapshot| snapshot.chart_version.clone());
         Some((helm_release(&found, &expected, &moment), AddonState { spec_digest: None, version }))
     } else if object.kind == KustomizationStatus::KIND {
-        let found = world.caches.kustomizations.get(&key)?;
+        let found = context.caches.kustomizations.get(&key)?;
         let version = found.status.last_applied_revision.clone();
         Some((kustomization(&found, &expected, &moment), AddonState { spec_digest: None, version }))
     } else {
@@ -231,7 +231,7 @@ fn judge(
 
 /// The facts of a Cluster whose release cannot be used now: what it has stays as it is, and is looked at.
 pub(super) fn as_they_are(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     cluster: &ClusterObject,
     desired: &str,
@@ -247,7 +247,7 @@ pub(super) fn as_they_are(
         of_desired: false,
         pruned: None,
         committed_by: identity::committed_by(addon),
-        addons: kept(world, addon),
+        addons: kept(context, addon),
         delivered: false,
         inputs: None,
     }
@@ -273,11 +273,11 @@ pub(super) fn mark_before_deletion(addons: &mut [AddonFacts]) {
 }
 
 /// The addons that were delivered last, as they are now.
-pub(super) fn kept(world: &World, addon: &ClusterAddon) -> Vec<AddonFacts> {
+pub(super) fn kept(context: &Context, addon: &ClusterAddon) -> Vec<AddonFacts> {
     let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
     let old = addon.status.iter().flat_map(|status| &status.addons);
     // What has no addon's name was not put into the status by us.
-    old.filter_map(|before| Some(unchanged(world, namespace, before.name.parse().ok()?, before))).collect()
+    old.filter_map(|before| Some(unchanged(context, namespace, before.name.parse().ok()?, before))).collect()
 }
 
 /// The facts of a paused Cluster: nothing is looked at until it is resumed.
@@ -316,7 +316,7 @@ pub(super) fn paused(addon: &ClusterAddon, cluster: &ClusterObject) -> Option<Cl
 
 /// An addon that is not planned now, as the status before and its object say.
 pub(super) fn as_it_is(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     name: &AddonName,
     object: &AddonObject,
@@ -326,7 +326,7 @@ pub(super) fn as_it_is(
     let before = old.find(|before| before.name == name.as_str() && before.object.as_ref() == Some(object));
     let bare =
         || AddonStatus { name: name.to_string(), object: Some(object.clone()), ..AddonStatus::default() };
-    unchanged(world, namespace, name.clone(), &before.cloned().unwrap_or_else(bare))
+    unchanged(context, namespace, name.clone(), &before.cloned().unwrap_or_else(bare))
 }
 
 /// The chart of an addon, as the status keeps it.
@@ -335,8 +335,8 @@ fn known_as(before: &AddonStatus) -> Option<KnownAs> {
     Some(KnownAs { name, version, app_version: before.app_version.clone() })
 }
 
-fn unchanged(world: &World, namespace: &str, name: AddonName, before: &AddonStatus) -> AddonFacts {
-    let judged = judge(world, namespace, before.object.as_ref(), before.expected.as_ref(), Some(before));
+fn unchanged(context: &Context, namespace: &str, name: AddonName, before: &AddonStatus) -> AddonFacts {
+    let judged = judge(context, namespace, before.object.as_ref(), before.expected.as_ref(), Some(before));
     AddonFacts {
         name,
         chart: known_as(before),
@@ -351,14 +351,14 @@ fn unchanged(world: &World, namespace: &str, name: AddonName, before: &AddonStat
 
 /// When a verdict may change though no object does.
 pub(super) fn next_limit(
-    world: &World,
+    context: &Context,
     verdicts: &[(AddonName, String, Verdict)],
     status: &ClusterAddonStatus,
     now: Timestamp,
 ) -> Next {
     let limits = verdicts.iter().filter_map(|(name, kind, verdict)| {
         let addon = status.addons.iter().find(|addon| addon.name == name.as_str())?;
-        world.moment(kind, now).next_limit(verdict, addon.since.as_ref()?.0)
+        context.moment(kind, now).next_limit(verdict, addon.since.as_ref()?.0)
     });
     limits.min().map_or(Next::Await, |limit| at(limit, now))
 }

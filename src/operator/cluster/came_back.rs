@@ -4,20 +4,20 @@ use futures::future::try_join_all;
 use jiff::Timestamp;
 use tracing::info;
 
-use super::super::cache::{Cache, Key};
+use super::super::context::Context;
 use super::super::objects::{ClusterObject, term};
-use super::super::world::World;
 use super::super::{events, request};
 use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::gate;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
 
 /// Asks Flux once to look at all that a cluster has, where the last status that was written says that the cluster was
 /// lost. The status that follows says that it is back.
 pub(super) async fn look_again(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     cluster: &ClusterObject,
 ) -> Result<(), RequestError> {
@@ -26,17 +26,17 @@ pub(super) async fn look_again(
         return Ok(());
     }
     let (now, owned) = (Timestamp::now().to_string(), term::owned_by("ClusterAddon", &Key::of(addon)));
-    let mut count = ask_all(world, &world.caches.helm_releases, &owned, &now).await?;
-    count += ask_all(world, &world.caches.kustomizations, &owned, &now).await?;
+    let mut count = ask_all(context, &context.caches.helm_releases, &owned, &now).await?;
+    count += ask_all(context, &context.caches.kustomizations, &owned, &now).await?;
     info!(objects = count, "the cluster answers again");
     let note =
         format!("the cluster's API server answers again: Flux was asked to look at {count} objects now");
-    events::normal(world, addon, Reason::Available, &note).await;
+    events::normal(context, addon, Reason::Available, &note).await;
     Ok(())
 }
 
 async fn ask_all<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     owned: &str,
     now: &str,
@@ -44,6 +44,6 @@ async fn ask_all<Status: ObservedKind>(
     let found = cache.find(owned);
     let found = found.iter().filter(|object| !object.metadata.terminating);
     let asked =
-        try_join_all(found.map(|object| request::ask(world, cache, object, now, &[REQUESTED_AT]))).await?;
+        try_join_all(found.map(|object| request::ask(context, cache, object, now, &[REQUESTED_AT]))).await?;
     Ok(asked.len())
 }

@@ -2,33 +2,33 @@
 
 use std::sync::Arc;
 
-use super::super::cache::{Cache, Key};
+use super::super::context::{Context, Prepared};
 use super::super::deliver::applied;
+use super::super::git_delivery::commit;
 use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::metrics::Queue;
-use super::super::routes::cluster_of;
-use super::super::world::{Prepared, World};
+use super::super::objects::{cluster_of, committing_stack};
 use super::delivered::{Delivered, addon_of};
 use super::{addons, identity};
 use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::{Plan, PlannedObject, Step};
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
 
 /// Why a plan may not be delivered: the files of the Cluster are in the repository of another `ClusterStack`. Two places with
 /// the same objects would be applied in turns, and whoever removes those of one would uninstall what the other has.
 pub(super) async fn elsewhere(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     prepared: &Prepared,
 ) -> Result<Option<Hold>, RequestError> {
-    let Some(before) = identity::committing_stack(addon).filter(|before| *before != prepared.stack_key)
-    else {
+    let Some(before) = committing_stack(addon).filter(|before| *before != prepared.stack_key) else {
         return Ok(None);
     };
-    let stack = match world.caches.stacks.get(&before) {
-        None if world.is_sharded() => world.api.get(&before).await?.map(Arc::new),
+    let stack = match context.caches.stacks.get(&before) {
+        None if context.is_sharded() => context.api.get(&before).await?.map(Arc::new),
         known => known,
     };
     let Some(theirs) = stack.as_ref().and_then(|stack: &Arc<ClusterStack>| stack.spec.delivery.git()) else {
@@ -49,7 +49,7 @@ pub(super) async fn elsewhere(
 /// they are committed: whoever deletes the Cluster later has to know. The plan is shared, not copied: most reconciles find
 /// that nothing changed.
 pub(super) async fn deliver(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     prepared: &Prepared,
     plan: &Arc<Plan>,
@@ -59,18 +59,18 @@ pub(super) async fn deliver(
     let standing = if identity::committed_by(addon) == by {
         let change = Change::Planned(plan.clone());
         let asker = (Queue::Cluster, cluster.clone());
-        world.commit(&prepared.stack_key, Unit::Cluster(cluster), change, asker)
+        commit(context, &prepared.stack_key, Unit::Cluster(cluster), change, asker)
     } else {
         Standing::Pending
     };
     let mut delivered = Delivered { committed_by: by, ..Delivered::default() };
     for planned in plan.objects().filter(|object| object.step == Step::Addons) {
-        let (name, caches) = (addon_of(planned).to_owned(), &world.caches);
+        let (name, caches) = (addon_of(planned).to_owned(), &context.caches);
         let suspend = addons::is_suspended(prepared, planned);
         let found = if planned.id.kind == HelmReleaseStatus::KIND {
-            find(world, &caches.helm_releases, addon, planned, suspend).await
+            find(context, &caches.helm_releases, addon, planned, suspend).await
         } else {
-            find(world, &caches.kustomizations, addon, planned, suspend).await
+            find(context, &caches.kustomizations, addon, planned, suspend).await
         };
         match found {
             Ok(Some(digest)) => _ = delivered.expected.insert(name, digest),
@@ -83,7 +83,7 @@ pub(super) async fn deliver(
 
 /// The digest of the spec of an addon's object as Flux has applied it; `None` while it has not.
 async fn find<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     planned: &PlannedObject,
@@ -91,7 +91,7 @@ async fn find<Status: ObservedKind>(
 ) -> Result<Option<SpecDigest>, RequestError> {
     let key = Key::new(&planned.id.namespace, &planned.id.name);
     if let Some(object) = cache.get(&key) {
-        addons::look_after(world, cache, addon, &object, suspend).await?;
+        addons::look_after(context, cache, addon, &object, suspend).await?;
     }
     Ok(applied(cache, planned))
 }

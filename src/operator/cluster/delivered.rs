@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::cache::{Cache, Key};
+use super::super::context::{Context, Prepared};
 use super::super::deliver::applied;
-use super::super::world::{Prepared, World};
 use super::identity;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::text;
@@ -14,7 +13,8 @@ use crate::names::AddonName;
 use crate::plan::delivery::{Action, action};
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::release::Addon;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
 
 /// What became of a plan.
 #[derive(Default)]
@@ -54,7 +54,7 @@ impl Delivered {
 
     /// Nothing is to be written: what is as planned already.
     pub(super) fn while_suspended(
-        world: &World,
+        context: &Context,
         addon: &ClusterAddon,
         prepared: &Prepared,
         plan: &Plan,
@@ -65,9 +65,9 @@ impl Delivered {
             let name = addon_of(planned);
             let expected = delivered.expected.get(name);
             let is_as_planned = if planned.id.kind == HelmReleaseStatus::KIND {
-                is_as_planned(&world.caches.helm_releases, addon, planned, expected, by_git)
+                is_as_planned(&context.caches.helm_releases, addon, planned, expected, by_git)
             } else {
-                is_as_planned(&world.caches.kustomizations, addon, planned, expected, by_git)
+                is_as_planned(&context.caches.kustomizations, addon, planned, expected, by_git)
             };
             if !is_as_planned {
                 delivered.suspended.insert(name.to_owned());

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
-use super::super::cache::Key;
-use super::super::objects::{ClusterObject, RelatedObject, term};
+use super::super::context::{Context, Preparation, Prepared};
+use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, term};
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
-use super::super::routes::cluster_of;
-use super::super::world::{Preparation, Prepared, World};
 use super::{identity, removal};
 use crate::api::{ClusterAddon, ClusterStackRelease, Reason, labels};
 use crate::foreign::capi::ObjectReference;
@@ -19,6 +17,7 @@ use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
 use crate::release::Release;
 use crate::rollup::{ConditionStatus, Report};
+use crate::runtime::cache::Key;
 
 /// What there is of one Cluster in the caches.
 pub(super) struct Gathered {
@@ -67,33 +66,33 @@ pub(super) enum Related {
 }
 
 impl Gathered {
-    pub(super) fn of(world: &World, key: &Key) -> Self {
-        let cluster = world.caches.clusters.get(key);
-        let addon = world.caches.addons.get(&identity::addon_key(key));
+    pub(super) fn of(context: &Context, key: &Key) -> Self {
+        let cluster = context.caches.clusters.get(key);
+        let addon = context.caches.addons.get(&addon_key(key));
         let class = cluster.as_ref().and_then(|cluster| cluster.cluster.class());
         let named = class.and_then(|class| Some((class.release()?, class.namespace)));
         let release = named.as_ref().map(|(release, namespace)| Key::new(namespace, &release.to_string()));
-        let orphaned_by = orphaned_by(world, release.as_ref(), addon.as_deref());
-        let release = release.filter(|release| !is_let_go(world, release));
-        let preparation = release.as_ref().and_then(|release| world.preparation(release));
+        let orphaned_by = orphaned_by(context, release.as_ref(), addon.as_deref());
+        let release = release.filter(|release| !is_let_go(context, release));
+        let preparation = release.as_ref().and_then(|release| context.preparation(release));
         let rest = term::handed_over(key);
-        let has_rest = !world.caches.helm_releases.find(&rest).is_empty()
-            || !world.caches.kustomizations.find(&rest).is_empty();
-        let is_owned = release.as_ref().is_some_and(|release| is_owned(world, release));
+        let has_rest = !context.caches.helm_releases.find(&rest).is_empty()
+            || !context.caches.kustomizations.find(&rest).is_empty();
+        let is_owned = release.as_ref().is_some_and(|release| is_owned(context, release));
         let (is_wanted, release) = (release.is_some(), named.map(|(release, _)| release));
         let is_paused = cluster.as_ref().is_some_and(|cluster| cluster.cluster.paused());
         let deleted = addon.as_deref().filter(|addon| addon.metadata.deletion_timestamp.is_some());
         let is_removing = deleted
             .filter(|_| !is_paused)
-            .is_some_and(|addon| removal::is_pending(world, addon, preparation.as_ref(), is_owned));
+            .is_some_and(|addon| removal::is_pending(context, addon, preparation.as_ref(), is_owned));
         Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest, is_removing }
     }
 
     /// Why there is no release to deliver to the Cluster; `None` while that is not known.
-    pub(super) fn lack(&self, world: &World) -> Option<Lack> {
+    pub(super) fn lack(&self, context: &Context) -> Option<Lack> {
         let cluster = self.cluster.as_ref()?;
         let stays = "what the cluster has stays as it is";
-        if !world.speaks_of(cluster, self.addon.as_deref()) {
+        if !context.speaks_of(cluster, self.addon.as_deref()) {
             return None;
         }
         let Some(class) = cluster.cluster.class() else {
@@ -106,15 +105,15 @@ impl Gathered {
             let message = format!("the Cluster's class {name:?} is not a class of a release: {stays}");
             return Some(Lack::class(class.name, &message));
         };
-        if world.caches.releases.get(&Key::new(namespace, &release.to_string())).is_some() {
+        if context.caches.releases.get(&Key::new(namespace, &release.to_string())).is_some() {
             return None;
         }
-        let Some(stack) = world.holder(namespace, release) else {
+        let Some(stack) = context.holder(namespace, release) else {
             let message =
                 format!("no ClusterStack in namespace {namespace} has the Cluster's class {name}: {stays}");
             return Some(Lack::class(release.to_string(), &message));
         };
-        let report = world.not_installed(&Key::of(&*stack), release)?;
+        let report = context.not_installed(&Key::of(&*stack), release)?;
         let message = format!("{}; {stays}", report.message);
         let report = Report::new(report.status, &report.reason, &message);
         let is_certain = report.status == ConditionStatus::False;
@@ -146,21 +145,22 @@ impl Gathered {
 }
 
 /// The Clusters of a release whose `ClusterAddon`s are to be left to themselves.
-pub(in super::super) fn to_abandon(world: &World, namespace: &str, release: &ReleaseName) -> Vec<Key> {
-    let of_class = users::of(world, namespace, release).into_iter().map(|cluster| Key::of(&*cluster));
+pub(in super::super) fn to_abandon(context: &Context, namespace: &str, release: &ReleaseName) -> Vec<Key> {
+    let of_class = users::of(context, namespace, release).into_iter().map(|cluster| Key::of(&*cluster));
     let remembers = term::remembers(Some(namespace), &release.to_string());
-    let remember = world.caches.addons.find(&remembers).into_iter().map(|addon| cluster_of(&addon));
-    let is_left =
-        |key: &Key| Gathered::of(world, key).course(world.is_terminating(&key.namespace)) == Course::Abandon;
+    let remember = context.caches.addons.find(&remembers).into_iter().map(|addon| cluster_of(&addon));
+    let is_left = |key: &Key| {
+        Gathered::of(context, key).course(context.is_terminating(&key.namespace)) == Course::Abandon
+    };
     of_class.chain(remember).filter(is_left).collect()
 }
 
 /// The Cluster with the objects that it refers to.
-pub(super) fn related(world: &World, cluster: &ClusterObject, prepared: &Prepared) -> Related {
+pub(super) fn related(context: &Context, cluster: &ClusterObject, prepared: &Prepared) -> Related {
     let namespace = cluster.cluster.namespace().as_str();
     let find = |reference: Option<ObjectReference>, root: &str| -> Result<_, NotListed> {
         let Some(reference) = reference else { return Ok(None) };
-        let found = world.related.get(namespace, &reference, depth(&prepared.release, root))?;
+        let found = context.related.get(namespace, &reference, depth(&prepared.release, root))?;
         Ok(found.map(|object| (reference, object)))
     };
     let control_plane = find(cluster.cluster.control_plane_ref(), "ControlPlane");
@@ -177,14 +177,14 @@ pub(super) fn related(world: &World, cluster: &ClusterObject, prepared: &Prepare
 }
 
 /// Whether a release or its `ClusterStack` is being let go of: then what its Clusters have is nobody's.
-fn is_let_go(world: &World, release: &Key) -> bool {
-    let Some(release) = world.caches.releases.get(release) else { return true };
-    is_orphan(&release.metadata) || orphaning_stack(world, &release).is_some()
+fn is_let_go(context: &Context, release: &Key) -> bool {
+    let Some(release) = context.caches.releases.get(release) else { return true };
+    is_orphan(&release.metadata) || orphaning_stack(context, &release).is_some()
 }
 
 /// Whether a `ClusterStack` that this operator watches has a release.
-fn is_owned(world: &World, release: &Key) -> bool {
-    world.caches.releases.get(release).is_some_and(|release| stack_of(world, &release).is_some())
+fn is_owned(context: &Context, release: &Key) -> bool {
+    context.caches.releases.get(release).is_some_and(|release| stack_of(context, &release).is_some())
 }
 
 /// Whether an object is deleted, and leaves what was made for it as it is.
@@ -194,24 +194,24 @@ pub(super) fn is_orphan(object: &ObjectMeta) -> bool {
 }
 
 /// The `ClusterStack` of a release that is deleted and leaves everything as it is.
-fn orphaning_stack(world: &World, release: &ClusterStackRelease) -> Option<Key> {
+fn orphaning_stack(context: &Context, release: &ClusterStackRelease) -> Option<Key> {
     let namespace = release.namespace().unwrap_or_default();
     let stacks = release.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
-    let mut stacks = stacks.filter_map(|owner| world.caches.stacks.get(&Key::new(&namespace, &owner.name)));
+    let mut stacks = stacks.filter_map(|owner| context.caches.stacks.get(&Key::new(&namespace, &owner.name)));
     stacks.find(|stack| is_orphan(&stack.metadata)).map(|stack| Key::of(&*stack))
 }
 
 /// The deleted `ClusterStack` that leaves a Cluster's addons to themselves: that of the release of its class; of the release
 /// that the Cluster has where its class is of no release that is there.
-fn orphaned_by(world: &World, release: Option<&Key>, addon: Option<&ClusterAddon>) -> Option<Key> {
+fn orphaned_by(context: &Context, release: Option<&Key>, addon: Option<&ClusterAddon>) -> Option<Key> {
     let addon = addon?;
-    let of_class = release.and_then(|release| world.caches.releases.get(release));
+    let of_class = release.and_then(|release| context.caches.releases.get(release));
     let applied = || {
         let progress = addon.status.as_ref()?.release.as_ref()?;
         let key = Key::new(progress.applied_namespace.as_deref()?, progress.applied.as_deref()?);
-        world.caches.releases.get(&key)
+        context.caches.releases.get(&key)
     };
-    orphaning_stack(world, &*of_class.or_else(applied)?)
+    orphaning_stack(context, &*of_class.or_else(applied)?)
 }
 
 /// How much of an object the templates of a release read.

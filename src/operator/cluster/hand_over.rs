@@ -11,19 +11,19 @@ use kube::ResourceExt as _;
 use serde_json::json;
 use tracing::{info, warn};
 
-use super::super::cache::{Cache, Key};
+use super::super::context::Context;
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, term};
-use super::super::queue::Next;
 use super::super::reconcile::ReconcileError;
-use super::super::world::World;
 use super::super::{finalizer, ownership};
 use super::gather::{Gathered, is_orphan};
 use super::let_go::{is_deleted, suspended};
 use super::{SOON, addons, identity};
 use crate::api::{ClusterAddon, ClusterStack, labels};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
+use crate::runtime::queue::Next;
 
 /// What becomes of the objects that lose their owner.
 #[derive(Clone, Copy)]
@@ -36,54 +36,62 @@ enum Rest<'a> {
 
 /// Keeps what a deleted `ClusterAddon` owns for the next one, once the API server itself says that there will be one.
 pub(super) async fn hand_over(
-    world: &World,
+    context: &Context,
     key: &Key,
     addon: &ClusterAddon,
 ) -> Result<Next, ReconcileError> {
-    if !is_deleted(world, addon).await? || !is_there(world, key, addon).await? {
+    if !is_deleted(context, addon).await? || !is_there(context, key, addon).await? {
         warn!(
             "a watch says that the ClusterAddon is deleted and the Cluster is not, the API server does not"
         );
         return Ok(Next::After(SOON));
     }
-    if !disowned(world, addon, Rest::HandedOver(key)).await? {
+    if !disowned(context, addon, Rest::HandedOver(key)).await? {
         return Ok(Next::After(SOON));
     }
-    finalizer::remove(world, &world.caches.addons, addon).await?;
+    finalizer::remove(context, &context.caches.addons, addon).await?;
     info!("the ClusterAddon was deleted: the next one takes its addons over");
     Ok(Next::After(SOON))
 }
 
 /// Leaves the addons of a Cluster to themselves, and deletes their `ClusterAddon`, once the API server itself says that its
 /// `ClusterStack` is deleted so.
-pub(super) async fn abandon(world: &World, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
+pub(super) async fn abandon(
+    context: &Context,
+    key: &Key,
+    gathered: &Gathered,
+) -> Result<Next, ReconcileError> {
     let (Some(addon), Some(stack)) = (&gathered.addon, &gathered.orphaned_by) else {
         return Ok(Next::Await);
     };
-    let now: Option<ClusterStack> = world.api.get(stack).await?;
+    let now: Option<ClusterStack> = context.api.get(stack).await?;
     if !now.is_some_and(|now| is_orphan(&now.metadata)) {
         warn!(%stack, "a watch says that the ClusterStack is deleted, the API server does not: nothing is let go");
         return Ok(Next::After(SOON));
     }
-    if !disowned(world, addon, Rest::Abandoned).await? {
+    if !disowned(context, addon, Rest::Abandoned).await? {
         return Ok(Next::After(SOON));
     }
-    finalizer::remove(world, &world.caches.addons, &**addon).await?;
-    ownership::delete(world, &world.caches.addons, &**addon).await?;
-    world.git.outbox.forget_cluster(key);
-    world.metrics.forgot(Queue::Cluster, &key.to_string());
+    finalizer::remove(context, &context.caches.addons, &**addon).await?;
+    ownership::delete(context, &context.caches.addons, &**addon).await?;
+    context.git.outbox.forget_cluster(key);
+    context.metrics.forgot(Queue::Cluster, &key.to_string());
     info!(%stack, "the addons stay, suspended and without an owner; the ClusterAddon is deleted");
     Ok(Next::Await)
 }
 
 /// Gives what an earlier `ClusterAddon` has left to the present one.
-pub(super) async fn take_over(world: &World, key: &Key, addon: &ClusterAddon) -> Result<(), RequestError> {
-    take_over_all(world, &world.caches.helm_releases, key, addon).await?;
-    take_over_all(world, &world.caches.kustomizations, key, addon).await
+pub(super) async fn take_over(
+    context: &Context,
+    key: &Key,
+    addon: &ClusterAddon,
+) -> Result<(), RequestError> {
+    take_over_all(context, &context.caches.helm_releases, key, addon).await?;
+    take_over_all(context, &context.caches.kustomizations, key, addon).await
 }
 
 async fn take_over_all<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     cluster: &Key,
     addon: &ClusterAddon,
@@ -98,7 +106,7 @@ async fn take_over_all<Status: ObservedKind>(
             {"op": "add", "path": "/metadata/ownerReferences", "value": owners},
             {"op": "remove", "path": annotation},
         ]);
-        match world.api.patch(&key, operations).await {
+        match context.api.patch(&key, operations).await {
             Ok(written) => _ = cache.written(written),
             Err(error) if error.is_not_found() => cache.gone(&key),
             Err(error) => return Err(error),
@@ -109,32 +117,32 @@ async fn take_over_all<Status: ObservedKind>(
 }
 
 /// Whether the Cluster of a `ClusterAddon` is there and stays, as the API server says now.
-async fn is_there(world: &World, key: &Key, addon: &ClusterAddon) -> Result<bool, RequestError> {
-    let Some(kind) = world.cluster_kind() else { return Ok(false) };
-    let now: Option<ClusterObject> = world.api.get_dynamic(key, kind).await?;
+async fn is_there(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<bool, RequestError> {
+    let Some(kind) = context.cluster_kind() else { return Ok(false) };
+    let now: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
     let is_its = |now: &ClusterObject| identity::cluster_uid(addon).is_none_or(|uid| now.uid() == Some(uid));
     Ok(now.is_some_and(|now| is_its(&now) && !now.cluster.deleting()))
 }
 
 /// Takes a `ClusterAddon` off all that it owns. Whether the API server has nothing any longer that it owns.
-async fn disowned(world: &World, addon: &ClusterAddon, rest: Rest<'_>) -> Result<bool, RequestError> {
-    let caches = &world.caches;
-    Ok(disowned_all(world, &caches.helm_releases, addon, rest).await?
-        && disowned_all(world, &caches.kustomizations, addon, rest).await?)
+async fn disowned(context: &Context, addon: &ClusterAddon, rest: Rest<'_>) -> Result<bool, RequestError> {
+    let caches = &context.caches;
+    Ok(disowned_all(context, &caches.helm_releases, addon, rest).await?
+        && disowned_all(context, &caches.kustomizations, addon, rest).await?)
 }
 
 async fn disowned_all<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     rest: Rest<'_>,
 ) -> Result<bool, RequestError> {
     let keys = keys(cache, addon);
     for object in cache.find(&term::owned_by("ClusterAddon", &Key::of(addon))) {
-        disown(world, cache, &object, addon, rest).await?;
+        disown(context, cache, &object, addon, rest).await?;
     }
     for key in keys {
-        let Some(found) = ownership::present(world, cache, &key).await? else { continue };
+        let Some(found) = ownership::present(context, cache, &key).await? else { continue };
         if addons::is_owner(addon, &found) && !found.metadata.terminating {
             // A write that the cache had not seen yet.
             cache.written(found);
@@ -156,7 +164,7 @@ fn keys<Status: ObservedKind>(cache: &Cache<Observed<Status>>, addon: &ClusterAd
 
 /// Takes a `ClusterAddon` off one object. One that is being deleted is suspended: Flux would uninstall it.
 async fn disown<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     object: &std::sync::Arc<Observed<Status>>,
     addon: &ClusterAddon,
@@ -165,16 +173,16 @@ async fn disown<Status: ObservedKind>(
     let uid = addon.uid();
     match rest {
         Rest::HandedOver(_) if object.metadata.terminating => {
-            suspended(world, cache, object).await?;
+            suspended(context, cache, object).await?;
             Ok(())
         }
         Rest::HandedOver(cluster) => {
             let told = [(labels::HANDED_OVER, cluster.name.as_str())];
-            ownership::drop_owner(world, cache, object, uid.as_deref(), &told).await
+            ownership::drop_owner(context, cache, object, uid.as_deref(), &told).await
         }
         Rest::Abandoned => {
-            let Some(object) = suspended(world, cache, object).await? else { return Ok(()) };
-            ownership::drop_owner(world, cache, &object, uid.as_deref(), &[]).await
+            let Some(object) = suspended(context, cache, object).await? else { return Ok(()) };
+            ownership::drop_owner(context, cache, &object, uid.as_deref(), &[]).await
         }
     }
 }

@@ -7,21 +7,17 @@ use gotemplate::Seen;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
-use super::super::cache::{Change, Key};
-use super::super::objects::ClusterObject;
-use super::super::world::{Prepared, World};
+use super::super::context::{Context, Prepared};
+use super::super::enqueue::addon_status_changed;
+use super::super::objects::{ClusterObject, addon_key};
 use crate::api::cluster_addon::RenderedInputs;
 use crate::api::{self, ClusterAddon, labels};
 use crate::foreign::capi::text;
 use crate::inputs::ClusterInputs;
 use crate::names::ObjectName;
 use crate::release::Digest;
-use crate::sink::cluster::RequestError;
-
-/// The key of a Cluster's `ClusterAddon`.
-pub(in super::super) fn addon_key(cluster: &Key) -> Key {
-    Key { namespace: cluster.namespace.clone(), name: ClusterAddon::name_for(&cluster.name) }
-}
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Change, Key};
 
 /// The UID of the Cluster that a `ClusterAddon` was made for.
 pub(super) fn cluster_uid(addon: &ClusterAddon) -> Option<String> {
@@ -44,15 +40,9 @@ pub(super) fn committed_by(addon: &ClusterAddon) -> Option<String> {
     addon.status.as_ref()?.committed_by.clone()
 }
 
-/// The key of that one.
-pub(in super::super) fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
-    let by = addon.status.as_ref()?.committed_by.as_deref()?;
-    by.split_once('/').map(|(namespace, name)| Key::new(namespace, name))
-}
-
 /// The `ClusterAddon` of a Cluster, written where it is not there or not as it should be.
 pub(super) async fn ensure(
-    world: &World,
+    context: &Context,
     cluster_key: &Key,
     cluster: &ClusterObject,
     found: Option<Arc<ClusterAddon>>,
@@ -68,11 +58,11 @@ pub(super) async fn ensure(
     }
     let key = addon_key(cluster_key);
     let before = found.as_ref().and_then(|found| found.resource_version());
-    let _writing = world.caches.addons.writing(&key);
-    let addon = world.api.apply(&key, &desired(cluster_key, &uid, cluster), before.as_deref()).await?;
-    let addon = world.caches.addons.written(addon);
+    let _writing = context.caches.addons.writing(&key);
+    let addon = context.api.apply(&key, &desired(cluster_key, &uid, cluster), before.as_deref()).await?;
+    let addon = context.caches.addons.written(addon);
     // One that a list had left out has a status already, and no watch tells what a write has brought.
-    world.addon_status_changed(&Change { before: found, now: Some(addon.clone()) });
+    addon_status_changed(context, &Change { before: found, now: Some(addon.clone()) });
     Ok(addon)
 }
 

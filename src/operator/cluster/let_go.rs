@@ -16,13 +16,13 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
 use tracing::{info, warn};
 
-use super::super::cache::{Cache, Key};
+use super::super::annotations::suspend;
+use super::super::context::Context;
+use super::super::git_delivery::commit;
 use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::metrics::Queue;
-use super::super::objects::{ClusterObject, term};
-use super::super::queue::Next;
+use super::super::objects::{ClusterObject, committing_stack, term};
 use super::super::reconcile::ReconcileError;
-use super::super::world::World;
 use super::super::{events, finalizer, ownership};
 use super::gather::Gathered;
 use super::{committed, identity, status};
@@ -31,80 +31,86 @@ use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::gate::Hold;
 use crate::rollup::cluster_addon_that_goes;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
+use crate::runtime::queue::Next;
 
 /// How long until it is looked again whether the cause is there, or the objects are gone.
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// Lets the addons of a Cluster go, once the API server itself says why.
-pub(super) async fn let_go(world: &World, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
-    let Some(addon) = &gathered.addon else { return let_rest_go(world, key).await };
-    let Some(why) = cause(world, key, addon).await? else {
+pub(super) async fn let_go(
+    context: &Context,
+    key: &Key,
+    gathered: &Gathered,
+) -> Result<Next, ReconcileError> {
+    let Some(addon) = &gathered.addon else { return let_rest_go(context, key).await };
+    let Some(why) = cause(context, key, addon).await? else {
         warn!(
             "a watch says that the Cluster, its ClusterAddon or its namespace goes, the API server does not: nothing is let go"
         );
         return Ok(Next::After(AGAIN));
     };
     // In a namespace that goes the namespace controller does not wait for the status.
-    if !world.is_terminating(&key.namespace) {
-        tell(world, addon, &why, None).await?;
+    if !context.is_terminating(&key.namespace) {
+        tell(context, addon, &why, None).await?;
     }
-    if is_of_another_shard(world, addon).await? {
+    if is_of_another_shard(context, addon).await? {
         return Ok(Next::Await);
     }
     let owned = term::owned_by("ClusterAddon", &Key::of(&**addon));
-    if let Some(hold) = taken_out(world, key, addon, &owned).await? {
-        tell(world, addon, &why, Some(&hold)).await?;
+    if let Some(hold) = taken_out(context, key, addon, &owned).await? {
+        tell(context, addon, &why, Some(&hold)).await?;
         return Ok(Next::After(AGAIN));
     }
-    let mut count = let_go_all(world, &world.caches.helm_releases, &owned).await?;
-    count += let_go_all(world, &world.caches.kustomizations, &owned).await?;
+    let mut count = let_go_all(context, &context.caches.helm_releases, &owned).await?;
+    count += let_go_all(context, &context.caches.kustomizations, &owned).await?;
     if count > 0 {
         let note = format!("{count} objects were suspended and deleted: nothing is uninstalled");
-        events::normal(world, &**addon, Reason::Deleting, &note).await;
+        events::normal(context, &**addon, Reason::Deleting, &note).await;
     }
-    finalizer::remove(world, &world.caches.addons, &**addon).await?;
+    finalizer::remove(context, &context.caches.addons, &**addon).await?;
     if addon.metadata.deletion_timestamp.is_none()
         && gathered.cluster.as_ref().is_none_or(|cluster| !cluster.cluster.deleting())
     {
         // Its Cluster is gone: garbage collection would do the same, where it runs.
-        ownership::delete(world, &world.caches.addons, &**addon).await?;
+        ownership::delete(context, &context.caches.addons, &**addon).await?;
     }
-    world.git.outbox.forget_cluster(key);
+    context.git.outbox.forget_cluster(key);
     info!(objects = count, "let go");
-    world.metrics.forgot(Queue::Cluster, &key.to_string());
+    context.metrics.forgot(Queue::Cluster, &key.to_string());
     // The Cluster may stay for long, for the finalizer of another controller.
-    let left = world.caches.addons.get(&Key::of(&**addon));
+    let left = context.caches.addons.get(&Key::of(&**addon));
     left.iter()
         .filter_map(|left| left.status.as_ref())
-        .for_each(|status| world.metrics.reported(&key.to_string(), status));
+        .for_each(|status| context.metrics.reported(&key.to_string(), status));
     let recreated = gathered.cluster.as_ref().is_some_and(|cluster| !cluster.cluster.deleting());
     Ok(if recreated { Next::After(AGAIN) } else { Next::Await })
 }
 
 /// Whether a `ClusterStack` that this operator does not watch commits what the Cluster gets: the operator of that shard takes
 /// it out of the repository, and lets the rest go then.
-async fn is_of_another_shard(world: &World, addon: &ClusterAddon) -> Result<bool, RequestError> {
-    let Some(stack) = identity::committing_stack(addon).filter(|_| world.is_sharded()) else {
+async fn is_of_another_shard(context: &Context, addon: &ClusterAddon) -> Result<bool, RequestError> {
+    let Some(stack) = committing_stack(addon).filter(|_| context.is_sharded()) else {
         return Ok(false);
     };
-    if world.caches.stacks.get(&stack).is_some() {
+    if context.caches.stacks.get(&stack).is_some() {
         return Ok(false);
     }
-    let found: Option<ClusterStack> = world.api.get(&stack).await?;
+    let found: Option<ClusterStack> = context.api.get(&stack).await?;
     Ok(found.is_some())
 }
 
 /// Lets go of what a `ClusterAddon` has left to the next one, when its Cluster goes before there is one.
-async fn let_rest_go(world: &World, key: &Key) -> Result<Next, ReconcileError> {
-    let Some(kind) = world.cluster_kind() else { return Ok(Next::After(AGAIN)) };
-    let now: Option<ClusterObject> = world.api.get_dynamic(key, kind).await?;
-    if now.is_some_and(|now| !now.cluster.deleting()) && !namespace_goes(world, &key.namespace).await? {
+async fn let_rest_go(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
+    let Some(kind) = context.cluster_kind() else { return Ok(Next::After(AGAIN)) };
+    let now: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
+    if now.is_some_and(|now| !now.cluster.deleting()) && !namespace_goes(context, &key.namespace).await? {
         return Ok(Next::After(AGAIN));
     }
     let rest = term::handed_over(key);
-    let mut count = let_go_all(world, &world.caches.helm_releases, &rest).await?;
-    count += let_go_all(world, &world.caches.kustomizations, &rest).await?;
+    let mut count = let_go_all(context, &context.caches.helm_releases, &rest).await?;
+    count += let_go_all(context, &context.caches.kustomizations, &rest).await?;
     info!(objects = count, "let go");
     Ok(Next::Await)
 }
@@ -113,24 +119,23 @@ async fn let_rest_go(world: &World, key: &Key) -> Result<Next, ReconcileError> {
 /// yet: nobody remembers it once the `ClusterAddon` is gone. Flux deletes then what it has applied, all of which is
 /// suspended before.
 async fn taken_out(
-    world: &World,
+    context: &Context,
     key: &Key,
     addon: &ClusterAddon,
     owned: &str,
 ) -> Result<Option<Hold>, RequestError> {
-    let stack =
-        identity::committing_stack(addon).and_then(|stack| Some((world.caches.stacks.get(&stack)?, stack)));
+    let stack = committing_stack(addon).and_then(|stack| Some((context.caches.stacks.get(&stack)?, stack)));
     let Some((stack, stack_key)) = stack.filter(|(stack, _)| stack.spec.delivery.git().is_some()) else {
         return Ok(None);
     };
-    for object in world.caches.helm_releases.find(owned) {
-        suspended(world, &world.caches.helm_releases, &object).await?;
+    for object in context.caches.helm_releases.find(owned) {
+        suspended(context, &context.caches.helm_releases, &object).await?;
     }
-    for object in world.caches.kustomizations.find(owned) {
-        suspended(world, &world.caches.kustomizations, &object).await?;
+    for object in context.caches.kustomizations.find(owned) {
+        suspended(context, &context.caches.kustomizations, &object).await?;
     }
     let asker = (Queue::Cluster, key.clone());
-    let standing = world.commit(&stack_key, Unit::Cluster(key.clone()), Change::Gone, asker);
+    let standing = commit(context, &stack_key, Unit::Cluster(key.clone()), Change::Gone, asker);
     Ok(match standing {
         Standing::Committed => None,
         _ if stack.spec.suspend => {
@@ -145,12 +150,12 @@ async fn taken_out(
 
 /// Says in the status why a `ClusterAddon` is let go, and what that waits for. It goes where the status cannot be written, too.
 async fn tell(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     why: &Hold,
     waits_for: Option<&Hold>,
 ) -> Result<(), RequestError> {
-    let Some(addon) = world.caches.addons.get(&Key::of(addon)) else { return Ok(()) };
+    let Some(addon) = context.caches.addons.get(&Key::of(addon)) else { return Ok(()) };
     let generation = addon.metadata.generation.unwrap_or_default();
     let old = addon.status.clone().unwrap_or_default();
     let before = |kind: ConditionType| {
@@ -161,7 +166,7 @@ async fn tell(
         return Ok(());
     }
     let status = cluster_addon_that_goes(why, waits_for, &old, generation, Timestamp::now());
-    match status::write(world, &addon, &status).await {
+    match status::write(context, &addon, &status).await {
         Err(error) if !error.is_conflict() => {
             info!("the status does not say that it is let go: {error}");
             Ok(())
@@ -172,13 +177,13 @@ async fn tell(
 
 /// Why the addons of a Cluster are let go: the Cluster is gone, another one, or going, or the `ClusterAddon` or the namespace
 /// is going. As the API server says now; `None` if none of it is so.
-async fn cause(world: &World, key: &Key, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
+async fn cause(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
     let why = |what: String| {
         let message = format!("{what}: its addons are let go, and nothing is uninstalled");
         Some(Hold { reason: Reason::Deleting, message })
     };
-    let Some(kind) = world.cluster_kind() else { return Ok(None) };
-    let now: Option<ClusterObject> = world.api.get_dynamic(key, kind).await?;
+    let Some(kind) = context.cluster_kind() else { return Ok(None) };
+    let now: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
     let Some(now) = now else { return Ok(why("the Cluster is gone".to_owned())) };
     if let Some(since) = now.cluster.deleting_since() {
         return Ok(why(format!("the Cluster is being deleted since {since}")));
@@ -186,56 +191,56 @@ async fn cause(world: &World, key: &Key, addon: &ClusterAddon) -> Result<Option<
     if identity::cluster_uid(addon).is_some_and(|uid| now.uid() != Some(uid)) {
         return Ok(why("the Cluster was deleted, and there is another one of its name".to_owned()));
     }
-    if world.is_terminating(&key.namespace) && namespace_goes(world, &key.namespace).await? {
+    if context.is_terminating(&key.namespace) && namespace_goes(context, &key.namespace).await? {
         return Ok(why(format!("namespace {} is being deleted", key.namespace)));
     }
-    let goes = is_deleted(world, addon).await?;
+    let goes = is_deleted(context, addon).await?;
     Ok(if goes { why("the ClusterAddon is deleted".to_owned()) } else { None })
 }
 
 /// Whether a `ClusterAddon` is being deleted or is gone, as the API server says now.
-pub(super) async fn is_deleted(world: &World, addon: &ClusterAddon) -> Result<bool, RequestError> {
+pub(super) async fn is_deleted(context: &Context, addon: &ClusterAddon) -> Result<bool, RequestError> {
     if addon.metadata.deletion_timestamp.is_none() {
         return Ok(false);
     }
-    let now: Option<ClusterAddon> = world.api.get(&Key::of(addon)).await?;
+    let now: Option<ClusterAddon> = context.api.get(&Key::of(addon)).await?;
     Ok(now.is_none_or(|now| now.uid() != addon.uid() || now.metadata.deletion_timestamp.is_some()))
 }
 
-async fn namespace_goes(world: &World, namespace: &str) -> Result<bool, RequestError> {
-    let now: Option<Namespace> = world.api.get(&Key::new("", namespace)).await?;
+async fn namespace_goes(context: &Context, namespace: &str) -> Result<bool, RequestError> {
+    let now: Option<Namespace> = context.api.get(&Key::new("", namespace)).await?;
     Ok(now.is_none_or(|now| now.metadata.deletion_timestamp.is_some()))
 }
 
 async fn let_go_all<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     owned: &str,
 ) -> Result<usize, RequestError> {
     let mut count = 0;
     for object in cache.find(owned) {
-        count += usize::from(let_go_one(world, cache, &object).await?);
+        count += usize::from(let_go_one(context, cache, &object).await?);
     }
     Ok(count)
 }
 
 /// Suspends an object and deletes it. One that goes already is suspended all the same: its finalizer may be still there.
 async fn let_go_one<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     object: &Arc<Observed<Status>>,
 ) -> Result<bool, RequestError> {
-    let Some(suspended) = suspended(world, cache, object).await? else { return Ok(false) };
+    let Some(suspended) = suspended(context, cache, object).await? else { return Ok(false) };
     if suspended.metadata.terminating {
         return Ok(false);
     }
-    ownership::delete(world, cache, &suspended).await?;
+    ownership::delete(context, cache, &suspended).await?;
     Ok(true)
 }
 
 /// The object, suspended; `None` where it is gone.
 pub(super) async fn suspended<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     object: &Arc<Observed<Status>>,
 ) -> Result<Option<Arc<Observed<Status>>>, RequestError> {
@@ -243,7 +248,7 @@ pub(super) async fn suspended<Status: ObservedKind>(
         return Ok(Some(object.clone()));
     }
     let key = Key::of(&**object);
-    match world.api.suspend(&key, true).await {
+    match suspend(context, &key, true).await {
         Ok(suspended) => Ok(Some(cache.written(suspended))),
         Err(error) if error.is_not_found() => {
             cache.gone(&key);

@@ -8,13 +8,12 @@ use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::budget::{Reservation, Reserved};
-use super::super::cache::{Cache, Key};
-use super::super::objects::{ClusterObject, term};
-use super::super::queue::{Next, at};
+use super::super::context::{Context, Preparation, Prepared};
+use super::super::git_delivery::is_taken_out;
+use super::super::objects::{ClusterObject, addon_key, committing_stack, term};
 use super::super::release::users;
-use super::super::world::{Preparation, Prepared, World};
 use super::super::{events, ownership};
-use super::{addons, identity};
+use super::addons;
 use crate::api::cluster_addon::AddonObject;
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, Reason, labels};
@@ -24,7 +23,9 @@ use crate::names::{AddonName, ReleaseName};
 use crate::plan::removal::{Belonging, Delivers, Fate, fate, spend};
 use crate::release::Release;
 use crate::rollup::{AddonFacts, ConditionStatus};
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
+use crate::runtime::queue::{Next, at};
 use crate::subscription::{allows, deletions, in_words, known, left, refilled, spent};
 
 /// An object of an addon that the release does not have, or not in this form.
@@ -55,7 +56,7 @@ pub(super) struct Removal<'w> {
 /// that cannot be used and files that another `ClusterStack` has may stay so for ever. `is_owned` says that there is a
 /// `ClusterStack` which reads the release, if it was not read yet.
 pub(super) fn is_pending(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     release: Option<&Preparation>,
     is_owned: bool,
@@ -65,40 +66,40 @@ pub(super) fn is_pending(
         Some(Preparation::Unusable(report)) => return is_owned && report.status == ConditionStatus::Unknown,
         Some(Preparation::Usable(prepared)) => prepared,
     };
-    let is_theirs = identity::committing_stack(addon).as_ref() != Some(&prepared.stack_key);
+    let is_theirs = committing_stack(addon).as_ref() != Some(&prepared.stack_key);
     if addon.spec.suspend || prepared.suspended || is_theirs {
         return false;
     }
-    let (caches, release) = (&world.caches, &prepared.release);
+    let (caches, release) = (&context.caches, &prepared.release);
     let is_left = |removed: &Removed| !removed.suspended;
-    found(world, &caches.helm_releases, addon, release, |_| false).iter().any(is_left)
-        || found(world, &caches.kustomizations, addon, release, |_| false).iter().any(is_left)
+    found(context, &caches.helm_releases, addon, release, |_| false).iter().any(is_left)
+        || found(context, &caches.kustomizations, addon, release, |_| false).iter().any(is_left)
 }
 
 /// Finds what a Cluster has of addons that its release does not have, or has in another form, and what of that may go now.
 /// `may_go` says of which addons nothing else comes first.
 pub(super) async fn plan<'w>(
-    world: &'w World,
+    context: &'w Context,
     cluster: &ClusterObject,
     addon: &ClusterAddon,
     prepared: &Prepared,
     may_go: impl Fn(&AddonName) -> bool,
 ) -> Result<Removal<'w>, RequestError> {
-    let caches = &world.caches;
-    let mut removed = found(world, &caches.helm_releases, addon, &prepared.release, &may_go);
-    removed.extend(found(world, &caches.kustomizations, addon, &prepared.release, &may_go));
+    let caches = &context.caches;
+    let mut removed = found(context, &caches.helm_releases, addon, &prepared.release, &may_go);
+    removed.extend(found(context, &caches.kustomizations, addon, &prepared.release, &may_go));
     let is_due = |removed: &Removed| removed.fate == Fate::Due;
     if !removed.iter().any(is_due) {
         return Ok(Removal { removed, ..Removal::default() });
     }
-    if !is_caused(world, cluster, addon).await? {
+    if !is_caused(context, cluster, addon).await? {
         warn!("a watch says that the Cluster's release lacks an addon, the API server does not: it stays");
         let due = removed.iter_mut().filter(|removed| is_due(removed));
         due.for_each(|removed| (removed.fate, removed.hold) = (Fate::Waits, None));
         return Ok(Removal { removed, next: Some(Timestamp::now()), ..Removal::default() });
     }
-    let (removal, reserved) = world.budgets.decide(&Key::of(addon), |reserved| {
-        let removal = within_budget(world, addon, prepared, removed, reserved);
+    let (removal, reserved) = context.budgets.decide(&Key::of(addon), |reserved| {
+        let removal = within_budget(context, addon, prepared, removed, reserved);
         let spent = removal.pruned.clone();
         (removal, spent)
     });
@@ -107,7 +108,7 @@ pub(super) async fn plan<'w>(
 
 /// The objects of a kind that are of no addon of the release, or of one that has another kind of object now.
 fn found<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     release: &Release,
@@ -125,7 +126,7 @@ fn found<Status: ObservedKind>(
         };
         let fate = match fate(belonging(&object, addon, delivers), may_go(&name)) {
             // Its file is gone or goes: it has spent the budget.
-            Fate::Due if world.is_taken_out(&*object) => Fate::Goes,
+            Fate::Due if is_taken_out(context, &*object) => Fate::Goes,
             fate => fate,
         };
         let (key, uid) = (Key::of(&*object), object.uid().unwrap_or_default());
@@ -144,12 +145,12 @@ fn belonging<Status>(object: &Observed<Status>, addon: &ClusterAddon, delivers: 
 /// Whether the API server itself says that the Cluster has the class that the plan was made for, and that nothing is to be
 /// left alone.
 async fn is_caused(
-    world: &World,
+    context: &Context,
     cluster: &ClusterObject,
     addon: &ClusterAddon,
 ) -> Result<bool, RequestError> {
-    let Some(kind) = world.cluster_kind() else { return Ok(false) };
-    let now: Option<ClusterObject> = world.api.get_dynamic(&Key::of(cluster), kind).await?;
+    let Some(kind) = context.cluster_kind() else { return Ok(false) };
+    let now: Option<ClusterObject> = context.api.get_dynamic(&Key::of(cluster), kind).await?;
     let is_same = now.is_some_and(|now| {
         let class = now.cluster.class();
         let is_at_work = !now.cluster.deleting() && !now.cluster.paused();
@@ -158,7 +159,7 @@ async fn is_caused(
     if !is_same {
         return Ok(false);
     }
-    let now: Option<ClusterAddon> = world.api.get(&Key::of(addon)).await?;
+    let now: Option<ClusterAddon> = context.api.get(&Key::of(addon)).await?;
     let is_deleted = |addon: &ClusterAddon| addon.metadata.deletion_timestamp.is_some();
     Ok(now.is_some_and(|now| {
         now.uid() == addon.uid() && is_deleted(&now) == is_deleted(addon) && !now.spec.suspend
@@ -168,7 +169,7 @@ async fn is_caused(
 /// What is due, as far as the budget of the `ClusterStack` goes: a tenth of the objects of all its clusters' addons in an hour.
 /// Each `ClusterAddon` says what it has spent.
 fn within_budget<'w>(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     prepared: &Prepared,
     mut removed: Vec<Removed>,
@@ -179,7 +180,7 @@ fn within_budget<'w>(
     let due = removed.iter().filter(|removed| removed.fate == Fate::Due);
     let name = deletions(due.map(|removed| format!("{release} without {}", removed.addon)));
     let is_allowed = allows(prepared.allowed_deletions.as_deref(), &name);
-    let (gone, total) = spent_so_far(world, &prepared.stack_key, reserved);
+    let (gone, total) = spent_so_far(context, &prepared.stack_key, reserved);
     let allowance = if is_allowed { usize::MAX } else { left(&gone, total, now) };
     let going = spend(removed.iter_mut().map(|removed| &mut removed.fate), allowance);
     let mut next = None;
@@ -197,16 +198,16 @@ fn within_budget<'w>(
 }
 
 /// What was removed from a `ClusterStack`'s clusters lately or is about to be, and how many objects they have in all.
-fn spent_so_far(world: &World, stack: &Key, reserved: &Reserved) -> (Vec<Pruned>, usize) {
+fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> (Vec<Pruned>, usize) {
     let (mut spent, mut total) = (Vec::new(), 0);
-    for release in world.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
+    for release in context.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
         let Ok(name) = release.name_any().parse::<ReleaseName>() else { continue };
-        for cluster in users::of(world, &stack.namespace, &name) {
-            let key = identity::addon_key(&Key::of(&*cluster));
+        for cluster in users::of(context, &stack.namespace, &name) {
+            let key = addon_key(&Key::of(&*cluster));
             let owned = term::owned_by("ClusterAddon", &key);
-            total += world.caches.helm_releases.find(&owned).len()
-                + world.caches.kustomizations.find(&owned).len();
-            let addon: Option<Arc<ClusterAddon>> = world.caches.addons.get(&key);
+            total += context.caches.helm_releases.find(&owned).len()
+                + context.caches.kustomizations.find(&owned).len();
+            let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(&key);
             let said = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
             spent.extend(known(said, reserved.get(&key)).cloned());
         }
@@ -238,23 +239,27 @@ impl Removal<'_> {
     }
 
     /// Adds how what is left of those addons is, in place of what is said of one that has another form now.
-    pub(super) fn tell(&self, world: &World, addon: &ClusterAddon, facts: &mut Vec<AddonFacts>) {
+    pub(super) fn tell(&self, context: &Context, addon: &ClusterAddon, facts: &mut Vec<AddonFacts>) {
         for removed in &self.removed {
             let object = AddonObject { kind: removed.kind.to_owned(), name: removed.key.name.clone() };
-            let before = addons::as_it_is(world, addon, &removed.addon, &object);
+            let before = addons::as_it_is(context, addon, &removed.addon, &object);
             facts.retain(|known| known.name != removed.addon);
             facts.push(AddonFacts { hold: removed.hold.clone(), ..before });
         }
     }
 
     /// Deletes what is due, now that the status counts it; returns when to look again.
-    pub(super) async fn carry_out(self, world: &World, addon: &ClusterAddon) -> Result<Next, RequestError> {
-        let caches = &world.caches;
+    pub(super) async fn carry_out(
+        self,
+        context: &Context,
+        addon: &ClusterAddon,
+    ) -> Result<Next, RequestError> {
+        let caches = &context.caches;
         for removed in self.removed.iter().filter(|removed| removed.fate == Fate::Due) {
             if removed.kind == HelmReleaseStatus::KIND {
-                remove(world, &caches.helm_releases, addon, removed).await?;
+                remove(context, &caches.helm_releases, addon, removed).await?;
             } else {
-                remove(world, &caches.kustomizations, addon, removed).await?;
+                remove(context, &caches.kustomizations, addon, removed).await?;
             }
         }
         let is_under_way = self.removed.iter().any(|removed| removed.fate == Fate::Due);
@@ -269,12 +274,12 @@ impl Removal<'_> {
 
 /// Deletes one object, unless it is another one by now or somebody suspended it.
 async fn remove<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     removed: &Removed,
 ) -> Result<(), RequestError> {
-    let found = ownership::present(world, cache, &removed.key).await?;
+    let found = ownership::present(context, cache, &removed.key).await?;
     let Some(found) = found.filter(|found| found.uid().as_ref() == Some(&removed.uid)) else {
         return Ok(());
     };
@@ -285,10 +290,10 @@ async fn remove<Status: ObservedKind>(
         cache.written(found);
         return Ok(());
     }
-    ownership::delete(world, cache, &found).await?;
+    ownership::delete(context, cache, &found).await?;
     let why = removed.hold.as_ref().map(|hold| hold.message.as_str()).unwrap_or_default();
     let note = format!("deleted {} {} of addon {}: {why}", removed.kind, removed.key.name, removed.addon);
     info!("{note}");
-    events::normal(world, addon, Reason::AddonRemoved, &note).await;
+    events::normal(context, addon, Reason::AddonRemoved, &note).await;
     Ok(())
 }

@@ -4,35 +4,36 @@ use std::sync::Arc;
 
 use tracing::info;
 
-use super::super::cache::{Change, Key};
+use super::super::context::Context;
+use super::super::enqueue::addon_status_changed;
 use super::super::events;
-use super::super::world::World;
 use crate::api::ClusterAddon;
 use crate::api::cluster_addon::ClusterAddonStatus;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Change, Key};
 
 /// Writes a status where it changed, and has everybody hear of it who looks at it.
 pub(super) async fn write(
-    world: &World,
+    context: &Context,
     addon: &ClusterAddon,
     status: &ClusterAddonStatus,
 ) -> Result<(), RequestError> {
     let old = addon.status.clone().unwrap_or_default();
     if *status == old {
-        world.metrics.skipped("ClusterAddon");
+        context.metrics.runtime.skipped("ClusterAddon");
         return Ok(());
     }
     let key = Key::of(addon);
-    let _writing = world.caches.addons.writing(&key);
+    let _writing = context.caches.addons.writing(&key);
     let before = addon.metadata.resource_version.as_deref();
-    let written: ClusterAddon = world.api.write_status(&key, status, before).await?;
-    let written = world.caches.addons.written(written);
-    events::ready_changed(world, &*written, &old.conditions, &status.conditions).await;
+    let written: ClusterAddon = context.api.write_status(&key, status, before).await?;
+    let written = context.caches.addons.written(written);
+    events::ready_changed(context, &*written, &old.conditions, &status.conditions).await;
     info!(
         release = status.release.as_ref().and_then(|release| release.desired.as_deref()),
         ready = status.ready,
         "status written"
     );
-    world.addon_status_changed(&Change { before: Some(Arc::new(addon.clone())), now: Some(written) });
+    addon_status_changed(context, &Change { before: Some(Arc::new(addon.clone())), now: Some(written) });
     Ok(())
 }

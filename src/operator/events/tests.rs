@@ -28,14 +28,3 @@ fn what_became_ready_or_has_another_issue_is_news() {
     assert_eq!(told(&good, &waits), None, "it is on its way");
     assert_eq!(told(&good, &[]), None);
 }
-
-#[test]
-fn a_note_has_as_many_bytes_as_the_api_server_takes() {
-    let most = "a".repeat(MAX_NOTE);
-    assert_eq!(fitting(&most), most);
-    for long in ["a".repeat(MAX_NOTE + 1), "ä".repeat(MAX_NOTE), format!("a{}", "ä".repeat(MAX_NOTE))] {
-        let note = fitting(&long);
-        assert!((MAX_NOTE - 1..=MAX_NOTE).contains(&note.len()), "{}", note.len());
-        assert!(long.starts_with(note.strip_suffix('…').unwrap()));
-    }
-}

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::super::cache::Key;
 use super::outbox::{Batch, Change, Unit};
 use super::progress::Seen;
 use crate::api::Reason;
@@ -14,6 +13,7 @@ use crate::git::{
 };
 use crate::names::NameError;
 use crate::plan::Plan;
+use crate::runtime::cache::Key;
 use crate::sink::changes::{Changes, Refused};
 use crate::sink::git::{Below, edit};
 use crate::sink::layout::{ClusterName, Part};

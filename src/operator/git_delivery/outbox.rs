@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::cache::Key;
 use super::super::metrics::Queue;
 use crate::gate::Hold;
 use crate::plan::{ObjectId, Plan};
 use crate::release::Digest;
+use crate::runtime::cache::Key;
 
 /// What is wanted or not as one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

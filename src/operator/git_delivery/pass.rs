@@ -7,12 +7,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tracing::{info, warn};
 
-use super::super::cache::Key;
+use super::super::context::Context;
+use super::super::enqueue::everything_of;
 use super::super::objects::term;
-use super::super::queue::Next;
 use super::super::reconcile::ReconcileError;
 use super::super::secrets;
-use super::super::world::World;
 use super::job::{Done, Job, JobError};
 use super::outbox::{Batch, Unit};
 use super::progress::{Place, Progress};
@@ -22,7 +21,9 @@ use crate::api::{ClusterStack, GitDelivery, Reason, labels};
 use crate::foreign::flux::observed::Kustomization;
 use crate::gate::Hold;
 use crate::git::{GitError, Identity};
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
+use crate::runtime::queue::Next;
 use crate::sink::git::plain;
 
 /// How long until it is looked again whether Flux has applied a commit.
@@ -38,61 +39,61 @@ const HELD: Duration = Duration::from_mins(1);
 type Appliers = BTreeMap<Key, Option<String>>;
 
 /// Commits what is wanted of the `ClusterStack` of that key.
-pub async fn reconcile(world: &World, key: &Key) -> Result<Next, ReconcileError> {
-    let stack = world.caches.stacks.get(key);
+pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
+    let stack = context.caches.stacks.get(key);
     let Some((stack, git)) = stack.as_ref().and_then(|stack| Some((stack, stack.spec.delivery.git()?)))
     else {
-        world.git.outbox.drop(key);
-        world.git.note(key, None);
+        context.git.outbox.drop(key);
+        context.git.note(key, None);
         return Ok(Next::Await);
     };
-    if stack.spec.suspend || !world.api.may_write() {
+    if stack.spec.suspend || !context.api.may_write() {
         return Ok(Next::Await);
     }
-    let mut before = world.git.progress(key).unwrap_or_default();
+    let mut before = context.git.progress(key).unwrap_or_default();
     if before.place != Place::of(git) {
         if before.looked.is_some() {
             info!(stack = %key, "delivery.git was changed: all of it is committed anew");
-            world.git.outbox.forget(key);
-            world.everything_of(key);
+            context.git.outbox.forget(key);
+            everything_of(context, key);
         }
         before = Progress { place: Place::of(git), ..Progress::default() };
     }
-    let batch = world.git.outbox.wanted(key);
-    let appliers = appliers(world, key).await?;
+    let batch = context.git.outbox.wanted(key);
+    let appliers = appliers(context, key).await?;
     let now = Timestamp::now();
     let is_fresh = before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH);
     if batch.is_empty() && is_fresh && before.appliers == appliers && before.hold.is_none() {
         return Ok(next(&before));
     }
-    let job = match job(world, key, git, &batch, &before, appliers.clone()).await {
+    let job = match job(context, key, git, &batch, &before, appliers.clone()).await {
         Ok(job) => job,
-        Err(hold) => return Ok(failed(world, key, &batch, before, hold)),
+        Err(hold) => return Ok(failed(context, key, &batch, before, hold)),
     };
     let (url, directory) = (job.access.url.clone(), job.directory.clone());
-    let done = match world.git.threads.run((&url, &directory), LONGEST, move || job.run()).await {
+    let done = match context.git.threads.run((&url, &directory), LONGEST, move || job.run()).await {
         Ok(Ok(done)) => done,
         Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(Next::After(BUSY)),
-        Ok(Err(error)) => return Ok(failed(world, key, &batch, before, push_failed(&error))),
-        Err(error) => return Ok(failed(world, key, &batch, before, push_failed(&error))),
+        Ok(Err(error)) => return Ok(failed(context, key, &batch, before, push_failed(&error))),
+        Err(error) => return Ok(failed(context, key, &batch, before, push_failed(&error))),
     };
-    let done = match proposed(world, key, git, &batch, done).await {
+    let done = match proposed(context, key, git, &batch, done).await {
         Ok(done) => done,
-        Err(hold) => return Ok(failed(world, key, &batch, before, hold)),
+        Err(hold) => return Ok(failed(context, key, &batch, before, hold)),
     };
-    Ok(finish(world, stack, git, &batch, done, appliers))
+    Ok(finish(context, stack, git, &batch, done, appliers))
 }
 
 /// Opens the pull request where one is wanted: until somebody merges it nothing of it is committed.
 async fn proposed(
-    world: &World,
+    context: &Context,
     key: &Key,
     git: &GitDelivery,
     batch: &Batch,
     mut done: Done,
 ) -> Result<Done, Hold> {
     let (Some(settings), Some(proposed)) = (&git.pull_request, done.proposed.take()) else { return Ok(done) };
-    let opened = pull_request::open(world, key, git, settings, proposed).await?;
+    let opened = pull_request::open(context, key, git, settings, proposed).await?;
     if opened.created {
         info!(stack = %key, url = opened.url, "pull request opened");
     }
@@ -109,16 +110,16 @@ fn push_failed(error: &impl std::fmt::Display) -> Hold {
 
 /// What a blocking thread needs, or why it cannot be had.
 async fn job(
-    world: &World,
+    context: &Context,
     key: &Key,
     git: &GitDelivery,
     batch: &Batch,
     before: &Progress,
     appliers: Appliers,
 ) -> Result<Job, Hold> {
-    let access = secrets::git_access(world, &key.namespace, &git.url, git.secret_ref.as_ref()).await?;
-    let signer = secrets::signer(world, &key.namespace, &git.commit).await?;
-    let directory = world.git.directory(&key.namespace, &git.url);
+    let access = secrets::git_access(context, &key.namespace, &git.url, git.secret_ref.as_ref()).await?;
+    let signer = secrets::signer(context, &key.namespace, &git.commit).await?;
+    let directory = context.git.directory(&key.namespace, &git.url);
     let directory = directory.map_err(|error| push_failed(&error))?;
     let author = &git.commit.author;
     Ok(Job {
@@ -134,26 +135,26 @@ async fn job(
         before: before.seen.clone(),
         appliers,
         may_write: {
-            let api = world.api.clone();
+            let api = context.api.clone();
             Box::new(move || api.may_write())
         },
     })
 }
 
 /// Tells that nothing could be committed, and why.
-fn failed(world: &World, key: &Key, batch: &Batch, before: Progress, why: Hold) -> Next {
+fn failed(context: &Context, key: &Key, batch: &Batch, before: Progress, why: Hold) -> Next {
     warn!(stack = %key, reason = %why.reason, "{}", why.message);
     let held: BTreeMap<Unit, Hold> = batch.keys().map(|unit| (unit.clone(), why.clone())).collect();
-    tell(world, key, batch, &held);
-    if world.git.note(key, Some(Progress { hold: Some(why), ..before })) {
-        world.triggers.stacks.now(key.clone());
+    tell(context, key, batch, &held);
+    if context.git.note(key, Some(Progress { hold: Some(why), ..before })) {
+        context.triggers.stacks.now(key.clone());
     }
     Next::Retry
 }
 
 /// Notes what became of a pass, and tells those who wait for it.
 fn finish(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     git: &GitDelivery,
     batch: &Batch,
@@ -166,10 +167,10 @@ fn finish(
     }
     if done.is_changed_by_others {
         info!(stack = %key, "somebody else changed what is committed: all of it is compared again");
-        world.git.outbox.forget(&key);
-        world.everything_of(&key);
+        context.git.outbox.forget(&key);
+        everything_of(context, &key);
     }
-    tell(world, &key, batch, &done.held);
+    tell(context, &key, batch, &done.held);
     let progress = Progress {
         commit: done.seen.as_ref().map(|seen| seen.commit.to_string()),
         appliers,
@@ -180,15 +181,15 @@ fn finish(
         place: Place::of(git),
     };
     let next = next(&progress);
-    if world.git.note(&key, Some(progress)) {
-        world.triggers.stacks.now(key);
+    if context.git.note(&key, Some(progress)) {
+        context.triggers.stacks.now(key);
     }
     next
 }
 
-fn tell(world: &World, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) {
-    for (queue, asker) in world.git.outbox.settle(key, batch, held) {
-        world.triggers.of(queue).now(asker);
+fn tell(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) {
+    for (queue, asker) in context.git.outbox.settle(key, batch, held) {
+        context.triggers.of(queue).now(asker);
     }
 }
 
@@ -203,8 +204,8 @@ fn next(progress: &Progress) -> Next {
 
 /// The Flux `Kustomization`s that apply what the Clusters of a `ClusterStack` share, as the labels of what they applied say,
 /// with the revision that each has applied last.
-async fn appliers(world: &World, stack: &Key) -> Result<Appliers, RequestError> {
-    let caches = &world.caches;
+async fn appliers(context: &Context, stack: &Key) -> Result<Appliers, RequestError> {
+    let caches = &context.caches;
     let owners = caches.releases.find(&term::owned_by("ClusterStack", stack)).into_iter();
     let owners = owners.map(|release| term::owned_by("ClusterStackRelease", &Key::of(&*release)));
     // The sources may be in another namespace, and the class may not be there yet.
@@ -215,7 +216,7 @@ async fn appliers(world: &World, stack: &Key) -> Result<Appliers, RequestError> 
     });
     let mut appliers = Appliers::new();
     for key in keys.collect::<BTreeSet<Key>>() {
-        let found: Option<Kustomization> = world.api.get(&key).await?;
+        let found: Option<Kustomization> = context.api.get(&key).await?;
         appliers.insert(key, found.and_then(|found| found.status.last_applied_revision));
     }
     Ok(appliers)

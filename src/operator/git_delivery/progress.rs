@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::super::cache::Key;
 use crate::api::cluster_stack::CommittedDelivery;
 use crate::api::{GitDelivery, Reason};
 use crate::gate::Hold;
 use crate::git::{CommitId, TreeId};
 use crate::rollup::{ConditionStatus, Report, status_of};
+use crate::runtime::cache::Key;
 
 /// How far the commits of a `ClusterStack` are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! Pull requests for what is to be committed.
 
-use super::super::cache::Key;
+use super::super::context::Context;
 use super::super::secrets;
-use super::super::world::World;
 use super::job::Proposed;
 use crate::api::delivery::{ForgeKind as Kind, PullRequests};
 use crate::api::{GitDelivery, Reason};
@@ -10,23 +9,24 @@ use crate::forge::{Forge, ForgeKind, Opened, PullRequest, Repository, fenced};
 use crate::gate::Hold;
 use crate::git::GitUrl;
 use crate::http::{Client, Options};
+use crate::runtime::cache::Key;
 
 /// Finds or opens the pull request of a branch that was pushed.
 pub(super) async fn open(
-    world: &World,
+    context: &Context,
     key: &Key,
     git: &GitDelivery,
     settings: &PullRequests,
     proposed: Proposed,
 ) -> Result<Opened, Hold> {
-    let data = secrets::read(world, &key.namespace, &settings.secret_ref).await?;
+    let data = secrets::read(context, &key.namespace, &settings.secret_ref).await?;
     let token = secrets::text(&data, &key.namespace, &settings.secret_ref.name, "token")?;
     let url: GitUrl = git.url.parse().map_err(|error| failed(&error))?;
     let repository = Repository::of(&url, settings.forge.map(kind), settings.api.as_deref());
     let repository = repository
         .map_err(|error| failed(&format!("{error}; delivery.git.pullRequest has forge and api")))?;
     let ca = match &git.secret_ref {
-        Some(reference) => secrets::read(world, &key.namespace, reference).await?.remove("ca.crt"),
+        Some(reference) => secrets::read(context, &key.namespace, reference).await?.remove("ca.crt"),
         None => None,
     };
     let client = Client::new(Options { ca, ..Options::default() }).map_err(|error| failed(&error))?;

@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::state::GitDelivery;
 use super::*;
 
 fn stack(name: &str, delivery: &str, upstream: bool) -> Arc<ClusterStack> {

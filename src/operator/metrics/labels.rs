@@ -2,20 +2,7 @@
 
 use prometheus_client::encoding::EncodeLabelSet;
 
-/// An enumeration whose variants are words of a label.
-macro_rules! label {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)* }
-
-        impl From<$name> for &'static str {
-            fn from(value: $name) -> Self {
-                match value { $($name::$variant => $word),* }
-            }
-        }
-    };
-}
+use crate::runtime::metrics::label;
 
 label! {
     /// What is reconciled: each has a queue of its own.
@@ -33,54 +20,6 @@ label! {
     }
 }
 
-label! {
-    /// What a request does.
-    Verb {
-        /// Reads one object.
-        Get => "get",
-        /// Reads many objects.
-        List => "list",
-        /// Creates an object.
-        Create => "create",
-        /// Replaces an object.
-        Replace => "replace",
-        /// Applies an object (server-side apply).
-        Apply => "apply",
-        /// Patches an object or its status.
-        Patch => "patch",
-        /// Deletes an object.
-        Delete => "delete",
-    }
-}
-
-label! {
-    /// How a request that writes ended.
-    Written {
-        /// The object has changed.
-        Changed => "changed",
-        /// The object was as it should be already: the request was not needed.
-        Unchanged => "unchanged",
-        /// The API server refused: a conflict, missing permission, invalid content.
-        Refused => "refused",
-        /// The API server failed, or did not answer in time.
-        Failed => "failed",
-        /// It was not sent, or not waited for: this process does not lead (any more).
-        Fenced => "fenced",
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ReconcileLabels {
-    pub(super) kind: &'static str,
-    pub(super) outcome: &'static str,
-    pub(super) reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct QueueLabels {
-    pub(super) queue: &'static str,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
 pub(super) struct VerdictLabels {
     pub(super) kind: String,
@@ -96,24 +35,6 @@ pub(super) struct HoldLabels {
 pub(super) struct ClusterLabels {
     pub(super) ready: String,
     pub(super) reason: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct WriteLabels {
-    pub(super) kind: String,
-    pub(super) verb: &'static str,
-    pub(super) result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct KindLabels {
-    pub(super) kind: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct RequestLabels {
-    pub(super) verb: &'static str,
-    pub(super) kind: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

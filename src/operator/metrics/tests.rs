@@ -2,63 +2,12 @@ use serde_json::json;
 
 use super::*;
 
-struct Failed(Class);
-
-impl Classify for Failed {
-    fn class(&self) -> Class {
-        self.0
-    }
-
-    fn reason(&self) -> &'static str {
-        "SourceUnreadable"
-    }
-}
-
 /// Whether the text has exactly this line.
 fn assert_has(metrics: &Metrics, lines: &[&str]) {
-    let text = metrics.text().unwrap();
+    let text = runtime::text(&metrics.registry()).unwrap();
     for line in lines {
         assert!(text.lines().any(|found| found == *line), "no line {line} in:\n{text}");
     }
-}
-
-#[test]
-fn what_happened_is_counted() {
-    let metrics = Metrics::new();
-    let took = Duration::from_millis(30);
-    metrics.reconciled(Queue::Cluster, Ok(()), took);
-    metrics.reconciled(Queue::Cluster, Ok(()), took);
-    metrics.reconciled(Queue::ClusterStack, Err(&Failed(Class::Transient)), took);
-    metrics.reconciled(Queue::ClusterStack, Err(&Failed(Class::Terminal)), took);
-    metrics.wrote(Verb::Apply, "HelmRelease", Written::Changed);
-    metrics.wrote(Verb::Delete, "HelmRelease", Written::Fenced);
-    metrics.skipped("HelmRelease");
-    metrics.queued(Queue::Cluster, 300, 32);
-    metrics.answered(Verb::Get, "Lease", Duration::from_secs(2));
-    metrics.clone().leads(true);
-    assert_has(
-        &metrics,
-        &[
-            concat!("stackflux_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
-            r#"stackflux_reconciles_total{kind="Cluster",outcome="success",reason=""} 2"#,
-            r#"stackflux_reconciles_total{kind="ClusterStack",outcome="transient",reason="SourceUnreadable"} 1"#,
-            r#"stackflux_reconciles_total{kind="ClusterStack",outcome="terminal",reason="SourceUnreadable"} 1"#,
-            r#"stackflux_reconcile_duration_seconds_count{queue="Cluster"} 2"#,
-            r#"stackflux_reconcile_duration_seconds_bucket{le="0.025",queue="Cluster"} 0"#,
-            r#"stackflux_reconcile_duration_seconds_bucket{le="0.05",queue="Cluster"} 2"#,
-            r#"stackflux_writes_total{kind="HelmRelease",verb="apply",result="changed"} 1"#,
-            r#"stackflux_writes_total{kind="HelmRelease",verb="delete",result="fenced"} 1"#,
-            r#"stackflux_skipped_writes_total{kind="HelmRelease"} 1"#,
-            r#"stackflux_queue_depth{queue="Cluster"} 300"#,
-            r#"stackflux_reconciles_in_flight{queue="Cluster"} 32"#,
-            r#"stackflux_api_request_duration_seconds_sum{verb="get",kind="Lease"} 2.0"#,
-            "stackflux_leader 1",
-            "# UNIT stackflux_reconcile_duration_seconds seconds",
-            "# EOF",
-        ],
-    );
-    metrics.leads(false);
-    assert_has(&metrics, &["stackflux_leader 0"]);
 }
 
 #[test]
@@ -71,7 +20,7 @@ fn flux_controller_is_up_down_or_absent() {
         assert_has(&metrics, &[&line(up)]);
     }
     metrics.controller("helm-controller", Pulse::Unknown { moved: None });
-    assert!(!metrics.text().unwrap().contains("controller_up{"));
+    assert!(!runtime::text(&metrics.registry()).unwrap().contains("controller_up{"));
 }
 
 #[test]

@@ -20,6 +20,17 @@ fn two_identities_on_one_host_differ() {
 #[tokio::test]
 async fn controllers_that_end_by_themselves_are_a_failure() {
     let (ender, _shutdown) = Ender::new();
-    let outcome = supervise(std::future::ready(()), None, &ender).await;
+    let (_tasks, first_end) = Tasks::new();
+    let outcome = supervise(std::future::ready(()), first_end, None, &ender).await;
     assert!(matches!(outcome, Err(ProcessError::ControllersEnded)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn task_that_panics_ends_the_process() {
+    let (ender, _shutdown) = Ender::new();
+    let (tasks, first_end) = Tasks::new();
+    tasks.spawn("watch of Clusters", async { panic!("out of bounds") });
+    let outcome = supervise(std::future::pending(), first_end, None, &ender).await;
+    let error = outcome.unwrap_err().to_string();
+    assert_eq!(error, "the task \"watch of Clusters\" panicked: out of bounds");
 }

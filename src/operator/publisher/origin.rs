@@ -2,8 +2,8 @@
 
 use secrecy::ExposeSecret as _;
 
+use super::super::context::Context;
 use super::super::secrets::{self, SecretData};
-use super::super::world::World;
 use super::hold;
 use crate::api::{Reason, Upstream};
 use crate::gate::Hold;
@@ -24,15 +24,17 @@ const PUBLIC_KEY: &str = ".pub";
 
 /// Opens an upstream source. Nothing is sent yet but reads of Secrets.
 pub(super) async fn open(
-    world: &World,
+    context: &Context,
     namespace: &str,
     upstream: &Upstream,
 ) -> Result<Box<dyn Origin>, Hold> {
     let invalid = |error: String| hold(Reason::Invalid, format!("source.upstream.url: {error}"));
     let address: Address = upstream.url.parse().map_err(|error| invalid(format!("{error}")))?;
-    let client = client(world, namespace, upstream).await?;
+    let client = client(context, namespace, upstream).await?;
     let data = match &upstream.secret_ref {
-        Some(reference) => Some((reference.name.as_str(), secrets::read(world, namespace, reference).await?)),
+        Some(reference) => {
+            Some((reference.name.as_str(), secrets::read(context, namespace, reference).await?))
+        }
         None => None,
     };
     let secret = data.as_ref().map(|(name, data)| Secret { namespace, name, data });
@@ -40,7 +42,7 @@ pub(super) async fn open(
     match address {
         Address::Oci(address) => {
             let keychain = secret.map(|secret| secret.keychain()).transpose()?.unwrap_or_default();
-            let verification = verification(world, namespace, upstream).await?;
+            let verification = verification(context, namespace, upstream).await?;
             let plain_http = upstream.insecure;
             let access = oci::Access { plain_http, keychain, verification, ..oci::Access::new(client) };
             Ok(Box::new(OciOrigin::open(&address, &access, Limits::default()).await.map_err(failed)?))
@@ -58,11 +60,11 @@ pub(super) async fn open(
     }
 }
 
-async fn client(world: &World, namespace: &str, upstream: &Upstream) -> Result<Client, Hold> {
+async fn client(context: &Context, namespace: &str, upstream: &Upstream) -> Result<Client, Hold> {
     let ca = match &upstream.cert_secret_ref {
         None => None,
         Some(reference) => {
-            let data = secrets::read(world, namespace, reference).await?;
+            let data = secrets::read(context, namespace, reference).await?;
             let ca = secrets::text(&data, namespace, &reference.name, "ca.crt")?;
             Some(ca.expose_secret().as_bytes().to_vec())
         }
@@ -72,9 +74,9 @@ async fn client(world: &World, namespace: &str, upstream: &Upstream) -> Result<C
 }
 
 /// What a release has to be signed with.
-async fn verification(world: &World, namespace: &str, upstream: &Upstream) -> Result<Verification, Hold> {
+async fn verification(context: &Context, namespace: &str, upstream: &Upstream) -> Result<Verification, Hold> {
     let Some(verify) = &upstream.verify else { return Ok(Verification::Nothing) };
-    let data = secrets::read(world, namespace, &verify.secret_ref).await?;
+    let data = secrets::read(context, namespace, &verify.secret_ref).await?;
     public_keys(&data).map_err(|error| {
         let message = format!("Secret {namespace}/{}: {error}", verify.secret_ref.name);
         hold(Reason::SecretInvalid, message)

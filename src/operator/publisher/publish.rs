@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::super::cache::Key;
+use super::super::context::Context;
 use super::super::git_delivery::threads::LONGEST;
 use super::super::secrets;
-use super::super::world::World;
 use super::{Stop, hold};
 use crate::api::git_source::GitSource;
 use crate::api::{Reason, Upstream};
@@ -19,6 +18,7 @@ use crate::promote::holds;
 use crate::publish::git::{Committed, Committing, GitTarget};
 use crate::publish::{Prepared, PublishError, Published};
 use crate::release::Limits;
+use crate::runtime::cache::Key;
 use crate::source::origin::Fetched;
 
 /// The branch that Flux follows where a source names none.
@@ -37,15 +37,15 @@ pub(super) struct Target {
 impl Target {
     /// The stack repository of a `ClusterStack`.
     pub(super) async fn of(
-        world: &World,
+        context: &Context,
         key: &Key,
         git: &GitSource,
         upstream: &Upstream,
     ) -> Result<Self, Stop> {
         let secret = upstream.push_secret_ref.as_ref().or(git.secret_ref.as_ref());
-        let access = secrets::git_access(world, &key.namespace, &git.url, secret).await?;
-        let signer = secrets::signer(world, &key.namespace, &upstream.commit).await?;
-        let directory = world.git.directory(&key.namespace, &git.url);
+        let access = secrets::git_access(context, &key.namespace, &git.url, secret).await?;
+        let signer = secrets::signer(context, &key.namespace, &upstream.commit).await?;
+        let directory = context.git.directory(&key.namespace, &git.url);
         let directory = directory.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
         let branch = git.reference.as_ref().and_then(|reference| reference.branch.clone());
         let author = &upstream.commit.author;
@@ -67,18 +67,26 @@ impl Target {
     }
 
     /// The releases that are in the branch.
-    pub(super) async fn releases(self, world: &World) -> Result<BTreeSet<ReleaseName>, Stop> {
-        self.blocking(world, |repository, _| repository.names()).await
+    pub(super) async fn releases(self, context: &Context) -> Result<BTreeSet<ReleaseName>, Stop> {
+        self.blocking(context, |repository, _| repository.names()).await
     }
 
     /// What keeps a release away from the branch.
-    pub(super) async fn held(self, world: &World, name: ReleaseName) -> Result<Option<holds::Hold>, Stop> {
-        self.blocking(world, move |repository, _| Ok(repository.existing(&name)?.held)).await
+    pub(super) async fn held(
+        self,
+        context: &Context,
+        name: ReleaseName,
+    ) -> Result<Option<holds::Hold>, Stop> {
+        self.blocking(context, move |repository, _| Ok(repository.existing(&name)?.held)).await
     }
 
     /// Checks a release and publishes it.
-    pub(super) async fn publish(self, world: &World, fetched: Fetched) -> Result<Published<Committed>, Stop> {
-        self.blocking(world, move |repository, committing| {
+    pub(super) async fn publish(
+        self,
+        context: &Context,
+        fetched: Fetched,
+    ) -> Result<Published<Committed>, Stop> {
+        self.blocking(context, move |repository, committing| {
             let prepared = Prepared::of(fetched, &Limits::default())?;
             repository.publish(&prepared, false, committing)
         })
@@ -88,7 +96,7 @@ impl Target {
     /// The clone's directory has a lock: there is one writer for each repository.
     async fn blocking<T: Send + 'static>(
         self,
-        world: &World,
+        context: &Context,
         work: impl FnOnce(&GitTarget, &Committing) -> Result<T, PublishError> + Send + 'static,
     ) -> Result<T, Stop> {
         let (url, directory) = (self.access.url.clone(), self.directory.clone());
@@ -97,7 +105,7 @@ impl Target {
             let repository = GitTarget { clone, branch: self.branch, directory: self.path };
             work(&repository, &self.committing)
         };
-        match world.git.threads.run((&url, &directory), LONGEST, job).await {
+        match context.git.threads.run((&url, &directory), LONGEST, job).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
             Ok(Err(error)) => Err(Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class())),

@@ -5,8 +5,8 @@ use kube::core::ApiResource;
 use kube::discovery::{self, ApiGroup};
 use kube::{Api, Client, Error};
 
-use super::super::watches::in_a_version;
 use crate::foreign::capi::{self, contract};
+use crate::runtime::watches::in_a_version;
 
 /// A kind as the API server serves it, in the version to read.
 pub(crate) struct Readable {

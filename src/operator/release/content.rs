@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::cache::Key;
+use super::super::context::{Context, Preparation};
 use super::super::library::{CatalogKey, LibraryError};
 use super::super::objects::term;
-use super::super::world::{Preparation, World};
 use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
@@ -15,6 +14,7 @@ use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
 use crate::release::{Digest, Findings, Release};
 use crate::rollup::{ConditionStatus, Report};
+use crate::runtime::cache::Key;
 use crate::source::artifact::ArtifactRef;
 
 /// What is in a release.
@@ -41,8 +41,8 @@ fn unusable(reason: &str, message: &str) -> Content {
 }
 
 /// A release is pinned when it was read and nothing was wrong with it.
-fn not_pinned(world: &World, stack: &Stack, name: &ReleaseName) -> Content {
-    let Some(read) = world.library.known_catalog(&catalog_key(stack)) else { return Content::NotYet };
+fn not_pinned(context: &Context, stack: &Stack, name: &ReleaseName) -> Content {
+    let Some(read) = context.library.known_catalog(&catalog_key(stack)) else { return Content::NotYet };
     match read.releases.get(name) {
         Some(Ok(_)) => Content::NotYet,
         Some(Err(findings)) => unusable(findings.reason(), &first_error(findings)),
@@ -74,20 +74,20 @@ pub(in super::super) fn first_error(findings: &Findings) -> String {
 
 /// Reads the pinned release, wherever it can be had.
 pub(super) async fn of(
-    world: &World,
+    context: &Context,
     object: &ClusterStackRelease,
     owner: &ClusterStack,
     stack: &Stack,
     name: &ReleaseName,
 ) -> Content {
-    let Some(pin) = &object.spec.source else { return not_pinned(world, stack, name) };
+    let Some(pin) = &object.spec.source else { return not_pinned(context, stack, name) };
     let (Ok(revision), Ok(digest)) = (pin.revision.parse::<Revision>(), pin.digest.parse::<Digest>()) else {
         let message = format!("spec.source is no commit and digest: {} {}", pin.revision, pin.digest);
         return unusable(Reason::Invalid.as_str(), &message);
     };
     // It holds the release, too.
-    let known = catalog(world, stack).await;
-    let release = match read(world, stack, name, &revision, digest).await {
+    let known = catalog(context, stack).await;
+    let release = match read(context, stack, name, &revision, digest).await {
         Ok(Some(release)) => release,
         Ok(None) => return Content::NotYet,
         Err(error) if error.class() == Class::Transient => {
@@ -96,45 +96,45 @@ pub(super) async fn of(
         }
         Err(error) => return unusable(error.reason(), &error.to_string()),
     };
-    let Some(known) = known else { return without_catalog(world, object, stack, release, revision) };
+    let Some(known) = known else { return without_catalog(context, object, stack, release, revision) };
     let mutated = known.get(name).filter(|entry| entry.digest != digest).map(|entry| {
         format!(
             "the stack repository has {} for it now, pinned is {digest}: a release never changes",
             entry.digest
         )
     });
-    let catalog = pinned(world, owner, known, CatalogEntry::of(&release, revision), name);
-    resolved(world, stack, release, &catalog, mutated)
+    let catalog = pinned(context, owner, known, CatalogEntry::of(&release, revision), name);
+    resolved(context, stack, release, &catalog, mutated)
 }
 
 /// A release while it is not known what else the stack repository has: its contents come from where they came from before,
 /// else from itself.
 fn without_catalog(
-    world: &World,
+    context: &Context,
     object: &ClusterStackRelease,
     stack: &Stack,
     release: Arc<Release>,
     revision: Revision,
 ) -> Content {
-    match world.preparation(&Key::of(object)) {
+    match context.preparation(&Key::of(object)) {
         Some(Preparation::Usable(before)) if before.release.digest == release.digest => {
             Content::Usable { release, contents: before.contents.clone(), mutated: None }
         }
         _ => {
             let entry = (release.name.clone(), CatalogEntry::of(&release, revision));
-            resolved(world, stack, release, &Catalog::from([entry]), None)
+            resolved(context, stack, release, &Catalog::from([entry]), None)
         }
     }
 }
 
 fn resolved(
-    world: &World,
+    context: &Context,
     stack: &Stack,
     release: Arc<Release>,
     catalog: &Catalog,
     mutated: Option<String>,
 ) -> Content {
-    match content::resolve(stack, &release, catalog, &existing(world, &release)) {
+    match content::resolve(stack, &release, catalog, &existing(context, &release)) {
         Ok(contents) => Content::Usable { release, contents, mutated },
         Err(error) => unusable(error.reason().as_str(), &error.to_string()),
     }
@@ -142,41 +142,41 @@ fn resolved(
 
 /// The release: known already, or in the artifact of its own source or of the stack repository.
 async fn read(
-    world: &World,
+    context: &Context,
     stack: &Stack,
     name: &ReleaseName,
     revision: &Revision,
     digest: Digest,
 ) -> Result<Option<Arc<Release>>, LibraryError> {
-    if let Some(release) = world.library.release(name, digest) {
+    if let Some(release) = context.library.release(name, digest) {
         return Ok(Some(release));
     }
-    let of = |name: &str| artifact(world, &Key::new(stack.source.namespace.as_str(), name));
+    let of = |name: &str| artifact(context, &Key::new(stack.source.namespace.as_str(), name));
     let pinned = of(&name.to_string()).transpose()?.filter(|artifact| artifact.revision == *revision);
     let Some(artifact) =
         pinned.map_or_else(|| of(stack.source.name.as_str()).transpose(), |found| Ok(Some(found)))?
     else {
         return Ok(None);
     };
-    world.library.pinned_release(&artifact, &stack.source.path, name, digest).await.map(Some)
+    context.library.pinned_release(&artifact, &stack.source.path, name, digest).await.map(Some)
 }
 
 /// What Flux serves for a `GitRepository`.
-fn artifact(world: &World, key: &Key) -> Option<Result<ArtifactRef, LibraryError>> {
-    let artifact: Artifact = world.caches.git_repositories.get(key)?.status.artifact.clone()?;
+fn artifact(context: &Context, key: &Key) -> Option<Result<ArtifactRef, LibraryError>> {
+    let artifact: Artifact = context.caches.git_repositories.get(key)?.status.artifact.clone()?;
     Some(ArtifactRef::new(&artifact).map_err(LibraryError::from))
 }
 
 /// What the stack repository had when it was read last. Where it was not yet, it is: the sources of contents would be others
 /// without it, and be written.
-async fn catalog(world: &World, stack: &Stack) -> Option<Catalog> {
+async fn catalog(context: &Context, stack: &Stack) -> Option<Catalog> {
     let key = catalog_key(stack);
-    let mut read = world.library.known_catalog(&key);
+    let mut read = context.library.known_catalog(&key);
     if read.is_none()
-        && let Some(Ok(artifact)) = artifact(world, &key.repository)
+        && let Some(Ok(artifact)) = artifact(context, &key.repository)
     {
         // Its ClusterStack tells what is wrong with it.
-        read = world.library.catalog(&key, &artifact).await.ok();
+        read = context.library.catalog(&key, &artifact).await.ok();
     }
     read.map(|read| read.catalog())
 }
@@ -188,13 +188,13 @@ fn catalog_key(stack: &Stack) -> CatalogKey {
 
 /// The catalog as it is pinned: a release that is pinned is there as it was when it was pinned, or not at all.
 fn pinned(
-    world: &World,
+    context: &Context,
     owner: &ClusterStack,
     mut catalog: Catalog,
     entry: CatalogEntry,
     name: &ReleaseName,
 ) -> Catalog {
-    for other in world.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(owner))) {
+    for other in context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(owner))) {
         let pin: Option<&PinnedSource> = other.spec.source.as_ref();
         let named = other.metadata.name.as_deref().and_then(|name| name.parse::<ReleaseName>().ok());
         let (Some(pin), Some(named)) = (pin, named) else { continue };
@@ -209,13 +209,13 @@ fn pinned(
 }
 
 /// The sources and charts that are there, and where clusters have the manifests of a release from.
-fn existing(world: &World, release: &Release) -> Existing {
+fn existing(context: &Context, release: &Release) -> Existing {
     let mut existing = Existing::default();
-    world.caches.git_repositories.all().iter().for_each(|object| existing.insert_repository(object));
-    world.caches.helm_charts.all().iter().for_each(|object| existing.insert_chart(object));
+    context.caches.git_repositories.all().iter().for_each(|object| existing.insert_repository(object));
+    context.caches.helm_charts.all().iter().for_each(|object| existing.insert_chart(object));
     for addon in release.addons.iter().filter(|addon| !addon.is_chart()) {
         let term = term::manifests(addon.name.as_str(), &addon.digest.to_string());
-        world.caches.kustomizations.find(&term).iter().for_each(|object| existing.insert_manifests(object));
+        context.caches.kustomizations.find(&term).iter().for_each(|object| existing.insert_manifests(object));
     }
     existing
 }

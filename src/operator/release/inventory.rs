@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use kube::{Resource, ResourceExt as _};
 
-use super::super::cache::{Cache, Cached, Key};
+use super::super::context::Context;
 use super::super::objects::term;
 use super::super::ownership;
-use super::super::world::World;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::flux::observed::{
     Entry, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed,
     ObservedKind, References,
 };
-use crate::inputs::content::Line;
+use crate::inputs::line::Line;
 use crate::names::ReleaseName;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Cached, Key};
 
 /// The objects of each kind that were made of one release.
 #[derive(Debug, Default)]
@@ -36,10 +36,10 @@ pub(super) struct Inventory {
 
 impl Inventory {
     /// All that its status names and that it owns, and what nothing owns and nothing uses.
-    pub(super) fn of(world: &World, release: &ClusterStackRelease) -> Self {
-        let (kept, caches) = (kept(release), &world.caches);
+    pub(super) fn of(context: &Context, release: &ClusterStackRelease) -> Self {
+        let (kept, caches) = (kept(release), &context.caches);
         let owner = term::owned_by("ClusterStackRelease", &Key::of(release));
-        let (unused_charts, unused_repositories) = unused(world, release);
+        let (unused_charts, unused_repositories) = unused(context, release);
         let charts = owned(&caches.helm_charts, &owner).into_iter().chain(unused_charts).collect();
         let repositories =
             owned(&caches.git_repositories, &owner).into_iter().chain(unused_repositories).collect();
@@ -73,9 +73,9 @@ fn named<Status: ObservedKind>(kept: &[GeneratedObject], owned: Vec<Key>) -> BTr
 /// Charts and sources of the release that nobody owns and nothing uses: copies beside Clusters, and what was beside a source
 /// that the `ClusterStack` had before. Those of releases of its line that are gone are among them: contents outlive the
 /// release that they come from.
-fn unused(world: &World, release: &ClusterStackRelease) -> (Vec<Key>, Vec<Key>) {
+fn unused(context: &Context, release: &ClusterStackRelease) -> (Vec<Key>, Vec<Key>) {
     let Ok(name) = release.name_any().parse::<ReleaseName>() else { return Default::default() };
-    let (line, caches) = (line(world, release, &name), &world.caches);
+    let (line, caches) = (line(context, release, &name), &context.caches);
     let others = caches.releases.all();
     let others = others.iter().filter(|other| other.uid() != release.uid());
     let there: BTreeSet<String> = others.map(|other| other.name_any()).collect();
@@ -96,10 +96,10 @@ fn unused(world: &World, release: &ClusterStackRelease) -> (Vec<Key>, Vec<Key>) 
 }
 
 /// The line of the `ClusterStack` that owns the release; that of its name where the `ClusterStack` is not there.
-fn line(world: &World, release: &ClusterStackRelease, name: &ReleaseName) -> Line {
+fn line(context: &Context, release: &ClusterStackRelease, name: &ReleaseName) -> Line {
     let owner = release.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
     let key = owner.map(|owner| Key::new(&release.namespace().unwrap_or_default(), &owner.name));
-    let stack = key.and_then(|key| world.caches.stacks.get(&key));
+    let stack = key.and_then(|key| context.caches.stacks.get(&key));
     stack.map_or_else(|| Line::of(name), |stack| Line::of_stack(&stack.spec))
 }
 
@@ -120,13 +120,13 @@ fn source_of<Status>(object: &Observed<Status>) -> Key {
 
 /// Whether another release has the object as well: it owns it, or its status names it.
 pub(super) fn is_shared<K: Resource<DynamicType = ()>>(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
     object: &K,
 ) -> bool {
     let (key, kind, uid) = (Key::of(object), K::kind(&()), release.uid());
     let owners = object.owner_references();
-    let others = world.caches.releases.all();
+    let others = context.caches.releases.all();
     let mut others = others.iter().filter(|other| other.uid() != uid && !is_going(other));
     others.any(|other| {
         let is_owner = owners.iter().any(|owner| Some(&owner.uid) == other.uid().as_ref());
@@ -141,25 +141,25 @@ fn is_going(release: &ClusterStackRelease) -> bool {
 /// An object of the cluster class that another class of the namespace has as well: Helm would delete it under the other.
 /// Told in words: `Image default/ubuntu, which docker-demo-1-34-v2 has, too`. As the caches have it: nothing is deleted
 /// because of it, see [`shared_object_now`].
-pub(super) fn shared_object(world: &World, release: &ClusterStackRelease) -> Option<String> {
-    let class = |release: &ClusterStackRelease| world.caches.helm_releases.get(&Key::of(release));
+pub(super) fn shared_object(context: &Context, release: &ClusterStackRelease) -> Option<String> {
+    let class = |release: &ClusterStackRelease| context.caches.helm_releases.get(&Key::of(release));
     let ours = class(release)?;
     let ours = &ours.status.inventory.entries;
-    others(world, release)
+    others(context, release)
         .iter()
         .find_map(|other| shared(ours, &class(other)?.status.inventory.entries, other))
 }
 
 /// The same as the API server says now.
 pub(super) async fn shared_object_now(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
 ) -> Result<Option<String>, RequestError> {
-    let cache = &world.caches.helm_releases;
-    let Some(ours) = ownership::present(world, cache, &Key::of(release)).await? else { return Ok(None) };
+    let cache = &context.caches.helm_releases;
+    let Some(ours) = ownership::present(context, cache, &Key::of(release)).await? else { return Ok(None) };
     let ours = &ours.status.inventory.entries;
-    for other in others(world, release).iter().filter(|_| !ours.is_empty()) {
-        let Some(theirs) = ownership::present(world, cache, &Key::of(&**other)).await? else { continue };
+    for other in others(context, release).iter().filter(|_| !ours.is_empty()) {
+        let Some(theirs) = ownership::present(context, cache, &Key::of(&**other)).await? else { continue };
         if let Some(shared) = shared(ours, &theirs.status.inventory.entries, other) {
             return Ok(Some(shared));
         }
@@ -168,8 +168,8 @@ pub(super) async fn shared_object_now(
 }
 
 /// The other releases of the namespace.
-fn others(world: &World, release: &ClusterStackRelease) -> Vec<Arc<ClusterStackRelease>> {
-    let mut others = world.caches.releases.all();
+fn others(context: &Context, release: &ClusterStackRelease) -> Vec<Arc<ClusterStackRelease>> {
+    let mut others = context.caches.releases.all();
     others.retain(|other| other.namespace() == release.namespace() && other.uid() != release.uid());
     others
 }

@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 
-use super::super::cache::{Cache, Key};
+use super::super::annotations::suspend;
+use super::super::context::Context;
+use super::super::deliver::deliver;
 use super::super::deliver::{Delivery as Delivered, Wanted, applied};
-use super::super::queue::{Next, at};
 use super::super::reconcile::ReconcileError;
-use super::super::world::World;
 use super::super::{events, ownership};
 use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
@@ -29,7 +29,9 @@ use crate::rollup::{
     Expected, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object, kustomization,
     object_since,
 };
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
+use crate::runtime::queue::{Next, at};
 
 /// The one kind of a release that is not Flux's.
 const NAMESPACE: &str = "Namespace";
@@ -39,7 +41,7 @@ const TRIES: u32 = 5;
 /// The delivery of one release's plan.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
-    pub(super) world: &'a World,
+    pub(super) context: &'a Context,
     pub(super) object: &'a ClusterStackRelease,
     pub(super) inputs: &'a ReleaseInputs<'a>,
     /// How objects get to the API server.
@@ -104,7 +106,7 @@ impl Delivery<'_> {
         planned: &PlannedObject,
         expected: Option<SpecDigest>,
     ) -> Result<Option<SpecDigest>, ReconcileError> {
-        let caches = &self.world.caches;
+        let caches = &self.context.caches;
         match planned.id.kind.as_str() {
             GitRepositoryStatus::KIND => self.deliver_to(&caches.git_repositories, planned, expected).await,
             HelmChartStatus::KIND => self.deliver_to(&caches.helm_charts, planned, expected).await,
@@ -116,7 +118,7 @@ impl Delivery<'_> {
 
     /// The digest of the spec of an object that Flux has applied as it is planned.
     fn applied(&self, planned: &PlannedObject) -> Option<SpecDigest> {
-        let caches = &self.world.caches;
+        let caches = &self.context.caches;
         match planned.id.kind.as_str() {
             GitRepositoryStatus::KIND => applied(&caches.git_repositories, planned),
             HelmChartStatus::KIND => applied(&caches.helm_charts, planned),
@@ -138,11 +140,11 @@ impl Delivery<'_> {
     ) -> Result<Option<SpecDigest>, ReconcileError> {
         let delivery = self.deliver_over(cache, planned, expected.as_ref()).await?;
         if let Some(manager) = &delivery.repaired {
-            events::repaired(self.world, self.object, &planned.id, manager).await;
+            events::repaired(self.context, self.object, &planned.id, manager).await;
         }
         // It was let go of by an earlier ClusterStack; a person's suspend stays.
         if let Some(object) = delivery.object.filter(|object| object.metadata.suspended_by_settings) {
-            cache.written(self.world.api.suspend(&Key::of(&*object), false).await?);
+            cache.written(suspend(self.context, &Key::of(&*object), false).await?);
         }
         Ok(delivery.expected)
     }
@@ -162,9 +164,9 @@ impl Delivery<'_> {
             let owners = self.owners(planned, cache.get(&key).as_deref());
             let wanted = Wanted { planned, expected, owners: &owners, shared };
             tries -= 1;
-            match self.world.deliver(cache, wanted).await {
+            match deliver(self.context, cache, wanted).await {
                 Err(error) if error.is_conflict() && tries > 0 => {
-                    if let Some(found) = ownership::present(self.world, cache, &key).await? {
+                    if let Some(found) = ownership::present(self.context, cache, &key).await? {
                         cache.written(found);
                     }
                 }
@@ -182,7 +184,7 @@ impl Delivery<'_> {
         let written = SpecDigest::kept(planned.digest());
         if expected.as_ref() != Some(&written) {
             let key = Key::new("", &planned.id.name);
-            let _: Namespace = self.world.api.apply(&key, &planned.value, None).await?;
+            let _: Namespace = self.context.api.apply(&key, &planned.value, None).await?;
         }
         Ok(Some(written))
     }
@@ -201,7 +203,7 @@ impl Delivery<'_> {
         let us = ownership::owner(self.object);
         let others = found.into_iter().flat_map(|found| found.object.owner_references.iter().flatten());
         let others = others.filter(|other| {
-            let release = self.world.caches.releases.get(&Key::new(&namespace, &other.name));
+            let release = self.context.caches.releases.get(&Key::new(&namespace, &other.name));
             other.uid != us.uid && release.is_some_and(|release| release.uid().as_ref() == Some(&other.uid))
         });
         std::iter::once(us.clone()).chain(others.cloned()).collect()
@@ -220,7 +222,7 @@ impl Delivery<'_> {
             let version = self.version(planned);
             let since = object_since(before, &digest.to_string(), now);
             let state = AddonState { spec_digest: Some(digest.to_string()), version };
-            judge(self.world, &planned.id, &Expected::kept(&state, since)?, now)
+            judge(self.context, &planned.id, &Expected::kept(&state, since)?, now)
         });
         ObjectFacts { id, step, expected, verdict }
     }
@@ -241,9 +243,9 @@ impl Delivery<'_> {
     }
 }
 
-fn judge(world: &World, id: &ObjectId, expected: &Expected, now: Timestamp) -> Option<Verdict> {
-    let (key, caches) = (Key::new(&id.namespace, &id.name), &world.caches);
-    let moment = world.moment(&id.kind, now);
+fn judge(context: &Context, id: &ObjectId, expected: &Expected, now: Timestamp) -> Option<Verdict> {
+    let (key, caches) = (Key::new(&id.namespace, &id.name), &context.caches);
+    let moment = context.moment(&id.kind, now);
     match id.kind.as_str() {
         GitRepositoryStatus::KIND => {
             Some(git_repository(&*caches.git_repositories.get(&key)?, expected, &moment))
@@ -259,7 +261,7 @@ fn judge(world: &World, id: &ObjectId, expected: &Expected, now: Timestamp) -> O
 }
 
 /// The objects of a release that cannot be used: those that the status has, as they are now.
-pub(super) fn as_they_are(world: &World, object: &ClusterStackRelease) -> Vec<ObjectFacts> {
+pub(super) fn as_they_are(context: &Context, object: &ClusterStackRelease) -> Vec<ObjectFacts> {
     let now = Timestamp::now();
     let facts = |kept: &GeneratedObject| {
         let id = ObjectId {
@@ -275,18 +277,18 @@ pub(super) fn as_they_are(world: &World, object: &ClusterStackRelease) -> Vec<Ob
             _ => Step::Sources,
         };
         let state =
-            AddonState { spec_digest: kept.spec_digest.clone(), version: present_version(world, &id) };
+            AddonState { spec_digest: kept.spec_digest.clone(), version: present_version(context, &id) };
         let since = kept.spec_digest.as_deref().map(|digest| object_since(Some(kept), digest, now));
         let expected = since.and_then(|since| Expected::kept(&state, since));
-        let verdict = expected.as_ref().and_then(|expected| judge(world, &id, expected, now));
+        let verdict = expected.as_ref().and_then(|expected| judge(context, &id, expected, now));
         ObjectFacts { id, step, expected: expected.map(|expected| expected.spec_digest), verdict }
     };
     object.status.iter().flat_map(|status| &status.objects).map(facts).collect()
 }
 
 /// What an object delivers as it is now: what a plan would say is not known.
-fn present_version(world: &World, id: &ObjectId) -> Option<String> {
-    let (key, caches) = (Key::new(&id.namespace, &id.name), &world.caches);
+fn present_version(context: &Context, id: &ObjectId) -> Option<String> {
+    let (key, caches) = (Key::new(&id.namespace, &id.name), &context.caches);
     let commit = |namespace: &str, source: &str| {
         let namespace = if namespace.is_empty() { &id.namespace } else { namespace };
         Some(caches.git_repositories.get(&Key::new(namespace, source))?.refers_to.commit.clone())
@@ -308,14 +310,14 @@ fn present_version(world: &World, id: &ObjectId) -> Option<String> {
 
 /// What counts as applied of each addon, as far as it is known: the version of the chart that Flux packaged, the commit of
 /// manifests.
-pub(super) fn versions(world: &World, inputs: &ReleaseInputs) -> BTreeMap<AddonName, String> {
+pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<AddonName, String> {
     let version = |addon: &crate::release::Addon| {
         let content = inputs.contents.addons.get(&addon.name)?;
         let commit = inputs.contents.pins.get(&content.release)?.revision.to_string();
         if !addon.is_chart() {
             return Some((addon.name.clone(), commit));
         }
-        let chart = find_chart(world, inputs, content.chart.as_str())?;
+        let chart = find_chart(context, inputs, content.chart.as_str())?;
         let packaged = chart.status.observed_source_artifact_revision.as_deref()?;
         let artifact = chart.status.artifact.as_ref().filter(|_| packaged.ends_with(&commit))?;
         Some((addon.name.clone(), artifact.revision.clone()))
@@ -324,21 +326,25 @@ pub(super) fn versions(world: &World, inputs: &ReleaseInputs) -> BTreeMap<AddonN
 }
 
 /// The chart beside the source, or any copy of it.
-fn find_chart(world: &World, inputs: &ReleaseInputs, name: &str) -> Option<Arc<Observed<HelmChartStatus>>> {
+fn find_chart(
+    context: &Context,
+    inputs: &ReleaseInputs,
+    name: &str,
+) -> Option<Arc<Observed<HelmChartStatus>>> {
     let beside = Key::new(inputs.stack.source.namespace.as_str(), name);
-    let charts = &world.caches.helm_charts;
+    let charts = &context.caches.helm_charts;
     charts.get(&beside).or_else(|| charts.all().into_iter().find(|chart| chart.name_any() == name))
 }
 
 /// When a verdict may change though no object does.
 pub(super) fn next_limit(
-    world: &World,
+    context: &Context,
     verdicts: &[(ObjectId, Verdict)],
     status: &ClusterStackReleaseStatus,
     now: Timestamp,
 ) -> Next {
     let limits = verdicts.iter().filter_map(|(id, verdict)| {
-        world.moment(&id.kind, now).next_limit(verdict, kept_object(&status.objects, id)?.since.as_ref()?.0)
+        context.moment(&id.kind, now).next_limit(verdict, kept_object(&status.objects, id)?.since.as_ref()?.0)
     });
     limits.min().map_or(Next::Await, |limit| at(limit, now))
 }

@@ -6,18 +6,19 @@ use kube::ResourceExt as _;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::super::cache::Key;
+use super::super::context::Context;
+use super::super::objects::provider_reference;
 use super::super::ownership;
 use super::super::related::Depth;
-use super::super::world::World;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
 use crate::foreign::capi::{ObjectReference, field, text};
 use crate::rollup::{ConditionStatus, Report};
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
 
 /// What the provider's object of a release says; it is written where `writes` and it is not as its template says.
 pub(super) async fn ready(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
     stack: &ClusterStack,
     writes: bool,
@@ -29,15 +30,15 @@ pub(super) async fn ready(
     };
     let namespace = release.namespace().unwrap_or_default();
     let of = template.namespace.clone().unwrap_or_else(|| namespace.clone());
-    if of != namespace && world.settings.no_cross_namespace_refs {
+    if of != namespace && context.settings.no_cross_namespace_refs {
         let message = "spec.providerRef names another namespace, and --no-cross-namespace-refs is set";
         return Ok(Report::new(ConditionStatus::False, Reason::AccessDenied.as_str(), message));
     }
-    let (wanted, made) = (reference(template), reference(object));
-    let Ok(found) = world.related.get(&of, &wanted, Depth::Whole) else {
+    let (wanted, made) = (provider_reference(template), provider_reference(object));
+    let Ok(found) = context.related.get(&of, &wanted, Depth::Whole) else {
         return Ok(Report::not_yet_reported());
     };
-    let Ok(live) = world.related.get(&namespace, &made, Depth::Whole) else {
+    let Ok(live) = context.related.get(&namespace, &made, Depth::Whole) else {
         return Ok(Report::not_yet_reported());
     };
     let Some(found) = found else {
@@ -50,19 +51,9 @@ pub(super) async fn ready(
     if writes && !is_right {
         let key = Key::new(&namespace, &made.name);
         let kind = kind(object);
-        let _: DynamicObject = world.api.apply_dynamic(&key, &desired, None, &kind).await?;
+        let _: DynamicObject = context.api.apply_dynamic(&key, &desired, None, &kind).await?;
     }
     Ok(said(&made, live.as_ref()))
-}
-
-/// What a reference names.
-pub(in super::super) fn reference(reference: &Reference) -> ObjectReference {
-    let version = reference.api_version.as_deref().unwrap_or_default();
-    ObjectReference {
-        group: version.split_once('/').map_or("", |(group, _)| group).to_owned(),
-        kind: reference.kind.clone().unwrap_or_default(),
-        name: reference.name.clone().unwrap_or_default(),
-    }
 }
 
 fn kind(object: &Reference) -> ApiResource {

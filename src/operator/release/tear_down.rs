@@ -10,11 +10,11 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
 use tracing::{info, warn};
 
-use super::super::cache::{Cache, Change, Key};
+use super::super::context::Context;
+use super::super::enqueue::release_status_changed;
 use super::super::git_delivery::outbox::Unit;
-use super::super::queue::Next;
-use super::super::world::World;
-use super::super::{events, finalizer, ownership};
+use super::super::git_delivery::take_out_for;
+use super::super::{annotations, events, finalizer, ownership};
 use super::inventory::{self, Inventory};
 use super::{put_status, users};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
@@ -22,7 +22,9 @@ use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::conditions_of_deleted;
-use crate::sink::cluster::{Deleted, RequestError};
+use crate::runtime::api_server::{Deleted, RequestError};
+use crate::runtime::cache::{Cache, Change, Key};
+use crate::runtime::queue::Next;
 
 /// How long until it is looked again whether something is gone: watches tell it before.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -37,7 +39,7 @@ pub(super) enum Course {
 
 /// Takes a deleted release down, or says why it stays. `owner` is its `ClusterStack`, where that is there.
 pub(super) async fn tear_down(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
     name: &ReleaseName,
     owner: Option<&ClusterStack>,
@@ -46,30 +48,30 @@ pub(super) async fn tear_down(
     if !release.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
         return Ok(Course::Goes(Next::Await));
     }
-    let now: Option<ClusterStackRelease> = world.api.get(&key).await?;
+    let now: Option<ClusterStackRelease> = context.api.get(&key).await?;
     let is_going =
         |now: &ClusterStackRelease| now.uid() == release.uid() && now.metadata.deletion_timestamp.is_some();
     if !now.is_some_and(|now| is_going(&now)) {
         warn!("a watch says that the release was deleted, the API server does not: nothing is taken down");
         return Ok(Course::Goes(Next::After(AGAIN)));
     }
-    let made = Inventory::of(world, release);
+    let made = Inventory::of(context, release);
     if release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN) {
-        let_go(world, release, &made).await?;
-        return done(world, release, "let go: what was made of it stays").await;
+        let_go(context, release, &made).await?;
+        return done(context, release, "let go: what was made of it stays").await;
     }
-    if let Some(hold) = hold(world, release, name, owner).await? {
+    if let Some(hold) = hold(context, release, name, owner).await? {
         return Ok(Course::Stays(Some(hold)));
     }
     // What was held back until now is not written after it has gone.
     if let Some(owner) = owner {
-        world.git.outbox.withdraw_of(&Key::of(owner), &Unit::Release(name.to_string()));
+        context.git.outbox.withdraw_of(&Key::of(owner), &Unit::Release(name.to_string()));
     }
     // Flux may uninstall for long.
     let message = "deleted: Flux uninstalls the cluster class first, then the node images and the sources go";
-    say_deleted(world, release, message).await?;
-    if take_down(world, release, &made).await? {
-        done(world, release, "taken down").await
+    say_deleted(context, release, message).await?;
+    if take_down(context, release, &made).await? {
+        done(context, release, "taken down").await
     } else {
         Ok(Course::Goes(Next::After(AGAIN)))
     }
@@ -77,7 +79,7 @@ pub(super) async fn tear_down(
 
 /// Says in the status that a release is taken down.
 async fn say_deleted(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
     message: &str,
 ) -> Result<(), RequestError> {
@@ -86,7 +88,7 @@ async fn say_deleted(
     let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
     let status =
         ClusterStackReleaseStatus { ready: false, observed_generation: Some(generation), conditions, ..old };
-    match put_status(world, release, &status).await {
+    match put_status(context, release, &status).await {
         Err(error) if !error.is_conflict() => {
             info!("the status does not say that it is taken down: {error}");
             Ok(())
@@ -95,46 +97,46 @@ async fn say_deleted(
     }
 }
 
-async fn done(world: &World, release: &ClusterStackRelease, how: &str) -> Result<Course, RequestError> {
-    finalizer::remove(world, &world.caches.releases, release).await?;
+async fn done(context: &Context, release: &ClusterStackRelease, how: &str) -> Result<Course, RequestError> {
+    finalizer::remove(context, &context.caches.releases, release).await?;
     let before = Some(Arc::new(release.clone()));
-    world.release_status_changed(&Change { before, now: None });
+    release_status_changed(context, &Change { before, now: None });
     info!("{how}");
     Ok(Course::Goes(Next::Await))
 }
 
 /// Why a deleted release has to stay.
 async fn hold(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
     name: &ReleaseName,
     owner: Option<&ClusterStack>,
 ) -> Result<Option<Hold>, RequestError> {
     let namespace = release.namespace().unwrap_or_default();
     let hold = |reason, message: String| Ok(Some(Hold { reason, message }));
-    let is_used = !users::of(world, &namespace, name).is_empty()
-        || users::is_remembered(&world.caches.addons, &namespace, name)
-        || users::any_last_user(world, release).await?;
+    let is_used = !users::of(context, &namespace, name).is_empty()
+        || users::is_remembered(&context.caches.addons, &namespace, name)
+        || users::any_last_user(context, release).await?;
     if is_used {
         return hold(Reason::InUse, "deleted, but Clusters use it: it stays until none does".to_owned());
     }
     if owner.is_some_and(|owner| owner.spec.suspend) {
         return hold(Reason::Suspended, "deleted, but its ClusterStack is suspended".to_owned());
     }
-    if let Some(hold) = shared(world, release) {
+    if let Some(hold) = shared(context, release) {
         return Ok(Some(hold));
     }
-    let class = world.caches.helm_releases.get(&Key::of(release));
+    let class = context.caches.helm_releases.get(&Key::of(release));
     if class.is_none_or(|class| class.metadata.terminating) {
         return Ok(None);
     }
     // It is deleted next.
-    Ok(inventory::shared_object_now(world, release).await?.as_deref().map(shares))
+    Ok(inventory::shared_object_now(context, release).await?.as_deref().map(shares))
 }
 
 /// Why the class of a release that nobody uses has to stay.
-pub(super) fn shared(world: &World, release: &ClusterStackRelease) -> Option<Hold> {
-    inventory::shared_object(world, release).as_deref().map(shares)
+pub(super) fn shared(context: &Context, release: &ClusterStackRelease) -> Option<Hold> {
+    inventory::shared_object(context, release).as_deref().map(shares)
 }
 
 fn shares(what: &str) -> Hold {
@@ -144,54 +146,54 @@ fn shares(what: &str) -> Hold {
 
 /// Takes everything down, each step when the one before is done. Whether all is gone.
 async fn take_down(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
     made: &Inventory,
 ) -> Result<bool, RequestError> {
-    let caches = &world.caches;
-    if !uninstalled(world, &caches.helm_releases, &made.helm_releases).await?
-        || !uninstalled(world, &caches.kustomizations, &made.kustomizations).await?
+    let caches = &context.caches;
+    if !uninstalled(context, &caches.helm_releases, &made.helm_releases).await?
+        || !uninstalled(context, &caches.kustomizations, &made.kustomizations).await?
     {
         return Ok(false);
     }
-    let charts = removed(world, release, &caches.helm_charts, &made.helm_charts).await?;
-    let sources = removed(world, release, &caches.git_repositories, &made.git_repositories).await?;
-    remove_namespaces(world, release, &made.namespaces).await?;
+    let charts = removed(context, release, &caches.helm_charts, &made.helm_charts).await?;
+    let sources = removed(context, release, &caches.git_repositories, &made.git_repositories).await?;
+    remove_namespaces(context, release, &made.namespaces).await?;
     Ok(charts && sources)
 }
 
 /// Deletes what Flux has to uninstall. Whether all of it is gone, as the API server says. Flux uninstalls nothing that is
 /// suspended.
 async fn uninstalled<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     keys: &BTreeSet<Key>,
 ) -> Result<bool, RequestError> {
     let mut all_gone = true;
     for key in keys {
-        let Some(mut found) = ownership::present(world, cache, key).await? else { continue };
+        let Some(mut found) = ownership::present(context, cache, key).await? else { continue };
         if found.suspended {
-            found = world.api.suspend(key, false).await?;
+            found = annotations::suspend(context, key, false).await?;
         }
-        all_gone &= ownership::delete(world, cache, &found).await?;
+        all_gone &= ownership::delete(context, cache, &found).await?;
     }
     Ok(all_gone)
 }
 
 /// Deletes the sources that no other release has. Whether all of them are gone, as the API server says.
 async fn removed<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
     cache: &Cache<Observed<Status>>,
     keys: &BTreeSet<Key>,
 ) -> Result<bool, RequestError> {
     let mut all_gone = true;
     for key in keys {
-        let Some(found) = ownership::present(world, cache, key).await? else { continue };
-        if inventory::is_shared(world, release, &found) {
-            ownership::drop_owner(world, cache, &found, release.uid().as_deref(), &[]).await?;
+        let Some(found) = ownership::present(context, cache, key).await? else { continue };
+        if inventory::is_shared(context, release, &found) {
+            ownership::drop_owner(context, cache, &found, release.uid().as_deref(), &[]).await?;
         } else {
-            all_gone &= ownership::delete_unchanged(world, cache, &found).await?;
+            all_gone &= ownership::delete_unchanged(context, cache, &found).await?;
         }
     }
     Ok(all_gone)
@@ -199,20 +201,20 @@ async fn removed<Status: ObservedKind>(
 
 /// Deletes the Namespaces that we made for Helm's records. They go by themselves then.
 async fn remove_namespaces(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
     keys: &BTreeSet<Key>,
 ) -> Result<(), RequestError> {
     for key in keys {
-        let found: Option<Namespace> = world.api.get(key).await?;
+        let found: Option<Namespace> = context.api.get(key).await?;
         let is_ours = |found: &Namespace| {
             let manager = found.labels().get(labels::MANAGED_BY);
             manager.is_some_and(|manager| manager == labels::FIELD_MANAGER)
                 && found.metadata.deletion_timestamp.is_none()
         };
-        if let Some(found) = found.filter(is_ours).filter(|found| !world.take_out_for(found, release)) {
+        if let Some(found) = found.filter(is_ours).filter(|found| !take_out_for(context, found, release)) {
             let _: Deleted<Namespace> =
-                world.api.delete(key, found.uid().as_deref().unwrap_or_default(), None).await?;
+                context.api.delete(key, found.uid().as_deref().unwrap_or_default(), None).await?;
         }
     }
     Ok(())
@@ -220,30 +222,34 @@ async fn remove_namespaces(
 
 /// Lets go of everything: it stays, belongs to nobody, and is not uninstalled by a deletion. Sources are not suspended:
 /// what Clusters have comes from them.
-async fn let_go(world: &World, release: &ClusterStackRelease, made: &Inventory) -> Result<(), RequestError> {
-    let (caches, uid) = (&world.caches, release.uid());
+async fn let_go(
+    context: &Context,
+    release: &ClusterStackRelease,
+    made: &Inventory,
+) -> Result<(), RequestError> {
+    let (caches, uid) = (&context.caches, release.uid());
     let uid = uid.as_deref();
-    abandoned(world, &caches.helm_releases, &made.helm_releases, uid, true).await?;
-    abandoned(world, &caches.kustomizations, &made.kustomizations, uid, true).await?;
-    abandoned(world, &caches.helm_charts, &made.helm_charts, uid, false).await?;
-    abandoned(world, &caches.git_repositories, &made.git_repositories, uid, false).await?;
-    events::normal(world, release, Reason::Suspended, "what was made of it stays and is suspended").await;
+    abandoned(context, &caches.helm_releases, &made.helm_releases, uid, true).await?;
+    abandoned(context, &caches.kustomizations, &made.kustomizations, uid, true).await?;
+    abandoned(context, &caches.helm_charts, &made.helm_charts, uid, false).await?;
+    abandoned(context, &caches.git_repositories, &made.git_repositories, uid, false).await?;
+    events::normal(context, release, Reason::Suspended, "what was made of it stays and is suspended").await;
     Ok(())
 }
 
 async fn abandoned<Status: ObservedKind>(
-    world: &World,
+    context: &Context,
     cache: &Cache<Observed<Status>>,
     keys: &BTreeSet<Key>,
     owner: Option<&str>,
     suspend: bool,
 ) -> Result<(), RequestError> {
     for key in keys {
-        let Some(mut found) = ownership::present(world, cache, key).await? else { continue };
+        let Some(mut found) = ownership::present(context, cache, key).await? else { continue };
         if suspend && !found.suspended {
-            found = world.api.suspend(key, true).await?;
+            found = annotations::suspend(context, key, true).await?;
         }
-        ownership::drop_owner(world, cache, &found, owner, &[]).await?;
+        ownership::drop_owner(context, cache, &found, owner, &[]).await?;
     }
     Ok(())
 }

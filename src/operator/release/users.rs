@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 
-use super::super::cache::{Cache, Key};
-use super::super::cluster::addon_key;
+use super::super::context::Context;
+use super::super::objects::addon_key;
 use super::super::objects::{ClusterObject, term};
-use super::super::world::World;
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::ClassReference;
 use crate::names::ReleaseName;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
 
 /// The Clusters that have the class of a release.
-pub(in super::super) fn of(world: &World, namespace: &str, release: &ReleaseName) -> Vec<Arc<ClusterObject>> {
-    world.caches.clusters.find(&term::class(namespace, &release.class_name()))
+pub(in super::super) fn of(
+    context: &Context,
+    namespace: &str,
+    release: &ReleaseName,
+) -> Vec<Arc<ClusterObject>> {
+    context.caches.clusters.find(&term::class(namespace, &release.class_name()))
 }
 
 /// Whether a `ClusterAddon` says that its cluster has a release, or is to have it: one that was moved and not delivered to
@@ -33,14 +37,14 @@ pub(in super::super) fn is_remembered(
 /// Whether one of the Clusters that used a release last uses it still, as the API server says now: a watch alone is no
 /// proof that nobody does.
 pub(in super::super) async fn any_last_user(
-    world: &World,
+    context: &Context,
     release: &ClusterStackRelease,
 ) -> Result<bool, RequestError> {
     let Ok(name) = release.name_any().parse::<ReleaseName>() else { return Ok(false) };
     let namespace = release.namespace().unwrap_or_default();
     for user in release.status.iter().flat_map(|status| &status.last_users) {
         let Some((of, cluster)) = user.split_once('/') else { continue };
-        if is_user(world, &Key::new(of, cluster), &namespace, &name).await? {
+        if is_user(context, &Key::new(of, cluster), &namespace, &name).await? {
             return Ok(true);
         }
     }
@@ -48,21 +52,21 @@ pub(in super::super) async fn any_last_user(
 }
 
 async fn is_user(
-    world: &World,
+    context: &Context,
     cluster: &Key,
     namespace: &str,
     release: &ReleaseName,
 ) -> Result<bool, RequestError> {
     // Before it is known how Clusters are called nobody can say that there are none.
-    let Some(kind) = world.cluster_kind() else { return Ok(true) };
-    let found: Option<ClusterObject> = world.api.get_dynamic(cluster, kind).await?;
+    let Some(kind) = context.cluster_kind() else { return Ok(true) };
+    let found: Option<ClusterObject> = context.api.get_dynamic(cluster, kind).await?;
     let Some(found) = found else { return Ok(false) };
     let class = release.class_name();
     let is_its = |found: &ClassReference| (found.namespace.as_str(), &found.name) == (namespace, &class);
     if found.cluster.class().is_some_and(|found| is_its(&found)) {
         return Ok(true);
     }
-    let addon: Option<ClusterAddon> = world.api.get(&addon_key(cluster)).await?;
+    let addon: Option<ClusterAddon> = context.api.get(&addon_key(cluster)).await?;
     let progress = addon.and_then(|addon| addon.status?.release);
     Ok(progress.is_some_and(|progress| {
         let is_there = progress.applied_namespace.is_none_or(|of| of == namespace);

@@ -8,13 +8,13 @@ use clap::{ArgAction, Args};
 use jiff::SignedDuration;
 
 use super::{Settings, WatchSettings};
-use crate::api::git_source::LocalReference;
+use crate::api::git_commit::LocalReference;
 use crate::api::{self, GitReference, GitRepositoryReference, GitSource, StackSource};
 use crate::names::{Namespace, ObjectName};
-use crate::operator::client::ClusterAccess;
-use crate::operator::health::ListenAddress;
-use crate::operator::lease::LeaseSettings;
-use crate::operator::logs::{LogEncoding, LogLevel, LogSettings};
+use crate::runtime::client::ClusterAccess;
+use crate::runtime::health::ListenAddress;
+use crate::runtime::lease::LeaseSettings;
+use crate::runtime::logs::{LogEncoding, LogLevel, LogSettings};
 
 const ELECTION: &str = "Leader election";
 const SOURCE: &str = "Default source";

@@ -3,7 +3,7 @@ use std::time::Duration;
 use clap::Parser as _;
 
 use super::*;
-use crate::operator::logs::{LogEncoding, LogLevel};
+use crate::runtime::logs::{LogEncoding, LogLevel};
 
 /// A program with nothing but the flags of the operator.
 #[derive(clap::Parser)]

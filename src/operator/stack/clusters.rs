@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
 
-use super::super::cache::Key;
 use super::super::cluster;
-use super::super::objects::ClusterObject;
+use super::super::context::Context;
+use super::super::objects::{ClusterObject, addon_key};
 use super::super::release::short;
-use super::super::world::World;
 use super::Found;
 use crate::api::{ClusterAddon, ClusterStack, ConditionType, Reason};
 use crate::names::ReleaseName;
 use crate::rollup::{ClusterState, ConditionStatus, Report, mirror};
+use crate::runtime::cache::Key;
 
 /// Why the releases that Clusters name and that are not installed are not, each as its Clusters tell it.
 pub(super) fn without_release(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     found: &Found,
 ) -> BTreeMap<ReleaseName, Report> {
     let namespace = stack.namespace().unwrap_or_default();
     let named = found.releases.held().map(|(name, _)| name);
     let is_there =
-        |name: &ReleaseName| world.caches.releases.get(&Key::new(&namespace, &name.to_string())).is_some();
+        |name: &ReleaseName| context.caches.releases.get(&Key::new(&namespace, &name.to_string())).is_some();
     let missing = named.filter(|name| !found.releases.owned.contains_key(*name) && !is_there(name));
     missing.map(|name| (name.clone(), why(stack, found, name))).collect()
 }
@@ -64,7 +64,7 @@ fn why(stack: &ClusterStack, found: &Found, name: &ReleaseName) -> Report {
 
 /// The Clusters that count for the `ClusterStack`.
 pub(super) fn states<'a>(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     found: &'a Found,
     without_release: &BTreeMap<ReleaseName, Report>,
@@ -72,7 +72,7 @@ pub(super) fn states<'a>(
     let mut states = Vec::new();
     for (release, clusters) in found.releases.held() {
         for cluster in clusters {
-            let addon = world.caches.addons.get(&cluster::addon_key(&Key::of(&**cluster)));
+            let addon = context.caches.addons.get(&addon_key(&Key::of(&**cluster)));
             let is_suspended = addon.as_ref().is_some_and(|addon| addon.spec.suspend);
             states.push(ClusterState {
                 namespace: cluster.cluster.namespace().as_str(),
@@ -99,11 +99,11 @@ fn ready(addon: &ClusterAddon, cluster: &ClusterObject, release: &ReleaseName) -
 }
 
 /// The Clusters to which Flux has not applied all that is committed for them.
-pub(super) fn not_applied(world: &World, found: &Found) -> Vec<String> {
+pub(super) fn not_applied(context: &Context, found: &Found) -> Vec<String> {
     let clusters = found.releases.held().flat_map(|(_, clusters)| clusters);
     let keys = clusters.filter(|cluster| !cluster.cluster.deleting()).map(|cluster| Key::of(&**cluster));
     let is_behind = |cluster: &Key| {
-        let addon = world.caches.addons.get(&cluster::addon_key(cluster));
+        let addon = context.caches.addons.get(&addon_key(cluster));
         addon.is_some_and(|addon| {
             let conditions = addon.status.as_ref().map_or(&[][..], |status| &status.conditions);
             let generation = addon.metadata.generation.unwrap_or_default();

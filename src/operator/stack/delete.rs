@@ -9,11 +9,9 @@ use kube::ResourceExt as _;
 use tracing::info;
 
 use super::super::annotations::annotate;
-use super::super::cache::Key;
-use super::super::queue::Next;
+use super::super::context::Context;
 use super::super::reconcile::ReconcileError;
 use super::super::release::users;
-use super::super::world::World;
 use super::super::{cluster, finalizer, ownership};
 use super::pins;
 use super::releases::{self, Releases};
@@ -23,7 +21,9 @@ use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Reason, 
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::conditions_of_deleted;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
+use crate::runtime::queue::Next;
 
 /// How long until it is looked again whether it can go.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -34,65 +34,65 @@ const NAMED: usize = 3;
 
 /// Takes a deleted `ClusterStack` down, or says why it stays.
 pub(super) async fn delete(
-    world: &World,
+    context: &Context,
     key: &Key,
     stack: &Arc<ClusterStack>,
 ) -> Result<Next, ReconcileError> {
     if !stack.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
         return Ok(Next::Await);
     }
-    let now: Option<ClusterStack> = world.api.get(key).await?;
+    let now: Option<ClusterStack> = context.api.get(key).await?;
     let is_going = |now: &ClusterStack| now.uid() == stack.uid() && now.metadata.deletion_timestamp.is_some();
     if !now.is_some_and(|now| is_going(&now)) {
         return Ok(Next::After(AGAIN));
     }
     let orphan = stack.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN);
-    if let Some(hold) = hold(world, stack).await?.filter(|_| !orphan) {
-        return held(world, key, stack, hold).await;
+    if let Some(hold) = hold(context, stack).await?.filter(|_| !orphan) {
+        return held(context, key, stack, hold).await;
     }
-    let owned = releases::owned(world, stack);
-    if orphan && are_clusters_left(world, stack, owned.keys()) {
+    let owned = releases::owned(context, stack);
+    if orphan && are_clusters_left(context, stack, owned.keys()) {
         return Ok(Next::After(SOON));
     }
     if !owned.is_empty() {
         let names: Vec<String> = owned.keys().take(NAMED).map(ToString::to_string).collect();
-        say_deleted(world, stack, &format!("deleted: its releases go first: {}", names.join(", "))).await?;
+        say_deleted(context, stack, &format!("deleted: its releases go first: {}", names.join(", "))).await?;
         for release in owned.values() {
-            remove(world, release, orphan).await?;
+            remove(context, release, orphan).await?;
         }
         return Ok(Next::After(AGAIN));
     }
-    if !orphan && !source::is_taken_out(world, stack)? {
+    if !orphan && !source::is_taken_out(context, stack)? {
         let message = "deleted: its GitRepository is taken out of the repository of delivery.git first";
-        say_deleted(world, stack, message).await?;
+        say_deleted(context, stack, message).await?;
         return Ok(Next::After(AGAIN));
     }
-    for repository in source::made(world, stack) {
-        let cache = &world.caches.git_repositories;
+    for repository in source::made(context, stack) {
+        let cache = &context.caches.git_repositories;
         if orphan {
-            ownership::drop_owner(world, cache, &repository, stack.uid().as_deref(), &[]).await?;
+            ownership::drop_owner(context, cache, &repository, stack.uid().as_deref(), &[]).await?;
         } else {
-            ownership::delete(world, cache, &*repository).await?;
+            ownership::delete(context, cache, &*repository).await?;
         }
     }
-    finalizer::remove(world, &world.caches.stacks, &**stack).await?;
+    finalizer::remove(context, &context.caches.stacks, &**stack).await?;
     info!(orphan, "the ClusterStack is let go");
     // Another one may have waited for its releases.
-    for other in world.caches.stacks.all() {
+    for other in context.caches.stacks.all() {
         if other.namespace().as_deref() == Some(&key.namespace) {
-            world.triggers.stacks.now(Key::of(&*other));
+            context.triggers.stacks.now(Key::of(&*other));
         }
     }
     Ok(Next::Await)
 }
 
 /// Says in the status what the deletion waits for.
-async fn say_deleted(world: &World, stack: &ClusterStack, message: &str) -> Result<(), RequestError> {
+async fn say_deleted(context: &Context, stack: &ClusterStack, message: &str) -> Result<(), RequestError> {
     let old = stack.status.clone().unwrap_or_default();
     let generation = stack.metadata.generation.unwrap_or_default();
     let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
     let status = ClusterStackStatus { observed_generation: Some(generation), conditions, ..old };
-    match put_status(world, stack, &status).await {
+    match put_status(context, stack, &status).await {
         Err(error) if !error.is_conflict() => {
             info!("the status does not say that it is deleted: {error}");
             Ok(())
@@ -104,30 +104,30 @@ async fn say_deleted(world: &World, stack: &ClusterStack, message: &str) -> Resu
 /// Whether `ClusterAddon`s of these releases are still to be left to themselves, which the reconcile of each Cluster does. The
 /// releases stay until then: they say whose the Clusters are.
 fn are_clusters_left<'a>(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     releases: impl Iterator<Item = &'a ReleaseName>,
 ) -> bool {
     let left: BTreeSet<Key> =
-        releases.flat_map(|release| cluster::to_abandon(world, &namespace(stack), release)).collect();
+        releases.flat_map(|release| cluster::to_abandon(context, &namespace(stack), release)).collect();
     let is_any_left = !left.is_empty();
     for cluster in left {
-        world.triggers.clusters.now(cluster);
+        context.triggers.clusters.now(cluster);
     }
     is_any_left
 }
 
 /// Why it has to stay.
-async fn hold(world: &World, stack: &ClusterStack) -> Result<Option<Hold>, RequestError> {
-    let owned = releases::owned(world, stack);
-    let count: usize = owned.keys().map(|name| users::of(world, &namespace(stack), name).len()).sum();
+async fn hold(context: &Context, stack: &ClusterStack) -> Result<Option<Hold>, RequestError> {
+    let owned = releases::owned(context, stack);
+    let count: usize = owned.keys().map(|name| users::of(context, &namespace(stack), name).len()).sum();
     if count > 0 {
         let what = if count == 1 { "1 Cluster uses".to_owned() } else { format!("{count} Clusters use") };
         let message = format!("deleted, but {what} its releases: it stays until none does");
         return Ok(Some(Hold { reason: Reason::InUse, message }));
     }
     for release in owned.values() {
-        if users::any_last_user(world, release).await? {
+        if users::any_last_user(context, release).await? {
             let message =
                 format!("deleted, but a Cluster uses {}: it stays until none does", release.name_any());
             return Ok(Some(Hold { reason: Reason::InUse, message }));
@@ -148,28 +148,32 @@ fn namespace(stack: &ClusterStack) -> String {
 
 /// Goes on as before, and says why it is still there.
 async fn held(
-    world: &World,
+    context: &Context,
     key: &Key,
     stack: &Arc<ClusterStack>,
     hold: Hold,
 ) -> Result<Next, ReconcileError> {
-    let source = Source::of(world, stack, !stack.spec.suspend).await?;
-    let mut releases = Releases::of(world, stack, &source);
-    let (troubles, _) = pins::sync(world, stack, &source, &mut releases, false).await?;
+    let source = Source::of(context, stack, !stack.spec.suspend).await?;
+    let mut releases = Releases::of(context, stack, &source);
+    let (troubles, _) = pins::sync(context, stack, &source, &mut releases, false).await?;
     let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
     let found = Found { source, releases, troubles, pruned, stays: Some(hold) };
-    super::finish(world, key, stack, &found).await?;
+    super::finish(context, key, stack, &found).await?;
     Ok(Next::After(AGAIN))
 }
 
 /// Deletes a `ClusterStackRelease`, which lets go of what was made of it where the `ClusterStack` does.
-async fn remove(world: &World, release: &Arc<ClusterStackRelease>, orphan: bool) -> Result<(), RequestError> {
-    let cache = &world.caches.releases;
+async fn remove(
+    context: &Context,
+    release: &Arc<ClusterStackRelease>,
+    orphan: bool,
+) -> Result<(), RequestError> {
+    let cache = &context.caches.releases;
     let is_marked = release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN);
     if orphan && !is_marked {
-        annotate(world, cache, &**release, &[(labels::ON_DELETE, labels::ORPHAN)]).await?;
+        annotate(context, cache, &**release, &[(labels::ON_DELETE, labels::ORPHAN)]).await?;
     }
-    ownership::delete(world, cache, &**release).await?;
-    world.triggers.releases.now(Key::of(&**release));
+    ownership::delete(context, cache, &**release).await?;
+    context.triggers.releases.now(Key::of(&**release));
     Ok(())
 }

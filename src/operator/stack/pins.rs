@@ -9,10 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
-use super::super::cache::Key;
+use super::super::context::Context;
 use super::super::reconcile::ReconcileError;
 use super::super::release::{first_error, is_stack_there, short};
-use super::super::world::World;
 use super::super::{events, ownership};
 use super::releases::Releases;
 use super::source::Source;
@@ -24,13 +23,14 @@ use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 use crate::rollup::Verdict;
 use crate::rollup::cluster_stack::Trouble;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
 use crate::subscription::{Claim, Role};
 
 /// Writes the `ClusterStackRelease`s that are wanted where `writes`, and tells what is wrong with which. Returns also why one
 /// could not be written: the others are.
 pub(super) async fn sync(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     source: &Source,
     releases: &mut Releases,
@@ -46,22 +46,22 @@ pub(super) async fn sync(
                 continue;
             }
         }
-        let found = releases.owned.get(&name).cloned().or_else(|| ownerless(world, planned, &name));
-        if let Some(hold) = of_another_shard(world, stack, found.as_deref()).await? {
+        let found = releases.owned.get(&name).cloned().or_else(|| ownerless(context, planned, &name));
+        if let Some(hold) = of_another_shard(context, stack, found.as_deref()).await? {
             troubles.insert(name.clone(), Trouble { is_issue: true, hold });
             continue;
         }
-        let Some(desired) = desired(world, stack, planned, source, &name, role, found.as_deref()) else {
+        let Some(desired) = desired(context, stack, planned, source, &name, role, found.as_deref()) else {
             continue;
         };
         let is_right = found.as_ref().is_some_and(|found| desired.is_written(found));
         let is_going = found.as_ref().is_some_and(|found| found.metadata.deletion_timestamp.is_some());
         if is_right {
-            world.metrics.skipped("ClusterStackRelease");
+            context.metrics.runtime.skipped("ClusterStackRelease");
         } else if writes && !is_going {
-            match desired.write(world, found.as_deref()).await.map_err(ReconcileError::from) {
+            match desired.write(context, found.as_deref()).await.map_err(ReconcileError::from) {
                 Ok(written) => {
-                    told(world, found.as_deref(), &written).await;
+                    told(context, found.as_deref(), &written).await;
                     releases.owned.insert(name, written);
                 }
                 Err(error) if error.is_told() => {
@@ -79,27 +79,27 @@ pub(super) async fn sync(
 }
 
 /// A release that was there before its `ClusterStack`, or that was let go of.
-fn ownerless(world: &World, planned: &Stack, name: &ReleaseName) -> Option<Arc<ClusterStackRelease>> {
-    world.caches.releases.get(&Key::new(planned.namespace.as_str(), &name.to_string()))
+fn ownerless(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<Arc<ClusterStackRelease>> {
+    context.caches.releases.get(&Key::new(planned.namespace.as_str(), &name.to_string()))
 }
 
 /// Why a release is not ours where a `ClusterStack` has it that this operator does not watch.
 async fn of_another_shard(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     found: Option<&ClusterStackRelease>,
 ) -> Result<Option<Hold>, RequestError> {
-    let is_sharded = world.is_sharded();
+    let is_sharded = context.is_sharded();
     let Some(found) = found.filter(|_| is_sharded) else { return Ok(None) };
     let owner = found.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
     let namespace = stack.namespace().unwrap_or_default();
     let is_watched = |owner: &&OwnerReference| {
         Some(&owner.uid) == stack.uid().as_ref()
-            || world.caches.stacks.get(&Key::new(&namespace, &owner.name)).is_some()
+            || context.caches.stacks.get(&Key::new(&namespace, &owner.name)).is_some()
     };
     let Some(owner) = owner.filter(|owner| !is_watched(owner)) else { return Ok(None) };
     let message = format!("it belongs to ClusterStack {}, which is in another shard", owner.name);
-    let is_theirs = is_stack_there(world, found).await?;
+    let is_theirs = is_stack_there(context, found).await?;
     Ok(is_theirs.then_some(Hold { reason: Reason::ReleaseClaimed, message }))
 }
 
@@ -178,7 +178,7 @@ struct Desired {
 
 /// The `ClusterStackRelease` as it should be; `None` of one that is not there and cannot be made.
 fn desired(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     planned: &Stack,
     source: &Source,
@@ -188,7 +188,7 @@ fn desired(
 ) -> Option<Desired> {
     let pin = found
         .and_then(|found| found.spec.source.clone())
-        .or_else(|| existing_pin(world, planned, name))
+        .or_else(|| existing_pin(context, planned, name))
         .or_else(|| new_pin(planned, source, name));
     let is_known = source.catalog.read.as_ref().is_some_and(|read| read.releases.contains_key(name));
     if found.is_none() && (role > Role::Used || (pin.is_none() && !is_known)) {
@@ -204,9 +204,9 @@ fn desired(
 }
 
 /// The pin of a `GitRepository` that outlived its `ClusterStackRelease`.
-fn existing_pin(world: &World, planned: &Stack, name: &ReleaseName) -> Option<PinnedSource> {
+fn existing_pin(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<PinnedSource> {
     let namespace = planned.source_namespace(&planned.namespace).as_str();
-    let found = world.caches.git_repositories.get(&Key::new(namespace, &name.to_string()))?;
+    let found = context.caches.git_repositories.get(&Key::new(namespace, &name.to_string()))?;
     let digest = found.object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?.clone();
     let revision = found.refers_to.commit.clone();
     let is_pin = !found.metadata.terminating && !revision.is_empty() && !digest.is_empty();
@@ -248,14 +248,14 @@ impl Desired {
 
     async fn write(
         &self,
-        world: &World,
+        context: &Context,
         found: Option<&ClusterStackRelease>,
     ) -> Result<Arc<ClusterStackRelease>, RequestError> {
         let key = Key::new(&self.namespace, &self.name.to_string());
         let before = found.and_then(kube::ResourceExt::resource_version);
-        let written = world.api.apply(&key, &self.object(), before.as_deref()).await?;
-        let written = world.caches.releases.written(written);
-        world.triggers.releases.now(key);
+        let written = context.api.apply(&key, &self.object(), before.as_deref()).await?;
+        let written = context.caches.releases.written(written);
+        context.triggers.releases.now(key);
         Ok(written)
     }
 
@@ -280,14 +280,14 @@ impl Desired {
 }
 
 /// Tells what is new about a release.
-async fn told(world: &World, before: Option<&ClusterStackRelease>, now: &ClusterStackRelease) {
+async fn told(context: &Context, before: Option<&ClusterStackRelease>, now: &ClusterStackRelease) {
     let pin = |release: &ClusterStackRelease| release.spec.source.clone();
     if let Some(new) = pin(now).filter(|_| before.and_then(pin).is_none()) {
         let note = format!("pinned at {} ({})", new.revision, new.digest);
-        events::normal(world, now, Reason::Valid, &note).await;
+        events::normal(context, now, Reason::Valid, &note).await;
     }
     let retiring = |release: &ClusterStackRelease| release.annotations().contains_key(labels::RETIRING_SINCE);
     if retiring(now) && !before.is_some_and(retiring) {
-        events::normal(world, now, Reason::Retiring, Reason::Retiring.meaning()).await;
+        events::normal(context, now, Reason::Retiring, Reason::Retiring.meaning()).await;
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 
-use super::super::cache::Key;
+use super::super::context::Context;
 use super::super::objects::{ClusterObject, term};
 use super::super::release::users;
-use super::super::world::World;
 use super::source::Source;
 use crate::api::{ClusterStack, ClusterStackRelease};
 use crate::names::ReleaseName;
+use crate::runtime::cache::Key;
 use crate::subscription::{self, Claim, Claimant, Facts, Role};
 
 /// The releases of a `ClusterStack`.
@@ -31,9 +31,12 @@ pub(super) struct Releases {
 }
 
 /// The `ClusterStackRelease`s of a `ClusterStack`.
-pub(super) fn owned(world: &World, stack: &ClusterStack) -> BTreeMap<ReleaseName, Arc<ClusterStackRelease>> {
+pub(super) fn owned(
+    context: &Context,
+    stack: &ClusterStack,
+) -> BTreeMap<ReleaseName, Arc<ClusterStackRelease>> {
     let uid = stack.uid().unwrap_or_default();
-    let found = world.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(stack)));
+    let found = context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(stack)));
     let ours =
         found.into_iter().filter(|release| release.owner_references().iter().any(|owner| owner.uid == uid));
     // One that has no release's name was not written by us, and is left alone.
@@ -41,18 +44,18 @@ pub(super) fn owned(world: &World, stack: &ClusterStack) -> BTreeMap<ReleaseName
 }
 
 impl Releases {
-    pub(super) fn of(world: &World, stack: &ClusterStack, source: &Source) -> Self {
+    pub(super) fn of(context: &Context, stack: &ClusterStack, source: &Source) -> Self {
         let namespace = stack.namespace().unwrap_or_default();
-        let owned = owned(world, stack);
+        let owned = owned(context, stack);
         let read = source.catalog.read.as_deref();
         let available = read.map(|read| {
             let names = read.releases.keys().filter(|name| subscription::is_of(&stack.spec, name));
             names.cloned().collect::<BTreeSet<_>>()
         });
         let offered = subscription::offered(&stack.spec, available.as_ref());
-        let mut clusters = of_line(world, stack, &namespace);
+        let mut clusters = of_line(context, stack, &namespace);
         let is_ours = |name: &&ReleaseName| {
-            world.holder(&namespace, name).is_some_and(|holder| holder.uid() == stack.uid())
+            context.holder(&namespace, name).is_some_and(|holder| holder.uid() == stack.uid())
         };
         let held: BTreeSet<ReleaseName> = clusters.keys().filter(is_ours).cloned().collect();
         let is_known = |name: &ReleaseName| {
@@ -63,10 +66,10 @@ impl Releases {
         // A release that does not exist is a matter of one ClusterStack only.
         clusters.retain(|name, _| held.contains(name) || is_known(name));
         let names: BTreeSet<ReleaseName> = owned.keys().cloned().collect();
-        let used = used(world, &namespace, &names, &clusters);
+        let used = used(context, &namespace, &names, &clusters);
         let facts = Facts { spec: &stack.spec, available: available.as_ref(), owned: &names, used: &used };
         let roles = subscription::roles(&facts);
-        let claims = claims(world, stack, &roles, &used);
+        let claims = claims(context, stack, &roles, &used);
         Self { owned, roles, claims, clusters, held, available }
     }
 
@@ -78,12 +81,12 @@ impl Releases {
 
 /// The Clusters with a class of the `ClusterStack`, by the release that the class is of.
 fn of_line(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     namespace: &str,
 ) -> BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>> {
     let mut clusters: BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>> = BTreeMap::new();
-    for cluster in world.caches.clusters.find(&term::line(namespace, &stack.spec)) {
+    for cluster in context.caches.clusters.find(&term::line(namespace, &stack.spec)) {
         if let Some(release) = cluster.cluster.class().and_then(|class| class.release()) {
             clusters.entry(release).or_default().push(cluster);
         }
@@ -94,7 +97,7 @@ fn of_line(
 /// The releases that are in use: those that Clusters of the namespace have the class of, and of those that are there what
 /// other Clusters have the class of, or `ClusterAddon`s remember.
 fn used(
-    world: &World,
+    context: &Context,
     namespace: &str,
     owned: &BTreeSet<ReleaseName>,
     clusters: &BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>>,
@@ -102,32 +105,33 @@ fn used(
     let is_there = |name: &ReleaseName| {
         // An earlier ClusterStack has left its class.
         let class = Key::new(namespace, &name.to_string());
-        owned.contains(name) || world.caches.helm_releases.get(&class).is_some()
+        owned.contains(name) || context.caches.helm_releases.get(&class).is_some()
     };
     let used = clusters.iter().filter(|(name, users)| {
         let from = users.iter().map(|cluster| cluster.cluster.namespace().as_str());
         subscription::is_used(namespace, from, is_there(name))
     });
     let used = used.map(|(name, _)| name);
-    let remembered = owned.iter().filter(|name| users::is_remembered(&world.caches.addons, namespace, name));
+    let remembered =
+        owned.iter().filter(|name| users::is_remembered(&context.caches.addons, namespace, name));
     used.chain(remembered).cloned().collect()
 }
 
 fn claims(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     roles: &BTreeMap<ReleaseName, Role>,
     used: &BTreeSet<ReleaseName>,
 ) -> BTreeMap<ReleaseName, Claim> {
     let namespace = stack.namespace().unwrap_or_default();
-    let all = world.caches.stacks.all();
+    let all = context.caches.stacks.all();
     let others: Vec<Claimant> = all
         .iter()
         .filter(|other| other.namespace().as_ref() == Some(&namespace) && other.uid() != stack.uid())
         .map(|other| Claimant(other))
         .collect();
     let claim = |name: &ReleaseName| {
-        let owner = world.owner(&namespace, name);
+        let owner = context.owner(&namespace, name);
         subscription::claim(Claimant(stack), &others, name, used.contains(name), owner.as_deref())
     };
     roles.keys().map(|name| (name.clone(), claim(name))).collect()

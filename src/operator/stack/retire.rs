@@ -8,9 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use tracing::{info, warn};
 
-use super::super::cache::Key;
+use super::super::context::Context;
 use super::super::release::users;
-use super::super::world::World;
 use super::super::{events, ownership};
 use super::releases::Releases;
 use crate::api::cluster_stack::Pruned;
@@ -18,7 +17,8 @@ use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, Reason, label
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::cluster_stack::Trouble;
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
 use crate::subscription::{self, PATIENCE, Role, deletions, in_words, left, spent};
 
 /// What is to be deleted now.
@@ -34,7 +34,7 @@ pub(super) struct Retirement {
 
 /// Finds the releases that are due, as far as the budget goes. The others are told.
 pub(super) async fn plan(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     releases: &Releases,
     troubles: &mut BTreeMap<ReleaseName, Trouble>,
@@ -65,7 +65,7 @@ pub(super) async fn plan(
             troubles.insert(name.clone(), exceeded(&names, &budget));
             let refilled = subscription::refilled(pruned.as_ref(), now);
             retirement.next = retirement.next.into_iter().chain(refilled).min();
-        } else if is_caused(world, stack, release).await? {
+        } else if is_caused(context, stack, release).await? {
             pruned = Some(spent(pruned.as_ref(), now));
             retirement.due.push(release.clone());
         } else {
@@ -101,36 +101,36 @@ fn exceeded(deletions: &str, budget: &str) -> Trouble {
 /// Whether the API server itself says that nothing wants the release: the `ClusterStack` that is there does not offer it, it
 /// is still on its way out, and none of its last users has its class.
 async fn is_caused(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     release: &ClusterStackRelease,
 ) -> Result<bool, RequestError> {
-    let now: Option<ClusterStack> = world.api.get(&Key::of(stack)).await?;
+    let now: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
     let unchanged = |now: &ClusterStack| {
         now.uid() == stack.uid() && now.spec == stack.spec && now.metadata.deletion_timestamp.is_none()
     };
     if !now.is_some_and(|now| unchanged(&now)) {
         return Ok(false);
     }
-    let now: Option<ClusterStackRelease> = world.api.get(&Key::of(release)).await?;
+    let now: Option<ClusterStackRelease> = context.api.get(&Key::of(release)).await?;
     let is_retiring = |now: &ClusterStackRelease| {
         now.uid() == release.uid() && now.annotations().contains_key(labels::RETIRING_SINCE)
     };
     if !now.is_some_and(|now| is_retiring(&now)) {
         return Ok(false);
     }
-    Ok(!users::any_last_user(world, release).await?)
+    Ok(!users::any_last_user(context, release).await?)
 }
 
 impl Retirement {
     /// Deletes what is due. What was made of each goes by its own reconcile.
-    pub(super) async fn carry_out(self, world: &World, stack: &ClusterStack) -> Result<(), RequestError> {
+    pub(super) async fn carry_out(self, context: &Context, stack: &ClusterStack) -> Result<(), RequestError> {
         for release in self.due {
             let key = Key::of(&*release);
-            ownership::delete(world, &world.caches.releases, &*release).await?;
+            ownership::delete(context, &context.caches.releases, &*release).await?;
             info!(release = %key, "deleted: nothing wants it");
-            events::normal(world, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
-            world.triggers.releases.now(key);
+            events::normal(context, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
+            context.triggers.releases.now(key);
         }
         Ok(())
     }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use tracing::info;
 
-use super::super::cache::Key;
+use super::super::context::Context;
+use super::super::deliver::deliver;
 use super::super::deliver::{Wanted, applied};
 use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::library::{CatalogKey, LibraryError};
 use super::super::metrics::Queue;
 use super::super::objects::term;
 use super::super::reconcile::ReconcileError;
-use super::super::world::World;
-use super::super::{ownership, request};
+use super::super::{git_delivery, ownership, request};
 use crate::api::cluster_stack::FollowedSource;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::{ClusterStack, Duration};
@@ -25,7 +25,8 @@ use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject, Step};
 use crate::rollup::{
     ConditionStatus, Expected, Moment, ObjectFacts, Report, Verdict, git_repository, object_since,
 };
-use crate::sink::cluster::RequestError;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
 use crate::source::artifact::{ArtifactRef, CatalogRead};
 
 /// What the stack repository has.
@@ -63,33 +64,27 @@ pub(super) struct Source {
 const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
 /// How often Flux fetches the `GitRepository` that a `ClusterStack` follows.
-fn interval(world: &World, stack: &ClusterStack) -> SignedDuration {
-    let found = source_key(world, stack).and_then(|key| world.caches.git_repositories.get(&key));
+fn interval(context: &Context, stack: &ClusterStack) -> SignedDuration {
+    let found = context.source_key(stack).and_then(|key| context.caches.git_repositories.get(&key));
     let interval = found.and_then(|found| found.refers_to.interval.parse::<Duration>().ok());
     interval.and_then(|interval| interval.to_std().try_into().ok()).unwrap_or(INTERVAL)
 }
 
-/// The key of the `GitRepository` that a `ClusterStack` follows.
-pub(in super::super) fn source_key(world: &World, stack: &ClusterStack) -> Option<Key> {
-    let (namespace, name) = Stack::source_key(stack, world.settings.default_source.as_ref())?;
-    Some(Key { namespace, name })
-}
-
 /// What the stack repository has, as far as it can be read.
-async fn catalog(world: &World, planned: &Stack) -> Catalog {
+async fn catalog(context: &Context, planned: &Stack) -> Catalog {
     let repository = Key::new(planned.source.namespace.as_str(), planned.source.name.as_str());
-    let Some(found) = world.caches.git_repositories.get(&repository) else { return Catalog::default() };
+    let Some(found) = context.caches.git_repositories.get(&repository) else { return Catalog::default() };
     let key = CatalogKey { repository, path: planned.source.path.clone(), line: planned.line.clone() };
     let Some(artifact) = &found.status.artifact else { return Catalog::default() };
     let read = match ArtifactRef::new(artifact) {
-        Ok(artifact) => world.library.catalog(&key, &artifact).await,
+        Ok(artifact) => context.library.catalog(&key, &artifact).await,
         Err(error) => Err(error.into()),
     };
     match read {
         // A changed spec may mean another repository, whose artifact is still to come.
         Ok(read) => Catalog { read: Some(read), is_current: found.is_observed(), error: None },
         Err(error) => {
-            Catalog { read: world.library.known_catalog(&key), is_current: false, error: Some(error) }
+            Catalog { read: context.library.known_catalog(&key), is_current: false, error: Some(error) }
         }
     }
 }
@@ -97,17 +92,17 @@ async fn catalog(world: &World, planned: &Stack) -> Catalog {
 impl Source {
     /// Has the stack repository followed where `writes`, and reads it.
     pub(super) async fn of(
-        world: &World,
+        context: &Context,
         stack: &ClusterStack,
         writes: bool,
     ) -> Result<Self, ReconcileError> {
-        let planned = match world.stack(stack) {
+        let planned = match context.stack(stack) {
             Ok(planned) => planned,
             Err(error) => {
                 let told = stack.status.as_ref().and_then(|status| status.source.clone());
                 let reason = error.reason().as_str();
                 let ready = Report::new(ConditionStatus::False, reason, &error.to_string());
-                let (catalog, interval) = (Catalog::default(), interval(world, stack));
+                let (catalog, interval) = (Catalog::default(), interval(context, stack));
                 return Ok(Self {
                     stack: None,
                     catalog,
@@ -122,20 +117,20 @@ impl Source {
         };
         let plan = Arc::new(plan::stack(&planned)?);
         let wanted = plan.objects().next();
-        let (expected, unfollowed) = match followed(world, stack, &planned, &plan, writes).await {
+        let (expected, unfollowed) = match followed(context, stack, &planned, &plan, writes).await {
             Ok(expected) => (expected, None),
             Err(error) if error.is_told() => (kept(stack, &planned), Some(error)),
             Err(error) => return Err(error),
         };
         let is_followed = unfollowed.is_none();
-        let failure = match tidied(world, stack, writes).await {
+        let failure = match tidied(context, stack, writes).await {
             Ok(()) => unfollowed,
             Err(error) if error.is_told() => unfollowed.or(Some(error)),
             Err(error) => return Err(error),
         };
-        let catalog = catalog(world, &planned).await;
+        let catalog = catalog(context, &planned).await;
         let catalog = Catalog { is_current: catalog.is_current && is_followed, ..catalog };
-        let (told, verdict) = judge(world, stack, &planned, wanted.is_some(), expected, &catalog);
+        let (told, verdict) = judge(context, stack, &planned, wanted.is_some(), expected, &catalog);
         let ready = match &failure {
             Some(error) => {
                 let hold = error.hold();
@@ -143,7 +138,7 @@ impl Source {
             }
             None => ready(verdict.as_ref(), &catalog),
         };
-        let interval = interval(world, stack);
+        let interval = interval(context, stack);
         Ok(Self {
             stack: Some(planned),
             catalog,
@@ -159,7 +154,7 @@ impl Source {
 
 /// Has the stack repository followed where `writes`; the digest of the spec that is expected.
 async fn followed(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     planned: &Stack,
     plan: &Arc<Plan>,
@@ -167,17 +162,17 @@ async fn followed(
 ) -> Result<Option<SpecDigest>, ReconcileError> {
     let wanted = plan.objects().next().filter(|_| writes);
     match planned.delivery.git() {
-        Some(_) => Ok(commit(world, stack, plan, writes)),
-        None => follow(world, stack, planned, wanted).await,
+        Some(_) => Ok(commit(context, stack, plan, writes)),
+        None => follow(context, stack, planned, wanted).await,
     }
 }
 
 /// Where `writes`, hands a request to reconcile on to the source that is followed, and deletes those of before.
-async fn tidied(world: &World, stack: &ClusterStack, writes: bool) -> Result<(), ReconcileError> {
-    let Some(repository) = source_key(world, stack).filter(|_| writes) else { return Ok(()) };
+async fn tidied(context: &Context, stack: &ClusterStack, writes: bool) -> Result<(), ReconcileError> {
+    let Some(repository) = context.source_key(stack).filter(|_| writes) else { return Ok(()) };
     let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-    request::forward(world, &world.caches.git_repositories, &repository, stack, handled).await?;
-    Ok(remove_left_over(world, stack).await?)
+    request::forward(context, &context.caches.git_repositories, &repository, stack, handled).await?;
+    Ok(remove_left_over(context, stack).await?)
 }
 
 /// The digest of the spec that was written last.
@@ -189,7 +184,7 @@ fn kept(stack: &ClusterStack, planned: &Stack) -> Option<SpecDigest> {
 
 /// Writes the `GitRepository` where it is ours and not as planned; the digest of the spec that is expected.
 async fn follow(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     planned: &Stack,
     wanted: Option<&PlannedObject>,
@@ -198,38 +193,38 @@ async fn follow(
     let Some(wanted) = wanted else { return Ok(expected) };
     let owners = [ownership::controller(stack)];
     let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners, shared: false };
-    let delivery = world.deliver(&world.caches.git_repositories, wanted).await?;
+    let delivery = deliver(context, &context.caches.git_repositories, wanted).await?;
     Ok(delivery.expected)
 }
 
 /// Wants the `GitRepository` in the repository that Flux applies; the digest of its spec where Flux has applied it.
-fn commit(world: &World, stack: &ClusterStack, plan: &Arc<Plan>, writes: bool) -> Option<SpecDigest> {
+fn commit(context: &Context, stack: &ClusterStack, plan: &Arc<Plan>, writes: bool) -> Option<SpecDigest> {
     if writes {
         let (key, change) = (Key::of(stack), Change::Planned(plan.clone()));
-        world.commit(&key, Unit::Source, change, (Queue::ClusterStack, key.clone()));
+        git_delivery::commit(context, &key, Unit::Source, change, (Queue::ClusterStack, key.clone()));
     }
-    plan.objects().next().and_then(|wanted| applied(&world.caches.git_repositories, wanted))
+    plan.objects().next().and_then(|wanted| applied(&context.caches.git_repositories, wanted))
 }
 
 /// Takes the `GitRepository` of a `ClusterStack` that goes out of the repository that Flux applies it from. Whether that is
 /// done, or was never needed: nobody remembers it once the `ClusterStack` is gone.
-pub(super) fn is_taken_out(world: &World, stack: &ClusterStack) -> Result<bool, PlanError> {
-    let Some(planned) = world.stack(stack).ok().filter(|planned| planned.delivery.git().is_some()) else {
+pub(super) fn is_taken_out(context: &Context, stack: &ClusterStack) -> Result<bool, PlanError> {
+    let Some(planned) = context.stack(stack).ok().filter(|planned| planned.delivery.git().is_some()) else {
         return Ok(true);
     };
     let (key, plan) = (Key::of(stack), plan::stack(&planned)?);
     let standings = plan.objects().map(|object| {
         let (unit, asker) = (Unit::Object(object.id.clone(), None), (Queue::ClusterStack, key.clone()));
-        world.commit(&key, unit, Change::Gone, asker)
+        git_delivery::commit(context, &key, unit, Change::Gone, asker)
     });
     let standings: Vec<Standing> = standings.collect();
     Ok(standings.iter().all(|standing| *standing == Standing::Committed))
 }
 
 /// The `GitRepository`s that were made for a `ClusterStack`: one, and that of an earlier source.
-pub(super) fn made(world: &World, stack: &ClusterStack) -> Vec<Arc<GitRepository>> {
+pub(super) fn made(context: &Context, stack: &ClusterStack) -> Vec<Arc<GitRepository>> {
     let uid = stack.metadata.uid.as_ref();
-    let found = world.caches.git_repositories.find(&term::owned_by("ClusterStack", &Key::of(stack)));
+    let found = context.caches.git_repositories.find(&term::owned_by("ClusterStack", &Key::of(stack)));
     let is_its = |found: &Arc<GitRepository>| {
         found.object.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == uid)
     };
@@ -238,18 +233,18 @@ pub(super) fn made(world: &World, stack: &ClusterStack) -> Vec<Arc<GitRepository
 
 /// Deletes what was made for a source that the `ClusterStack` has no more, as the API server says, and that no other
 /// `ClusterStack` follows.
-async fn remove_left_over(world: &World, stack: &ClusterStack) -> Result<(), RequestError> {
-    let stacks = world.caches.stacks.all();
-    let followed: BTreeSet<Key> = stacks.iter().filter_map(|stack| source_key(world, stack)).collect();
+async fn remove_left_over(context: &Context, stack: &ClusterStack) -> Result<(), RequestError> {
+    let stacks = context.caches.stacks.all();
+    let followed: BTreeSet<Key> = stacks.iter().filter_map(|stack| context.source_key(stack)).collect();
     let left_over =
         |made: &Arc<GitRepository>| !made.metadata.terminating && !followed.contains(&Key::of(&**made));
-    for made in made(world, stack).into_iter().filter(left_over) {
-        let now: Option<ClusterStack> = world.api.get(&Key::of(stack)).await?;
+    for made in made(context, stack).into_iter().filter(left_over) {
+        let now: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
         let is_same = |now: ClusterStack| {
             now.metadata.uid == stack.metadata.uid && now.spec.source == stack.spec.source
         };
         if now.is_some_and(is_same) {
-            ownership::delete(world, &world.caches.git_repositories, &*made).await?;
+            ownership::delete(context, &context.caches.git_repositories, &*made).await?;
             info!(repository = %Key::of(&*made), "deleted: the ClusterStack has another source");
         }
     }
@@ -262,7 +257,7 @@ fn repository_name(planned: &Stack) -> String {
 
 /// What Flux says of the followed `GitRepository`, for the status.
 fn judge(
-    world: &World,
+    context: &Context,
     stack: &ClusterStack,
     planned: &Stack,
     is_ours: bool,
@@ -271,7 +266,7 @@ fn judge(
 ) -> (FollowedSource, Option<Verdict>) {
     let (now, name) = (Timestamp::now(), repository_name(planned));
     let key = Key::new(planned.source.namespace.as_str(), planned.source.name.as_str());
-    let found = world.caches.git_repositories.get(&key);
+    let found = context.caches.git_repositories.get(&key);
     // Somebody else's is as they want it.
     let spec_digest = if is_ours { expected } else { found.as_ref().map(|found| found.spec_digest.clone()) };
     let old = stack.status.as_ref().and_then(|status| status.source.clone());
@@ -285,7 +280,7 @@ fn judge(
     let before = old.as_ref().map(|old| remembered(&id, old));
     let verdict = found.as_deref().zip(spec_digest.as_ref()).map(|(found, digest)| {
         let since = object_since(before.as_ref(), &digest.to_string(), now);
-        verdict(found, digest, since, &world.moment(GitRepositoryStatus::KIND, now))
+        verdict(found, digest, since, &context.moment(GitRepositoryStatus::KIND, now))
     });
     let facts = ObjectFacts { id, step: Step::Sources, expected: spec_digest, verdict: verdict.clone() };
     let before: Vec<GeneratedObject> = before.into_iter().collect();

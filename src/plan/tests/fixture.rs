@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::foreign::capi::Cluster;
-use crate::inputs::content::{self, Catalog, CatalogEntry, Existing, Line};
+use crate::inputs::content::{self, Catalog, CatalogEntry, Existing};
+use crate::inputs::line::Line;
 use crate::inputs::stack::{Followed, Stack, StackSource};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::plan::{self, Plan};

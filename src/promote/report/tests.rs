@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::{Promotion, Soak, document};
+use crate::compare::change::Change;
 use crate::compare::charts::{ChartsAndKinds, KindChange, Owner, VersionChange};
-use crate::compare::parts::Change;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};

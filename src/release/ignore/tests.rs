@@ -43,6 +43,15 @@ fn one_pattern_replaces_the_list_but_not_version_control() {
 }
 
 #[test]
+fn file_of_a_directory_comes_before_those_below_it() {
+    for order in [[("", "*.md"), (".github", "!x.md")], [(".github", "!x.md"), ("", "*.md")]] {
+        let rules = rules_of(order);
+        assert!(!rules.leave_out(".github/x.md"), "the directory's own file decides: {order:?}");
+        assert!(rules.leave_out("x.md"), "{order:?}");
+    }
+}
+
+#[test]
 fn patterns_without_a_slash_match_at_any_depth() {
     assert!(left_out("*.md", "a/b/c.md"));
     assert!(left_out("docs", "a/docs/b/c"));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::login::Login;
 use super::manifest::{Descriptor, Document};
-use super::registry::Reference;
+use super::reference::Reference;
 use crate::http::{self, Answer, Client, Expected, MOST_JSON, Request, Url, next_page};
 use crate::release::Digest;
 use crate::source::origin::OriginError;

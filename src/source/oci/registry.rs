@@ -1,7 +1,6 @@
 //! A repository of a registry: its mirrors, then itself.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
@@ -10,6 +9,7 @@ use super::access::{Access, Mirror};
 use super::endpoint::{Endpoint, Received};
 use super::login::Login;
 use super::manifest::{Descriptor, Document, Manifest};
+use super::reference::Reference;
 use crate::http::Url;
 use crate::release::Digest;
 use crate::source::address::OciAddress;
@@ -17,46 +17,6 @@ use crate::source::origin::OriginError;
 
 /// Where Docker Hub is asked, which calls itself otherwise.
 const DOCKER_HUB: &str = "registry-1.docker.io";
-
-/// Which manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reference {
-    /// That of a tag.
-    Tag(String),
-    /// That with this digest.
-    Digest(Digest),
-}
-
-impl Reference {
-    /// The digest that it must have, where it is known.
-    pub(super) fn digest(&self) -> Option<Digest> {
-        match self {
-            Self::Tag(_) => None,
-            Self::Digest(digest) => Some(*digest),
-        }
-    }
-
-    /// Refuses what could lead somewhere else in a URL: `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}` is a tag.
-    fn check(&self) -> Result<(), OriginError> {
-        let Self::Tag(tag) = self else { return Ok(()) };
-        let is_tag = tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
-        if is_tag && (1..=128).contains(&tag.len()) && !tag.starts_with(['.', '-']) {
-            return Ok(());
-        }
-        Err(OriginError::Settings(format!(
-            "{tag:?} is no tag: letters, digits, '_', '.' and '-', at most 128"
-        )))
-    }
-}
-
-impl fmt::Display for Reference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tag(tag) => f.write_str(tag),
-            Self::Digest(digest) => digest.fmt(f),
-        }
-    }
-}
 
 /// A manifest as it came.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::{Value, json};
-use stackflux::operator::client::{ClusterAccess, connect};
+use stackflux::runtime::client::{ClusterAccess, connect};
 use tokio::runtime::Runtime;
 
 use super::scenario::Scenario;

@@ -4,7 +4,7 @@
 use std::fs;
 
 use serde_json::json;
-use stackflux::sink::cluster::TEST_FAILED;
+use stackflux::runtime::api_server::TEST_FAILED;
 
 use super::scenario::{Alone, STACK, Scenario, V1, V2, addon_status, eventually};
 use super::state::generations;

@@ -2,8 +2,8 @@
 
 use super::super::{AUTHOR, BRANCH, CREDENTIALS, GIT_DELIVERY, HTTP_URL, PATH, UPSTREAM_URL, URL};
 use super::{Violations, is_inside, is_url};
-use crate::api::delivery::{Delivery, DeliveryMode, GitCommit, GitDelivery};
-use crate::api::git_source::LocalReference;
+use crate::api::delivery::{Delivery, DeliveryMode, GitDelivery};
+use crate::api::git_commit::{GitCommit, LocalReference};
 use crate::api::upstream::Upstream;
 use crate::names::credentials::has_credentials;
 

@@ -44,5 +44,5 @@ fn the_process_does_not_wait_for_a_thread_that_hangs() {
         threads.run((&url, Path::new("mine")), SHORT, move || ended.recv().is_ok()).await
     });
     assert!(matches!(error, Err(ThreadError::TooLong { .. })));
-    crate::operator::shutdown::end_threads(runtime);
+    crate::runtime::shutdown::end_threads(runtime);
 }

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
-use super::super::super::cache::Cache;
 use super::*;
+use crate::runtime::cache::Cache;
 
 fn addons(progress: &Value) -> Cache<ClusterAddon> {
     let addon = json!({

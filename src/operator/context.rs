@@ -10,25 +10,27 @@ use kube::core::ApiResource;
 
 use super::appliers::Appliers;
 use super::budget::Budgets;
-use super::cache::{Cache, Key};
-use super::events::Events;
-use super::git_delivery::GitDelivery;
+use super::git_delivery::state::GitDelivery;
 use super::library::Library;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
-use super::publisher::Publisher;
-use super::queue::Trigger;
+use super::publisher::reports::Publisher;
 use super::related::Related;
 use super::settings::Settings;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
-use crate::foreign::flux::observed::{GitRepository, HelmChart, HelmRelease, Kustomization};
+use crate::foreign::flux::observed::{
+    GitRepository, HelmChart, HelmRelease, Kustomization, Observed, ObservedKind,
+};
 use crate::inputs::ReleaseInputs;
 use crate::inputs::content::Contents;
 use crate::inputs::stack::{Stack, StackError};
 use crate::names::{AddonName, ReleaseName};
 use crate::release::Release;
-use crate::rollup::Report;
-use crate::sink::cluster::ApiServer;
+use crate::rollup::{DEADLINE, Moment, Report};
+use crate::runtime::api_server::ApiServer;
+use crate::runtime::cache::{Cache, Change, Key};
+use crate::runtime::events::Events;
+use crate::runtime::queue::Trigger;
 use crate::subscription::{self, Claimant};
 
 /// What the API server has, as far as we look at it.
@@ -84,7 +86,7 @@ impl Triggers {
 }
 
 /// All that reconciles work with.
-pub struct World {
+pub struct Context {
     /// What the operator was told.
     pub settings: Settings,
     /// What the API server has.
@@ -184,8 +186,8 @@ impl PartialEq for Preparation {
     }
 }
 
-impl World {
-    /// A world that nothing is known of yet.
+impl Context {
+    /// A context that nothing is known of yet.
     #[must_use]
     pub fn new(
         settings: Settings,
@@ -220,8 +222,7 @@ impl World {
 
     /// A `ClusterStack` as plans see it, with what the operator's settings say where it says nothing.
     pub fn stack(&self, stack: &ClusterStack) -> Result<Stack, StackError> {
-        let default = self.settings.default_source.as_ref();
-        let key = Stack::source_key(stack, default).map(|(namespace, name)| Key { namespace, name });
+        let (default, key) = (self.settings.default_source.as_ref(), self.source_key(stack));
         if let Some(Key { namespace, name }) = key.clone()
             && self.settings.no_cross_namespace_refs
             && stack.spec.source.is_some()
@@ -236,6 +237,13 @@ impl World {
         let account = self.settings.default_service_account.as_ref().map(ToString::to_string);
         stack.flux.service_account_name = stack.flux.service_account_name.or(account);
         Ok(stack)
+    }
+
+    /// The key of the `GitRepository` that a `ClusterStack` follows.
+    #[must_use]
+    pub fn source_key(&self, stack: &ClusterStack) -> Option<Key> {
+        let (namespace, name) = Stack::source_key(stack, self.settings.default_source.as_ref())?;
+        Some(Key { namespace, name })
     }
 
     /// Whether a namespace is being deleted, as its watch says.
@@ -349,5 +357,24 @@ impl World {
     pub fn not_installed(&self, stack: &Key, release: &ReleaseName) -> Option<Report> {
         let all = self.not_installed.read().unwrap_or_else(PoisonError::into_inner);
         all.get(stack)?.get(release).cloned()
+    }
+
+    /// This time, with the controller of a kind.
+    #[must_use]
+    pub fn moment(&self, kind: &str, now: Timestamp) -> Moment {
+        Moment { now, applier: self.appliers.of(kind), deadline: DEADLINE }
+    }
+
+    /// Notes that a controller has done something, where a change is of what only it writes.
+    pub fn note_movement<Status: ObservedKind>(&self, change: &Change<Observed<Status>>) {
+        let is_answer = match (&change.before, &change.now) {
+            (Some(before), Some(now)) => now.is_answered_since(before),
+            // It has dropped its finalizer.
+            (Some(before), None) => before.metadata.terminating,
+            (None, _) => false,
+        };
+        if is_answer {
+            self.appliers.moved(Status::CONTROLLER, Timestamp::now());
+        }
     }
 }

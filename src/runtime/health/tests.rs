@@ -1,10 +1,15 @@
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use super::metrics::Metrics;
 use super::*;
 
 const ANY: &str = "127.0.0.1:0";
 const SERVER: &str = "https://api.example.org:6443/";
+
+fn tasks() -> Tasks {
+    Tasks::new().0
+}
 
 /// The status code, the head and the body of an answer.
 async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
@@ -21,7 +26,7 @@ async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
 #[tokio::test]
 async fn ready_is_told_with_what_is_waited_for_and_recovers() {
     let readiness = Readiness::starting(SERVER);
-    let address = serve_health(&ANY.parse().unwrap(), readiness.clone()).await.unwrap();
+    let address = serve_health(&tasks(), &ANY.parse().unwrap(), readiness.clone()).await.unwrap();
     let ready = async || {
         let (code, _, body) = get(address, "/readyz").await;
         (code, body)
@@ -45,27 +50,29 @@ async fn ready_is_told_with_what_is_waited_for_and_recovers() {
 
 #[tokio::test]
 async fn metrics_are_served_as_open_metrics() {
-    let metrics = Metrics::new();
-    let address = serve_metrics(&ANY.parse().unwrap(), metrics.clone()).await.unwrap();
+    let mut registry = Registry::with_prefix("demo");
+    let metrics = Metrics::new(&mut registry);
+    let address = serve_metrics(&tasks(), &ANY.parse().unwrap(), Arc::new(registry)).await.unwrap();
     metrics.skipped("HelmRelease");
     let (code, head, body) = get(address, "/metrics").await;
     assert_eq!(code, 200);
     assert!(head.contains(&format!("content-type: {OPEN_METRICS}")), "{head}");
-    assert!(body.contains("stackflux_skipped_writes_total{kind=\"HelmRelease\"} 1"), "{body}");
+    assert!(body.contains("demo_skipped_writes_total{kind=\"HelmRelease\"} 1"), "{body}");
     assert_eq!(get(address, "/other").await.0, 404);
 }
 
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
-    let address = serve_metrics(&ANY.parse().unwrap(), Metrics::new()).await.unwrap();
-    let error =
-        serve_health(&address.to_string().parse().unwrap(), Readiness::starting(SERVER)).await.unwrap_err();
+    let address = serve_metrics(&tasks(), &ANY.parse().unwrap(), Arc::default()).await.unwrap();
+    let error = serve_health(&tasks(), &address.to_string().parse().unwrap(), Readiness::starting(SERVER))
+        .await
+        .unwrap_err();
     assert!(error.to_string().starts_with(&format!("cannot listen on {address} for health: ")), "{error}");
 }
 
 #[tokio::test]
 async fn without_a_host_all_addresses_are_listened_on() {
-    let address = serve_health(&":0".parse().unwrap(), Readiness::starting(SERVER)).await.unwrap();
+    let address = serve_health(&tasks(), &":0".parse().unwrap(), Readiness::starting(SERVER)).await.unwrap();
     assert!(address.ip().is_unspecified());
     assert_eq!(get((std::net::Ipv4Addr::LOCALHOST, address.port()).into(), "/healthz").await.0, 200);
 }

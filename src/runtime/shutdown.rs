@@ -17,16 +17,18 @@ pub struct Shutdown(watch::Receiver<bool>);
 
 /// The one who says that the process is to end.
 #[derive(Debug)]
-pub(super) struct Ender(watch::Sender<bool>);
+pub struct Ender(watch::Sender<bool>);
 
 impl Ender {
-    pub(super) fn new() -> (Self, Shutdown) {
+    /// Nothing has begun yet.
+    #[must_use]
+    pub fn new() -> (Self, Shutdown) {
         let (sender, receiver) = watch::channel(false);
         (Self(sender), Shutdown(receiver))
     }
 
     /// The process is to end.
-    pub(super) fn end(&self) {
+    pub fn end(&self) {
         self.0.send_replace(true);
     }
 }
@@ -45,7 +47,7 @@ pub fn end_threads(runtime: Runtime) {
 }
 
 /// Waits for `SIGTERM` or `SIGINT`.
-pub(super) async fn asked_to_end() -> io::Result<()> {
+pub async fn asked_to_end() -> io::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let name = tokio::select! {
         _ = terminate.recv() => "SIGTERM",

@@ -11,10 +11,9 @@ use kube::{Client, ResourceExt as _};
 use tracing::debug;
 
 use super::{Decision, LeaseSettings, Observation};
-use crate::api::labels::FIELD_MANAGER;
 use crate::names::Namespace;
-use crate::operator::client::explain;
-use crate::operator::metrics::{Metrics, Verb};
+use crate::runtime::client::explain;
+use crate::runtime::metrics::{Metrics, Verb};
 
 /// Why nothing came of a request about a Lease.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +47,7 @@ pub(super) struct Record {
     /// Namespace and name.
     pub(super) lease: String,
     metrics: Metrics,
+    field_manager: &'static str,
     seen: Option<Seen>,
 }
 
@@ -59,12 +59,19 @@ struct Seen {
 }
 
 impl Record {
-    pub(super) fn new(client: Client, namespace: &Namespace, name: &str, metrics: Metrics) -> Self {
+    pub(super) fn new(
+        client: Client,
+        namespace: &Namespace,
+        name: &str,
+        metrics: Metrics,
+        field_manager: &'static str,
+    ) -> Self {
         Self {
             api: Api::namespaced(client, namespace.as_str()),
             name: name.to_owned(),
             lease: format!("{namespace}/{name}"),
             metrics,
+            field_manager,
             seen: None,
         }
     }
@@ -113,7 +120,8 @@ impl Record {
         spec.lease_duration_seconds = Some(settings.announced_seconds());
         spec.renew_time = Some(now);
         let written = if *decision == Decision::Create {
-            self.request("created", Verb::Create, settings, self.api.create(&parameters(), &lease)).await?
+            self.request("created", Verb::Create, settings, self.api.create(&self.parameters(), &lease))
+                .await?
         } else {
             self.replace("written", &lease, settings).await?
         };
@@ -137,8 +145,12 @@ impl Record {
         lease: &Lease,
         settings: &LeaseSettings,
     ) -> Result<Lease, RecordError> {
-        let parameters = parameters();
+        let parameters = self.parameters();
         self.request(verb, Verb::Replace, settings, self.api.replace(&self.name, &parameters, lease)).await
+    }
+
+    fn parameters(&self) -> PostParams {
+        PostParams { field_manager: Some(self.field_manager.to_owned()), ..PostParams::default() }
     }
 
     async fn request<T>(
@@ -158,10 +170,6 @@ impl Record {
             Err(_) => Err(RecordError::Timeout { lease: lease(), verb, timeout }),
         }
     }
-}
-
-fn parameters() -> PostParams {
-    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
 impl Seen {

@@ -6,20 +6,23 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tracing::{error, info};
 
 pub use readiness::Readiness;
 
-use super::metrics::Metrics;
+use super::metrics;
+use super::tasks::Tasks;
 
-/// The media type of what [`Metrics::text`] gives.
+/// The media type of what [`metrics::text`] gives.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Where a server listens: `host:port`, or `:port` for all addresses of the machine. Port 0 is any that is free.
@@ -78,18 +81,26 @@ pub struct ServeError {
 /// Answers `/healthz` and `/readyz`. Returns the address that it listens on.
 ///
 /// `/readyz` is 503 while something is waited for, with a line for each such thing.
-pub async fn serve_health(address: &ListenAddress, readiness: Readiness) -> Result<SocketAddr, ServeError> {
+pub async fn serve_health(
+    tasks: &Tasks,
+    address: &ListenAddress,
+    readiness: Readiness,
+) -> Result<SocketAddr, ServeError> {
     let router = Router::new()
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .with_state(readiness);
-    serve("health", address, router).await
+    serve(tasks, "health", address, router).await
 }
 
 /// Answers `/metrics`. Returns the address that it listens on.
-pub async fn serve_metrics(address: &ListenAddress, metrics: Metrics) -> Result<SocketAddr, ServeError> {
-    let router = Router::new().route("/metrics", get(text)).with_state(metrics);
-    serve("metrics", address, router).await
+pub async fn serve_metrics(
+    tasks: &Tasks,
+    address: &ListenAddress,
+    registry: Arc<Registry>,
+) -> Result<SocketAddr, ServeError> {
+    let router = Router::new().route("/metrics", get(text)).with_state(registry);
+    serve(tasks, "metrics", address, router).await
 }
 
 async fn ready(State(readiness): State<Readiness>) -> Response {
@@ -101,8 +112,8 @@ async fn ready(State(readiness): State<Readiness>) -> Response {
     }
 }
 
-async fn text(State(metrics): State<Metrics>) -> Response {
-    match metrics.text() {
+async fn text(State(registry): State<Arc<Registry>>) -> Response {
+    match metrics::text(&registry) {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
@@ -110,6 +121,7 @@ async fn text(State(metrics): State<Metrics>) -> Response {
 
 /// Serves for as long as the process lives: also while it shuts down, so that nobody takes it for dead.
 async fn serve(
+    tasks: &Tasks,
     what: &'static str,
     address: &ListenAddress,
     router: Router,
@@ -118,7 +130,7 @@ async fn serve(
     let listener = address.bind().await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     info!(address = %bound, "{what} server listens");
-    tokio::spawn(async move {
+    tasks.spawn(format!("{what} server"), async move {
         if let Err(error) = axum::serve(listener, router).await {
             error!(%error, "{what} server failed");
         }

@@ -11,7 +11,7 @@ use super::fence::Standing;
 use super::record::{Record, RecordError};
 use super::{Decision, Fence, LeaseSettings, decide};
 use crate::names::Namespace;
-use crate::operator::metrics::Metrics;
+use crate::runtime::metrics::Metrics;
 
 /// Why this process does not hold the Lease any more, or could not give it back.
 #[derive(Debug, thiserror::Error)]
@@ -102,8 +102,10 @@ impl Candidate {
         identity: String,
         settings: LeaseSettings,
         metrics: Metrics,
+        field_manager: &'static str,
     ) -> Self {
-        Self { record: Record::new(client, namespace, name, metrics.clone()), identity, settings, metrics }
+        let record = Record::new(client, namespace, name, metrics.clone(), field_manager);
+        Self { record, identity, settings, metrics }
     }
 
     /// Starts to try, in a task of its own.

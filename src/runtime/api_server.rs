@@ -1,10 +1,7 @@
-//! The management cluster as a sink: every request that the operator sends about one object.
+//! The API server: every request that the operator sends about one object.
 //!
 //! Each has a time limit, passes the [`Fence`] of leader election where it writes, and is counted. Nothing is tried again
 //! here: the reconcile that asked does that.
-
-// This is one of the places that may look at the clock.
-#![allow(clippy::disallowed_methods)]
 
 mod error;
 
@@ -23,10 +20,9 @@ use tokio::sync::Semaphore;
 
 pub use error::{RequestError, RequestFailure, TEST_FAILED};
 
-use crate::api::labels::{FIELD_MANAGER, SUSPEND_FIELD_MANAGER};
-use crate::operator::cache::Key;
-use crate::operator::lease::Fence;
-use crate::operator::metrics::{Metrics, Verb, Written};
+use crate::runtime::cache::Key;
+use crate::runtime::lease::Fence;
+use crate::runtime::metrics::{Metrics, Verb, Written};
 
 /// How long a request may take. An API server that is there answers in milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,6 +48,7 @@ pub struct ApiServer {
     client: Client,
     fence: Fence,
     metrics: Metrics,
+    field_manager: &'static str,
     in_flight: Arc<Semaphore>,
 }
 
@@ -64,10 +61,10 @@ struct About<'a> {
 }
 
 impl ApiServer {
-    /// The API server that `client` reaches, written to while `fence` is open.
+    /// The API server that `client` reaches, written to by `field_manager` while `fence` is open.
     #[must_use]
-    pub fn new(client: Client, fence: Fence, metrics: Metrics) -> Self {
-        Self { client, fence, metrics, in_flight: Arc::new(Semaphore::new(IN_FLIGHT)) }
+    pub fn new(client: Client, fence: Fence, metrics: Metrics, field_manager: &'static str) -> Self {
+        Self { client, fence, metrics, field_manager, in_flight: Arc::new(Semaphore::new(IN_FLIGHT)) }
     }
 
     /// Whether this process may write now.
@@ -120,7 +117,7 @@ impl ApiServer {
     {
         let name = K::kind(kind);
         let about = About { verb: Verb::Apply, kind: &name, key };
-        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        let parameters = PatchParams::apply(self.field_manager).force();
         let request = resource::<K>(key, kind).patch(&key.name, &parameters, &Patch::Apply(object));
         self.write(about, request, |written: &K| is_of(written, before)).await
     }
@@ -136,7 +133,7 @@ impl ApiServer {
         let about = About { verb: Verb::Patch, kind: &name, key };
         let operations = json!([{"op": "add", "path": "/status", "value": status}]);
         let request = json_patch(operations).and_then(|patch| {
-            resource::<K>(key, &()).patch_subresource("status", &key.name, &ours(), &patch)
+            resource::<K>(key, &()).patch_subresource("status", &key.name, &by(self.field_manager), &patch)
         });
         self.write(about, request, |written: &K| is_of(written, before)).await
     }
@@ -147,18 +144,20 @@ impl ApiServer {
         let name = K::kind(&());
         let about = About { verb: Verb::Patch, kind: &name, key };
         let request = json_patch(operations)
-            .and_then(|patch| resource::<K>(key, &()).patch(&key.name, &ours(), &patch));
+            .and_then(|patch| resource::<K>(key, &()).patch(&key.name, &by(self.field_manager), &patch));
         self.write(about, request, |_| false).await
     }
 
-    /// Sets or unsets `spec.suspend` of a Flux object, as a field manager of its own: no plan ever owns it.
-    pub async fn suspend<K: Kind>(&self, key: &Key, suspend: bool) -> Result<K, RequestError> {
+    /// Changes an object by a JSON merge patch (RFC 7386), as another field manager.
+    pub async fn merge<K: Kind>(
+        &self,
+        key: &Key,
+        patch: Value,
+        field_manager: &str,
+    ) -> Result<K, RequestError> {
         let name = K::kind(&());
         let about = About { verb: Verb::Patch, kind: &name, key };
-        let parameters =
-            PatchParams { field_manager: Some(SUSPEND_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let patch = Patch::Merge(json!({"spec": {"suspend": suspend.then_some(true)}}));
-        let request = resource::<K>(key, &()).patch(&key.name, &parameters, &patch);
+        let request = resource::<K>(key, &()).patch(&key.name, &by(field_manager), &Patch::Merge(patch));
         self.write(about, request, |_| false).await
     }
 
@@ -253,8 +252,8 @@ fn resource<K: Resource>(key: &Key, kind: &K::DynamicType) -> Request {
     Request::new(K::url_path(kind, namespace))
 }
 
-fn ours() -> PatchParams {
-    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+fn by(field_manager: &str) -> PatchParams {
+    PatchParams { field_manager: Some(field_manager.to_owned()), ..PatchParams::default() }
 }
 
 fn json_patch(operations: Value) -> Result<Patch<()>, kube::core::request::Error> {

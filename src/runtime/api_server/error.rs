@@ -6,9 +6,9 @@ use std::time::Duration;
 use kube::core::Status;
 
 use crate::error::{Class, Classify};
-use crate::operator::client::{explain, is_namespace_terminating};
-use crate::operator::lease::NotLeader;
-use crate::operator::metrics::{Verb, Written};
+use crate::runtime::client::{explain, is_namespace_terminating};
+use crate::runtime::lease::NotLeader;
+use crate::runtime::metrics::{Verb, Written};
 
 /// What the API server says of a JSON patch that does not fit the object, as one whose `test` fails, and of nothing else that
 /// it answers with 422: the text of `NewGenericServerResponse` in `k8s.io/apimachinery/pkg/api/errors`.

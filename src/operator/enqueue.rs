@@ -1,0 +1,293 @@
+//! What has to be reconciled when something changed.
+//!
+//! An object's own reconcile follows every change of it that is not an answer to a write of ours: those do not come
+//! here. What the write changes for others is told by the reconcile that wrote, through the same functions.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt as _;
+use kube::api::PartialObjectMeta;
+use tracing::info;
+
+use super::context::Context;
+use super::git_delivery::clones_changed;
+use super::git_delivery::look_at_branch;
+use super::objects::{ClusterObject, cluster_of, handed_over_to, owner_of_applied, provider_reference, term};
+use super::publisher::look_upstream;
+use crate::api::conditions::ConditionType;
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::foreign::capi::ObjectReference;
+use crate::foreign::flux::observed::{GitRepository, Observed, ObservedKind};
+use crate::inputs::stack::Stack;
+use crate::names::ReleaseName;
+use crate::runtime::cache::{Change, Key};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+/// How long a `ClusterStack` waits for more news of its clusters before it adds them up.
+const GATHERING: Duration = Duration::from_secs(1);
+/// How long a Cluster waits for more news of its addons: while Flux works it writes several statuses in one go.
+const FLUX_GATHERING: Duration = Duration::from_millis(100);
+
+/// Nothing is known of what was done before: everything is looked at.
+pub fn everything_changed(context: &Context) {
+    context.caches.stacks.all().iter().for_each(|stack| {
+        context.triggers.stacks.now(Key::of(&**stack));
+        look_upstream(context, stack);
+    });
+    context
+        .caches
+        .releases
+        .all()
+        .iter()
+        .for_each(|release| context.triggers.releases.now(Key::of(&**release)));
+    context
+        .caches
+        .clusters
+        .all()
+        .iter()
+        .for_each(|cluster| context.triggers.clusters.now(Key::of(&**cluster)));
+    // The Cluster of a ClusterAddon may be gone.
+    context.caches.addons.all().iter().for_each(|addon| context.triggers.clusters.now(cluster_of(addon)));
+    // So may be that of what was handed over.
+    let releases = context.caches.helm_releases.all();
+    let left = releases.iter().filter_map(|object| handed_over_to(&object.object));
+    left.for_each(|cluster| context.triggers.clusters.now(cluster));
+    let kustomizations = context.caches.kustomizations.all();
+    let left = kustomizations.iter().filter_map(|object| handed_over_to(&object.object));
+    left.for_each(|cluster| context.triggers.clusters.now(cluster));
+}
+
+/// Nothing is known of what was done for a `ClusterStack`: all of it is looked at.
+pub fn everything_of(context: &Context, stack: &Key) {
+    context.triggers.stacks.now(stack.clone());
+    for release in context.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
+        let key = Key::of(&*release);
+        let class = key.name.parse::<ReleaseName>().map(|name| name.class_name());
+        let clusters = class.map(|class| context.caches.clusters.find(&term::class(&key.namespace, &class)));
+        clusters.iter().flatten().for_each(|cluster| context.triggers.clusters.now(Key::of(&**cluster)));
+        context.triggers.releases.now(key);
+    }
+}
+
+/// A `ClusterStack` changed: its releases are planned anew.
+pub fn stack_changed(context: &Context, change: &Change<ClusterStack>) {
+    let Some(stack) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    let key = Key::of(&**stack);
+    for release in context.caches.releases.find(&term::owned_by("ClusterStack", &key)) {
+        context.triggers.releases.now(Key::of(&*release));
+    }
+    context.triggers.stacks.now(key);
+    if let Some(template) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
+        release_kind(context, &provider_reference(template));
+    }
+    look_upstream(context, stack);
+    look_at_branch(context, stack);
+    clones_changed(context, change);
+    // Others of the namespace may want the same releases.
+    for other in context.caches.stacks.all() {
+        if other.namespace() == stack.namespace() {
+            context.triggers.stacks.after(Key::of(&*other), GATHERING);
+        }
+    }
+}
+
+/// A `ClusterStackRelease` changed: its `ClusterStack` adds up.
+pub fn release_changed(context: &Context, change: &Change<ClusterStackRelease>) {
+    let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    context.triggers.releases.now(Key::of(&**release));
+    if let Some(object) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
+        release_kind(context, &provider_reference(object));
+    }
+    release_status_changed(context, change);
+}
+
+/// What a `ClusterStackRelease` says of itself changed.
+pub fn release_status_changed(context: &Context, change: &Change<ClusterStackRelease>) {
+    let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    let namespace = release.namespace().unwrap_or_default();
+    for owner in release.owner_references().iter().filter(|owner| owner.kind == "ClusterStack") {
+        context.triggers.stacks.now(Key::new(&namespace, &owner.name));
+    }
+}
+
+/// A `ClusterAddon` changed.
+pub fn addon_changed(context: &Context, change: &Change<ClusterAddon>) {
+    let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    context.triggers.clusters.now(cluster_of(addon));
+    addon_status_changed(context, change);
+}
+
+/// What a `ClusterAddon` says of itself changed: the `ClusterStack` adds up, where it counts.
+pub fn addon_status_changed(context: &Context, change: &Change<ClusterAddon>) {
+    let sum = |addon: Option<&ClusterAddon>| {
+        let addon = addon?;
+        let conditions = &addon.status.as_ref()?.conditions;
+        let told = |kind: ConditionType| {
+            let found = conditions.iter().find(|condition| condition.type_ == kind.as_str());
+            // A condition of an earlier spec counts for nothing.
+            found.map(|found: &Condition| {
+                let is_current = found.observed_generation >= addon.metadata.generation;
+                (found.status.clone(), found.reason.clone(), is_current)
+            })
+        };
+        let told = [ConditionType::Ready, ConditionType::Delivered].map(told);
+        let desired = addon.status.as_ref()?.release.as_ref().and_then(|release| release.desired.clone());
+        Some((told, desired))
+    };
+    let is_suspended = |addon: Option<&ClusterAddon>| addon.is_some_and(|addon| addon.spec.suspend);
+    let (before, now) = (change.before.as_deref(), change.now.as_deref());
+    if sum(before) == sum(now) && is_suspended(before) == is_suspended(now) {
+        return;
+    }
+    let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    if let Some(cluster) = context.caches.clusters.get(&cluster_of(addon)) {
+        stacks_of_class(context, &cluster);
+    }
+}
+
+/// A Cluster changed.
+pub fn cluster_changed(context: &Context, change: &Change<ClusterObject>) {
+    let Some(cluster) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    context.triggers.clusters.now(Key::of(&**cluster));
+    release_kinds(context, change.before.as_deref());
+    let use_of = |cluster: &ClusterObject| {
+        let cluster = &cluster.cluster;
+        (cluster.class(), cluster.deleting(), cluster.paused(), cluster.control_plane_initialized())
+    };
+    if change.before.as_deref().map(use_of) != change.now.as_deref().map(use_of) {
+        change.before.iter().chain(&change.now).for_each(|cluster| use_changed(context, cluster));
+    }
+}
+
+/// The kinds that a Cluster referred to are not watched where nothing refers to them now.
+fn release_kinds(context: &Context, before: Option<&ClusterObject>) {
+    let references =
+        before.map(|before| [before.cluster.control_plane_ref(), before.cluster.infrastructure_ref()]);
+    references.into_iter().flatten().flatten().for_each(|reference| release_kind(context, &reference));
+}
+
+/// A kind is not watched if nothing refers to it now.
+fn release_kind(context: &Context, ObjectReference { group, kind, .. }: &ObjectReference) {
+    let (caches, term) = (&context.caches, term::refers_to_kind(group, kind));
+    if !(caches.clusters.has(&term) || caches.stacks.has(&term) || caches.releases.has(&term)) {
+        context.related.release(group, kind);
+    }
+}
+
+/// A Cluster began or ended to use its class.
+fn use_changed(context: &Context, cluster: &ClusterObject) {
+    let release = cluster
+        .cluster
+        .class()
+        .and_then(|class| Some(Key::new(&class.namespace, &class.release()?.to_string())));
+    if let Some(release) = release {
+        context.triggers.releases.after(release, GATHERING);
+    }
+    stacks_of_class(context, cluster);
+}
+
+/// The `ClusterStack`s that may have the class of a Cluster.
+fn stacks_of_class(context: &Context, cluster: &ClusterObject) {
+    let Some(class) = cluster.cluster.class() else { return };
+    for stack in context.caches.stacks.all() {
+        if stack.namespace().as_deref() == Some(&class.namespace) {
+            context.triggers.stacks.after(Key::of(&*stack), GATHERING);
+        }
+    }
+}
+
+/// A Namespace changed: where it goes, what its Clusters have is let go before it is deleted like all the rest.
+pub fn namespace_changed(context: &Context, change: &Change<PartialObjectMeta<Namespace>>) {
+    let Some(namespace) = &change.now else { return };
+    if namespace.metadata.deletion_timestamp.is_none() {
+        return;
+    }
+    let addons = context.caches.addons.all().into_iter();
+    let addons = addons.filter(|addon| addon.namespace().as_ref() == namespace.metadata.name.as_ref());
+    let clusters: Vec<Key> = addons.map(|addon| cluster_of(&addon)).collect();
+    let was_going = |before: &PartialObjectMeta<Namespace>| before.metadata.deletion_timestamp.is_some();
+    if !clusters.is_empty() && !change.before.as_deref().is_some_and(was_going) {
+        let name = namespace.metadata.name.as_deref().unwrap_or_default();
+        info!(
+            namespace = name,
+            clusters = clusters.len(),
+            "the namespace is being deleted: the addons of its Clusters are let go, and nothing is uninstalled"
+        );
+    }
+    for cluster in clusters {
+        context.triggers.clusters.now(cluster);
+    }
+}
+
+/// An object changed that Clusters of its namespace refer to, or that is the provider's for a release.
+pub fn related_changed(context: &Context, namespace: &str, object: &ObjectReference) {
+    let term = term::refers_to(namespace, object);
+    for cluster in context.caches.clusters.find(&term) {
+        context.triggers.clusters.now(Key::of(&*cluster));
+    }
+    for release in context.caches.releases.find(&term) {
+        context.triggers.releases.now(Key::of(&*release));
+    }
+    for stack in context.caches.stacks.find(&term) {
+        for release in context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(&*stack))) {
+            context.triggers.releases.now(Key::of(&*release));
+        }
+    }
+}
+
+/// A Flux object changed that belongs to a Cluster or a release.
+pub fn flux_changed<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
+    context.note_movement(change);
+    let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    let namespace = object.namespace().unwrap_or_default();
+    for owner in object.owner_references() {
+        flux_changed_of(context, &owner.kind, Key::new(&namespace, &owner.name));
+    }
+    if let Some((kind, owner)) = owner_of_applied(&object.object) {
+        flux_changed_of(context, kind, owner);
+    }
+}
+
+/// A Flux object changed that belongs to this object of ours.
+fn flux_changed_of(context: &Context, kind: &str, owner: Key) {
+    match kind {
+        "ClusterAddon" => {
+            if let Some(addon) = context.caches.addons.get(&owner) {
+                context.triggers.clusters.after(cluster_of(&addon), FLUX_GATHERING);
+            }
+        }
+        "ClusterStackRelease" => context.triggers.releases.now(owner),
+        _ => {}
+    }
+}
+
+/// A `GitRepository` or `HelmChart` changed: those whose releases are in another namespace have no owner.
+pub fn source_changed<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
+    context.note_movement(change);
+    let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    if !object.owner_references().is_empty() {
+        return flux_changed(context, change);
+    }
+    let namespace = object.namespace().unwrap_or_default();
+    for stack in context.caches.stacks.all() {
+        let follows = Stack::source_key(&stack, context.settings.default_source.as_ref());
+        if follows.is_some_and(|(of, _)| of == namespace) {
+            for release in context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(&*stack))) {
+                context.triggers.releases.now(Key::of(&*release));
+            }
+        }
+    }
+}
+
+/// A `GitRepository` changed: the `ClusterStack`s that follow it look at it.
+pub fn repository_changed(context: &Context, change: &Change<GitRepository>) {
+    let Some(repository) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    let key = (repository.namespace().unwrap_or_default(), repository.name_any());
+    for stack in context.caches.stacks.all() {
+        if Stack::source_key(&stack, context.settings.default_source.as_ref()).as_ref() == Some(&key) {
+            context.triggers.stacks.now(Key::of(&*stack));
+        }
+    }
+    source_changed(context, change);
+}

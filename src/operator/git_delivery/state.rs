@@ -1,0 +1,85 @@
+//! Everything that delivery through Git remembers.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tracing::warn;
+
+use super::outbox::Outbox;
+use super::progress::Progress;
+use super::threads::Threads;
+use crate::release::Digest;
+use crate::runtime::cache::Key;
+use crate::temporary::Temporary;
+
+/// How long until it is looked again whether a clone that is to be removed is free.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// What is to be committed, and how far that is.
+#[derive(Debug, Default)]
+pub struct GitDelivery {
+    /// What is wanted.
+    pub outbox: Outbox,
+    /// What works with the clones.
+    pub threads: Threads,
+    /// Where clones are kept, which go with the process.
+    clones: OnceLock<Temporary>,
+    progress: Mutex<BTreeMap<Key, Progress>>,
+}
+
+impl GitDelivery {
+    /// Where the clone of a repository is kept that is reached with the Secrets of a namespace.
+    pub(in super::super) fn directory(&self, namespace: &str, url: &str) -> io::Result<PathBuf> {
+        let clones = if let Some(clones) = self.clones.get() {
+            clones
+        } else {
+            let made = Temporary::new("stackflux-clones-")?;
+            self.clones.get_or_init(|| made)
+        };
+        Ok(clones.path().join(clone_name(namespace, url)))
+    }
+
+    /// Removes a clone that nothing needs, when no thread is at work with it.
+    pub(super) fn remove(&self, name: &str) {
+        let Some(clones) = self.clones.get() else { return };
+        let (directory, threads) = (clones.path().join(name), self.threads.clone());
+        tokio::spawn(async move {
+            while threads.has(&directory) {
+                tokio::time::sleep(IDLE).await;
+            }
+            _ = tokio::task::spawn_blocking(move || {
+                if directory.exists()
+                    && let Err(error) = std::fs::remove_dir_all(&directory)
+                {
+                    warn!(directory = %directory.display(), "the clone cannot be removed: {error}");
+                }
+            })
+            .await;
+        });
+    }
+
+    /// How far the commits of a `ClusterStack` are; nothing before its first pass since the start of the process.
+    #[must_use]
+    pub fn progress(&self, stack: &Key) -> Option<Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).get(stack).cloned()
+    }
+
+    /// Notes how far they are. Whether that is news.
+    pub fn note(&self, stack: &Key, progress: Option<Progress>) -> bool {
+        let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = all.get(stack) != progress.as_ref();
+        match progress {
+            Some(progress) => drop(all.insert(stack.clone(), progress)),
+            None => drop(all.remove(stack)),
+        }
+        is_news
+    }
+}
+
+/// The name of the directory of a clone.
+pub(super) fn clone_name(namespace: &str, url: &str) -> String {
+    Digest::of_bytes(format!("{namespace} {url}").as_bytes()).short()
+}

@@ -1,0 +1,69 @@
+//! Reads the Leases of Flux's controllers.
+//!
+//! A Lease is renewed every few seconds, so it is read and not watched: three GETs every ten seconds cost less than an event
+//! for each renewal, and need no more than `get` on three names. A renewal reconciles nothing. When a controller turns out to be
+//! dead, or alive again, everything that may wait for it is reconciled.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use tracing::{debug, info, warn};
+
+use super::appliers::Reading;
+use super::context::Context;
+use super::enqueue::everything_changed;
+use crate::foreign::flux::observed::CONTROLLERS;
+use crate::rollup::Pulse;
+use crate::runtime::cache::Key;
+
+/// How often the Leases are read.
+const LOOK: Duration = Duration::from_secs(10);
+/// How often that is tried where none can be read.
+const BLIND: Duration = Duration::from_mins(1);
+
+/// Reads the Leases of Flux's controllers for ever.
+pub(super) async fn watch(context: &Context) {
+    loop {
+        let mut is_blind = true;
+        for controller in CONTROLLERS {
+            let reading = read(context, controller).await;
+            is_blind &= reading == Reading::None;
+            let Some((pulse, is_news)) = context.appliers.read(controller, reading, Timestamp::now()) else {
+                continue;
+            };
+            context.metrics.controller(controller, pulse);
+            if is_news {
+                told(controller, pulse);
+                everything_changed(context);
+            }
+        }
+        tokio::time::sleep(if is_blind { BLIND } else { LOOK }).await;
+    }
+}
+
+async fn read(context: &Context, controller: &str) -> Reading {
+    let key = Key::new(context.settings.flux_namespace.as_str(), &format!("{controller}-leader-election"));
+    match context.api.get::<Lease>(&key).await {
+        Ok(lease) => {
+            let renewed = lease.and_then(|lease| lease.spec?.renew_time);
+            renewed.map_or(Reading::None, |renewed| Reading::Renewed(renewed.0))
+        }
+        Err(error) if error.is_forbidden() => {
+            debug!(controller, "its Lease may not be read: {error}");
+            Reading::None
+        }
+        Err(error) => {
+            debug!(controller, "its Lease cannot be read: {error}");
+            Reading::Failed
+        }
+    }
+}
+
+fn told(controller: &str, pulse: Pulse) {
+    match pulse {
+        Pulse::Dead { since } => warn!(controller, %since, "does not renew its Lease"),
+        Pulse::Alive => info!(controller, "renews its Lease"),
+        Pulse::Unknown { .. } => info!(controller, "has no Lease that can be read"),
+    }
+}

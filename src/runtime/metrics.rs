@@ -1,0 +1,146 @@
+//! Counts requests, reconciles and leadership, for Prometheus.
+//!
+//! Names, labels and units are here alone; whoever registers adds a prefix.
+
+mod labels;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry, Unit};
+
+pub(crate) use labels::label;
+use labels::{KindLabels, QueueLabels, ReconcileLabels, RequestLabels, WriteLabels};
+pub use labels::{Verb, Written};
+
+use crate::error::{Class, Classify};
+
+/// Upper bounds in seconds of what a reconcile takes, waiting for its writes included.
+const RECONCILE_SECONDS: [f64; 12] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
+/// Upper bounds in seconds of what the API server takes to answer.
+const REQUEST_SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
+
+type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// The metrics that any operator has. Copies count the same.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    reconciles: Family<ReconcileLabels, Counter>,
+    reconcile_durations: Histograms<QueueLabels>,
+    writes: Family<WriteLabels, Counter>,
+    skipped_writes: Family<KindLabels, Counter>,
+    queue_depth: Family<QueueLabels, Gauge>,
+    in_flight: Family<QueueLabels, Gauge>,
+    requests: Histograms<RequestLabels>,
+    leader: Gauge,
+}
+
+impl Metrics {
+    /// Registers metrics of which nothing has happened yet.
+    #[must_use]
+    pub fn new(registry: &mut Registry) -> Self {
+        let mut to = Register(registry);
+        Self(Arc::new(Inner {
+            reconciles: to.counted("reconciles", "Reconciles by how they ended; reason is that of the error"),
+            reconcile_durations: to.timed(
+                "reconcile_duration",
+                "Time that a reconcile took",
+                Family::new_with_constructor(|| Histogram::new(RECONCILE_SECONDS)),
+            ),
+            writes: to.counted("writes", "Requests that write, by result"),
+            skipped_writes: to.counted("skipped_writes", "Writes not sent because nothing would change"),
+            queue_depth: to.counted("queue_depth", "Objects that wait for a reconcile"),
+            in_flight: to.counted("reconciles_in_flight", "Reconciles in progress"),
+            requests: to.timed(
+                "api_request_duration",
+                "Time until the API server answered, or was not waited for any longer",
+                Family::new_with_constructor(|| Histogram::new(REQUEST_SECONDS)),
+            ),
+            leader: to.counted("leader", "1 where this process holds the Lease of leader election"),
+        }))
+    }
+
+    /// A reconcile of a queue ended.
+    pub fn reconciled(&self, queue: &'static str, result: Result<(), &dyn Classify>, took: Duration) {
+        let (outcome, reason) = match result {
+            Ok(()) => ("success", ""),
+            Err(error) if error.class() == Class::Transient => ("transient", error.reason()),
+            Err(error) => ("terminal", error.reason()),
+        };
+        self.0.reconciles.get_or_create(&ReconcileLabels { kind: queue, outcome, reason }).inc();
+        let durations = self.0.reconcile_durations.get_or_create(&QueueLabels { queue });
+        durations.observe(took.as_secs_f64());
+    }
+
+    /// A request that writes an object of this kind ended.
+    pub fn wrote(&self, verb: Verb, kind: &str, result: Written) {
+        let labels = WriteLabels { kind: kind.to_owned(), verb: verb.into(), result: result.into() };
+        self.0.writes.get_or_create(&labels).inc();
+    }
+
+    /// An object of this kind was not written because it is as it should be.
+    pub fn skipped(&self, kind: &str) {
+        self.0.skipped_writes.get_or_create(&KindLabels { kind: kind.to_owned() }).inc();
+    }
+
+    /// So many objects of a queue wait, and so many are being reconciled.
+    pub fn queued(&self, queue: &'static str, waiting: usize, running: usize) {
+        for (gauge, count) in [(&self.0.queue_depth, waiting), (&self.0.in_flight, running)] {
+            gauge.get_or_create(&QueueLabels { queue }).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// The API server answered a request about an object of this kind, or was given up on.
+    pub fn answered(&self, verb: Verb, kind: &str, took: Duration) {
+        let labels = RequestLabels { verb: verb.into(), kind: kind.to_owned() };
+        self.0.requests.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// This process leads, or does not.
+    pub fn leads(&self, leads: bool) {
+        self.0.leader.set(leads.into());
+    }
+}
+
+/// All metrics of a registry in the text format of `OpenMetrics`.
+pub fn text(registry: &Registry) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    text::encode(&mut text, registry)?;
+    Ok(text)
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+/// Registers a metric and returns it.
+pub struct Register<'a>(pub &'a mut Registry);
+
+impl Register<'_> {
+    /// A metric that counts.
+    pub fn counted<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        let metric = M::default();
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+
+    /// A metric in seconds.
+    pub fn timed<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
+        metric
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Tasks that run as long as the process does.
+//!
+//! The end of any of them is the end of the process, also by a panic: a cache that nothing feeds any longer would be believed
+//! for ever. Linkerd's policy controller does the same.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::future::Future;
+
+use futures::StreamExt as _;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use tokio::task::AbortHandle;
+
+/// Starts tasks. Copies start tasks of the same process.
+#[derive(Clone, Debug)]
+pub struct Tasks(UnboundedSender<TaskError>);
+
+/// The end of the first task.
+#[derive(Debug)]
+pub struct FirstEnd(UnboundedReceiver<TaskError>);
+
+/// A task ended that runs as long as the process does.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TaskError {
+    /// It returned.
+    #[error("the task {0:?} ended")]
+    Ended(Cow<'static, str>),
+    /// It panicked.
+    #[error("the task {name:?} panicked: {message}")]
+    Panicked {
+        /// The task.
+        name: Cow<'static, str>,
+        /// What the panic said.
+        message: String,
+    },
+}
+
+impl Tasks {
+    /// No tasks, and where the end of the first one is reported.
+    #[must_use]
+    pub fn new() -> (Self, FirstEnd) {
+        let (sender, receiver) = unbounded();
+        (Self(sender), FirstEnd(receiver))
+    }
+
+    /// Starts a task. One that is aborted by its handle has not ended.
+    pub fn spawn(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> AbortHandle {
+        let (name, ended, task) = (name.into(), self.0.clone(), tokio::spawn(task));
+        let handle = task.abort_handle();
+        tokio::spawn(async move {
+            let error = match task.await {
+                Ok(()) => TaskError::Ended(name),
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => TaskError::Panicked { name, message: message(&*panic) },
+                    Err(_cancelled) => return,
+                },
+            };
+            // Without a receiver the process is about to end.
+            _ = ended.unbounded_send(error);
+        });
+        handle
+    }
+}
+
+impl FirstEnd {
+    /// Waits until a task ends.
+    pub async fn wait(&mut self) -> TaskError {
+        match self.0.next().await {
+            Some(error) => error,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn task_that_ends_or_panics_is_reported() {
+        let (tasks, mut first) = Tasks::new();
+        tasks.spawn("forever", pending());
+        let aborted = tasks.spawn("aborted", pending());
+        aborted.abort();
+        tasks.spawn("short", ready(()));
+        assert_eq!(first.wait().await.to_string(), "the task \"short\" ended");
+        tasks.spawn("watch", async { panic!("at {}", 1) });
+        assert_eq!(first.wait().await.to_string(), "the task \"watch\" panicked: at 1");
+    }
+}
