@@ -8,7 +8,7 @@
 #![allow(
     unreachable_pub,
     clippy::duplicated_attributes,
-    reason = "KubeSchema's derive copies each struct, `pub` and all, into a function; a second print column is no duplicate"
+    reason = "KubeSchema's derive copies each `pub` struct into a function; print columns are not duplicates"
 )]
 
 pub mod cluster_addon;

@@ -1,7 +1,6 @@
 //! The command line: one file per command, and the only place that prints.
 //!
-//! Data goes to standard output, what is said about it to standard error. Exit codes: 0 done, 1 differences or not
-//! ready, 2 usage or error.
+//! Results go to stdout, diagnostics to stderr. Exit codes: 0 done, 1 differences or not ready, 2 usage or error.
 
 #![allow(clippy::disallowed_methods, reason = "the command line reads what it is given")]
 

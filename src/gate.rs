@@ -11,7 +11,7 @@ use crate::release::Release;
 pub struct Hold {
     /// The condition's reason.
     pub reason: Reason,
-    /// What is waited for, in the words of whoever can do something about it.
+    /// The message: what has to happen first, and what the reader can do.
     pub message: String,
 }
 
@@ -113,7 +113,7 @@ pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) 
 #[must_use]
 pub fn unreachable(message: &str) -> Hold {
     let message =
-        if message.is_empty() { "Cluster API does not reach the cluster's API server" } else { message };
+        if message.is_empty() { "Cluster API cannot reach the cluster's API server" } else { message };
     Hold { reason: Reason::Unreachable, message: message.to_owned() }
 }
 

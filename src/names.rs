@@ -29,7 +29,7 @@ pub const CUSTOM: &str = "custom";
 pub enum NameError {
     /// Not `<provider>-<stack>-<major>-<minor>-<version>`.
     #[error(
-        "{name:?} is not a release name: expected <provider>-<stack>-<major>-<minor>-v<int>[-<channel>-<patch>], {why}"
+        "{name:?} is not a release name: {why}; expected <provider>-<stack>-<major>-<minor>-v<int>[-<channel>-<patch>]"
     )]
     Release {
         /// The text that was read.
@@ -218,23 +218,23 @@ impl FromStr for ReleaseName {
             return Err(refuse("it has too few parts"));
         };
         if !is_word(provider) || !is_word(stack) {
-            return Err(refuse("provider and stack are lower-case words"));
+            return Err(refuse("provider and stack must be lower-case words"));
         }
         if name.len() > MAX_OBJECT_NAME {
-            return Err(refuse("it is longer than the 63 characters of a label"));
+            return Err(refuse("it exceeds the limit of 63 characters"));
         }
         let number = |text: &str| {
             let canonical = text == "0" || !text.starts_with('0');
             text.parse::<u32>().ok().filter(|_| canonical && text.bytes().all(|byte| byte.is_ascii_digit()))
         };
         let (Some(major), Some(minor)) = (number(major), number(minor)) else {
-            return Err(refuse("the third and fourth part are the Kubernetes version's major and minor"));
+            return Err(refuse("the third and fourth part must be the Kubernetes major and minor version"));
         };
         let version = ReleaseVersion::parse(version).map_err(refuse)?;
         let parsed =
             Self { provider: (*provider).to_owned(), stack: (*stack).to_owned(), major, minor, version };
         if parsed.prefix().len() > MAX_HELM_NAME {
-            Err(refuse("and without the version at most the 53 characters of a Helm release's name"))
+            Err(refuse("without the version, it exceeds the limit of 53 characters for a Helm release name"))
         } else if parsed.to_string() != name {
             Err(refuse("the version's number has leading zeros"))
         } else {

@@ -31,10 +31,10 @@ pub enum PlanError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// An object that has no JSON form.
-    #[error("an object cannot be written: {0}")]
+    #[error("cannot serialize an object: {0}")]
     Unserialisable(#[from] serde_json::Error),
     /// Two plans want different objects of one identity.
-    #[error("two different objects are planned as {0}")]
+    #[error("conflicting plans for {0}: two different objects have this name")]
     Conflict(ObjectId),
 }
 

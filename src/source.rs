@@ -38,7 +38,7 @@ pub enum SourceError {
         error: io::Error,
     },
     /// The directory or archive of a release is not called as one.
-    #[error("{}: {error}; a release's directory and its archive have the release's name", path.display())]
+    #[error("{}: {error}; the directory or archive of a release must have the release's name", path.display())]
     Name {
         /// The directory or archive.
         path: PathBuf,

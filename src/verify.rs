@@ -46,10 +46,10 @@ impl fmt::Display for Verified {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unverified {
     /// The key did not make it, or what was signed was changed.
-    #[error("the signature does not fit the key and the signed text")]
+    #[error("the signature does not match the key and the signed text")]
     WrongSignature,
     /// It was made with the certificate of an identity.
-    #[error("it was signed by an identity (keyless), which no key can check")]
+    #[error("it was signed by an identity (keyless), which cannot be verified with a key")]
     Keyless,
     /// It holds, and is for something else.
     #[error("it is the signature of {0:?}, not of this manifest")]
@@ -69,7 +69,7 @@ pub enum Unverified {
     #[error("it is malformed: {0}")]
     Malformed(String),
     /// No signature is so long.
-    #[error("it has {size} bytes, and may have {most}")]
+    #[error("it exceeds the limit of {most} bytes: it has {size}")]
     TooLarge {
         /// Its bytes.
         size: usize,
@@ -93,9 +93,7 @@ fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], what: &str, most: usize
     // What serde says may cite all of it: only where it stands is told.
     serde_json::from_slice(bytes).map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        Unverified::Malformed(format!(
-            "{what}: it is not the JSON that was expected (line {line}, column {column})"
-        ))
+        Unverified::Malformed(format!("{what}: not the expected JSON (line {line}, column {column})"))
     })
 }
 

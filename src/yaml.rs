@@ -28,15 +28,15 @@ pub fn limit(error: &Error, options: &Options) -> Option<String> {
     let breach = match innermost(error) {
         Error::Budget { breach, .. } => breach,
         Error::AliasReplayLimitExceeded { max_total_replayed_events, .. } => {
-            return Some(format!("{max_total_replayed_events} values that aliases stand for"));
+            return Some(format!("{max_total_replayed_events} values expanded from aliases"));
         }
         Error::AliasExpansionLimitExceeded { max_expansions_per_anchor, .. } => {
             return Some(format!("{max_expansions_per_anchor} aliases of one anchor"));
         }
         Error::AliasReplayStackDepthExceeded { max_depth, .. } => {
-            return Some(format!("{max_depth} aliases within one another"));
+            return Some(format!("{max_depth} nested aliases"));
         }
-        Error::AliasReplayCounterOverflow { .. } => return Some("values that aliases stand for".to_owned()),
+        Error::AliasReplayCounterOverflow { .. } => return Some("values expanded from aliases".to_owned()),
         _ => return None,
     };
     let limits = options.budget.clone().unwrap_or_default();
@@ -67,7 +67,7 @@ pub fn limit(error: &Error, options: &Options) -> Option<String> {
         }
         BudgetBreach::ScalarBytes { .. } => format!("{} bytes of text", limits.max_total_scalar_bytes),
         BudgetBreach::SequenceUnbalanced => return None,
-        _ => "what is read of one YAML file".to_owned(),
+        _ => "the YAML reader".to_owned(),
     })
 }
 
@@ -93,7 +93,7 @@ mod tests {
         for (text, expected) in [
             ("[[[[[1]]]]]".to_owned(), "4 levels of nesting"),
             ("[&a 1, *a, *a, *a]".to_owned(), "2 aliases"),
-            ("[&a [1, 2, 3], *a, *a]".to_owned(), "6 values that aliases stand for"),
+            ("[&a [1, 2, 3], *a, *a]".to_owned(), "6 values expanded from aliases"),
             (anchored, "100 values in anchors, each counted once for every anchor around it"),
             (format!("[{}]", "1,".repeat(600)), "500 values"),
             (format!("{:?}", "x".repeat(2_000)), "1000 bytes of text"),

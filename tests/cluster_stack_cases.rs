@@ -176,7 +176,7 @@ fn refused_by_rules_of_the_stack() -> Vec<Case> {
     [
         rules(
             "spec.provider",
-            "provider is a lower-case word",
+            "provider must be a lower-case word",
             vec![
                 json!({"provider": "open-stack"}),
                 json!({"provider": ""}),
@@ -185,38 +185,38 @@ fn refused_by_rules_of_the_stack() -> Vec<Case> {
         ),
         rules(
             "spec.name",
-            "name is a lower-case word",
+            "name must be a lower-case word",
             vec![json!({"name": "scs-2"}), json!({"name": "scs 2"})],
         ),
         rules(
             "spec.kubernetesVersion",
-            "kubernetesVersion is <major>.<minor>",
+            "kubernetesVersion must be <major>.<minor>",
             ["1", "v1.34", "1.34.2", "1.034", "1.", "1,34"]
                 .map(|text| json!({"kubernetesVersion": text}))
                 .into(),
         ),
         rules(
             "spec.channel",
-            "channel is a lower-case word",
+            "channel must be a lower-case word",
             vec![json!({"channel": "Beta", "versions": []})],
         ),
         rules(
             "spec.versions",
-            "a version is v<number>",
+            "a version must be v<number>",
             ["2", "v", "v02", "v1.0", "V1", "v1 ", "v1234567890123456789"]
                 .map(|text| json!({"versions": ["v1", text]}))
                 .into(),
         ),
         rules(
             "spec.versions",
-            "a version is v<number>",
+            "a version must be v<number>",
             ["v0-beta", "v0-beta-1", "v0-beta.", "v0-beta.1.2", "v0-beta.a-b"]
                 .map(|text| json!({"channel": "beta", "versions": [text]}))
                 .into(),
         ),
         rules(
             "spec.versions",
-            "a version is v<number>",
+            "a version must be v<number>",
             [
                 "v0-sha.a.b",
                 "v0-sha-rwvgrna",
@@ -232,7 +232,7 @@ fn refused_by_rules_of_the_stack() -> Vec<Case> {
         ),
         rules(
             "spec",
-            "versions are those of the channel",
+            "versions must belong to the channel",
             vec![
                 json!({"versions": ["v1", "v0-beta.1"]}),
                 json!({"channel": "beta", "versions": ["v1"]}),
@@ -269,7 +269,7 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
     [
         rules(
             "spec.source",
-            "source.upstream is published to source.git",
+            "source.upstream requires source.git",
             vec![
                 json!({"source": {"git": null, "gitRepositoryRef": {"name": "stacks"}}}),
                 git(json!({"ref": {"branch": null, "tag": "v1"}})),
@@ -277,29 +277,29 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
         ),
         rules(
             "spec.source",
-            "source has either git or gitRepositoryRef",
+            "source must have either git or gitRepositoryRef",
             vec![
                 json!({"source": {"git": null, "upstream": null}}),
                 json!({"source": {"gitRepositoryRef": {"name": "stacks"}}}),
             ],
         ),
-        rules("spec.source", "source.path belongs to", vec![json!({"source": {"path": "releases"}})]),
-        rules("spec.source.path", "a path is relative", vec![reference_with_path]),
+        rules("spec.source", "source.path requires", vec![json!({"source": {"path": "releases"}})]),
+        rules("spec.source.path", "a path must be relative", vec![reference_with_path]),
         rules(
             "spec.source.git.path",
-            "a path is relative",
+            "a path must be relative",
             ["/releases", "..", "../releases", "a/../../b", ""].map(|path| git(json!({"path": path}))).into(),
         ),
         rules(
             "spec.source.git.url",
-            "url begins with",
+            "url must begin with",
             ["git.example.com:stacks.git", "file:///stacks", "https://", "HTTPS://git.example.com", ""]
                 .map(|url| git(json!({"url": url})))
                 .into(),
         ),
         rules(
             "spec.source.git.url",
-            "url holds no credentials",
+            "url must not contain credentials",
             [
                 "https://u:pw@git.example.com/stacks.git",
                 "https://token@git.example.com/stacks.git",
@@ -311,7 +311,7 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
         ),
         rules(
             "spec.source.git.ref",
-            "ref has at most one of",
+            "ref must have at most one of",
             ["tag", "commit", "semver", "name"].map(|field| git(json!({"ref": {field: "v1"}}))).into(),
         ),
         rules("spec.source.git.secretRef.name", name, vec![git(json!({"secretRef": {"name": "Upper"}}))]),
@@ -332,7 +332,7 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
         ),
         rules(
             "spec.source.gitRepositoryRef.namespace",
-            "a namespace has",
+            "a namespace must consist of",
             vec![reference(json!({"name": "stacks", "namespace": "flux.system"}))],
         ),
     ]
@@ -347,7 +347,7 @@ fn refused_by_rules_of_flux() -> Vec<Case> {
     [
         rules(
             "spec.flux.kubeConfig.secretName",
-            "secretName holds {cluster} once",
+            "secretName must contain {cluster} once",
             [
                 "kubeconfig",
                 "{cluster}-{cluster}",
@@ -360,7 +360,7 @@ fn refused_by_rules_of_flux() -> Vec<Case> {
         ),
         rules(
             "spec.flux.kubeConfig.key",
-            "a key has letters",
+            "a key must consist of letters",
             vec![flux(json!({"kubeConfig": {"key": ""}})), flux(json!({"kubeConfig": {"key": "a/b"}}))],
         ),
         rules(
@@ -375,7 +375,7 @@ fn refused_by_rules_of_flux() -> Vec<Case> {
         ),
         rules(
             "spec.flux.addons",
-            "an addon does not depend on itself",
+            "an addon must not depend on itself",
             vec![flux(json!({"addons": {"csi": {"dependsOn": ["ccm", "csi"]}}}))],
         ),
         rules(

@@ -12,13 +12,13 @@ use super::cluster_stack::Pruned;
 use super::flux_settings::is_default;
 use super::schema;
 
-/// Which cluster the addons belong to.
+/// The cluster that the addons belong to.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "clusterstack.x-k8s.io",
     version = "v1alpha1",
     kind = "ClusterAddon",
-    doc = "The addons of one cluster: which release, which addons, healthy or not, and why not. Written by stackflux, one per Cluster, named `cluster-addon-<cluster>`.",
+    doc = "The addons of one cluster: their release, their state, and what keeps them from being ready. Written by stackflux, one per Cluster, named `cluster-addon-<cluster>`.",
     namespaced,
     status = "ClusterAddonStatus",
     derive = "PartialEq",
@@ -33,25 +33,25 @@ pub struct ClusterAddonSpec {
     /// The Cluster whose addons these are.
     #[x_kube(merge_strategy = StructMerge::Atomic)]
     pub cluster_ref: ObjectReference,
-    /// Change nothing in this cluster until it is unset; the status still follows.
+    /// Stops the operator from changing anything in this cluster. The status is still updated.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
-    /// Written by the cluster-stack-operator and not used any more: see `status.release`.
+    /// Unused. Written by the cluster-stack-operator; see `status.release` instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_stack: Option<String>,
-    /// Written by the cluster-stack-operator and not used any more: see `status.addons`.
+    /// Unused. Written by the cluster-stack-operator; see `status.addons` instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Written by the cluster-stack-operator and not used any more: see `status.hook`.
+    /// Unused. Written by the cluster-stack-operator; see `status.hook` instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
 }
 
-/// The addons of one cluster as they are.
+/// The observed state of the addons of one cluster.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterAddonStatus {
-    /// The releases that the cluster is at, goes to, and was last healthy with.
+    /// The desired, the applied and the last known good release of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseProgress>,
     /// The lifecycle moment whose stages run now.
@@ -64,15 +64,15 @@ pub struct ClusterAddonStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub addons: Vec<AddonStatus>,
-    /// What the values were rendered from.
+    /// The inputs that the values were rendered from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<RenderedInputs>,
-    /// The ClusterStack that commits what the cluster gets to a Git repository, as `<namespace>/<name>`; absent where it is
-    /// applied without one.
+    /// The ClusterStack that commits the cluster's objects to a Git repository, as `<namespace>/<name>`; absent if the
+    /// operator applies the objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub committed_by: Option<String>,
-    /// How many objects of addons that a release did not have any more were deleted lately; the ClusterStack's budget counts
-    /// them.
+    /// Number of objects of removed addons that were deleted in the current hour. They count in the budget of the
+    /// ClusterStack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<Pruned>,
     /// Whether all addons of the desired release are ready.
@@ -90,7 +90,7 @@ pub struct ClusterAddonStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// The releases that a cluster goes through.
+/// The desired, the applied and the last known good release of a cluster.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseProgress {
@@ -106,7 +106,7 @@ pub struct ReleaseProgress {
     /// The namespace of the applied release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_namespace: Option<String>,
-    /// The release with which all addons were ready last.
+    /// The last release with which all addons were ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_good: Option<String>,
 }
@@ -127,10 +127,10 @@ impl ReleaseProgress {
 pub struct StageStatus {
     /// The addon's name.
     pub name: String,
-    /// What is done with it: `apply` or `delete`.
+    /// The action on the addon: `apply` or `delete`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// How far that is.
+    /// Progress of the action.
     pub phase: String,
 }
 
@@ -143,13 +143,13 @@ pub struct AddonStatus {
     /// The Flux object that delivers it, in the namespace of the Cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<AddonObject>,
-    /// How it is.
+    /// The state of the addon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// Why, in one word.
+    /// The reason for the state, as one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why, in a sentence.
+    /// The reason for the state, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Name of the chart that is installed: the only dependency of the addon's chart, otherwise that chart itself.
@@ -158,19 +158,19 @@ pub struct AddonStatus {
     /// Version of that chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// `appVersion` of that chart, where the release has it.
+    /// `appVersion` of that chart, if the release has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_version: Option<String>,
-    /// What Flux has to have done before the addon counts as applied.
+    /// The state that Flux has to reach before the addon counts as applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<AddonState>,
-    /// What Flux said it has done.
+    /// The state that Flux has reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<AddonState>,
     /// The digest of the rendered values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values_digest: Option<String>,
-    /// Since when it is settled, or is on its way to what is expected now; deadlines count from there.
+    /// Time since which the addon is settled, or is on its way to the expected state. Deadlines count from this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 }
@@ -184,7 +184,7 @@ pub struct AddonObject {
     pub name: String,
 }
 
-/// What was asked of Flux for an addon, or what Flux has done.
+/// The expected or the reported state of an addon.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AddonState {
@@ -196,11 +196,11 @@ pub struct AddonState {
     pub version: Option<String>,
 }
 
-/// What the values of a cluster's addons were rendered from.
+/// The inputs that the values of a cluster's addons were rendered from.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RenderedInputs {
-    /// The digest of each field that a template reads, by its path.
+    /// The digest of each field that a template reads, by the path of the field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, String>,
 }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::flux_settings::is_default;
 use super::{Delivery, FluxSettings, StackSource, Upstream, rules, schema};
 
-/// Which cluster stack, which of its releases, and how their addons are delivered.
+/// The cluster stack, the releases to offer, and how their addons are delivered.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "clusterstack.x-k8s.io",
     version = "v1alpha1",
     kind = "ClusterStack",
-    doc = "A cluster stack: a ClusterClass, the addons of every cluster of that class, and the node images, for one Kubernetes minor version. It says which releases of the stack are offered, and shows how they and their clusters are.",
+    doc = "A cluster stack: a ClusterClass, the addons of every cluster of that class, and the node images, for one Kubernetes minor version. The spec says which releases of the stack are offered; the status shows the state of the releases and of their clusters.",
     namespaced,
     status = "ClusterStackStatus",
     derive = "PartialEq",
@@ -41,7 +41,7 @@ pub struct ClusterStackSpec {
     #[schemars(length(max = 63))]
     #[x_kube(validation = rules::NAME, validation = rules::NAME_IMMUTABLE)]
     pub name: String,
-    /// The Kubernetes minor version, such as `"1.34"` (quote it: unquoted, YAML makes 1.3 of 1.30). Cannot be changed.
+    /// The Kubernetes minor version, such as `"1.34"` (quote it: YAML reads 1.30 as 1.3). Cannot be changed.
     #[schemars(length(max = 15))]
     #[x_kube(validation = rules::KUBERNETES_VERSION, validation = rules::KUBERNETES_VERSION_IMMUTABLE)]
     pub kubernetes_version: String,
@@ -57,8 +57,8 @@ pub struct ClusterStackSpec {
     #[schemars(length(max = rules::MAX_VERSIONS), inner(length(max = 63)))]
     #[x_kube(validation = rules::VERSIONS)]
     pub versions: Vec<String>,
-    /// Offer the latest version of the channel as well, as soon as it appears in the stack repository. Off unless set
-    /// (the cluster-stack-operator had it on). No effect in the channel custom, whose versions have no order.
+    /// Offers the latest version of the channel as well, as soon as it appears in the stack repository. Off by default
+    /// (in the cluster-stack-operator it was on). No effect in the channel custom, whose versions have no order.
     #[serde(default)]
     pub auto_subscribe: bool,
     /// The stack has no provider integration: no node images or other work by an operator of the provider.
@@ -68,19 +68,19 @@ pub struct ClusterStackSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = StructMerge::Atomic)]
     pub provider_ref: Option<ObjectReference>,
-    /// Where the releases are; the operator's default source when absent.
+    /// The source of the releases. Defaults to the operator's default source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<StackSource>,
     /// Settings of the Flux objects that deliver the stack.
     #[serde(default, skip_serializing_if = "is_default")]
     pub flux: FluxSettings,
-    /// How the Flux objects get to the API server: applied by the operator unless set.
+    /// Delivery of the Flux objects to the API server. By default the operator applies them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub delivery: Delivery,
-    /// Change nothing for this stack and its clusters until it is unset; the status still follows.
+    /// Stops the operator from changing anything for this stack and its clusters. The status is still updated.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
-    /// How many releases that no cluster uses are kept, the latest first.
+    /// Maximum number of releases to keep that are neither offered nor in use, the latest first.
     #[serde(default = "two")]
     #[x_kube(validation = rules::REVISION_HISTORY)]
     pub revision_history_limit: u32,
@@ -94,7 +94,7 @@ impl ClusterStack {
     }
 }
 
-/// What is known about a stack and, in sum, about its clusters. Never a list of clusters.
+/// The observed state of a stack, and a summary of its clusters. Never a list of clusters.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterStackStatus {
@@ -104,23 +104,23 @@ pub struct ClusterStackStatus {
     /// The versions that clusters can use now, as a comma-separated list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usable_versions: Option<String>,
-    /// How each release in use or offered is.
+    /// The state of each release that is offered or in use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub summary: Vec<ReleaseSummary>,
-    /// How many releases there are.
+    /// Numbers of releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub releases: Option<ReleaseCounts>,
-    /// How many Clusters have a class of the stack, in all namespaces.
+    /// Numbers of Clusters that have a class of the stack, in all namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<ClusterCounts>,
-    /// What is known of the stack repository.
+    /// The observed state of the stack repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<FollowedSource>,
-    /// How far delivery through Git is.
+    /// Progress of delivery through Git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<CommittedDelivery>,
-    /// The releases that were deleted in the present hour.
+    /// Number of releases that were deleted in the current hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<Pruned>,
     /// The generation of the spec that the status is about.
@@ -136,7 +136,7 @@ pub struct ClusterStackStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// The stack repository as it is followed.
+/// The stack repository that Flux follows.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FollowedSource {
@@ -145,93 +145,93 @@ pub struct FollowedSource {
     /// The revision whose releases were read last, as Flux spells it: `main@sha1:<commit>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// How the GitRepository is.
+    /// The state of the GitRepository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// The digest of its spec, without `suspend`, as stackflux wrote it.
+    /// The digest of the GitRepository's spec, without `suspend`, as stackflux wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_digest: Option<String>,
-    /// When it was last written, or began or ended to be as it should.
+    /// Time at which the GitRepository was last written, or last entered or left its expected state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 }
 
-/// Commits of Flux objects, and what Flux has applied of them.
+/// Progress of the commits of Flux objects.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommittedDelivery {
-    /// The commit that has all that is planned, as far as it is committed.
+    /// The commit that contains everything that was committed so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The Flux `Kustomization` that applies it, as `<namespace>/<name>`.
+    /// The Flux `Kustomization` that applies the commit, as `<namespace>/<name>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kustomization: Option<String>,
-    /// Its `status.lastAppliedRevision`.
+    /// The `status.lastAppliedRevision` of the Kustomization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<String>,
 }
 
-/// What was deleted because nothing wanted it: releases, or objects of addons that a release does not have any more.
+/// Deletions of unused releases, or of objects of addons that a release no longer has.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pruned {
-    /// When the first of them was deleted: the hour begins there.
+    /// Time of the first deletion. The hour begins at this time.
     pub since: Time,
-    /// How many they are.
+    /// Number of deletions.
     pub count: u32,
 }
 
-/// How one release is.
+/// The state of one release.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseSummary {
     /// The name of the release.
     pub name: String,
-    /// Whether clusters can use it.
+    /// Whether clusters can use the release.
     pub ready: bool,
-    /// What it is being prepared with, or `done`.
+    /// The reason why the release is not ready, or `done`.
     pub phase: String,
-    /// What it waits for, or why it failed.
+    /// Message about what the release waits for, or why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Its full Kubernetes version, such as `v1.34.2`.
+    /// The full Kubernetes version of the release, such as `v1.34.2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubernetes_version: Option<String>,
-    /// When `phase` became what it is; absent while the release is `done`.
+    /// Time of the last change of `phase`; absent while the release is `done`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 }
 
-/// How many releases a stack has.
+/// Numbers of the releases of a stack.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseCounts {
-    /// In the stack repository, in this channel.
+    /// Releases of the channel in the stack repository.
     pub available: u32,
-    /// Used by a cluster.
+    /// Releases that a cluster uses.
     pub used: u32,
-    /// Kept, but used by none.
+    /// Releases that are kept, but that no cluster uses.
     pub unused: u32,
 }
 
-/// How many Clusters have a class of a stack. Each is in one of the numbers below `total`.
+/// Numbers of Clusters that have a class of a stack. Each Cluster counts in `total` and in one other number.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCounts {
-    /// All of them.
+    /// All Clusters.
     pub total: u32,
-    /// Ready.
+    /// Clusters that are ready.
     pub ready: u32,
-    /// Not ready.
+    /// Clusters that are not ready.
     pub not_ready: u32,
-    /// Not known to be ready.
+    /// Clusters whose readiness is unknown.
     pub unknown: u32,
-    /// Being deleted: not in `ClustersReady`.
+    /// Clusters that are being deleted. They do not count in `ClustersReady`.
     pub deleting: u32,
-    /// Paused: not in `ClustersReady`.
+    /// Paused Clusters. They do not count in `ClustersReady`.
     pub paused: u32,
-    /// Suspended: not in `ClustersReady`.
+    /// Suspended Clusters. They do not count in `ClustersReady`.
     pub suspended: u32,
-    /// Without an initialized control plane: not in `ClustersReady`.
+    /// Clusters without an initialized control plane. They do not count in `ClustersReady`.
     pub not_initialized: u32,
 }
 

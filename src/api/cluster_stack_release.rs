@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Which content the release has, and which object prepares it on the provider's side.
+/// The content of the release, and the provider's object that prepares the release.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "clusterstack.x-k8s.io",
     version = "v1alpha1",
     kind = "ClusterStackRelease",
-    doc = "One release of a cluster stack that is offered or in use. Written by stackflux, named as the release.",
+    doc = "One release of a cluster stack that is offered or in use. Written by stackflux, named after the release.",
     namespaced,
     status = "ClusterStackReleaseStatus",
     derive = "PartialEq",
@@ -30,7 +30,7 @@ pub struct ClusterStackReleaseSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = StructMerge::Atomic)]
     pub provider_ref: Option<ObjectReference>,
-    /// The content that the release was first read with, and stays at.
+    /// The content that the release was first read with, and to which it stays pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PinnedSource>,
 }
@@ -46,7 +46,7 @@ pub struct PinnedSource {
     pub path: String,
 }
 
-/// What is in the release, and how the objects made from it are.
+/// The content of the release, and the state of the objects made from it.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterStackReleaseStatus {
@@ -67,8 +67,8 @@ pub struct ClusterStackReleaseStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "namespace".into(), "name".into()]))]
     pub objects: Vec<GeneratedObject>,
-    /// Some of the Clusters that used the release last, as `<namespace>/<name>`: they are asked once more before it
-    /// is deleted. At most five.
+    /// Up to five of the Clusters that used the release last, as `<namespace>/<name>`. The operator checks them again
+    /// before it deletes the release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_users: Vec<String>,
     /// The generation of the spec that the status is about.
@@ -92,10 +92,10 @@ pub struct ReleaseAddon {
     /// `Chart` or `Manifests`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Version that people mean: of the chart's only dependency, otherwise of the chart.
+    /// Version of the addon: that of the chart's only dependency, otherwise that of the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// `appVersion` of that chart, where the release has it.
+    /// `appVersion` of that chart, if the release has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_version: Option<String>,
     /// The chart's name.
@@ -104,16 +104,16 @@ pub struct ReleaseAddon {
     /// The chart's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart_version: Option<String>,
-    /// The chart that it wraps, as `<name> <version>`.
+    /// The chart that the addon's chart wraps, as `<name> <version>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependency: Option<String>,
-    /// The digest of its files.
+    /// The digest of the addon's files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The lifecycle moments at which it is applied or deleted.
+    /// The lifecycle moments at which the addon is applied or deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<String>,
-    /// The fields of the cluster's objects that its values template reads, such as `.Cluster.metadata.name`.
+    /// The fields of the cluster's objects that the addon's values template reads, such as `.Cluster.metadata.name`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub template: Vec<String>,
 }
@@ -128,16 +128,16 @@ pub struct GeneratedObject {
     pub namespace: String,
     /// The object's name.
     pub name: String,
-    /// How it is.
+    /// The state of the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Why, in one word.
+    /// The reason for the state, as one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The digest of its spec, without `suspend`, as stackflux wrote it.
+    /// The digest of the object's spec, without `suspend`, as stackflux wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_digest: Option<String>,
-    /// When it was last written, or began or ended to be as it should.
+    /// Time at which the object was last written, or last entered or left its expected state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 }

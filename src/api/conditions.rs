@@ -35,13 +35,13 @@ macro_rules! words {
 }
 
 words! {
-    /// What a condition is about.
+    /// The type of a condition.
     ConditionType {
         /// All kinds: the sum of the others. As in kstatus.
         Ready,
         /// All kinds: something is under way. Absent when nothing is. As in kstatus.
         Reconciling,
-        /// All kinds: nothing goes on until somebody changes something. Absent when that is not so. As in kstatus.
+        /// All kinds: there is no progress until a person changes something. Absent otherwise. As in kstatus.
         Stalled,
         /// `ClusterStack`: Flux follows the stack repository, and it was read.
         SourceReady,
@@ -65,7 +65,7 @@ words! {
         ClusterClassReady,
         /// `ClusterStackRelease`: a cluster uses it.
         InUse,
-        /// `ClusterAddon`: the cluster's control plane can be reached, and nothing says to leave it alone.
+        /// `ClusterAddon`: the cluster's control plane is initialized, and nothing holds the cluster.
         ClusterAvailable,
         /// `ClusterAddon`: the release of the cluster's class can be used.
         ReleaseReady,
@@ -83,18 +83,18 @@ words! {
 macro_rules! reasons {
     ($($variant:ident: $meaning:literal, $action:literal;)*) => {
         words! {
-            /// Why a condition is what it is.
+            /// The reason of a condition, an event or a metric.
             Reason { $(#[doc = $meaning] $variant,)* }
         }
 
         impl Reason {
-            /// What it means, in one sentence.
+            /// The meaning, in one sentence.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning),* }
             }
 
-            /// What somebody who reads it can do about it, in one sentence.
+            /// The action to take, in one sentence.
             #[must_use]
             pub fn action(self) -> &'static str {
                 match self { $(Self::$variant => $action),* }
@@ -113,127 +113,137 @@ impl Reason {
 
 reasons! {
     ControlPlaneNotInitialized:
-        "The cluster's control plane has never answered yet, so nothing can be installed in it.",
-        "Wait; if it takes long, look at the Cluster's conditions.";
+        "The cluster's control plane is not initialized yet, so Flux cannot install anything in the cluster.",
+        "Wait; if this takes long, check the Cluster's conditions.";
     Unreachable:
         "Cluster API has lost its connection to the cluster's API server.",
-        "Look at the Cluster's condition RemoteConnectionProbe; addons go on by themselves when it is back.";
+        "Check the Cluster's condition RemoteConnectionProbe; Flux continues with the addons when the connection is \
+        back.";
     Paused:
-        "The Cluster is paused, so nothing is written for it.",
-        "Unset the Cluster's spec.paused when the reason for it is gone.";
+        "The Cluster is paused, so the operator writes nothing for the Cluster.",
+        "Unset spec.paused of the Cluster to resume.";
     Deleting:
-        "The Cluster is being deleted, so its addons are let go and not uninstalled.",
-        "If the Cluster stays for long, look at its finalizers and at its infrastructure provider.";
+        "The Cluster is being deleted, so the operator deletes the Flux objects of its addons and uninstalls nothing.",
+        "If the Cluster stays for long, check its finalizers and its infrastructure provider.";
     Available:
-        "The cluster's control plane answers, and nothing says to leave the cluster alone.",
-        "Nothing.";
+        "The cluster's control plane is initialized, and nothing holds the cluster.",
+        "No action required.";
     Rendered:
         "The values of all addons were rendered.",
-        "Nothing.";
+        "No action required.";
     Delivered:
         "All Flux objects are as they were planned.",
-        "Nothing.";
+        "No action required.";
     DeliveryFailed:
-        "The API server refused or did not answer the write of a Flux object; it is tried again.",
+        "The API server refused the write of a Flux object or did not answer; the operator tries again.",
         "Read the message, which is the API server's.";
     Committing:
-        "What is planned waits for the next commit to the Git repository.",
+        "The planned change waits for the next commit to the Git repository.",
         "Wait a few seconds.";
     CommitNotApplied:
-        "What is planned is in the Git repository, and Flux has not applied that commit yet.",
-        "Wait; if it takes long, look at the Flux Kustomization that applies the path, or create it.";
+        "The planned change is in the Git repository, but Flux has not applied the commit yet.",
+        "Wait; if this takes long, check the Flux Kustomization that applies the path, or create one.";
     DeliveredElsewhere:
-        "The files of the Cluster are in the Git repository of another ClusterStack, which had it before.",
+        "The Cluster's files are in the Git repository of another ClusterStack, which had the Cluster before.",
         "Give both ClusterStacks the same `delivery.git`, or set the Cluster's class back.";
     PushFailed:
-        "The Git repository could not be read or pushed to; it is tried again.",
-        "Read the message, which is the Git server's or says which Secret is missing what.";
+        "The operator could not read or push to the Git repository and tries again.",
+        "Read the message, which is the Git server's or names the Secret and what is missing in it.";
     FileEdited:
-        "Somebody else changed, added or removed a file in the Git repository that stackflux writes, so it is left as it is.",
-        "Undo that change in the repository, or write over it with `stackflux generate --to-git --overwrite` and the file's path.";
+        "Another author changed, added or removed a file that stackflux writes in the Git repository, so stackflux \
+        does not change the file.",
+        "Revert that change in the repository, or overwrite the file with `stackflux generate --to-git --overwrite` \
+        and its path.";
     PullRequestOpen:
-        "What is planned waits in a pull request.",
-        "Review and merge it.";
+        "The planned change waits in a pull request.",
+        "Review and merge the pull request.";
     SecretInvalid:
-        "A Secret that the ClusterStack names is not there, may not be read, or lacks a key.",
-        "Create it as the message says, and give the operator the Role of docs/operator-and-git.md for it.";
+        "A Secret that the ClusterStack names is missing, cannot be read by the operator, or has missing or invalid \
+        data.",
+        "Create or correct the Secret as the message says, and grant the operator the Role in \
+        docs/operator-and-git.md for it.";
     Published:
-        "All releases that are wanted of the upstream source are in the stack repository.",
-        "Nothing.";
+        "The stack repository has every upstream release that the ClusterStack offers, except held ones.",
+        "No action required.";
     PublishFailed:
-        "A release could not be brought from the upstream source into the stack repository; it is tried again.",
+        "The operator could not publish a release from the upstream source to the stack repository and tries again.",
         "Read the message, which names the release, the registry or the Git server, and what was wrong.";
     UpstreamUnavailable:
-        "The upstream source cannot be read; it is tried again.",
+        "The operator cannot read the upstream source and tries again.",
         "Read the message, which names the host and what it answered.";
     WaitingForField:
         "A values template reads a field that the cluster's objects do not have yet.",
-        "Wait; if it takes long, look at the object that the message names, or at the template for a misspelt field.";
+        "Wait; if this takes long, check the object that the message names, and the template for a misspelt field.";
     WaitingForObject:
-        "A values template reads an object that the Cluster refers to and that is not there.",
-        "Wait for the infrastructure provider to create it; for files, give its file as well.";
+        "A values template reads an object that the Cluster refers to but that is missing.",
+        "Wait for the infrastructure provider to create the object; if your input is files, add the object's file.";
     ValuesInvalid:
-        "A values template failed, or what it gave is no mapping in YAML.",
-        "Mend the template in a new release; `stackflux template` tries it against a Cluster's file.";
+        "A values template failed, or its output is not a YAML mapping.",
+        "Fix the template in a new release; `stackflux template` tries it with a Cluster's file.";
     DependencyInvalid:
-        "The settings let an addon wait for something that can never come.",
+        "The settings make an addon wait for something that can never become ready.",
         "Correct spec.flux.addons.<name>.dependsOn of the ClusterStack.";
     KubernetesVersionMismatch:
-        "The Cluster's Kubernetes version is not the one that its class's release is for.",
+        "The Cluster's Kubernetes version differs from the version that its class's release is for.",
         "Change spec.topology.version and the class together, to a release and its Kubernetes version.";
     ChartNameCollision:
-        "A HelmChart of the name that is needed exists with another content.",
-        "Delete that HelmChart if nothing uses it; two contents with the same first twelve digits are next to impossible.";
+        "A HelmChart with the planned name exists, but has different content.",
+        "Delete that HelmChart if nothing uses it; two digests with the same first twelve digits are next to \
+        impossible.";
     SharesObjects:
         "A retired release stays because its cluster class shares an object with a release in use.",
-        "Give the object that the message names a name with the chart's version in later releases.";
+        "In the next release, include the chart version in that object's name.";
     ArtifactUnavailable:
-        "What Flux serves of a Git repository cannot be fetched at present.",
-        "Read the message; where there was no answer or no connection, let stackflux run in Flux's namespace or allow its own in the NetworkPolicy, and outside the cluster give it --source-controller-addr.";
+        "The artifact that Flux serves for a Git repository cannot be fetched at present.",
+        "Read the message; if source-controller did not answer, run stackflux in Flux's namespace or allow its \
+        namespace in the NetworkPolicy, and outside the cluster set --source-controller-addr.";
     ArtifactInvalid:
-        "What Flux serves of a Git repository is not what its status says, or more than stackflux reads.",
-        "Read the message; where the digest is wrong, look at source-controller's storage.";
+        "The artifact that Flux serves for a Git repository differs from what its status says, or exceeds a limit of \
+        stackflux.",
+        "Read the message; if the digest does not match, check source-controller's storage.";
     ReleaseNotFound:
-        "The commit that should have a release does not have it.",
-        "Look at the path and the commit of the source that the message names.";
+        "A release is missing from the commit that should contain it.",
+        "Check the path and the commit of the source that the message names.";
     ClassUnknown:
-        "No ClusterStack in the namespace of the Cluster's class has that class, so nothing is planned for the Cluster; what it has stays.",
-        "Set the class to one of a ClusterStack, or apply the ClusterStack that has it.";
+        "No ClusterStack in the namespace of the Cluster's class has that class, so the operator plans nothing for \
+        the Cluster and keeps what is installed.",
+        "Set the Cluster's class to one of a ClusterStack, or apply the ClusterStack that has the class.";
     ReleaseMutated:
-        "A release has another content than it had when it was first read; the first stays in use.",
-        "Restore its directory in the stack repository, and publish the change as a new release.";
+        "The content of a release has changed since it was first read; the first content stays in use.",
+        "Restore the release's directory in the stack repository, and publish the change as a new release.";
     NotYetReported:
-        "Flux has not said anything yet about an object that was written.",
-        "Wait; if it takes long, look whether the Flux controller of that kind runs.";
+        "Flux has not reported yet on an object that the operator wrote.",
+        "Wait; if this takes long, check that the Flux controller for that kind is running.";
     ApplierUnavailable:
-        "The Flux controller that has to act has not renewed its Lease for a minute, or, without a Lease to read, has changed no object of the kind for two minutes.",
+        "The Flux controller that has to act has not renewed its Lease for a minute or, if its Lease cannot be read, \
+        has changed no object of the kind for two minutes.",
         "Check the Deployment of the controller that the message names, in Flux's namespace.";
     Applied:
-        "It is in the cluster as it was planned, and was ready.",
-        "Nothing.";
+        "The object is in the cluster as planned, and was ready.",
+        "No action required.";
     Drifted:
         "Objects of the addon were changed in the workload cluster, and Flux only reports it (driftDetection: warn).",
         "Find out who changed them; set driftDetection to enabled if Flux is to correct them.";
     Fetched:
         "Flux has fetched exactly the commit that is expected.",
-        "Nothing.";
+        "No action required.";
     Pending:
-        "Flux has not looked at the object yet since it was last written.",
+        "Flux has not reconciled the object since it was last written.",
         "Wait.";
     Progressing:
-        "Flux is at it.",
-        "Wait; after 20 minutes it counts as failed.";
+        "Flux is reconciling the object.",
+        "Wait; after 20 minutes the object counts as failed.";
     Waiting:
-        "Something else has to happen first, and Flux looks again by itself.",
-        "Look at what the message names.";
+        "Flux waits for something else first and checks again by itself.",
+        "Check what the message names.";
     Retrying:
         "The last attempt failed, and Flux tries again.",
-        "Read the message; most of what fails right after a cluster's creation heals by itself.";
+        "Read the message; most failures right after a cluster's creation resolve by themselves.";
     RepeatedlyFailing:
         "Five attempts or more have failed in a row; Flux tries again.",
         "Fix what the message names: retries alone have not helped.";
     KindNotInstalled:
-        "The chart has an object of a kind that is not installed in the cluster that it goes to.",
+        "The chart has an object of a kind that is not installed in the target cluster.",
         "Install the CRDs of the kind that the message names; for a cluster class, install its infrastructure provider.";
     ManifestInvalid:
         "The chart renders YAML that Flux cannot read, such as a mapping with a duplicate key.",
@@ -245,92 +255,100 @@ reasons! {
         "The Secret with the kubeconfig of the cluster is missing, so Flux cannot reach the cluster.",
         "Wait until Cluster API has created the Secret; if it has another name, set spec.flux.kubeConfig of the ClusterStack.";
     Failed:
-        "It does not work.",
+        "The reconciliation failed.",
         "Read the reason and the message, which are Flux's.";
     DeadlineExceeded:
-        "It was on its way for longer than it may be; Flux goes on trying.",
-        "Fix what the message names: it is what Flux said last, and 20 minutes of retries have not helped.";
+        "The object did not become ready within 20 minutes; Flux keeps retrying.",
+        "Fix what the message names: it is Flux's last report, and 20 minutes of retries have not helped.";
     RolledBack:
-        "An upgrade failed, and Helm went back to the release before.",
+        "An upgrade failed, and Helm rolled back to the previous revision.",
         "Read the message, and fix the addon or its values in a new release.";
     Foreign:
-        "Somebody else changed the spec of an object that stackflux wrote; it is written again.",
-        "Find out who it was; the event names the field manager.";
+        "Another field manager changed the spec of an object that stackflux wrote; the operator writes the spec \
+        again.",
+        "Find out who changed the spec; the event names the field manager.";
     AddonRemoved:
-        "The release of the Cluster's class does not have the addon any more, or in another form, so what there is of it is uninstalled.",
-        "Nothing; to keep an addon, suspend its Flux object before the Cluster moves to the release, which is then not ready until you resume or delete the object.";
+        "The release of the Cluster's class no longer has the addon, or has it in another form, so Flux uninstalls \
+        what is installed.",
+        "No action required; to keep an addon, suspend its Flux object before the Cluster moves to the release; the \
+        ClusterAddon is then not ready until you resume or delete the object.";
     Suspended:
-        "The object is suspended, so Flux does nothing and its status says nothing.",
-        "Resume it when the reason for it is gone.";
+        "The object is suspended, so Flux does not reconcile it and its state is unknown.",
+        "Resume the object when the reason for the suspension is gone.";
     Terminating:
         "The object is being deleted.",
-        "Wait; if it takes long, look whether the Flux controller of that kind runs.";
+        "Wait; if this takes long, check that the Flux controller for that kind is running.";
     Several:
         "Several objects have different reasons.",
         "Read the message, which names them.";
     Unrecognized:
-        "An object gave a reason that is not a word, so it is not repeated.",
+        "An object reported a reason that is not valid in a condition, so the reason is not repeated.",
         "Read the message.";
     Used:
         "Clusters use the release.",
-        "Nothing.";
+        "No action required.";
     NotUsed:
         "No Cluster uses the release.",
-        "Nothing; releases beyond spec.revisionHistoryLimit of the ClusterStack that are not offered are deleted.";
+        "No action required; the operator deletes releases beyond spec.revisionHistoryLimit of the ClusterStack that \
+        are not offered.";
     Retiring:
-        "Nothing wants the release any more, and it is deleted after ten minutes in which that stays so.",
-        "Nothing, or name its version in spec.versions of the ClusterStack to keep it.";
+        "The release is unused and will be deleted after ten minutes unless a Cluster uses it or the ClusterStack \
+        offers it again.",
+        "No action required; to keep the release, name its version in spec.versions of the ClusterStack.";
     InUse:
-        "It was deleted while Clusters use it, so it stays until none does.",
-        "Move the Clusters to another class, or let go with the annotation clusterstack.x-k8s.io/on-delete: Orphan.";
+        "The object was deleted while Clusters use it, so the operator keeps it until no Cluster does.",
+        "Move the Clusters to another class, or orphan everything with the annotation \
+        clusterstack.x-k8s.io/on-delete: Orphan.";
     Valid:
         "The release was read, and it can be used.",
-        "Nothing.";
+        "No action required.";
     Invalid:
-        "The release cannot be used, or a field says what cannot be.",
+        "The release or a field of the spec is invalid.",
         "Read the message, which names the file and the line, or the field.";
     ReleaseClaimed:
-        "Two ClusterStacks of one namespace want the same release; the one that has it, or the older one, goes on.",
-        "Delete one of them, or take the version out of its spec.versions.";
+        "Two ClusterStacks of one namespace claim the same release; the one that has the release, otherwise the older \
+        one, keeps it.",
+        "Delete one of the ClusterStacks, or remove the version from its spec.versions.";
     PinUnreachable:
-        "The commit that a release is pinned to cannot be fetched any more.",
-        "Bring the commit back into the stack repository, and protect its branch from being rewritten.";
+        "Flux can no longer fetch the commit that a release is pinned to.",
+        "Restore the commit in the stack repository, and protect the branch from history rewrites.";
     PruneBudgetExceeded:
-        "More releases or addons are to be deleted than may go in an hour, so the others wait.",
-        "Wait until the time in the message, or allow all of them with the annotation clusterstack.x-k8s.io/prune that the message gives.";
+        "More releases or addons are due for deletion than the hourly budget allows, so the others wait.",
+        "Wait until the time in the message, or allow all deletions with the annotation clusterstack.x-k8s.io/prune \
+        that the message gives.";
     NoSource:
-        "The ClusterStack names no source, and the operator has no default one.",
+        "The ClusterStack has no source, and the operator has no default source.",
         "Set spec.source, or start the operator with a default source.";
     SourceNotFound:
-        "The GitRepository that the ClusterStack refers to is not there.",
-        "Create it, or correct spec.source.gitRepositoryRef.";
+        "The GitRepository that the ClusterStack refers to does not exist.",
+        "Create the GitRepository, or correct spec.source.gitRepositoryRef.";
     AccessDenied:
-        "The ClusterStack refers to an object of another namespace, which the operator was told to refuse.",
+        "The ClusterStack refers to an object of another namespace, which --no-cross-namespace-refs forbids.",
         "Refer to an object of the same namespace, or start the operator without --no-cross-namespace-refs.";
     NotNeeded:
-        "There is nothing of this kind for this release.",
-        "Nothing.";
+        "The release needs nothing of this kind.",
+        "No action required.";
     ProviderNotReady:
-        "The provider's object for the release does not say that it is ready.",
-        "Look at that object, and whether the provider's operator runs.";
+        "The provider's object for the release does not report that it is ready.",
+        "Check that object, and that the provider's operator is running.";
     ProviderTemplateNotFound:
-        "The template that spec.providerRef of the ClusterStack names is not there.",
-        "Create it, correct spec.providerRef, or set spec.noProvider.";
+        "The template that spec.providerRef of the ClusterStack names does not exist.",
+        "Create the template, correct spec.providerRef, or set spec.noProvider.";
     WaitingForNodeImages:
         "The cluster class waits until the node images are ready.",
-        "Look at the condition NodeImagesReady.";
+        "Check the condition NodeImagesReady.";
     WaitingForProvider:
         "The cluster class waits until the provider's object is ready.",
-        "Look at the condition ProviderReady.";
+        "Check the condition ProviderReady.";
     Synced:
-        "Each release that is wanted is there.",
-        "Nothing.";
+        "Every release that is offered or in use is present.",
+        "No action required.";
     Usable:
         "Clusters can use it.",
-        "Nothing.";
+        "No action required.";
     NotImplemented:
-        "Addons are not held back during a Kubernetes upgrade yet: they move as soon as the class does.",
-        "Watch the upgrade of a cluster that matters.";
+        "Addons are not held during a Kubernetes upgrade yet: they are upgraded as soon as the class changes.",
+        "Watch the upgrades of important clusters.";
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How Flux objects get to the API server: applied by the operator, or committed to a repository that Flux applies.
+//! Delivery of Flux objects to the API server: applied by the operator, or committed to a repository that Flux applies.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -8,15 +8,16 @@ use super::flux_settings::is_default;
 use super::git_commit::{GitCommit, LocalReference};
 use super::rules;
 
-/// How the Flux objects of a `ClusterStack` and its clusters get to the API server.
+/// Delivery of the Flux objects of a `ClusterStack` and its clusters to the API server.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(validation = rules::GIT_DELIVERY)]
 #[serde(rename_all = "camelCase")]
 pub struct Delivery {
-    /// Who applies them: the operator (`Cluster`), or Flux from a repository that the operator commits them to (`Git`).
+    /// The component that applies the objects: the operator (`Cluster`), or Flux from a repository that the operator
+    /// commits the objects to (`Git`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub mode: DeliveryMode,
-    /// The repository that they are committed to. Required with the mode `Git`.
+    /// The repository that the operator commits the objects to. Required with the mode `Git`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitDelivery>,
 }
@@ -38,7 +39,7 @@ impl Delivery {
     }
 }
 
-/// Who applies the Flux objects: the operator (`Cluster`), or Flux from a Git repository (`Git`).
+/// The component that applies the Flux objects: the operator (`Cluster`), or Flux from a Git repository (`Git`).
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 pub enum DeliveryMode {
@@ -49,7 +50,7 @@ pub enum DeliveryMode {
     Git,
 }
 
-/// The repository that Flux objects are committed to, and as whom.
+/// The repository that Flux objects are committed to, and the settings of the commits.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitDelivery {
@@ -57,12 +58,13 @@ pub struct GitDelivery {
     #[schemars(length(max = 2048))]
     #[x_kube(validation = rules::URL, validation = rules::CREDENTIALS)]
     pub url: String,
-    /// The branch that commits are pushed to. Never forced.
+    /// The branch that the operator pushes to, never with force.
     #[serde(default = "main")]
     #[schemars(length(max = 255))]
     #[x_kube(validation = rules::BRANCH)]
     pub branch: String,
-    /// The directory that is written, relative to the repository's root. A Flux `Kustomization` has to apply it.
+    /// The directory that the operator writes, relative to the repository's root. A Flux `Kustomization` has to apply
+    /// this directory.
     #[schemars(length(max = 256))]
     #[x_kube(validation = rules::PATH)]
     pub path: String,
@@ -70,22 +72,22 @@ pub struct GitDelivery {
     /// credentials. The operator reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalReference>,
-    /// As whom is committed.
+    /// Commit author and signing key.
     #[serde(default, skip_serializing_if = "is_default")]
     pub commit: GitCommit,
-    /// Push to a branch of its own and open a pull request, instead of pushing to `branch`.
+    /// Makes the operator push to a separate branch and open a pull request, instead of pushing to `branch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<PullRequests>,
 }
 
-/// How pull requests are opened.
+/// Settings of pull requests.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PullRequests {
-    /// What the repository's host runs; known from the host's name where that is well known.
+    /// The software that the repository's host runs. Detected by default if the host's name is well known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forge: Option<ForgeKind>,
-    /// The address of the host's API, where it is not the usual one for the repository's address.
+    /// The address of the host's API. Defaults to the usual one for the repository's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     #[x_kube(validation = rules::HTTP_URL, validation = rules::CREDENTIALS)]
@@ -95,7 +97,7 @@ pub struct PullRequests {
     pub secret_ref: LocalReference,
 }
 
-/// What a Git host runs: GitHub, GitLab, or Gitea (Forgejo as well).
+/// The software that a Git host runs: GitHub, GitLab, or Gitea (Forgejo as well).
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]

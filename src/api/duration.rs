@@ -14,14 +14,14 @@ const PATTERN: &str = r"^([0-9]{1,5}(\.[0-9]{1,5})?(ms|s|m|h)){1,4}$";
 /// The rule that a pattern cannot say.
 const MORE_THAN_ZERO: &str = "self.matches('[1-9]')";
 
-/// Why a text is no duration.
+/// The reason why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// Not numbers with units.
     #[error("{0:?} is not a duration: expected numbers with units, such as 10m, 1h30m or 500ms")]
     Malformed(String),
     /// Nothing could ever happen within it.
-    #[error("{0:?}: a duration is more than zero")]
+    #[error("{0:?}: a duration must be more than zero")]
     Zero(String),
 }
 
@@ -131,7 +131,7 @@ impl JsonSchema for Duration {
             "type": "string",
             "maxLength": 64,
             "pattern": PATTERN,
-            "x-kubernetes-validations": [{"rule": MORE_THAN_ZERO, "message": "a duration is more than zero"}],
+            "x-kubernetes-validations": [{"rule": MORE_THAN_ZERO, "message": "a duration must be more than zero"}],
         })
     }
 }

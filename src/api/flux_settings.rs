@@ -1,4 +1,4 @@
-//! What a ClusterStack says about the Flux objects that are made for it.
+//! The settings of a ClusterStack for its Flux objects.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,24 @@ pub struct FluxSettings {
     /// The kubeconfig that Flux reaches a workload cluster with. stackflux never reads it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub kube_config: KubeConfig,
-    /// Where the sources of addons are: once beside the ClusterStack's own source (`Shared`), or copied into every
+    /// Placement of the sources of addons: once beside the ClusterStack's own source (`Shared`), or copied into every
     /// namespace with Clusters (`PerNamespace`), for a Flux that runs with `--no-cross-namespace-refs`. A Secret
     /// named by the source must then exist in each of these namespaces.
     #[serde(default)]
     pub sources: SourcePlacement,
-    /// The `ServiceAccount` that Flux applies the cluster class and the node images as; Flux's own when absent.
+    /// The `ServiceAccount` that Flux applies the cluster class and the node images as. Defaults to Flux's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::OBJECT_NAME)]
     pub service_account_name: Option<String>,
-    /// How often Flux compares an addon with what is in the workload cluster.
+    /// Interval at which Flux compares an addon with what is in the workload cluster.
     #[serde(default = "default_interval")]
     pub interval: Duration,
-    /// How long Flux waits for an upgrade of an addon. Installations are cut short after two minutes and retried, so
-    /// that one that waits for another does not hold Flux's workers.
+    /// Time that Flux waits for an upgrade of an addon. Installations time out after two minutes and are retried, so
+    /// that an installation that waits for another addon does not block Flux's workers.
     #[serde(default = "default_timeout")]
     pub timeout: Duration,
-    /// How failures are handled, unless an addon says otherwise: `infrastructure` never uninstalls, `stateless` may.
+    /// Handling of failures, unless an addon has its own setting: `infrastructure` never uninstalls, `stateless` may.
     #[serde(default)]
     pub preset: Preset,
     /// Settings of single addons, by the addon's name (its directory in the release).
@@ -40,7 +40,7 @@ pub struct FluxSettings {
     #[schemars(extend("maxProperties" = rules::MAX_ADDONS))]
     #[x_kube(validation = rules::ADDON_NAMES, validation = rules::NO_SELF_DEPENDENCY)]
     pub addons: BTreeMap<String, AddonSettings>,
-    /// Take over the Helm releases that the cluster-stack-operator installed: addons keep its release name
+    /// Takes over the Helm releases that the cluster-stack-operator installed: addons keep the release name
     /// `cluster-addon`, with one Helm storage namespace each.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adopt: bool,
@@ -65,8 +65,8 @@ impl Default for FluxSettings {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KubeConfig {
-    /// The name of the Secret; `{cluster}` stands for the name of the Cluster. The default is the Secret that Cluster
-    /// API makes.
+    /// The name of the Secret; `{cluster}` stands for the name of the Cluster. Defaults to the Secret that Cluster API
+    /// creates.
     #[serde(default = "default_secret_name")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::SECRET_NAME)]
@@ -95,7 +95,7 @@ impl Default for KubeConfig {
     }
 }
 
-/// Where the sources of addons are: once beside the ClusterStack's own source (`Shared`), or copied into every
+/// Placement of the sources of addons: once beside the ClusterStack's own source (`Shared`), or copied into every
 /// namespace with Clusters (`PerNamespace`).
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
@@ -107,7 +107,7 @@ pub enum SourcePlacement {
     PerNamespace,
 }
 
-/// How failures are handled: with `infrastructure`, a failed installation is retried and never uninstalled, and a
+/// Handling of failures: with `infrastructure`, a failed installation is retried and never uninstalled, and a
 /// failed upgrade is rolled back; with `stateless`, a failed installation is uninstalled before it is retried.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
@@ -116,12 +116,12 @@ pub enum Preset {
     /// For what a cluster cannot live without: nothing is ever uninstalled.
     #[default]
     Infrastructure,
-    /// For what may be removed and installed anew.
+    /// For what may be removed and installed again.
     Stateless,
 }
 
-/// What Flux does when an object in the workload cluster differs from the chart: `enabled` corrects it, `warn`
-/// reports it, `disabled` ignores it. It is corrected when nothing is said.
+/// Flux's reaction to an object in the workload cluster that differs from the chart: `enabled` corrects the object,
+/// `warn` reports the drift, `disabled` ignores it. Defaults to `enabled`.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
@@ -134,29 +134,29 @@ pub enum DriftDetection {
     Disabled,
 }
 
-/// Settings of one addon; what is absent is as for all addons.
+/// Settings of one addon. For what is absent, the settings of all addons apply.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AddonSettings {
-    /// How failures are handled.
+    /// Handling of failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
-    /// How long Flux waits for an upgrade.
+    /// Time that Flux waits for an upgrade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// What Flux does when an object in the workload cluster differs from the chart; it is corrected when absent.
+    /// Flux's reaction to an object in the workload cluster that differs from the chart. Flux corrects it by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_detection: Option<DriftDetection>,
-    /// Stop Flux from touching the addon in all clusters of the stack. A suspension that a person set is kept.
+    /// Suspends the Flux object of the addon in all clusters of the stack. A suspension that a person set is kept.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
     /// Addons that must be ready, at the same release, before this one is installed or upgraded. The order in
-    /// `clusteraddon.yaml` alone makes none wait.
+    /// `clusteraddon.yaml` alone makes no addon wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = rules::MAX_ADDONS), inner(length(max = 63)))]
     #[x_kube(validation = rules::ADDON_NAMES)]
     pub depends_on: Vec<String>,
-    /// Whether the addon counts as installed only when its workloads are ready; they must be when absent.
+    /// Whether the addon counts as installed only when its workloads are ready. Defaults to true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<bool>,
 }

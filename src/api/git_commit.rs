@@ -1,4 +1,4 @@
-//! As whom the operator commits, and references to Secrets.
+//! Author and signing key of the operator's commits, and references to Secrets.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::flux_settings::is_default;
 use super::rules;
 
-/// As whom is committed.
+/// Commit author and signing key.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitCommit {
     /// The author and committer.
     #[serde(default, skip_serializing_if = "is_default")]
     pub author: GitAuthor,
-    /// The key that commits are signed with; they are not signed when absent.
+    /// The key that commits are signed with. By default commits are not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing_key: Option<SigningKey>,
 }
@@ -21,12 +21,12 @@ pub struct GitCommit {
 /// The author of commits.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitAuthor {
-    /// The name.
+    /// The author's name.
     #[serde(default = "author_name")]
     #[schemars(length(max = 255))]
     #[x_kube(validation = rules::AUTHOR)]
     pub name: String,
-    /// The address.
+    /// The author's email address.
     #[serde(default = "author_email")]
     #[schemars(length(max = 255))]
     #[x_kube(validation = rules::AUTHOR)]
@@ -44,7 +44,7 @@ impl Default for GitAuthor {
 #[serde(rename_all = "camelCase")]
 pub struct SigningKey {
     /// The Secret with the key, in the namespace of the ClusterStack: `git.asc` (a GPG key, as in Flux's
-    /// `ImageUpdateAutomation`) or `identity` (an SSH key), and `passphrase` where it has one. The operator reads it.
+    /// `ImageUpdateAutomation`) or `identity` (an SSH key), and `passphrase` if it has one. The operator reads it.
     pub secret_ref: LocalReference,
 }
 

@@ -1,4 +1,4 @@
-//! Where the releases of a stack are: a Git repository that Flux follows.
+//! The source of a stack's releases: a Git repository that Flux follows.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -17,17 +17,17 @@ pub struct StackSource {
     /// A Git repository to follow. stackflux creates a Flux `GitRepository` named `<clusterstack>-catalog` for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSource>,
-    /// A Flux `GitRepository` that exists already and is left as it is.
+    /// An existing Flux `GitRepository`, which stackflux does not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_repository_ref: Option<GitRepositoryReference>,
-    /// The directory in the referenced `GitRepository` that holds one directory per release; `releases` when absent.
-    /// Belongs to `gitRepositoryRef` (with `git` it is `git.path`).
+    /// The directory in the referenced `GitRepository` that holds one directory per release. Defaults to `releases`.
+    /// Only with `gitRepositoryRef`; with `git`, set `git.path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     #[x_kube(validation = rules::PATH)]
     pub path: Option<String>,
-    /// Where releases are published, for the operator to bring those into `git` that the ClusterStack offers: the latest of
-    /// the channel with `autoSubscribe`, and those that `versions` names.
+    /// The source from which the operator publishes releases to `git`: those that the ClusterStack offers, that is, the
+    /// latest of the channel with `autoSubscribe`, and those that `versions` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Upstream>,
 }
@@ -48,7 +48,7 @@ pub struct GitSource {
     #[schemars(length(max = 2048))]
     #[x_kube(validation = rules::URL, validation = rules::CREDENTIALS)]
     pub url: String,
-    /// What to follow; the branch `master` when absent, as in Flux.
+    /// The reference to follow. Defaults to the branch `master`, as in Flux.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<GitReference>,
     /// The directory that holds one directory per release, relative to the repository's root.
@@ -56,17 +56,17 @@ pub struct GitSource {
     #[schemars(length(max = 256))]
     #[x_kube(validation = rules::PATH)]
     pub path: String,
-    /// How often Flux looks for new commits.
+    /// Interval at which Flux checks for new commits.
     #[serde(default = "default_interval")]
     pub interval: Duration,
-    /// The Secret with Flux's Git credentials, in the namespace of the ClusterStack. Flux reads it; the operator only
-    /// where `source.upstream` has no `pushSecretRef`.
+    /// The Secret with Flux's Git credentials, in the namespace of the ClusterStack. Flux reads it; the operator reads
+    /// it only if `source.upstream` has no `pushSecretRef`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalReference>,
-    /// Makes Flux refuse commits or tags that are not signed by a known key.
+    /// Makes Flux refuse commits or tags that are not signed with a known key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<GitVerification>,
-    /// How Flux authenticates; with the Secret when absent.
+    /// Method by which Flux authenticates. By default Flux uses the Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<GitProvider>,
     /// The Secret with Flux's proxy settings, in the namespace of the ClusterStack. Only Flux reads it.
@@ -74,7 +74,7 @@ pub struct GitSource {
     pub proxy_secret_ref: Option<LocalReference>,
 }
 
-/// What Flux follows in a Git repository: at most one of the fields.
+/// The reference that Flux follows in a Git repository: at most one of the fields.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(validation = rules::ONE_REFERENCE)]
 #[serde(rename_all = "camelCase")]
@@ -96,7 +96,7 @@ pub struct GitReference {
     pub name: Option<String>,
 }
 
-/// A Flux `GitRepository` that exists already.
+/// An existing Flux `GitRepository`.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitRepositoryReference {
@@ -104,25 +104,25 @@ pub struct GitRepositoryReference {
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::OBJECT_NAME)]
     pub name: String,
-    /// The namespace of the `GitRepository`; that of the ClusterStack when absent.
+    /// The namespace of the `GitRepository`. Defaults to that of the ClusterStack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     #[x_kube(validation = rules::NAMESPACE)]
     pub namespace: Option<String>,
 }
 
-/// Which Git objects must be signed, and by whom.
+/// The Git objects that must be signed, and the keys that may have signed them.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitVerification {
-    /// What must be signed: the commit (`HEAD`), the tag (`Tag`), or both (`TagAndHEAD`).
+    /// The objects that must be signed: the commit (`HEAD`), the tag (`Tag`), or both (`TagAndHEAD`).
     #[serde(default)]
     pub mode: GitVerificationMode,
     /// The Secret with the public keys of the authors, in the namespace of the ClusterStack. Only Flux reads it.
     pub secret_ref: LocalReference,
 }
 
-/// What must be signed.
+/// The Git objects that must be signed.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 pub enum GitVerificationMode {
@@ -137,8 +137,8 @@ pub enum GitVerificationMode {
     TagAndHead,
 }
 
-/// How Flux authenticates to a Git server: `generic` with the Secret, `github` as a GitHub App with the Secret, `aws`
-/// and `azure` with the cloud's workload identity.
+/// Method by which Flux authenticates to a Git server: `generic` with the Secret, `github` as a GitHub App with the
+/// Secret, `aws` and `azure` with the cloud's workload identity.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]

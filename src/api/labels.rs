@@ -54,13 +54,13 @@ pub const FINALIZER: &str = "clusterstack.x-k8s.io/stackflux";
 /// one value is [`ORPHAN`].
 pub const ON_DELETE: &str = "clusterstack.x-k8s.io/on-delete";
 
-/// Value of [`ON_DELETE`]: everything stays in the clusters, and belongs to nobody.
+/// Value of [`ON_DELETE`]: everything stays in the clusters, and stackflux no longer manages it.
 pub const ORPHAN: &str = "Orphan";
 
 /// Annotation on a Flux object whose `ClusterAddon` was deleted: the Cluster whose next `ClusterAddon` takes it over.
 pub const HANDED_OVER: &str = "clusterstack.x-k8s.io/handed-over";
 
-/// Annotation on a `ClusterStackRelease`: since when nothing wants it any more.
+/// Annotation on a `ClusterStackRelease`: the time since which the release is no longer needed.
 pub const RETIRING_SINCE: &str = "clusterstack.x-k8s.io/retiring-since";
 
 /// Annotation on a `ClusterStack`: the digest, told in its status, of the deletions that may exceed the budget.

@@ -40,62 +40,64 @@ macro_rules! rules {
 
 rules! {
     PROVIDER: "self.matches('^[a-z0-9]+$')",
-        "provider is a lower-case word of letters and digits, without '-': names of releases are split there";
+        "provider must be a lower-case word of letters and digits, without '-': names of releases are split at '-'";
     PROVIDER_IMMUTABLE: "self == oldSelf", "provider cannot be changed: create another ClusterStack";
     NAME: "self.matches('^[a-z0-9]+$')",
-        "name is a lower-case word of letters and digits, without '-': names of releases are split there";
+        "name must be a lower-case word of letters and digits, without '-': names of releases are split at '-'";
     NAME_IMMUTABLE: "self == oldSelf", "name cannot be changed: create another ClusterStack";
     KUBERNETES_VERSION: r"self.matches('^(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})$')",
-        "kubernetesVersion is <major>.<minor>, such as \"1.34\"";
+        "kubernetesVersion must be <major>.<minor>, such as \"1.34\"";
     KUBERNETES_VERSION_IMMUTABLE: "self == oldSelf",
         "kubernetesVersion cannot be changed: create another ClusterStack";
-    CHANNEL: "self.matches('^[a-z0-9]+$')", "channel is a lower-case word, such as stable or beta";
+    CHANNEL: "self.matches('^[a-z0-9]+$')", "channel must be a lower-case word, such as stable or beta";
     CHANNEL_IMMUTABLE: "self == oldSelf", "channel cannot be changed: create another ClusterStack";
     VERSIONS: r"self.all(version, version.matches('^v(0|[1-9][0-9]{0,17})(-[a-z0-9]+\\.[a-z0-9]+)?$'))",
-        "a version is v<number>, such as v2, or v<number>-<channel>.<patch>, such as v0-beta.1";
+        "a version must be v<number>, such as v2, or v<number>-<channel>.<patch>, such as v0-beta.1";
     VERSIONS_OF_CHANNEL: "!has(self.versions) || self.versions.all(version, self.channel == 'stable' ? \
         !version.contains('-') : self.channel == 'custom' ? version.contains('-') && !version.contains('-stable.') : \
         version.contains('-' + self.channel + '.'))",
-        "versions are those of the channel: v<number> in stable, v<number>-<word>.<patch> with any word but stable in \
-        custom, v<number>-<channel>.<patch> in any other";
+        "versions must belong to the channel: v<number> in stable, v<number>-<word>.<patch> with any word but stable \
+        in custom, v<number>-<channel>.<patch> in any other";
     PROVIDER_REFERENCE: "self.noProvider || has(self.providerRef)",
         "providerRef is required unless noProvider is true";
-    REVISION_HISTORY: "self >= 0 && self <= 1000", "revisionHistoryLimit is between 0 and 1000";
+    REVISION_HISTORY: "self >= 0 && self <= 1000", "revisionHistoryLimit must be between 0 and 1000";
     EITHER_SOURCE: "has(self.git) != has(self.gitRepositoryRef)",
-        "source has either git or gitRepositoryRef";
+        "source must have either git or gitRepositoryRef";
     PATH_OF_REFERENCE: "!has(self.path) || has(self.gitRepositoryRef)",
-        "source.path belongs to gitRepositoryRef; the path in source.git is source.git.path";
+        "source.path requires source.gitRepositoryRef; with source.git, set source.git.path";
     PATH: "self != '' && !self.startsWith('/') && !self.split('/').exists(part, part == '..')",
-        "a path is relative to the root of the repository and stays inside it";
-    URL: "self.matches('^(http|https|ssh)://.')", "url begins with https://, http:// or ssh://";
+        "a path must be relative to the root of the repository and stay inside the repository";
+    URL: "self.matches('^(http|https|ssh)://.')", "url must begin with https://, http:// or ssh://";
     CREDENTIALS: "self.matches('^(ssh://([^@:/]+@)?)?[^@]*$')",
-        "url holds no credentials: they come from a Secret; ssh:// may name a user, and '@' in a path is written as %40";
+        "url must not contain credentials, which belong in a Secret; ssh:// may name a user, and '@' in a path is \
+        written as %40";
     UPSTREAM: "!has(self.upstream) || (has(self.git) && (!has(self.git.ref) || !(has(self.git.ref.tag) || \
         has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
-        "source.upstream is published to source.git, which then names no ref but a branch";
+        "source.upstream requires source.git, whose ref may then name only a branch";
     UPSTREAM_URL: "self.matches('^(oci://[^/@]+/[^:@]+|github://[^@]+)$')",
-        "url is oci://<host>/<repository> or github://<owner>/<repository>, without tag, release or digest";
+        "url must be oci://<host>/<repository> or github://<owner>/<repository>, without tag, release or digest";
     GIT_DELIVERY: "!has(self.mode) || self.mode != 'Git' || has(self.git)",
-        "delivery.git is required where delivery.mode is Git";
+        "delivery.git is required if delivery.mode is Git";
     BRANCH: "self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_./]*[-A-Za-z0-9_])?$') && !self.contains('..') && \
         !self.contains('//') && !self.contains('/.') && !self.endsWith('.lock')",
-        "a branch has letters, digits, '-', '_', '.' and '/', as Git has it";
-    AUTHOR: r"self.matches('^[^<>\\n\\r]+$')", "an author's name and address have no '<', '>' or line break";
-    HTTP_URL: "self.matches('^https?://.')", "api begins with https:// or http://";
+        "a branch must be a valid Git branch name of letters, digits, '-', '_', '.' and '/'";
+    AUTHOR: r"self.matches('^[^<>\\n\\r]+$')",
+        "an author's name and address must not be empty or contain '<', '>' or a line break";
+    HTTP_URL: "self.matches('^https?://.')", "api must begin with https:// or http://";
     ONE_REFERENCE: "[has(self.branch), has(self.tag), has(self.commit), has(self.semver), has(self.name)]\
         .filter(given, given).size() <= 1",
-        "ref has at most one of branch, tag, commit, semver and name";
+        "ref must have at most one of branch, tag, commit, semver and name";
     OBJECT_NAME: r"self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$')",
-        "the name of an object has lower-case letters, digits, '-' and '.'";
+        "the name of an object must consist of lower-case letters, digits, '-' and '.'";
     NAMESPACE: "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",
-        "a namespace has lower-case letters, digits and '-'";
+        "a namespace must consist of lower-case letters, digits and '-'";
     SECRET_NAME: r"self.matches('^[-.a-z0-9]*\\{cluster\\}[-.a-z0-9]*$')",
-        "secretName holds {cluster} once, and else lower-case letters, digits, '-' and '.'";
-    SECRET_KEY: r"self.matches('^[-._a-zA-Z0-9]+$')", "a key has letters, digits, '-', '_' and '.'";
+        "secretName must contain {cluster} once, and otherwise only lower-case letters, digits, '-' and '.'";
+    SECRET_KEY: r"self.matches('^[-._a-zA-Z0-9]+$')", "a key must consist of letters, digits, '-', '_' and '.'";
     ADDON_NAMES: "self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$'))",
-        "the name of an addon has lower-case letters, digits and '-', at most 53";
+        "the name of an addon must consist of lower-case letters, digits and '-', at most 53";
     NO_SELF_DEPENDENCY: "self.all(name, !has(self[name].dependsOn) || !(name in self[name].dependsOn))",
-        "an addon does not depend on itself";
+        "an addon must not depend on itself";
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Where the releases of a stack are published, before they are in the stack repository.
+//! The source of releases that the operator publishes to the stack repository.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use super::flux_settings::is_default;
 use super::git_commit::{GitCommit, LocalReference};
 use super::{Duration, rules};
 
-/// Where new releases are published. The operator brings those of the ClusterStack's channel into the stack repository.
+/// The source of new releases. If the ClusterStack offers a release, the operator publishes it to the stack repository.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Upstream {
@@ -16,37 +16,37 @@ pub struct Upstream {
     #[schemars(length(max = 2048))]
     #[x_kube(validation = rules::UPSTREAM_URL)]
     pub url: String,
-    /// How often it is looked for new releases.
+    /// Interval at which to check for new releases.
     #[serde(default = "default_interval")]
     pub interval: Duration,
     /// The Secret with credentials for reading, in the namespace of the ClusterStack: a docker config
     /// (`.dockerconfigjson`) or `username` and `password` for a registry, `token` for GitHub. The operator reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalReference>,
-    /// The Secret with the certificates (`ca.crt`) of a private authority that the host's certificate is of, in the
+    /// The Secret with the certificates (`ca.crt`) of the private authority that issued the host's certificate, in the
     /// namespace of the ClusterStack. The operator reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_secret_ref: Option<LocalReference>,
-    /// Speak HTTP without TLS to the registry.
+    /// Uses HTTP without TLS for the registry.
     #[serde(default, skip_serializing_if = "is_default")]
     pub insecure: bool,
-    /// Refuse releases that are not signed by a known key.
+    /// Makes the operator refuse releases that are not signed with a known key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<UpstreamVerification>,
     /// The Secret with credentials that may push to the stack repository, in the namespace of the ClusterStack, with the
-    /// keys of Flux's Git credentials; that of `source.git` when absent. The operator reads it.
+    /// keys of Flux's Git credentials. Defaults to that of `source.git`. The operator reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_secret_ref: Option<LocalReference>,
-    /// As whom is committed.
+    /// Commit author and signing key.
     #[serde(default, skip_serializing_if = "is_default")]
     pub commit: GitCommit,
 }
 
-/// Who must have signed a release.
+/// The keys of which one must have signed a release.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpstreamVerification {
-    /// What the signatures are made with.
+    /// The tool that signatures are made with.
     #[serde(default)]
     pub provider: SignatureProvider,
     /// The Secret with the public keys, in the namespace of the ClusterStack, at keys that end in `.pub`: one of them must
@@ -54,7 +54,7 @@ pub struct UpstreamVerification {
     pub secret_ref: LocalReference,
 }
 
-/// What signatures are made with.
+/// The tool that signatures are made with.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]

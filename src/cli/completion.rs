@@ -13,7 +13,7 @@ use super::{Cli, CommandResult, Outcome, terminal};
   # And in every zsh
   stackflux completion zsh > \"${fpath[1]}/_stackflux\"")]
 pub(super) struct Arguments {
-    /// The shell.
+    /// Shell to print the script for
     shell: Shell,
 }
 

@@ -19,10 +19,12 @@ use crate::plan::canonical;
 #[command(after_help = "Examples:
   # Apply them to the current cluster
   stackflux crds | kubectl apply --server-side -f -
-  # Keep them in a Git repository, one file for each kind
+  # Write one file per kind, to keep in a Git repository
   stackflux crds --output-dir crds/")]
 pub(super) struct Arguments {
-    /// Write one file per definition, called as its resource, to this directory instead of standard output
+    /// Write one file per definition to this directory instead of printing them
+    ///
+    /// Each file is named after its resource, such as clusterstacks.yaml.
     #[arg(long, value_name = "DIRECTORY")]
     output_dir: Option<PathBuf>,
 }

@@ -21,37 +21,40 @@ use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 use crate::release::{Digest, Release};
 
-/// Show what a release changes over another
+/// Show what changes between two releases, or in a live cluster
 ///
-/// Compares two releases by content: metadata, stages, the chart of the cluster class, node images and every addon, file
-/// by file. Vendored charts are compared by name and version.
+/// Compares two releases by content: metadata, stages, the chart of the cluster class, node images and every addon,
+/// file by file. Vendored charts are compared by name and version.
 ///
-/// With Clusters it also plans each of them as if it used the first release and then the second, and shows which objects
-/// that changes, with their values: which addons Helm upgrades, and which are not written at all. For that the Cluster's
-/// class and its Kubernetes version (spec.topology.version) are replaced by those of the releases; all else, status and
-/// referred objects included, is taken as it is. Charts that both releases have stay where the first has them.
+/// With Clusters, stackflux also plans each Cluster as if it used the first release and then the second, and shows
+/// which objects change, with their values: which addons Helm upgrades, and which are not written at all. To plan, it
+/// replaces the Cluster's class and Kubernetes version (spec.topology.version) by those of each release; everything
+/// else, including status and referenced objects, is used as it is. Charts that both releases have stay where the
+/// first has them.
 ///
-/// With --live it compares what is in a live cluster with what the operator would write there now: the Flux objects of the
-/// releases in use and of their Clusters. Not compared are releases that are not pinned yet, what is about to be deleted,
-/// and stackflux's own kinds.
+/// With --live, stackflux compares a live cluster with what the operator would write there now: the Flux objects of
+/// the releases in use and of their Clusters. Releases that are not pinned yet, objects that are being deleted, and
+/// stackflux's own kinds are not compared.
 ///
-/// Exits with 0 where there is no difference, with 1 where there is one, and with 2 on errors.
+/// Exits with 0 if there is no difference, with 1 if there is one, and with 2 on errors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # What a release changes, file by file
+  # Show what a release changes, file by file
   stackflux diff stacks/releases/openstack-scs-1-32-v1 stacks/releases/openstack-scs-1-32-v2
-  # Only which parts differ, for a program
+  # Print only which parts differ, for a program
   stackflux diff releases/openstack-scs-1-32-v1.tgz releases/openstack-scs-1-32-v2.tgz --output json
-  # What it does to the Clusters of a management cluster
+  # Show what it changes for the Clusters of a management cluster
   kubectl get clusters,openstackclusters,kubeadmcontrolplanes -A -o yaml |
     stackflux diff stacks/releases/openstack-scs-1-32-v1 stacks/releases/openstack-scs-1-32-v2 \\
       --settings clusterstack.yaml --filename - --summary
-  # What the operator would change in a live cluster, given a work tree of the stack repository
+  # Show what the operator would change in a live cluster, given a work tree of the stack repository
   stackflux diff --live stacks --all-namespaces")]
 pub(super) struct Arguments {
-    /// The release that there is: its directory or archive; with --live a work tree of the stack repository
+    /// Release to compare: its directory or archive
+    ///
+    /// With --live, a work tree of the stack repository.
     from: PathBuf,
-    /// The release to compare it with: its directory or archive
+    /// Release to compare it with: its directory or archive
     #[arg(required_unless_present = "live")]
     to: Option<PathBuf>,
     /// Clusters and the objects that they refer to: files, directories, or - for standard input
@@ -59,10 +62,10 @@ pub(super) struct Arguments {
     filename: Vec<PathBuf>,
     #[command(flatten)]
     stack: StackArguments,
-    /// Show the names of what differs, and no lines of files and objects
+    /// Show only the names of what differs, not the lines of files and objects
     #[arg(long)]
     summary: bool,
-    /// How to print the differences
+    /// Output format
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
     #[command(flatten)]
@@ -165,14 +168,15 @@ fn is_of_stack(stack: &Stack, from: &ReleaseName, cluster: &ClusterInputs) -> bo
     if plans::is_of_stack(stack, from, cluster) {
         return true;
     }
-    let has = |class: ClassReference| format!("class {}/{}", class.namespace, class.name);
+    let other = |class: ClassReference| {
+        let (prefix, namespace) = (from.prefix(), &stack.namespace);
+        format!("class {}/{} is not of stack {prefix} in namespace {namespace}", class.namespace, class.name)
+    };
     terminal::warning(format!(
-        "Cluster {}/{} has {}, which is none of stack {} in namespace {}: left out",
+        "skipping Cluster {}/{}: {}",
         cluster.cluster.namespace(),
         cluster.cluster.name(),
-        cluster.cluster.class().map_or("no class".to_owned(), has),
-        from.prefix(),
-        stack.namespace
+        cluster.cluster.class().map_or("it has no class".to_owned(), other)
     ));
     false
 }

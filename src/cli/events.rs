@@ -11,24 +11,24 @@ use super::{CommandResult, Outcome, terminal};
 /// How long to rest between two looks.
 const REST: Duration = Duration::from_secs(2);
 
-/// Show the events of ClusterStacks, clusters and what is made for them
+/// Show the events of ClusterStacks, clusters and the objects made for them
 ///
-/// The newest last. Kubernetes keeps events for an hour.
+/// The newest events are last. Kubernetes keeps events for an hour.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # What happened in all namespaces
+  # The events of all namespaces
   stackflux events -A
-  # What happens to one cluster
+  # The events of one cluster, with new ones as they occur
   stackflux events one -n demo --watch")]
 pub(super) struct Arguments {
-    /// Only those of this Cluster
+    /// Show only the events of this Cluster
     cluster: Option<String>,
     #[command(flatten)]
     look: Look,
-    /// Then show new ones as they come, until interrupted
+    /// Keep running, and show new events as they occur
     #[arg(short, long)]
     watch: bool,
-    /// The form of the output
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         let (session, scope) = arguments.look.open().await?;
         let mut known = lines(arguments, &session, &scope, true).await?;
         if known.is_empty() {
-            terminal::warning("there are no events; Kubernetes keeps them for an hour");
+            terminal::warning("no events found; Kubernetes keeps events for an hour");
         }
         show(arguments, &known)?;
         if !arguments.watch {
@@ -73,7 +73,7 @@ async fn lines(
     }
     let cluster = arguments.cluster.as_deref();
     if let Some(name) = cluster.filter(|name| tell && notices.is_empty() && !snapshot.has(name)) {
-        terminal::warning(format!("there is no Cluster {name}{}", snapshot.place()));
+        terminal::warning(format!("Cluster {name} not found{}", snapshot.place()));
     }
     Ok(select(&events?, &snapshot, cluster))
 }

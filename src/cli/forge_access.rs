@@ -20,19 +20,19 @@ const TOKEN: &str = "STACKFLUX_FORGE_TOKEN";
 #[command(next_help_heading = "Pull request")]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct ForgeAccess {
-    /// Push to a branch of its own and open a pull request, or find the one that is open
+    /// Push to a separate branch and open a pull request, unless it is already open
     #[arg(long)]
     pull_request: bool,
-    /// What runs the host of the repository, where its name does not say so; Forgejo is gitea
+    /// Kind of forge, if the host name of the repository does not reveal it (Forgejo: gitea)
     #[arg(long, value_name = "FORGE", requires = "pull_request")]
     forge: Option<Kind>,
-    /// The forge's API where it is not at its usual place, as https://git.example.com/api/v1
+    /// URL of the forge's API, if it is not the usual one, as https://git.example.com/api/v1
     #[arg(long, value_name = "URL", requires = "pull_request")]
     forge_api: Option<String>,
-    /// A file with a token that may open pull requests; without it the environment's STACKFLUX_FORGE_TOKEN
+    /// File with a token that may open pull requests (default: $STACKFLUX_FORGE_TOKEN)
     #[arg(long, value_name = "FILE", requires = "pull_request")]
     forge_token_file: Option<PathBuf>,
-    /// The title of the pull request; without it the first line of the commit's message
+    /// Title of the pull request (default: the first line of the commit message)
     #[arg(long, value_name = "TEXT", requires = "pull_request")]
     title: Option<String>,
 }
@@ -71,8 +71,8 @@ impl ForgeAccess {
         let repository =
             Repository::of(url, kind, self.forge_api.as_deref()).map_err(|error| explain(&error))?;
         let token = self.token()?.ok_or_else(|| {
-            CliError::usage(format!("a pull request in {repository} needs a token of the forge"))
-                .hint(format!("name a file that has it (--forge-token-file), or set {TOKEN}"))
+            CliError::usage(format!("missing forge token for a pull request in {repository}"))
+                .hint(format!("pass --forge-token-file, or set {TOKEN}"))
         })?;
         let client = Client::new(Options { ca, ..Options::default() })?;
         Ok(Forge::new(client, repository, token))
@@ -101,9 +101,11 @@ fn explain(error: &ForgeError) -> CliError {
         | ForgeError::Api(_)
         | ForgeError::NoRepository { .. }
         | ForgeError::Refused { status: 300..=399, .. } => {
-            Some("--forge names what runs the host, --forge-api where its API is")
+            Some("set the kind of forge with --forge, and the URL of its API with --forge-api")
         }
-        ForgeError::Limited { .. } => Some("wait, and run the same again: it finds what is there already"),
+        ForgeError::Limited { .. } => {
+            Some("wait, then run the command again: it continues with what it finds")
+        }
         _ => None,
     };
     CliError::explained(error, hint)
@@ -114,6 +116,6 @@ fn first_line(path: &Path) -> Result<String, CliError> {
     let text = fs::read_to_string(path).map_err(|error| CliError::io(path, error))?;
     match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
         Some(line) => Ok(line.to_owned()),
-        None => Err(CliError::io(path, "the file is empty, and should have a token")),
+        None => Err(CliError::io(path, "the first line is empty; expected a token")),
     }
 }

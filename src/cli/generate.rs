@@ -21,48 +21,51 @@ use to_git::GitTarget;
 /// Prints the Flux objects that deliver a cluster stack release: sources, charts, node images, the cluster class, and
 /// for every Cluster of that class one HelmRelease or Kustomization per addon with the Cluster's rendered values.
 ///
-/// The commit that Flux will fetch a release from is the last one that changed its directory, unless --revision names
-/// another or --existing has the release pinned already.
+/// Flux fetches each release from the last commit that changed its directory, unless --revision names another commit
+/// or --existing already pins the release.
 ///
-/// Exits with 1 when something is held back, which is told on standard error.
+/// Exits with 1 if something is held back; stderr has the reasons.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # A release and the Clusters of a management cluster, to standard output
+  # Print the objects of a release and the Clusters of a management cluster
   kubectl get clusters,openstackclusters,kubeadmcontrolplanes -A -o yaml |
     stackflux generate stacks/releases/openstack-scs-1-32-v1 --settings clusterstack.yaml --filename -
-  # The releases of a stack repository that Clusters use, to a directory that is a Kustomize root
+  # Write the releases of a stack repository that Clusters use to a directory that is a Kustomize root
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --output-dir generated/
-  # Keep the sources of what is applied already
+  # Keep the sources of the objects that are already applied
   kubectl get gitrepositories,helmcharts,kustomizations -A -o yaml > existing.yaml
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --existing existing.yaml
-  # The same files as one commit of the repository that Flux applies
+  # Commit the same files to the repository that Flux applies
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ \\
     --to-git ssh://git@git.example.org/fleet.git --path stacks/demo
-  # What the operator would write, from what it reads
+  # Print what the operator would write, from the inputs that it reads
   stackflux inputs export openstack-scs-1-32 -n stacks | stackflux generate stacks --inputs -")]
 pub(super) struct Arguments {
-    /// A release (its directory or archive) or a stack repository
+    /// Release (directory or archive) or stack repository
     source: PathBuf,
     /// Clusters and the objects that they refer to: files, directories, or - for standard input
     #[arg(short, long, value_name = "FILE")]
     filename: Vec<PathBuf>,
     #[command(flatten)]
     stack: StackArguments,
-    /// Of a stack repository, also plan this release; those that Clusters use are always planned
+    /// Also plan this release of a stack repository
+    ///
+    /// Releases that Clusters use are always planned. Can be given more than once.
     #[arg(long, value_name = "NAME")]
     release: Vec<ReleaseName>,
-    /// The commit to pin releases to, instead of the last one that changed their directories
+    /// Commit to pin releases to (default: the last commit that changed their directory)
     #[arg(long, value_name = "COMMIT")]
     revision: Option<Revision>,
     /// Objects of an earlier plan, whose sources and pins are kept: files or directories
     #[arg(long, value_name = "FILE")]
     existing: Vec<PathBuf>,
-    /// Everything that a plan is made of but for the stack repository, as `stackflux inputs export` prints it: a file, or -
-    /// for standard input
+    /// Plan from the output of `stackflux inputs export`: a file, or - for standard input
+    ///
+    /// This output contains everything that a plan is made from, except the stack repository.
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["filename", "settings", "url", "namespace", "release", "revision", "existing"])]
     inputs: Option<PathBuf>,
-    /// Write one file per object to this directory, and keep the sources and pins of what it has
+    /// Write one file per object to this directory, and keep the sources and pins found there
     #[arg(short, long, value_name = "DIRECTORY", conflicts_with = "to_git")]
     output_dir: Option<PathBuf>,
     #[command(flatten)]

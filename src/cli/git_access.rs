@@ -19,25 +19,27 @@ const PASSWORD: &str = "STACKFLUX_GIT_PASSWORD";
 #[command(next_help_heading = "Git server")]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct GitAccess {
-    /// The user for HTTPS; without it the one in the URL, else git, which forges take with a token
+    /// User name for HTTPS (default: the user in the URL, otherwise git)
+    ///
+    /// Forges accept the user name git together with a token.
     #[arg(long, value_name = "NAME")]
     git_username: Option<String>,
-    /// A file with the password or token for HTTPS; without it the environment's STACKFLUX_GIT_PASSWORD
+    /// File with the password or token for HTTPS (default: $STACKFLUX_GIT_PASSWORD)
     #[arg(long, value_name = "FILE")]
     git_password_file: Option<PathBuf>,
-    /// A file with the private key for SSH; without it the keys of the SSH agent
+    /// File with the private key for SSH (default: the keys of the SSH agent)
     #[arg(long, value_name = "FILE")]
     ssh_key_file: Option<PathBuf>,
-    /// A file with the password of the private key, where it has one
+    /// File with the passphrase of the private key, if it has one
     #[arg(long, value_name = "FILE", requires = "ssh_key_file")]
     ssh_key_password_file: Option<PathBuf>,
-    /// A file with the host keys that are trusted; without it ~/.ssh/known_hosts
+    /// File with the host keys to trust (default: ~/.ssh/known_hosts)
     #[arg(long, value_name = "FILE")]
     known_hosts_file: Option<PathBuf>,
-    /// A file with the only certificates that are trusted, as PEM; without it those of the system
+    /// PEM file of CA certificates to trust instead of the system's
     #[arg(long, value_name = "FILE")]
     git_ca_file: Option<PathBuf>,
-    /// Send the password over plain HTTP, for everybody on the way to read
+    /// Allow sending credentials over unencrypted HTTP (insecure)
     #[arg(long)]
     git_plain_http: bool,
 }
@@ -46,13 +48,13 @@ pub(super) struct GitAccess {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Commit")]
 pub(super) struct Authorship {
-    /// The author, as Name <mail@example.org>; without it the one of Git's settings
+    /// Commit author, as Name <mail@example.org> (default: the one in Git's settings)
     #[arg(long, value_name = "NAME <MAIL>")]
     author: Option<String>,
-    /// Sign the commit: a file with an SSH key, or what names a key in the GnuPG keyring
+    /// Sign the commit with this key: an SSH key file, or the ID of a key in the GnuPG keyring
     #[arg(long, value_name = "FILE|KEY")]
     signing_key: Option<String>,
-    /// How the commit is signed; without it ssh where the key is a file, else gpg
+    /// Signature format (default: ssh if --signing-key is a file, otherwise gpg)
     #[arg(long, value_name = "FORMAT", requires = "signing_key")]
     signing_format: Option<SigningFormat>,
 }
@@ -60,9 +62,9 @@ pub(super) struct Authorship {
 /// How a commit is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SigningFormat {
-    /// By ssh-keygen
+    /// Sign with ssh-keygen
     Ssh,
-    /// By GnuPG
+    /// Sign with GnuPG
     Gpg,
 }
 
@@ -125,8 +127,8 @@ impl Authorship {
         let text = match &self.author {
             Some(author) => author.clone(),
             None => configured_author().ok_or_else(|| {
-                CliError::usage("nobody is named as the author of the commit")
-                    .hint("give --author \"Name <mail@example.org>\", or set user.name and user.email of Git")
+                CliError::usage("missing commit author")
+                    .hint("pass --author \"Name <mail@example.org>\", or set Git's user.name and user.email")
             })?,
         };
         Ok(Identity::parse(&text, Timestamp::now())?)
@@ -182,7 +184,7 @@ fn secret(path: &Path) -> Result<SecretString, CliError> {
     let text = text(path)?;
     match text.lines().next().filter(|line| !line.is_empty()) {
         Some(line) => Ok(SecretString::from(line)),
-        None => Err(CliError::io(path, "the file is empty, and should have a password or token")),
+        None => Err(CliError::io(path, "the first line is empty; expected a password or token")),
     }
 }
 

@@ -10,23 +10,23 @@ use crate::names::ReleaseName;
 use crate::promote::history::{Change, Entry, entry};
 use crate::promote::stages::Stage;
 
-/// Show which releases came to a stage and went, when, and by whom
+/// Show which releases were added to and removed from a stage, when, and by whom
 ///
-/// Reads the commits on the branch of the stage that changed its directory: what each of them added and removed, and how
-/// it came about, which stackflux publish, promote and rollback write into their commits.
+/// Reads the commits on the stage's branch that changed its directory, and shows what each commit added and removed,
+/// and how: stackflux publish, promote and rollback record this in their commits.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # What ran in prod, and since when?
+  # Show which releases prod had, and since when
   stackflux history prod
-  # When was a release rolled back, for a program
+  # Print when releases were rolled back, for a program
   stackflux history prod -o json | jq -r '.[] | select(.cause == \"rolledBack\") | .date + \" \" + .removed[0]'")]
 pub(super) struct Arguments {
-    /// The stage
+    /// Name of the stage
     stage: String,
-    /// At most so many commits, the newest first
+    /// Maximum number of commits to show
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     most: usize,
-    /// The form of the output
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let stage = repository.stages.stage(&arguments.stage)?;
     let entries = entries(&repository, stage, arguments.most).map_err(|failure| failure.explained())?;
     if entries.is_empty() {
-        terminal::note(format!("no release ever came to stage {}", stage.name));
+        terminal::note(format!("no releases in the history of stage {}", stage.name));
     }
     output::print(&entries, arguments.output, |entries| rows(entries))?;
     Ok(Outcome::Done)

@@ -13,40 +13,43 @@ use super::{Outcome, terminal};
 use crate::names::ObjectName;
 use crate::operator::settings::SourceFlags;
 
-/// Print what plans are made of
+/// Print the inputs that the operator plans from
 ///
-/// Everything that the operator plans from, so that the same objects can be generated elsewhere.
+/// With these inputs, `stackflux generate --inputs` generates the same objects elsewhere.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
-  # What the operator plans ClusterStack demo from, and the plan itself
+  # Print the inputs of ClusterStack demo, and generate the plan from them
   stackflux inputs export demo -n stacks > inputs.yaml
   stackflux generate stacks/ --inputs inputs.yaml")]
 pub(super) enum Command {
     Export(Box<Export>),
 }
 
-/// Print what the operator plans a ClusterStack from
+/// Print the inputs that the operator plans a ClusterStack from
 ///
-/// One stream of YAML documents: the ClusterStack with the operator's defaults, its releases with their pins, the sources and
-/// charts that are there, and the Clusters of its classes with the objects that they refer to. No Secret is read.
-/// `stackflux generate --inputs` makes of it and of a work tree of the stack repository the objects that the operator
-/// makes, byte for byte. Clusters of other classes are in it without what they refer to: their files stay.
+/// Prints one stream of YAML documents: the ClusterStack with the operator's defaults, its releases with their pins,
+/// the existing sources and charts, and the Clusters of its classes with the objects that they refer to. Secrets are
+/// not read.
+///
+/// From this stream and a work tree of the stack repository, `stackflux generate --inputs` generates the objects that
+/// the operator writes, byte for byte. Clusters of other classes are listed without the objects that they refer to,
+/// so that their files are kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # To a file, for a pipeline that cannot reach the management cluster
+  # Write a file for a pipeline that cannot reach the management cluster
   stackflux inputs export demo -n stacks > inputs.yaml
-  # What would the operator write? The stack repository is the work tree in stacks/
+  # Show what the operator would write; stacks/ is a work tree of the stack repository
   stackflux inputs export demo -n stacks | stackflux generate stacks/ --inputs -")]
 pub(super) struct Export {
-    /// The name of the ClusterStack
+    /// Name of the ClusterStack
     #[arg(value_name = "NAME")]
     name: ObjectName,
     #[command(flatten)]
     connection: Connection,
-    /// The service account that the operator was told (--default-service-account)
+    /// Value of the operator's --default-service-account
     #[arg(long, value_name = "NAME")]
     default_service_account: Option<ObjectName>,
-    /// The default source that the operator was told
+    /// The operator's default source
     #[command(flatten)]
     source: SourceFlags,
 }
@@ -67,8 +70,8 @@ fn export(arguments: &Export) -> CommandResult {
     })?;
     let key = (namespace, arguments.name.to_string());
     if !present.stacks.contains_key(&key) {
-        return Err(CliError::usage(format!("there is no ClusterStack {}/{}", key.0, key.1))
-            .hint("stackflux status --all-namespaces shows which there are"));
+        return Err(CliError::usage(format!("ClusterStack {}/{} not found", key.0, key.1))
+            .hint("stackflux status --all-namespaces lists the ClusterStacks"));
     }
     stream::only(&mut present, &key, &defaults);
     terminal::data(&stream::write(&present)?)?;

@@ -18,39 +18,39 @@ use repository::Overview;
 
 /// Show what is in a release, or which releases a stack repository has
 ///
-/// Of a release: its form, the Kubernetes version that it is for, its digest, the chart of its cluster class, its
-/// addons with their charts and dependencies, what is applied at which hook and what it waits for, the fields of a
-/// Cluster that its values templates read, and images.
+/// For a release, shows its form, the Kubernetes version that it is for, its digest, the chart of its cluster class,
+/// its addons with their charts and dependencies, what is applied at which hook and what it waits for, the fields of
+/// a Cluster that its values templates read, and images.
 ///
 /// An addon's images are those that the default values of its chart and of the charts vendored in it name, and those
 /// written out in templates and manifests; parts that are not enabled by default are left out. An image without a tag
-/// gets its tag from the chart. What a cluster really runs is known once Helm has rendered its charts.
+/// gets its tag from the chart. Which images a cluster runs is only known when Helm renders the charts.
 ///
-/// Of a stack repository: one line per release. Directories whose names are no release names are only counted.
+/// For a stack repository, shows one line per release. Directories with invalid release names are only counted.
 ///
-/// Exits with 2 where a release that was asked for cannot be used.
+/// Exits with 2 if a requested release cannot be used.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # What a release brings into a cluster
+  # Show what a release brings into a cluster
   stackflux inspect stacks/releases/openstack-scs-1-32-v1
-  # The same of an archive that was downloaded, for a program
+  # Print the same for an archive, for a program
   stackflux inspect openstack-scs-1-32-v1.tgz --output json
-  # The releases of a stack repository
+  # List the releases of a stack repository
   stackflux inspect stacks
-  # Which fields of a Cluster do the addons of a release wait for?
+  # Print the fields of a Cluster that the addons of a release wait for
   stackflux inspect stacks openstack-scs-1-32-v1 -o json |
     jq -r '.addons[].valuesTemplate.fields[]?'")]
 pub(super) struct Arguments {
-    /// A release (its directory or archive) or a stack repository
+    /// Release (directory or archive) or stack repository
     #[arg(value_name = "RELEASE|REPOSITORY")]
     source: PathBuf,
-    /// Of a stack repository, show these releases in full
+    /// Show these releases of a stack repository in full
     #[arg(value_name = "NAME")]
     names: Vec<ReleaseName>,
-    /// Of a stack repository, also show the directories whose names are no release names
+    /// Also show directories of a stack repository that have invalid release names
     #[arg(short, long)]
     all: bool,
-    /// The form of the output
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -86,7 +86,7 @@ fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
     for contents in &found {
         for values in contents.unread() {
             terminal::warning(format!(
-                "{}: images are not looked for in values that cannot be read: {values}",
+                "{}: skipping the images in values that cannot be read: {values}",
                 contents.name()
             ));
         }
@@ -94,7 +94,7 @@ fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
     for contents in found.iter().filter(|contents| contents.warnings() > 0) {
         let warnings = count(contents.warnings(), "warning");
         let lint = lint_hint(arguments);
-        terminal::warning(format!("{}: {warnings}; {lint} shows what they are", contents.name()));
+        terminal::warning(format!("{}: {warnings}; {lint} shows them", contents.name()));
     }
     Ok(())
 }
@@ -111,13 +111,13 @@ fn overview(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
     let malformed = releases.malformed().len();
     if malformed > 0 && !arguments.all {
         let message = match malformed {
-            1 => "one directory has no release's name".to_owned(),
-            many => format!("{many} directories have no release's name"),
+            1 => "1 directory with an invalid release name".to_owned(),
+            many => format!("{many} directories with invalid release names"),
         };
         terminal::warning(format!("{message}; --all shows more"));
     }
     if overview.has_problems() {
-        terminal::warning(format!("{} shows what the problems are", lint_hint(arguments)));
+        terminal::warning(format!("{} shows the problems", lint_hint(arguments)));
     }
     Ok(())
 }
@@ -128,8 +128,8 @@ fn lint_hint(arguments: &Arguments) -> String {
 
 fn unknown(name: &ReleaseName, arguments: &Arguments) -> CliError {
     let source = arguments.source.display();
-    CliError::usage(format!("{source}: there is no release {name}"))
-        .hint(format!("stackflux inspect {source} shows what is there"))
+    CliError::usage(format!("{source}: release {name} not found"))
+        .hint(format!("stackflux inspect {source} lists its releases"))
 }
 
 /// The error of a release that cannot be read: how many things are wrong, and how to see them all.

@@ -10,34 +10,34 @@ use super::output::{Format, count, print};
 use super::{CommandResult, Outcome, terminal};
 use report::Report;
 
-/// Tell everything that is wrong with releases or stack repositories
+/// Check releases or stack repositories, and report all findings
 ///
-/// Reads each release as stackflux and Flux will, and shows all findings with file, line, the line's text and, where
-/// there is one, what to do about it. An error makes a release unusable; a warning is something to know. Of a stack
-/// repository, what concerns more than one release is told as well: links and names that Flux or stackflux pass over,
-/// releases in archives, objects that two releases of one cluster class share, and addons that are a chart in one release
-/// and manifests in the next.
+/// Reads each release as stackflux and Flux do, and shows all findings with file, line, the line's text and, if there
+/// is one, a hint. An error makes a release unusable; a warning does not. For a stack repository, the findings
+/// include those that concern more than one release: links and names that Flux or stackflux skip, releases in
+/// archives, objects that two releases of one cluster class share, and addons that are a chart in one release and
+/// manifests in the next.
 ///
-/// Exits with 0 where nothing or only warnings were found, with 1 where there are errors (with --strict also
-/// warnings), and with 2 where something could not be read at all.
+/// Exits with 0 if there are no errors, with 1 if there are errors (with --strict also if there are warnings), and
+/// with 2 if something could not be read at all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # A release before it is published
+  # Check a release before it is published
   stackflux lint stacks/releases/openstack-scs-1-32-v1
-  # A whole stack repository in a pipeline, where a warning fails the build as well
+  # Check a whole stack repository in a pipeline; warnings also fail the build
   stackflux lint --strict .
-  # A table of the findings, one line each
+  # Print the findings as a table, one line each
   stackflux lint stacks --output table
-  # Files with errors, for an editor
+  # Print the files with errors, for an editor
   stackflux lint stacks -o json | jq -r '.findings[] | select(.severity == \"error\") | .file'")]
 pub(super) struct Arguments {
     /// Releases (directories or archives) or stack repositories
     #[arg(value_name = "RELEASE|REPOSITORY", required = true)]
     sources: Vec<PathBuf>,
-    /// Fail when there are warnings
+    /// Fail if there are warnings
     #[arg(long)]
     strict: bool,
-    /// The form of the output, instead of a report with the text of each line
+    /// Output format, instead of a report with the text of each line
     #[arg(short, long, value_name = "FORMAT")]
     output: Option<Format>,
 }

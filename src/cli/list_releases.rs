@@ -18,34 +18,36 @@ use table::{Line, Releases};
 /// How many releases are described at a time.
 const AT_A_TIME: usize = 8;
 
-/// List the releases of a registry, of GitHub, of a Git repository or of a directory
+/// List the releases in a registry, on GitHub, in a Git repository or in a directory
 ///
-/// Shows the name, the Kubernetes version, the channel, the addons, the digest and the date of each release, from its
-/// small files alone: charts are not fetched. Releases of one stack and channel stand together, the lowest first. The
-/// digest is what names the content in that place: of an OCI manifest, of a Git tree's commit, or of a directory's
-/// files.
+/// Shows the name, the Kubernetes version, the channel, the addons, the digest and the date of each release.
+/// stackflux reads only the small files of a release and fetches no charts. Releases are grouped by stack and
+/// channel, the lowest version first. The digest identifies the content in the source: that of an OCI manifest, of a
+/// Git tree's commit, or of a directory's files.
 ///
-/// Names that are no release names are only counted. A release that cannot be described is shown with what is wrong
-/// with it, and the command exits with 1; it exits with 2 where the place itself cannot be read.
+/// Invalid release names are only counted. A release that cannot be described is shown with its problem, and the
+/// command exits with 1; it exits with 2 if the source itself cannot be read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # What does a registry have?
+  # The releases in a registry
   stackflux releases oci://registry.example.com/kaas/cluster-stacks
   # The names of the stable releases for Kubernetes 1.34
   stackflux releases github://SovereignCloudStack/cluster-stacks -o json |
     jq -r '.releases[] | select(.channel == \"stable\" and (.kubernetesVersion // \"\" | startswith(\"v1.34.\"))).name'
-  # A stack repository at a tag, with the names that are not releases' as well
+  # A stack repository at a tag, including invalid release names
   stackflux releases 'git+https://git.example.com/stacks.git//releases?ref=2026-11' --all")]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct Arguments {
-    /// oci://host/repository, github://organisation/repository, git+https://host/path.git//directory?ref=branch, or a
-    /// path
+    /// Source of the releases: an oci://, github:// or git+https:// address, or a path
+    ///
+    /// Addresses are oci://host/repository, github://organisation/repository, and
+    /// git+https://host/path.git//directory?ref=branch.
     #[arg(value_name = "SOURCE")]
     source: String,
-    /// Also show the names that are no release names
+    /// Also show invalid release names
     #[arg(short, long)]
     all: bool,
-    /// The form of the output
+    /// Output format
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
     output: Output,
     #[command(flatten)]
@@ -88,8 +90,8 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     print(&releases, format, |releases| releases.table(wide))?;
     if malformed > 0 && !arguments.all {
         let message = match malformed {
-            1 => "one name is no release's name".to_owned(),
-            many => format!("{many} names are no releases' names"),
+            1 => "1 invalid release name".to_owned(),
+            many => format!("{many} invalid release names"),
         };
         terminal::warning(format!("{message}; --all shows more"));
     }
@@ -102,8 +104,8 @@ fn keep_named(listing: &mut Listing, named: Option<&ReleaseName>) -> Result<(), 
     listing.malformed.clear();
     listing.releases.retain(|release| release == name);
     if listing.releases.is_empty() {
-        return Err(CliError::usage(format!("there is no release {name}"))
-            .hint("leave its name out of the source to see which there are"));
+        return Err(CliError::usage(format!("release {name} not found"))
+            .hint("remove its name from the source to list all releases"));
     }
     Ok(())
 }

@@ -34,10 +34,10 @@ use crate::runtime::client::{ClusterAccess, Connected, connect};
 /// Which cluster, and as whom.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Access {
-    /// The kubeconfig; without it the files in KUBECONFIG, else ~/.kube/config
+    /// Kubeconfig file (default: the files in $KUBECONFIG, otherwise ~/.kube/config)
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; without it its current one
+    /// Context of the kubeconfig (default: the current context)
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Access {
 pub(super) struct Connection {
     #[command(flatten)]
     access: Access,
-    /// The namespace; without it that of the context
+    /// Namespace to use (default: that of the context)
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
 }
@@ -57,10 +57,10 @@ pub(super) struct Connection {
 pub(super) struct Look {
     #[command(flatten)]
     connection: Connection,
-    /// Look at all namespaces
+    /// Include all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Look only at Clusters with these labels, such as `stage=prod,region!=west`
+    /// Include only Clusters with these labels, such as `stage=prod,region!=west`
     #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
 }

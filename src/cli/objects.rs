@@ -31,8 +31,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Sourced>, CliError> {
         }
         // A list without items says that there is nothing; no bytes at all say that a `kubectl get` before this failed.
         if documents == 0 {
-            let message =
-                format!("{}: there is no Kubernetes object, not even an empty list", path.display());
+            let message = format!("{}: no Kubernetes object found, not even an empty list", path.display());
             return Err(CliError::usage(message).hint("did the command that writes it fail?"));
         }
     }
@@ -71,7 +70,7 @@ pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
         std::fs::File::open(path).map_err(failed)?.take(MAX_FILE + 1).read_to_end(&mut bytes)
     };
     if read.map_err(failed)? as u64 > MAX_FILE {
-        return Err(CliError::usage(format!("{}: more than {MAX_FILE} bytes", path.display())));
+        return Err(CliError::usage(format!("{}: exceeds the limit of {MAX_FILE} bytes", path.display())));
     }
     String::from_utf8(bytes)
         .map_err(|_| CliError::usage(format!("{}: the file is not UTF-8", path.display())))
@@ -88,7 +87,7 @@ fn options() -> serde_yaml::Options {
     }
 }
 
-/// Adds the objects of a file of a repository. Documents that are no objects, such as Kustomize's, are passed over.
+/// Adds the objects of a file of a repository. Skips documents that are not objects, such as Kustomize's.
 pub(super) fn take_in(file: &Path, content: &[u8], objects: &mut Vec<Sourced>) -> Result<(), CliError> {
     let content = std::str::from_utf8(content);
     let content =
@@ -121,7 +120,7 @@ fn parse(file: &Path, content: &str, objects: &mut Vec<Sourced>) -> Result<usize
             Value::Object(_) => take(file, document, objects)?,
             _ => {
                 return Err(CliError::usage(format!(
-                    "{}: a document is no Kubernetes object",
+                    "{}: a document is not a Kubernetes object",
                     file.display()
                 )));
             }
@@ -132,7 +131,7 @@ fn parse(file: &Path, content: &str, objects: &mut Vec<Sourced>) -> Result<usize
 
 fn take(file: &Path, mut object: Value, objects: &mut Vec<Sourced>) -> Result<(), CliError> {
     if text(&object, &["kind"]).is_empty() || text(&object, &["apiVersion"]).is_empty() {
-        let message = format!("{}: a document has no apiVersion or no kind", file.display());
+        let message = format!("{}: a document is missing apiVersion or kind", file.display());
         return Err(CliError::usage(message));
     }
     let is_list = text(&object, &["kind"]).ends_with("List") && field(&object, &["items"]).is_some();

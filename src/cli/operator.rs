@@ -4,13 +4,14 @@ use super::error::CliError;
 use super::{CommandResult, Outcome};
 use crate::{operator, runtime};
 
-/// Run the operator, which keeps Flux objects as releases and Clusters say
+/// Run the operator
 ///
-/// Follows ClusterStacks, releases and Clusters of a management cluster, writes the Flux objects that deliver them, and
-/// reports in their status what Flux says. Of several operators one writes, the others stand by.
+/// The operator watches ClusterStacks, releases and Clusters of a management cluster, writes the Flux objects that
+/// deliver them, and reports in their status what Flux reports. If several operators run, only the leader writes; the
+/// others stand by.
 ///
-/// Ends on SIGTERM and SIGINT, when what is under way is finished. Exits with 2 when it cannot start, or when another
-/// operator has become the leader.
+/// On SIGTERM or SIGINT, the operator finishes the reconciles in progress and exits. Exits with 2 if it cannot start,
+/// or if another operator became the leader.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # In a Pod, as its service account

@@ -26,41 +26,48 @@ const MOST: u64 = 1 << 20;
 #[command(next_help_heading = "Registry and GitHub")]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct OriginAccess {
-    /// The directory of the config.json that docker login wrote; without it DOCKER_CONFIG, else ~/.docker
+    /// Directory of docker login's config.json (default: $DOCKER_CONFIG, otherwise ~/.docker)
     #[arg(long, value_name = "DIRECTORY")]
     docker_config: Option<PathBuf>,
-    /// The user at the registry, instead of the one of docker login
+    /// User name for the registry, instead of the one from docker login
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
-    /// A file with the password or token of that user; without it the environment's STACKFLUX_REGISTRY_PASSWORD
+    /// File with the password or token of --username (default: $STACKFLUX_REGISTRY_PASSWORD)
     #[arg(long, value_name = "FILE", requires = "username")]
     password_file: Option<PathBuf>,
-    /// A file with certificates of CAs that are trusted beside those of the system, as PEM
+    /// PEM file of CA certificates to trust in addition to the system's
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// Ask the registry over plain HTTP, where everybody on the way can read and change what is sent
+    /// Use unencrypted HTTP for the registry (insecure)
     #[arg(long)]
     plain_http: bool,
-    /// A mirror to try before a registry, as registry.example.com=https://mirror.example.com/prefix. Repeat it for more
+    /// Mirror to try before a registry, as registry.example.com=https://mirror.example.com/prefix
+    ///
+    /// Can be given more than once.
     #[arg(long, value_name = "HOST=URL")]
     mirror: Vec<String>,
-    /// A host on another domain where the registry makes its tokens: it is shown the password. Repeat it for more
+    /// Host on another domain that may issue tokens for the registry
+    ///
+    /// stackflux sends the registry's credentials to this host. Can be given more than once.
     #[arg(long, value_name = "HOST")]
     token_realm: Vec<String>,
-    /// A file with the public key that must have signed each release with cosign: an ECDSA key on P-256, as PEM. Repeat
-    /// it for more keys, of which one must have
+    /// PEM file of the public key (ECDSA P-256) that must have signed each release with cosign
+    ///
+    /// Can be given more than once: then one of the keys must have signed the release.
     #[arg(long, value_name = "FILE", conflicts_with = "certificate_identity")]
     key: Vec<PathBuf>,
-    /// Who must have signed each release with cosign, without a key: prints what Flux has to verify, and stops
+    /// Keyless signer identity that must have signed each release with cosign
+    ///
+    /// stackflux does not verify it: it prints the Flux OCIRepository that does, and exits.
     #[arg(long, value_name = "SUBJECT", requires = "certificate_oidc_issuer")]
     certificate_identity: Option<String>,
-    /// Who vouches for that identity, as https://token.actions.githubusercontent.com
+    /// OIDC issuer of --certificate-identity, as https://token.actions.githubusercontent.com
     #[arg(long, value_name = "URL", requires = "certificate_identity")]
     certificate_oidc_issuer: Option<String>,
-    /// A file with a token for GitHub; without it the environment's GITHUB_TOKEN
+    /// File with a token for GitHub (default: $GITHUB_TOKEN)
     #[arg(long, value_name = "FILE")]
     github_token_file: Option<PathBuf>,
-    /// The API of a GitHub server of your own, as https://github.example.com/api/v3
+    /// URL of the GitHub API, as https://github.example.com/api/v3 for a server of your own
     #[arg(long, value_name = "URL", default_value = github::GITHUB)]
     github_api: String,
 }
@@ -123,7 +130,7 @@ impl OriginAccess {
         let password = secret(self.password_file.as_deref(), PASSWORD)?;
         let password = password.ok_or_else(|| {
             CliError::usage("--username needs a password")
-                .hint(format!("name a file that has it (--password-file), or set {PASSWORD}"))
+                .hint(format!("pass --password-file, or set {PASSWORD}"))
         })?;
         Ok(Credentials::Password { user: user.to_owned(), password })
     }
@@ -140,7 +147,7 @@ impl OriginAccess {
 }
 
 fn public_key(file: &Path) -> Result<PublicKey, CliError> {
-    let text = String::from_utf8(read(file)?).map_err(|_| CliError::io(file, "this is no PEM"))?;
+    let text = String::from_utf8(read(file)?).map_err(|_| CliError::io(file, "the file is not PEM"))?;
     text.parse().map_err(|error: KeyError| CliError::io(file, error))
 }
 
@@ -148,10 +155,11 @@ fn public_key(file: &Path) -> Result<PublicKey, CliError> {
 fn secret(file: Option<&Path>, variable: &str) -> Result<Option<SecretString>, CliError> {
     let text = match file {
         Some(file) => {
-            let text = String::from_utf8(read(file)?).map_err(|_| CliError::io(file, "it is not UTF-8"))?;
+            let text =
+                String::from_utf8(read(file)?).map_err(|_| CliError::io(file, "the file is not UTF-8"))?;
             let text = text.trim_end_matches(['\r', '\n']).to_owned();
             if text.is_empty() {
-                return Err(CliError::io(file, "it is empty, and a password or a token is expected in it"));
+                return Err(CliError::io(file, "the file is empty; expected a password or token"));
             }
             Some(text)
         }

@@ -46,7 +46,7 @@ pub(super) async fn open(
     })
 }
 
-/// Why a path is no source: what is nowhere may have been meant as another address.
+/// Explains why a path is not a source: a path that does not exist may have been meant as another address.
 fn unopened(path: &Path, error: &SourceError) -> CliError {
     let hint = (!path.exists()).then(|| format!("a source is {FORMS}"));
     CliError::explained(error, hint)

@@ -22,57 +22,61 @@ use crate::promote::report::{self, Promotion, Soak};
 use crate::promote::stages::Stage;
 use crate::promote::trailers;
 
-/// Bring a release from one stage to the next, once it is clear what that changes
+/// Promote a release from one stage to the next, after showing what changes
 ///
-/// Shows what the stage gets with the release: which ClusterStacks offer it, and for each Cluster, as if its class were
-/// set to the release's, which objects are added, changed and removed, which values change, which charts and CRDs with
-/// their versions. Then, with --push or --pull-request, copies exactly what the stage before has, the same bytes, in one
-/// commit. The stages are in stackflux.yaml of the stack repository.
+/// Shows what changes in the target stage: which ClusterStacks offer the release, and for each Cluster, as if its
+/// class were set to the release's, which objects are added, changed and removed, which values change, and which
+/// charts and CRDs change, with their versions. With --push or --pull-request, stackflux then copies the release from
+/// the source stage, byte for byte, in one commit. stackflux.yaml in the stack repository defines the stages.
 ///
-/// Refused where the clusters of the stage before are not Ready with this content for the time that stackflux.yaml
-/// requires (all of them are asked, with --context and its like; with --namespace or --selector some, and the commit says
-/// so), and where the release was rolled back from the stage.
+/// Refused if the clusters of the source stage have not been Ready with this content for the time that stackflux.yaml
+/// requires, or if the release was rolled back from the target stage. All clusters of the source stage are queried;
+/// use --context to select the management cluster. With --namespace or --selector only some of them are queried, and
+/// the commit says so.
 ///
-/// Exits with 0 when it was done or there was nothing to do, with 1 when it was shown only or the clusters do not vouch, and
-/// with 2 on errors, among them a release that is held or has other content in the stage.
+/// Exits with 0 if the release was promoted or nothing had to be done, with 1 if the changes were only shown or the
+/// clusters do not vouch for the release, and with 2 on errors, such as a release that is held or has different
+/// content in the target stage.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # What would change in prod? The clusters of stage are asked in the context stage
+  # Show what would change in prod; the context stage is the management cluster of stage
   stackflux promote openstack-scs-1-32-v2 --to prod --context stage
-  # The same, as it is now in the clusters of prod
+  # The same for the current Clusters of prod
   kubectl --context prod get clusterstacks,clusters,openstackclusters -A -o yaml |
     stackflux promote openstack-scs-1-32-v2 --to prod --context stage --filename -
   # Open the pull request, or find the one that is open
   stackflux promote openstack-scs-1-32-v2 --from stage --to prod --context stage --pull-request
-  # Without asking anybody, by a commit to the branch of the stage
+  # Commit to the branch of the stage, without querying clusters
   stackflux promote openstack-scs-1-32-v2 --to stage --offline --push")]
 pub(super) struct Arguments {
-    /// The release
+    /// Release to promote
     release: ReleaseName,
-    /// The stage that has it; without it the one before --to
+    /// Stage to promote from (default: the stage before --to)
     #[arg(long, value_name = "STAGE")]
     from: Option<String>,
-    /// The stage that gets it
+    /// Stage to promote to
     #[arg(long, value_name = "STAGE")]
     to: String,
-    /// More Clusters, ClusterStacks and objects of the stage --to than stackflux.yaml names: files, directories, or - for
-    /// standard input
+    /// More Clusters, ClusterStacks and objects of --to: files, directories, or - for stdin
+    ///
+    /// stackflux reads them in addition to the inputs of the stage in stackflux.yaml. If both contain an object, it
+    /// uses the one given here.
     #[arg(short, long, value_name = "FILE")]
     filename: Vec<PathBuf>,
-    /// Do not ask the clusters of the stage before; the commit says so
+    /// Do not query the clusters of the source stage; the commit says so
     #[arg(long)]
     offline: bool,
-    /// Promote it although it was rolled back from the stage, and remove the hold
+    /// Promote the release although it was rolled back from the stage, and remove its hold
     #[arg(long)]
     lift_hold: bool,
-    /// How to show what changes
+    /// Output format
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
     #[command(flatten)]
     delivery: Delivery,
     #[command(flatten)]
     repository: RepositoryArguments,
-    #[command(flatten, next_help_heading = "Clusters of the stage before")]
+    #[command(flatten, next_help_heading = "Clusters of the source stage")]
     asked: vouch::Asked,
 }
 
@@ -107,7 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     if step.is_there(&target).map_err(|failure| failure.explained())? {
         return lift::there(&step, arguments, &target);
     }
-    // Whatever refuses it, before anybody is asked.
+    // Whatever refuses it, before clusters are queried.
     step.edit(&target).map_err(|failure| failure.explained())?;
     let soak = vouch::soak(&step, arguments, &content.release.digest.to_string(), &repository)?;
     let promotion = promotion(&step, arguments, &content, commit, (soak, &target))?;
@@ -118,7 +122,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         return Ok(Outcome::Differs);
     }
     if !arguments.delivery.is_wanted() {
-        terminal::note("nothing was written: --push commits it, --pull-request proposes it");
+        terminal::note("nothing was written; --push commits the change, --pull-request proposes it");
         return Ok(Outcome::Differs);
     }
     let change = Change {
@@ -202,8 +206,9 @@ fn promotion(
         side(target, step.to, name).map_err(|failure| failure.to_string())
     });
     let effect = effect.map_err(|error| {
-        let hint = matches!(error, EffectError::Stack(_))
-            .then_some("give it with --filename, or add its file to the stage's inputs in stackflux.yaml");
+        let hint = matches!(error, EffectError::Stack(_)).then_some(
+            "pass the missing object with --filename, or add its file to `inputs` in stackflux.yaml",
+        );
         CliError::explained(&error, hint)
     })?;
     let held = step.repository.holds(target).map_err(explained)?;

@@ -18,66 +18,71 @@ use crate::source::origin::Origin;
 use report::{Done, Entry, Report};
 use target::{Place, Target};
 
-/// Bring a release into a stack repository
+/// Publish a release to a stack repository
 ///
-/// Fetches the release, unpacks it, checks it as `stackflux lint` does, and writes it as one directory: into a
-/// directory of this machine, or as one commit of a Git repository, whose message says what the release is and where
-/// every byte of it came from. Errors of the check refuse it; warnings are told.
+/// Fetches the release, unpacks it, checks it as `stackflux lint` does, and writes it as one directory: into a local
+/// directory, or as one commit of a Git repository, whose message records what the release contains and where every
+/// byte of it came from. Errors of the check refuse the release; warnings are printed.
 ///
-/// A release that is there with the same content is not written again, and one with other content is refused: what was
-/// published is never changed. One that was rolled back from the stage whose directory it is, is refused, too, until the
-/// hold on it is gone. When others push at the same time, the commit is made again on top of theirs; nothing is
-/// ever overwritten or force-pushed.
+/// A release that already exists with the same content is not written again, and one with different content is
+/// refused: a published release never changes. A release that was rolled back from the stage that owns the directory
+/// is also refused, until its hold is lifted. If others push at the same time, the commit is made again on top of
+/// theirs; nothing is ever overwritten or force-pushed.
 ///
-/// Exits with 2 where a release could not be published; the others are published all the same.
+/// Exits with 2 if a release could not be published; the other releases are still published.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # One release out of a registry into the repository that Flux follows
+  # Publish one release from a registry to the repository that Flux follows
   stackflux publish oci://registry.example.com/kaas/cluster-stacks:openstack-scs2-1-34-v2 \\
     --to https://git.example.com/stacks.git --git-password-file token --author 'Stacks <stacks@example.com>'
-  # What would that write?
+  # Show what that would write
   stackflux publish oci://registry.example.com/kaas/cluster-stacks:openstack-scs2-1-34-v2 \\
     --to https://git.example.com/stacks.git --dry-run
-  # Everything that is new, in a pipeline
+  # Publish every new release, in a pipeline
   stackflux publish github://SovereignCloudStack/cluster-stacks --all-new --to git@git.example.com:stacks.git
-  # A pull request for each release that is new, with charts that the stack repository is to have
+  # Open a pull request for each new release, and vendor the charts that it depends on
   stackflux publish oci://registry.example.com/kaas/cluster-stacks --all-new --vendor --pull-request \\
     --to https://git.example.com/stacks.git --forge gitea --forge-token-file token
-  # An archive into a work tree, to be committed by hand
+  # Unpack an archive into a work tree, to commit by hand
   stackflux publish openstack-scs2-1-34-v2.tgz --to .")]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct Arguments {
-    /// oci://host/repository:release, github://organisation/repository@release,
-    /// git+https://host/path.git//directory/release?ref=branch, or a path
+    /// Source of the release: an oci://, github:// or git+https:// address, or a path
+    ///
+    /// Addresses are oci://host/repository:release, github://organisation/repository@release, and
+    /// git+https://host/path.git//directory/release?ref=branch.
     #[arg(value_name = "SOURCE")]
     source: String,
-    /// The stack repository: a Git URL (https://, ssh://, user@host:path, file://) or a directory
+    /// Stack repository: a Git URL (https://, ssh://, user@host:path, file://) or a directory
     #[arg(long, value_name = "URL|DIRECTORY")]
     to: String,
-    /// The directory of the releases in the stack repository
+    /// Directory of the releases in the stack repository
     #[arg(long, value_name = "PATH", default_value = "releases")]
     path: String,
-    /// The branch of the Git repository; without it the one that its HEAD names. An empty repository gets it (without it
-    /// main)
+    /// Branch to push to (default: the repository's HEAD branch)
+    ///
+    /// In an empty repository the branch is created (default: main).
     #[arg(long, value_name = "BRANCH")]
     branch: Option<String>,
-    /// A release of a source that has several; may be given more than once
+    /// Release to publish, if the source has several; can be given more than once
     #[arg(long = "release", value_name = "NAME")]
     releases: Vec<ReleaseName>,
-    /// All releases of the source that the stack repository does not have, but for those that are held back
+    /// Publish every release that is missing from the stack repository, except held ones
     #[arg(long, conflicts_with = "releases")]
     all_new: bool,
-    /// Fetch the charts that the release's charts depend on and do not have in charts/, from their Helm repository or
-    /// registry, each checked against the digest that is named there. Without it source-controller fetches them
+    /// Vendor the charts that the release's charts depend on and do not have in charts/
+    ///
+    /// Fetches each chart from its Helm repository or registry, and checks it against the digest given there. By
+    /// default, source-controller fetches these charts.
     #[arg(long)]
     vendor: bool,
-    /// The digest that the manifest of the release must have, where the source is a registry
+    /// Digest that the manifest of the release must have, if the source is a registry
     #[arg(long, value_name = "sha256:…")]
     digest: Option<Digest>,
-    /// Only show what would be written, and the commit's message
+    /// Only show what would be written, and the commit message
     #[arg(long)]
     dry_run: bool,
-    /// Print what was done, or would be, in this form
+    /// Print what was done, or would be done, in this format
     #[arg(short, long, value_name = "FORMAT")]
     output: Option<Format>,
     #[command(flatten)]
@@ -127,12 +132,10 @@ fn pinned(mut source: Address, arguments: &Arguments) -> Result<Address, CliErro
             address.digest = Some(digest);
         }
         (Address::Oci(_), Some(_)) => {
-            return Err(CliError::usage("the source has another digest than --digest"));
+            return Err(CliError::usage("--digest differs from the digest in the source"));
         }
         (_, Some(_)) => {
-            return Err(CliError::usage(
-                "--digest is for a release in an OCI registry, whose manifest has one",
-            ));
+            return Err(CliError::usage("--digest requires a source in an OCI registry"));
         }
     }
     if let Address::Oci(address) = &mut source
@@ -140,8 +143,8 @@ fn pinned(mut source: Address, arguments: &Arguments) -> Result<Address, CliErro
         && address.release.is_none()
     {
         let [name] = arguments.releases.as_slice() else {
-            return Err(CliError::usage("a digest is that of one release, and none or several are named")
-                .hint("name one, behind the source (:release) or with --release"));
+            return Err(CliError::usage("a digest identifies one release, but none or several are named")
+                .hint("name one in the source (:release) or with --release"));
         };
         address.release = Some(name.clone());
     }
@@ -157,9 +160,8 @@ async fn wanted(
 ) -> Result<Vec<ReleaseName>, CliError> {
     match source.release() {
         Some(name) if arguments.all_new || arguments.releases.iter().any(|other| other != name) => {
-            let message =
-                format!("the source names the release {name}, and --release or --all-new name others");
-            return Err(CliError::usage(message).hint("leave one of them out"));
+            let message = format!("the source names release {name}, but --release or --all-new names others");
+            return Err(CliError::usage(message).hint("remove one of them"));
         }
         Some(name) => return Ok(vec![name.clone()]),
         None if !arguments.releases.is_empty() => return Ok(arguments.releases.clone()),
@@ -171,19 +173,19 @@ async fn wanted(
         let all = count(listed.len(), "release");
         let new: Vec<_> = listed.into_iter().filter(|name| !there.contains(name)).collect();
         if new.is_empty() {
-            terminal::note(format!("nothing is new: of the {all} of {source} {target} lacks none"));
+            terminal::note(format!("nothing to publish: {target} already has the {all} of {source}"));
         }
         return not_held(new.into_iter(), target);
     }
     if matches!(source, Address::Path(_)) && listed.len() == 1 {
         return Ok(listed.into_iter().collect());
     }
-    let message = format!("{source} has {} releases, and none is named", listed.len());
-    Err(CliError::usage(message).hint("name one with --release, or take all that are new with --all-new"))
+    let message = format!("{source} has {} releases, but none is named", listed.len());
+    Err(CliError::usage(message).hint("name one with --release, or publish every new one with --all-new"))
 }
 
-/// The releases that nobody holds back. Of the others it is said why they are left out: what a pipeline publishes is not
-/// what anybody asked for by name.
+/// The releases that are not held. For each held one, warns why it is left out: a pipeline publishes releases that
+/// were not asked for by name.
 fn not_held(names: impl Iterator<Item = ReleaseName>, target: &Target) -> Result<Vec<ReleaseName>, CliError> {
     let mut free = Vec::new();
     for name in names {
@@ -215,7 +217,7 @@ async fn publish(
     }
     match target.publish(&prepared, vendoring)? {
         Published::Unchanged => {
-            terminal::success(format!("{name} is in {target} already, with this content"));
+            terminal::success(format!("{name} already exists in {target} with the same content"));
             Ok(Entry::new(&prepared, Done::Unchanged, None))
         }
         Published::Written(place) => {

@@ -10,15 +10,15 @@ use super::live::{self, Connection};
 use super::{CommandResult, Outcome, terminal};
 use crate::rollup::ConditionStatus;
 
-/// Ask the operator to look at something now, and wait for its answer
+/// Request a reconciliation by the operator, and wait for its result
 ///
-/// Sets the annotation `reconcile.fluxcd.io/requestedAt`, as `flux reconcile` does, and waits until the status says that
-/// it was handled. Of a Cluster, its `ClusterAddon` is meant.
+/// Sets the annotation `reconcile.fluxcd.io/requestedAt`, as `flux reconcile` does, and waits until the status
+/// reports that the operator handled the request. For a Cluster, this applies to its `ClusterAddon`.
 ///
-/// Exits with 1 when the object is not ready then.
+/// Exits with 1 if the object is not ready afterwards.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # A release was published: look at the stack repository now
+  # Check the stack repository for new releases now
   stackflux reconcile csk/demo -n demo
   # One cluster
   stackflux reconcile cluster/one -n demo --timeout 1m")]
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     object: ObjectArguments,
     #[command(flatten)]
     connection: Connection,
-    /// How long to wait, such as 90s or 10m
+    /// Maximum time to wait, such as 90s or 10m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     timeout: Duration,
 }
@@ -38,8 +38,9 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         let session = arguments.connection.open().await?;
         let target = Target::new(&session, kind, &name);
         if is_suspended(&target.get().await?) {
-            return Err(CliError::usage(format!("{} is suspended", target.label))
-                .hint("stackflux resume lets the operator go on with it"));
+            return Err(
+                CliError::usage(format!("{} is suspended", target.label)).hint("run stackflux resume first")
+            );
         }
         terminal::waiting(format!("{}: waiting for the operator", target.label));
         let report = target.reconcile(arguments.timeout).await?;
@@ -48,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
             return Ok(Outcome::Done);
         }
         terminal::problem(format!(
-            "{} is reconciled and not ready: {}: {}",
+            "{} is reconciled, but not ready: {}: {}",
             target.label, report.reason, report.message
         ));
         Ok(Outcome::Differs)

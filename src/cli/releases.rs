@@ -39,10 +39,8 @@ impl Releases {
     pub(super) fn single(&self) -> Result<ReleaseName, CliError> {
         match &self.opened {
             Opened::Release(release) => Ok(release.name.clone()),
-            Opened::Repository(_) => {
-                Err(CliError::usage("a stack repository was named, and one release is needed")
-                    .hint("name the directory of one of its releases"))
-            }
+            Opened::Repository(_) => Err(CliError::usage("expected a release, got a stack repository")
+                .hint("pass the directory of one of its releases")),
         }
     }
 
@@ -54,7 +52,7 @@ impl Releases {
         }
     }
 
-    /// The directories of a stack repository whose names are no release names.
+    /// The directories of a stack repository whose names are not release names.
     pub(super) fn malformed(&self) -> &[String] {
         match &self.opened {
             Opened::Release(_) => &[],
@@ -94,7 +92,8 @@ impl Releases {
         self.read(name)?.load(&self.limits)
     }
 
-    /// The releases of the line, which contents may come from, and those of `wanted` in full. A release that is not wanted and cannot be read is left out: it is nobody's source.
+    /// The releases of the line, which contents may come from, and those of `wanted` in full. A release that is not
+    /// wanted and cannot be read is left out: nothing can come from it.
     pub(super) fn catalog(
         &self,
         line: &Line,
@@ -111,7 +110,7 @@ impl Releases {
                 Ok(release) => release,
                 Err(error) if is_wanted => return Err(error),
                 Err(error) => {
-                    terminal::warning(format!("{name} is left out as a source of charts: {}", error.message));
+                    terminal::warning(format!("skipping {name} as a source of charts: {}", error.message));
                     continue;
                 }
             };
@@ -178,11 +177,11 @@ impl Pins {
         let directory = found.parent().filter(|parent| !parent.as_os_str().is_empty());
         let directory = directory.unwrap_or(Path::new(".")).display();
         let message = format!(
-            "{name} is at {} in this work tree, and the ClusterStack's source has releases below {}",
+            "{name} is at {} in this work tree, but the ClusterStack's source expects releases below {}",
             pin.path, self.path
         );
         let hint = format!(
-            "give the ClusterStack's source the path {directory} (--settings), or name the commit of the other \
+            "set the path of the ClusterStack's source to {directory} (--settings), or pass the commit of the other \
              repository (--revision)"
         );
         Err(CliError::usage(message).hint(hint))

@@ -23,36 +23,41 @@ use crate::release::File;
 /// How far back the commit is looked for that brought a release.
 const MOST_COMMITS: usize = 1000;
 
-/// Take the last release of a stage back, and hold it
+/// Roll back the last release of a stage, and hold it
 ///
-/// Removes the release that came to the stage last, or the one of --release, and adds it to stackflux.holds.yaml, so that
-/// it is neither promoted nor published to the stage again before the hold is lifted. Both are one commit. Right after a
-/// rollback --release has to say which: done twice, it takes back no other release.
+/// Removes the release that was added to the stage last, or the one given with --release, and adds it to
+/// stackflux.holds.yaml, so that it is neither promoted nor published to the stage again until the hold is lifted.
+/// Both changes are one commit. Right after a rollback, --release is required, so that running the command twice does
+/// not roll back another release.
 ///
-/// No Cluster changes because of it: those that have the release keep it until their class is set to another release's.
+/// No Cluster changes: Clusters that have the release keep it until their class is set to another release's.
 ///
-/// Exits with 0 when it was done, with 1 when it was shown only, and with 2 on errors.
+/// Exits with 0 if the release was rolled back, with 1 if the changes were only shown, and with 2 on errors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # What would be taken back?
+  # Show what would be rolled back
   stackflux rollback prod --reason \"CSI loses volumes, see incident 42\"
-  # Do it at once
+  # Roll back, and push
   stackflux rollback prod --reason \"CSI loses volumes, see incident 42\" --push
-  # Take another release back than the last one, by a pull request
+  # Roll back a release other than the last one, with a pull request
   stackflux rollback prod --release openstack-scs-1-32-v2 --reason \"CVE-2026-1\" --pull-request")]
 pub(super) struct Arguments {
-    /// The stage
+    /// Stage to roll back
     stage: String,
-    /// The release; without it the one that came last and is still there, but right after a rollback
+    /// Release to roll back (default: the most recent one that the stage still has)
+    ///
+    /// Required if the last commit to the stage was a rollback.
     #[arg(long, value_name = "NAME")]
     release: Option<ReleaseName>,
-    /// Why, for whoever wants to bring it again
+    /// Reason of the rollback, shown when the release is promoted or published again
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// More Clusters and ClusterStacks of the stage than stackflux.yaml names: files, directories, or - for standard input
+    /// More Clusters and ClusterStacks of the stage: files, directories, or - for stdin
+    ///
+    /// stackflux reads them in addition to the inputs of the stage in stackflux.yaml.
     #[arg(short, long, value_name = "FILE")]
     filename: Vec<PathBuf>,
-    /// How to show what changes
+    /// Output format
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
     #[command(flatten)]
@@ -73,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     // They are for the report alone: what cannot be read keeps no release in the stage.
     let inputs = Inputs::read(&snapshot, stage, &arguments.filename).unwrap_or_else(|error| {
         let error = error.message;
-        terminal::warning(format!("of ClusterStacks and Clusters nothing is known here: {error}"));
+        terminal::warning(format!("cannot read the ClusterStacks and Clusters of the stage: {error}"));
         Inputs::default()
     });
     let branch = repository.branch_of(stage);
@@ -87,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let rollback = Rollback::new(&target, &release, (&commit, reverts, &arguments.reason), kubernetes);
     show(&rollback, arguments.output)?;
     if !arguments.delivery.is_wanted() {
-        terminal::note("nothing was written: --push commits it, --pull-request proposes it");
+        terminal::note("nothing was written; --push commits the change, --pull-request proposes it");
         return Ok(Outcome::Differs);
     }
     let change = Change {
@@ -120,7 +125,7 @@ fn last(
     if let Some(wanted) = wanted.filter(|wanted| !present.contains(*wanted)) {
         return Err(Refusal::not_there(stage, wanted, present));
     }
-    // Whoever does it twice wants it once.
+    // A command that is run twice is meant once.
     if let Some(Entry { cause: Cause::RolledBack, removed, .. }) =
         entries.first().filter(|_| wanted.is_none())
     {

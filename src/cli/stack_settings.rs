@@ -15,13 +15,13 @@ use crate::subscription;
 /// What a command takes to know the `ClusterStack`.
 #[derive(Debug, clap::Args)]
 pub(super) struct StackArguments {
-    /// A file with the ClusterStack: its name, its source and the settings of the Flux objects
+    /// File with the ClusterStack: its name, its source and the settings of the Flux objects
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["url", "namespace"])]
     settings: Option<PathBuf>,
-    /// Without --settings: the URL of the stack repository, as Flux will reach it
+    /// URL of the stack repository as Flux reaches it, if --settings is not given
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Without --settings: the namespace of the ClusterStack, which is `default` where it is not named
+    /// Namespace of the ClusterStack, if --settings is not given (default: default)
     #[arg(short, long, value_name = "NAMESPACE")]
     pub(super) namespace: Option<String>,
 }
@@ -40,14 +40,14 @@ impl StackArguments {
         if !subscription::is_of(&stack.spec, release) {
             let spec = &stack.spec;
             let message = format!(
-                "release {release} is not of this ClusterStack: it is for provider {}, name {}, Kubernetes {}, channel {}",
+                "release {release} is not of the ClusterStack (provider {}, name {}, Kubernetes {}, channel {})",
                 spec.provider, spec.name, spec.kubernetes_version, spec.channel
             );
-            return Err(CliError::usage(message).hint("name the releases wanted with --release"));
+            return Err(CliError::usage(message).hint("select the releases with --release"));
         }
         Stack::new(&stack, None, objects).map_err(|error| {
             CliError::from(error)
-                .hint("set spec.source.git.url, or give the GitRepository that it refers to with --filename")
+                .hint("set spec.source.git.url, or pass the GitRepository of spec.source with --filename")
         })
     }
 
@@ -57,9 +57,10 @@ impl StackArguments {
                 .hint("give its file with --settings, or the URL of its stack repository with --url"));
         };
         if has_credentials(url) {
-            let message = "--url holds a user or a password, which would be in every plan";
-            return Err(CliError::usage(message)
-                .hint("leave it out: Flux takes credentials from a Secret, which --settings can name"));
+            let message = "--url contains a user or a password, which every plan would contain";
+            return Err(CliError::usage(message).hint(
+                "remove it: Flux reads credentials from a Secret, which the file of --settings can name",
+            ));
         }
         let (major, minor) = release.kubernetes_minor();
         let object = serde_json::json!({

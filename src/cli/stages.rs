@@ -22,11 +22,12 @@ use crate::release::{Finding, Findings, Limits, Release};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Stack repository")]
 pub(super) struct RepositoryArguments {
-    /// The stack repository: its URL, or its directory on this machine; without it the remote `origin` of the work tree
-    /// here
+    /// URL or local directory of the stack repository (default: the remote `origin`)
+    ///
+    /// The default is the remote `origin` of the work tree in the current directory.
     #[arg(long, value_name = "URL")]
     repository: Option<String>,
-    /// The branch that has stackflux.yaml, which is the branch of the stages that name none
+    /// Branch with stackflux.yaml, which is also the branch of stages that name no other
     #[arg(long, value_name = "NAME", default_value = "main")]
     branch: String,
     #[command(flatten)]
@@ -70,7 +71,7 @@ impl StageFailure {
             Self::Git(error) => return explain(error),
             Self::Refused(refusal) => refusal.hint(),
             Self::NoStages { .. } => {
-                Some("docs/promotion.md says what is in it; --branch names the branch that has it".to_owned())
+                Some("see docs/promotion.md for its content, or select its branch with --branch".to_owned())
             }
             _ => None,
         };
@@ -104,8 +105,8 @@ fn origin() -> Result<String, CliError> {
         Err(error) => return Err(error.into()),
     };
     found.ok_or_else(|| {
-        CliError::usage("which stack repository is not known: this is no work tree with a remote origin")
-            .hint("name its URL with --repository")
+        CliError::usage("unknown stack repository: this is not a work tree with a remote origin")
+            .hint("pass its URL with --repository")
     })
 }
 

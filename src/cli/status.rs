@@ -8,18 +8,18 @@ use super::live::view::View;
 use super::live::watch::Seen;
 use super::output::{count, rendered};
 
-/// Show how ClusterStacks, releases and clusters of a live cluster are
+/// Show the status of ClusterStacks, releases and clusters
 ///
-/// One line each. Of a namespace there is everything in it, and of other namespaces the releases that its clusters use.
+/// Shows all objects in the namespace, plus releases in other namespaces that its clusters use, one line each.
 ///
-/// Exits with 1 when something is not ready, or there is nothing.
+/// Exits with 1 if something is not ready, or nothing is found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Everything
   stackflux status -A
   # One ClusterStack
   stackflux status csk/demo -n demo
-  # Is production ready? Wait for a quarter of an hour
+  # Wait until production is ready, for at most a quarter of an hour
   stackflux status -A -l stage=prod --wait --timeout 15m
   # The clusters that are not ready, for a program
   stackflux status -A -o json | jq -r '.clusters[] | select(.ready != \"True\") | .namespace + \"/\" + .name'")]
@@ -43,16 +43,17 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         if overview.is_empty() {
             notices.push(match &only {
                 Some((Named::Cluster, name)) if snapshot.has(name) => {
-                    format!("Cluster {name} is of no ClusterStack; stackflux why {name} says why")
+                    format!("Cluster {name} belongs to no ClusterStack; stackflux why {name} explains why")
                 }
-                Some((kind, name)) => format!("there is no {kind} {name}{}", snapshot.place()),
+                Some((kind, name)) => format!("{kind} {name} not found{}", snapshot.place()),
                 None => snapshot.nothing(),
             });
         }
         if overview.unclaimed() > 0 {
             let clusters = count(overview.unclaimed(), "Cluster");
-            notices
-                .push(format!("left out, of no ClusterStack: {clusters}; stackflux why <cluster> says why"));
+            notices.push(format!(
+                "not shown, without a ClusterStack: {clusters}; stackflux why <cluster> explains why"
+            ));
         }
         Ok(Seen { text, notices, ready: overview.all_ready() })
     })

@@ -6,29 +6,29 @@ use super::live::subject::ObjectArguments;
 use super::live::{self, Connection, Named};
 use super::{CommandResult, Outcome, terminal};
 
-/// Keep the operator from changing anything of a ClusterStack or a cluster
+/// Suspend a ClusterStack or a cluster, so that the operator changes nothing of it
 ///
-/// Sets `spec.suspend` of the ClusterStack, or of the Cluster's `ClusterAddon`. The status still follows, and Flux still
-/// keeps what it has; `flux suspend` stops that too.
+/// Sets `spec.suspend` of the ClusterStack, or of the Cluster's `ClusterAddon`. The operator still updates the
+/// status, and Flux still reconciles the existing objects; `flux suspend` stops that too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # Nothing of this stack changes until it is resumed
+  # Suspend a stack until it is resumed
   stackflux suspend csk/demo -n demo
-  # The same of one cluster only
+  # Suspend only one cluster
   stackflux suspend cluster/one -n demo")]
 pub(super) struct Suspend {
     #[command(flatten)]
     what: What,
 }
 
-/// Let the operator go on with what was suspended
+/// Resume a suspended ClusterStack or cluster
 ///
 /// Unsets `spec.suspend` of the ClusterStack, or of the Cluster's `ClusterAddon`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # Go on with a stack
+  # Resume a stack
   stackflux resume csk/demo -n demo
-  # Go on with one cluster, and look whether all gets ready
+  # Resume one cluster, and watch until everything is ready
   stackflux resume cluster/one -n demo && stackflux tree cluster/one -n demo --watch --wait")]
 pub(super) struct Resume {
     #[command(flatten)]

@@ -20,33 +20,33 @@ use gotemplate::{FieldPath, Seen, Template};
 /// Try a values template against Clusters
 ///
 /// Renders a values template (overwrite.yaml or cluster-addon-values.yaml), or those of a release's addons, with the
-/// data of Clusters, and prints the values that Helm would get, merged over nothing. What the templates read is told on
-/// standard error: each field with its present value, or that it is missing.
+/// data of Clusters, and prints the values that Helm would get, not merged over other values. The fields that the
+/// templates read go to stderr, each with its present value, or as missing.
 ///
-/// Exits with 0 where everything was rendered, with 1 where a field or an object is missing, and with 2 on errors: a
-/// template that cannot be parsed or fails, or values that are no YAML mapping.
+/// Exits with 0 if everything was rendered, with 1 if a field or an object is missing, and with 2 on errors: a template
+/// that cannot be parsed or fails, or values that are not a YAML mapping.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # A template that is being written, against a Cluster and the objects that it refers to
+  # Render a template for a Cluster and the objects that it refers to
   stackflux template cluster-addon/ccm/overwrite.yaml --filename cluster.yaml
-  # All addons of a release, against one of the Clusters of a management cluster
+  # Render all addons of a release for one of the Clusters of a management cluster
   kubectl get clusters,openstackclusters,kubeadmcontrolplanes -A -o yaml |
     stackflux template stacks/releases/openstack-scs-1-32-v1 --filename - --cluster production
-  # Only the values, for a program
+  # Print only the values, for a program
   stackflux template releases/openstack-scs-1-32-v1 --addon ccm --filename clusters/ --output json 2>/dev/null")]
 pub(super) struct Arguments {
-    /// A values template, or a release (its directory or archive)
+    /// Values template, or a release (directory or archive)
     source: PathBuf,
     /// Clusters and the objects that they refer to: files, directories, or - for standard input
     #[arg(short, long, value_name = "FILE", required = true)]
     filename: Vec<PathBuf>,
-    /// Of a release, only the template of this addon
+    /// Render only the template of this addon of a release
     #[arg(long, value_name = "NAME")]
     addon: Option<AddonName>,
-    /// Only for the Clusters of this name
+    /// Render only for Clusters with this name
     #[arg(long, value_name = "NAME")]
     cluster: Option<ObjectName>,
-    /// How to print the values
+    /// Output format
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "yaml")]
     output: Format,
 }
@@ -115,7 +115,7 @@ fn sources(arguments: &Arguments) -> Result<Vec<Source>, CliError> {
         return of_release(path, arguments.addon.as_ref());
     }
     if arguments.addon.is_some() {
-        return Err(CliError::usage("--addon chooses an addon of a release, and a file was named"));
+        return Err(CliError::usage("--addon selects an addon of a release, but the source is a file"));
     }
     let file = path.display().to_string();
     let text = objects::read_file(path)?;
@@ -151,11 +151,11 @@ fn of_release(path: &Path, wanted: Option<&AddonName>) -> Result<Vec<Source>, Cl
 fn chosen(arguments: &Arguments) -> Result<Vec<ClusterInputs>, CliError> {
     let mut clusters = clusters::among(&objects::read(&arguments.filename)?)?;
     let Some(name) = &arguments.cluster else {
-        let none = CliError::usage("there is no Cluster in the files given");
+        let none = CliError::usage("no Cluster found in the files given");
         return if clusters.is_empty() { Err(none) } else { Ok(clusters) };
     };
     clusters.retain(|cluster| cluster.cluster.name() == name);
-    let none = CliError::usage(format!("there is no Cluster {name} in the files given"));
+    let none = CliError::usage(format!("Cluster {name} not found in the files given"));
     if clusters.is_empty() { Err(none) } else { Ok(clusters) }
 }
 

@@ -67,7 +67,7 @@ fn printable(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Writes data to standard output. A reader that has gone away (`| head`) is no error.
+/// Writes data to standard output. A reader that has gone away (`| head`) is not an error.
 pub(super) fn data(text: &str) -> io::Result<()> {
     write_to(io::stdout().lock(), text)
 }
@@ -81,7 +81,8 @@ pub(super) fn usage(said: &clap::Error) -> ExitCode {
     }
 }
 
-/// Writes data with colours to standard output; without them where that is no terminal, or colours are not wanted.
+/// Writes data with colours to standard output; without them if that is not a terminal, or colours are not
+/// wanted.
 pub(super) fn styled(text: &str) -> io::Result<()> {
     write_to(anstream::stdout().lock(), text)
 }

@@ -8,22 +8,21 @@ use super::live::view::View;
 use super::live::watch::Seen;
 use super::output::rendered;
 
-/// Show ClusterStacks with all that is below them in a live cluster
+/// Show ClusterStacks and everything below them in a live cluster
 ///
-/// ClusterStack, release, cluster, addon, the Flux object that delivers it, and what Flux applied, from its inventory.
-/// `READY` of an addon is what the operator says, that of a Flux object what Flux says.
+/// The levels are ClusterStack, release, cluster, addon, the Flux object that delivers the addon, and the objects
+/// that Flux applied, from its inventory. The operator reports `READY` of an addon, Flux that of a Flux object.
 ///
-/// Of a namespace there is everything in it, and of other namespaces the ClusterStacks and releases that its clusters
-/// use.
+/// Shows all objects in the namespace, plus ClusterStacks and releases in other namespaces that its clusters use.
 ///
-/// Exits with 1 when something is not ready, or there is nothing.
+/// Exits with 1 if something is not ready, or nothing is found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # The ClusterStacks of all namespaces, and all below them
+  # The ClusterStacks of all namespaces, and everything below them
   stackflux tree -A
   # One cluster of the context's namespace
   stackflux tree cluster/one
-  # Look on until everything below a ClusterStack is ready, for ten minutes at most
+  # Watch until everything below a ClusterStack is ready, for at most ten minutes
   stackflux tree csk/demo -n demo --watch --wait --timeout 10m")]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -41,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
             Some(Only { kind: Named::Release, name }) => {
                 format!("no ClusterStack has a release {name}{}", snapshot.place())
             }
-            Some(Only { kind, name }) => format!("there is no {kind} {name}{}", snapshot.place()),
+            Some(Only { kind, name }) => format!("{kind} {name} not found{}", snapshot.place()),
             None => snapshot.nothing(),
         };
         let notices = if nodes.is_empty() { vec![nothing()] } else { Vec::new() };

@@ -14,7 +14,7 @@ const FLUX: &str = "2.9";
   # The version alone
   stackflux version -o json | jq -r .version")]
 pub(super) struct Arguments {
-    /// The form of the output
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }

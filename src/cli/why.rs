@@ -9,29 +9,31 @@ use super::live::{self, Connection, Scope, chain, read, versions};
 use super::output::{Format, print};
 use super::{CommandResult, Outcome, terminal};
 
-/// Tell what a cluster or an addon waits for, and what to do about it
+/// Explain what a cluster or an addon waits for, and what to do about it
 ///
-/// The chain from the Cluster over its release and its addons down to the words of Flux about the object, its chart and
-/// the source. Of a Cluster that has no addons it says why.
+/// Shows the chain from the Cluster through its release and its addons down to what Flux reports about the object,
+/// its chart and the source. For a Cluster without addons, explains why it has none.
 ///
-/// Exits with 1 when it is not ready.
+/// Exits with 1 if the cluster or the addon is not ready.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # Why is this cluster not ready?
+  # Explain why a cluster is not ready
   stackflux why one -n demo
-  # And this addon?
+  # Explain why an addon is not ready
   stackflux why one/cni -n demo
   # A Cluster as other commands print it, with its namespace
   stackflux why demo/one
-  # The reason of the first thing that is not as it should be
+  # Print the reason of the first step that is not ready
   stackflux why one -o json | jq -r '[.steps[] | select(.status != \"True\")][0].reason'")]
 pub(super) struct Arguments {
-    /// A Cluster, or one of its addons; also NAMESPACE/CLUSTER[/ADDON], unless the namespace has a Cluster of that first name
+    /// Cluster, or one of its addons; also NAMESPACE/CLUSTER[/ADDON]
+    ///
+    /// If the namespace has a Cluster with the first name, that Cluster is meant.
     #[arg(value_name = "CLUSTER[/ADDON]")]
     subject: String,
     #[command(flatten)]
     connection: Connection,
-    /// The form of the output
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -72,12 +74,14 @@ fn unknown(subject: &str, candidates: &[Candidate], all_read: bool) -> CliError 
         candidates.iter().map(|found| format!("Cluster {}/{}", found.namespace, found.cluster)).collect();
     names.dedup();
     if names.is_empty() {
-        return CliError::usage(format!("{subject:?} is not CLUSTER, CLUSTER/ADDON or NAMESPACE/CLUSTER"))
+        let message =
+            format!("invalid name {subject:?}: expected CLUSTER, CLUSTER/ADDON or NAMESPACE/CLUSTER");
+        return CliError::usage(message)
             .hint("without --namespace, a Cluster of another namespace can be named as NAMESPACE/CLUSTER");
     }
     let what = if all_read { "not found" } else { "not found in what could be read" };
     CliError::usage(format!("{what}: {}", names.join(" or ")))
-        .hint("kubectl get clusters.cluster.x-k8s.io --all-namespaces shows which there are")
+        .hint("kubectl get clusters.cluster.x-k8s.io --all-namespaces lists the Clusters")
 }
 
 fn tell(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> CommandResult {
@@ -90,7 +94,7 @@ fn tell(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> Comm
         let addon = addon.as_deref().unwrap_or_default();
         let error = CliError::usage(format!("Cluster {namespace}/{name} has no addon {addon}"));
         return Err(if names.is_empty() {
-            error.hint(format!("stackflux why {namespace}/{name} says why the Cluster has no addons yet"))
+            error.hint(format!("stackflux why {namespace}/{name} explains why the Cluster has no addons yet"))
         } else {
             error.hint(format!("the addons of the Cluster are {}", names.join(", ")))
         });

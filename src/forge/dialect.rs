@@ -43,7 +43,7 @@ impl Existing {
             Some(url) => Ok(Opened { url: url.into(), number: self.number, created: false }),
             None => Err(ForgeError::Malformed {
                 place: self.place,
-                why: "the address of the pull request is no URL",
+                why: "the address of the pull request is not a URL",
             }),
         }
     }
@@ -232,9 +232,11 @@ pub(super) fn hint(repository: &Repository, status: u16) -> String {
     };
     match status {
         300..=399 => format!("; {repository} has moved, or this is not the address of the API"),
-        401 => format!("; the token is wrong, or is not valid any more; one needs {needed}"),
+        401 => format!("; the token is invalid or has expired; a token needs {needed}"),
         403 => format!("; the token needs {needed}"),
-        404 => format!("; {repository} is not there, or the token may not see it; it needs {needed}"),
+        404 => format!(
+            "; {repository} does not exist, or the token has no access to it; the token needs {needed}"
+        ),
         _ => String::new(),
     }
 }

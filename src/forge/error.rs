@@ -7,13 +7,13 @@ use crate::http::HttpError;
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
     /// Nobody says what runs this host.
-    #[error("which forge runs {host} is not known: it has to be named (github, gitlab or gitea)")]
+    #[error("unknown forge for the host {host}: name it (github, gitlab or gitea)")]
     Unknown {
         /// The host of the repository.
         host: String,
     },
     /// A repository that is on no forge, or whose path names none there.
-    #[error("{url} is no repository on a forge: {why}")]
+    #[error("{url} is not a repository on a forge: {why}")]
     NoRepository {
         /// The URL of the repository.
         url: String,
@@ -21,7 +21,7 @@ pub enum ForgeError {
         why: &'static str,
     },
     /// The URL of the API cannot be used.
-    #[error("the URL of the forge's API cannot be used: {0}")]
+    #[error("invalid URL of the forge's API: {0}")]
     Api(&'static str),
     /// No answer, or one that cannot be read.
     #[error(transparent)]
@@ -39,7 +39,7 @@ pub enum ForgeError {
         hint: String,
     },
     /// Too many requests were sent with this token.
-    #[error("{place} takes no more requests for now{}", said(.message))]
+    #[error("{place}: rate limit exceeded{}", said(.message))]
     Limited {
         /// What was asked.
         place: String,
@@ -55,7 +55,9 @@ pub enum ForgeError {
         why: &'static str,
     },
     /// More open pull requests than are looked through.
-    #[error("{repository} has more than {pages} pages of open pull requests: close those that nobody needs")]
+    #[error(
+        "{repository}: open pull requests exceed the limit of {pages} pages: close those that are not needed"
+    )]
     TooMany {
         /// The repository.
         repository: String,

@@ -109,7 +109,7 @@ fn version(kind: ForgeKind) -> &'static str {
 }
 
 fn checked(kind: ForgeKind, api: &str) -> Result<Url, ForgeError> {
-    let url: Url = api.parse().map_err(|_| ForgeError::Api("it is no URL"))?;
+    let url: Url = api.parse().map_err(|_| ForgeError::Api("it cannot be parsed"))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(ForgeError::Api("it has a user name or password in it; give the token in a file"));
     }
@@ -120,9 +120,7 @@ fn checked(kind: ForgeKind, api: &str) -> Result<Url, ForgeError> {
         "https" => {}
         "http" if is_loopback(&url) => {}
         "http" => {
-            return Err(ForgeError::Api(
-                "over plain HTTP everybody on the way can read the token; use https",
-            ));
+            return Err(ForgeError::Api("plain HTTP would send the token unencrypted; use https"));
         }
         _ => return Err(ForgeError::Api("it is not https")),
     }

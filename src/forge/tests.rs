@@ -118,7 +118,7 @@ async fn line_ends_and_blanks_at_the_end_are_no_difference() {
 }
 
 #[tokio::test]
-async fn only_an_open_one_of_both_branches_in_this_repository_is_the_one() {
+async fn closed_or_unrelated_pull_requests_are_not_reused() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         fake.add(Pull { is_open: false, ..there(1) });
@@ -226,8 +226,11 @@ async fn a_token_that_may_not_is_told_what_it_needs() {
         (ForgeKind::Gitea, "the scope write:repository"),
     ];
     for (kind, needs) in table {
-        for (status, begins) in [(401, "the token is wrong"), (403, "the token needs"), (404, "is not there")]
-        {
+        for (status, begins) in [
+            (401, "the token is invalid or has expired"),
+            (403, "the token needs"),
+            (404, "does not exist, or the token has no access"),
+        ] {
             let fake = Fake::start(kind).await;
             fake.answer_once("GET", status, &[], r#"{"message": "no"}"#);
             let error = open(&fake).await.unwrap_err();

@@ -41,8 +41,7 @@ impl Way<'_> {
         let Some(proxy) = self.proxy else { return connect(host, self.port, self.wait) };
         let url = proxy.url();
         if url.scheme() != "http" {
-            let why =
-                format!("the proxy {proxy} is asked over TLS, and a CA of one's own only through http://");
+            let why = format!("a custom CA is not supported with the proxy {proxy}: use an http:// proxy");
             return Err(io::Error::other(why));
         }
         let proxy_host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
@@ -85,7 +84,9 @@ fn head(stream: &mut TcpStream) -> io::Result<String> {
         stream.read_exact(&mut byte)?;
         read.extend(byte);
         if read.len() > MOST_OF_ANSWER {
-            return Err(io::Error::other("the proxy's answer has no end"));
+            return Err(io::Error::other(format!(
+                "the proxy's answer exceeds the limit of {MOST_OF_ANSWER} bytes"
+            )));
         }
     }
     Ok(String::from_utf8_lossy(&read).into_owned())
@@ -103,9 +104,9 @@ impl Trusted {
     pub(super) fn new(pem: &[u8]) -> Result<Self, String> {
         let certificates: Result<Vec<_>, _> =
             CertificateDer::pem_slice_iter(pem).take(MOST_CERTIFICATES + 1).collect();
-        let certificates = certificates.map_err(|error| format!("it is no PEM: {error}"))?;
+        let certificates = certificates.map_err(|error| format!("invalid PEM: {error}"))?;
         if certificates.len() > MOST_CERTIFICATES {
-            return Err(format!("it has more than {MOST_CERTIFICATES} certificates"));
+            return Err(format!("it exceeds the limit of {MOST_CERTIFICATES} certificates"));
         }
         let mut roots = RootCertStore::empty();
         for certificate in &certificates {
@@ -123,7 +124,8 @@ impl Trusted {
     pub(super) fn check(&self, shown: &[u8], way: &Way<'_>) -> Result<(), String> {
         let shown = CertificateDer::from(shown.to_vec());
         let host = way.host.trim_matches(['[', ']']);
-        let name = ServerName::try_from(host.to_owned()).map_err(|_| format!("{host:?} is no host name"))?;
+        let name =
+            ServerName::try_from(host.to_owned()).map_err(|_| format!("invalid host name {host:?}"))?;
         // A self-signed certificate that is named itself is no authority's.
         if self.certificates.contains(&shown) {
             let parsed = ParsedCertificate::try_from(&shown).map_err(|error| why(&error))?;

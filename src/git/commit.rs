@@ -60,7 +60,7 @@ pub struct Identity {
 
 /// The text is not `Name <mail>`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no author: expected Name <mail@example.org>")]
+#[error("invalid author {0:?}: expected Name <mail@example.org>")]
 pub struct IdentityError(String);
 
 impl Identity {

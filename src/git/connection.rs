@@ -119,7 +119,7 @@ impl<'a> Connection<'a> {
         let credentials = &self.access.credentials;
         let asked = self.asked.replace(self.asked.get() + 1);
         if own.transport() == Transport::Ssh {
-            let wanted = "an SSH key";
+            let wanted = "SSH key";
             let key = credentials.ssh.as_ref().filter(|_| allowed.contains(CredentialType::SSH_KEY));
             return match key.ok_or_else(|| GitError::NoCredentials { url: self.url(), wanted })? {
                 _ if asked > 0 => Err(self.refuses("SSH key", user)),
@@ -130,7 +130,7 @@ impl<'a> Connection<'a> {
                 }
             };
         }
-        let wanted = "a user name and a password or token";
+        let wanted = "user name and password or token";
         let both =
             credentials.https.as_ref().filter(|_| allowed.contains(CredentialType::USER_PASS_PLAINTEXT));
         let (user, password) = both.ok_or_else(|| GitError::NoCredentials { url: self.url(), wanted })?;

@@ -60,7 +60,7 @@ pub struct Access {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// A key is missing beside the other.
-    #[error("the Secret {secret} has {has} and no {lacks}")]
+    #[error("the Secret {secret} has {has} but no {lacks}")]
     Incomplete {
         /// Its name.
         secret: String,
@@ -88,13 +88,15 @@ pub enum SecretError {
         instead: &'static str,
     },
     /// None of the keys that are read.
-    #[error("the Secret {0} has none of username and password, identity and known_hosts, ca.crt")]
+    #[error(
+        "the Secret {0} has no credentials: expected username and password, identity and known_hosts, or ca.crt"
+    )]
     Empty(String),
 }
 
 /// Keys of Flux's that are not read, and what can be given in their place.
 const UNSUPPORTED: [(&str, &str); 4] = [
-    ("bearerToken", "give the token as password, with the username that the forge wants"),
+    ("bearerToken", "give the token as password, with the username that the forge requires"),
     ("githubAppID", "give a token of the installation as password, or a deploy key"),
     ("tls.crt", "client certificates are not supported: give username and password"),
     ("certFile", "client certificates are not supported: give username and password"),

@@ -27,7 +27,7 @@ pub enum GitError {
         error: String,
     },
     /// The server takes longer than it may.
-    #[error("{url}: the Git server did not answer to the end within {} s", .after.as_secs())]
+    #[error("{url}: timed out after {} s", .after.as_secs())]
     Timeout {
         /// The repository.
         url: String,
@@ -35,7 +35,7 @@ pub enum GitError {
         after: Duration,
     },
     /// The server wants credentials, and there are none for it.
-    #[error("{url}: the Git server asks for {wanted}, and there is none")]
+    #[error("{url}: authentication required: no {wanted} configured")]
     NoCredentials {
         /// The repository.
         url: String,
@@ -53,7 +53,7 @@ pub enum GitError {
         user: Option<String>,
     },
     /// The server knows the user and does not let them.
-    #[error("{url}: the Git server forbids it (403): the credentials lack a permission for this repository")]
+    #[error("{url}: access forbidden (403): the credentials lack a permission for this repository")]
     Forbidden {
         /// The repository.
         url: String,
@@ -65,7 +65,7 @@ pub enum GitError {
         url: String,
     },
     /// The server sends to another server.
-    #[error("{url}: the Git server redirects to another server, which is not followed: {to}")]
+    #[error("{url}: refusing redirect to another server: {to}")]
     Redirect {
         /// The repository.
         url: String,
@@ -76,7 +76,7 @@ pub enum GitError {
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     /// The server's certificate is not trusted.
-    #[error("{url}: the certificate of the Git server is not trusted: {why}")]
+    #[error("{url}: untrusted certificate: {why}")]
     Certificate {
         /// The repository.
         url: String,
@@ -95,13 +95,13 @@ pub enum GitError {
         why: String,
     },
     /// No such repository.
-    #[error("{url}: there is no such repository, or these credentials may not see it")]
+    #[error("{url}: no such repository, or the credentials give no access to it")]
     NotFound {
         /// The repository.
         url: String,
     },
     /// More bytes than the limit.
-    #[error("{url}: the repository sends more than {most} bytes")]
+    #[error("{url}: the fetch exceeds the limit of {most} bytes")]
     TooLarge {
         /// The repository.
         url: String,
@@ -109,7 +109,7 @@ pub enum GitError {
         most: u64,
     },
     /// A file in the repository is larger than the limit.
-    #[error("{path}: the file has {size} bytes in the repository, more than the limit of {most}")]
+    #[error("{path}: the file in the repository exceeds the limit of {most} bytes: it has {size}")]
     FileTooLarge {
         /// The file.
         path: String,
@@ -119,7 +119,7 @@ pub enum GitError {
         most: u64,
     },
     /// More files than the limit below a directory.
-    #[error("{path}: more than {most} entries in the repository")]
+    #[error("{path}: the directory in the repository exceeds the limit of {most} entries")]
     TooManyFiles {
         /// The directory.
         path: String,
@@ -137,10 +137,10 @@ pub enum GitError {
         said: String,
     },
     /// Not a commit, or one that the repository does not have.
-    #[error("{0:?} is no commit of the repository")]
+    #[error("{0:?} is not a commit of the repository")]
     NoCommit(String),
     /// A branch that a change is for.
-    #[error("{url}: there is no branch {branch} that could be changed: the repository has {}", told(.there))]
+    #[error("{url}: branch {branch} not found: the repository has {}", told(.there))]
     NoBranch {
         /// The repository.
         url: String,
@@ -150,7 +150,7 @@ pub enum GitError {
         there: Vec<String>,
     },
     /// The repository does not say which of its branches is the first.
-    #[error("{url}: HEAD of the repository leads to none of its branches: it has {}", told(.there))]
+    #[error("{url}: HEAD does not point to a branch of the repository: it has {}", told(.there))]
     NoHead {
         /// The repository.
         url: String,
@@ -158,7 +158,7 @@ pub enum GitError {
         there: Vec<String>,
     },
     /// A branch's or tag's name that Git does not take, or one that is written out as `refs/…`.
-    #[error("{0:?} is no name of a branch or tag")]
+    #[error("invalid branch or tag name {0:?}")]
     Name(String),
     /// A path that cannot be written or read.
     #[error("{path:?}: {error}")]
@@ -169,7 +169,7 @@ pub enum GitError {
         error: PathError,
     },
     /// Another process uses the directory.
-    #[error("{}: another stackflux uses this clone", .0.display())]
+    #[error("{}: another stackflux process uses this clone", .0.display())]
     InUse(PathBuf),
     /// The operating system refused.
     #[error("{}: {error}", path.display())]
@@ -212,24 +212,24 @@ impl GitError {
             Self::NoCredentials { .. } => {
                 "give --git-password-file or STACKFLUX_GIT_PASSWORD for HTTPS, --ssh-key-file for SSH"
             }
-            Self::Unauthorised { .. } => "look whether the token or key has expired, and whose it is",
-            Self::Forbidden { .. } => "pushing needs write access to the contents of the repository",
-            Self::PlainHttp { .. } => "--git-plain-http sends them all the same",
-            Self::Certificate { .. } => {
-                "--git-ca-file names the certificates that the server's is signed with"
+            Self::Unauthorised { .. } => {
+                "check whether the token or key has expired, and which account it belongs to"
             }
-            Self::Redirect { .. } => "give the repository's own address",
+            Self::Forbidden { .. } => "pushing needs write access to the contents of the repository",
+            Self::PlainHttp { .. } => "use --git-plain-http to send them unencrypted",
+            Self::Certificate { .. } => "name the CA certificates of the server with --git-ca-file",
+            Self::Redirect { .. } => "use the address to which the repository has moved",
             Self::HostKey(error) => return Some(error.hint()),
             Self::Sign(error) => return error.hint().map(str::to_owned),
-            Self::Refused { .. } => "a protected branch takes a pull request: --pull-request",
+            Self::Refused { .. } => "if the branch is protected, use --pull-request",
             Self::NoBranch { there, .. } if there.is_empty() => {
-                "push a first commit: a pull request needs something to be compared with"
+                "push a first commit: a pull request needs a branch to be merged into"
             }
             Self::NoBranch { .. } => {
-                "name one that is there, or make it first: only an empty repository gets one"
+                "name an existing branch, or create it first: stackflux creates one only in an empty repository"
             }
             Self::NoHead { .. } => "name one of them with --branch",
-            Self::Name(name) if name.starts_with("refs/") => "a branch is named without refs/heads/",
+            Self::Name(name) if name.starts_with("refs/") => "name the branch without refs/heads/",
             Self::InUse(_) => "wait until it is done, or give another directory",
             _ => return None,
         };

@@ -8,9 +8,7 @@ use ring::{digest, hmac};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostKeyError {
     /// There is nothing to compare with.
-    #[error(
-        "the host key of {host} cannot be checked: there are no known hosts; it shows {kind} {fingerprint}"
-    )]
+    #[error("cannot verify the host key of {host}: no known hosts configured; it shows {kind} {fingerprint}")]
     NoKnownHosts {
         /// The host, as `known_hosts` has it.
         host: String,
@@ -20,7 +18,7 @@ pub enum HostKeyError {
         fingerprint: String,
     },
     /// The host has no line.
-    #[error("the host {host} is not known: it shows {kind} {fingerprint}, and {place} has no line for it")]
+    #[error("unknown host {host}: it shows {kind} {fingerprint}, but {place} has no line for it")]
     Unknown {
         /// The host, as `known_hosts` has it.
         host: String,
@@ -33,8 +31,8 @@ pub enum HostKeyError {
     },
     /// The host has lines, all with other keys.
     #[error(
-        "the host {host} shows another key than the known one: {kind} {fingerprint}, and {place} has {}: \
-         somebody may be listening, or the host has got a new key", known.join(", ")
+        "host key mismatch for {host}: expected {} ({place}), got {kind} {fingerprint}: the connection may be \
+         intercepted, or the host has a new key", known.join(", ")
     )]
     Changed {
         /// The host, as `known_hosts` has it.

@@ -21,10 +21,10 @@ const ASKPASS: &str = "#!/bin/sh\nexec cat \"$STACKFLUX_PASSPHRASE_FILE\"\n";
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     /// The program is not there.
-    #[error("commits are signed by {0}, and there is no such program on this machine")]
+    #[error("cannot sign the commit: the program {0} is missing on this machine")]
     Missing(&'static str),
     /// The program says no.
-    #[error("{program} does not sign the commit: {said}")]
+    #[error("{program} failed to sign the commit: {said}")]
     Failed {
         /// The program.
         program: &'static str,
@@ -32,7 +32,7 @@ pub enum SignError {
         said: String,
     },
     /// The operating system refused.
-    #[error("the commit cannot be signed: {0}")]
+    #[error("cannot sign the commit: {0}")]
     Io(#[from] io::Error),
 }
 

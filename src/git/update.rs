@@ -61,9 +61,7 @@ pub enum UpdateError<E> {
     #[error(transparent)]
     Change(E),
     /// Others were faster every time.
-    #[error(
-        "{url}: others changed the branch {branch} {attempts} times while a commit for it was made: {said}"
-    )]
+    #[error("{url}: the push to branch {branch} failed {attempts} times because others changed it: {said}")]
     Busy {
         /// The repository.
         url: String,

@@ -10,7 +10,7 @@ use std::str::FromStr;
 pub enum GitUrlError {
     /// Another transport, or none.
     #[error(
-        "{0:?} is no address of a Git repository: expected https://…, ssh://…, user@host:path, http://…, file://… or a path"
+        "invalid Git address {0:?}: expected https://…, ssh://…, user@host:path, http://…, file://… or a path"
     )]
     Form(String),
     /// A password in the address ends up in process lists and logs.
@@ -19,7 +19,7 @@ pub enum GitUrlError {
     )]
     Password(String),
     /// A host or a path that a program could take for an option, or that no server has.
-    #[error("the address {url:?} has the {part} {value:?}, which is refused: {why}")]
+    #[error("invalid {part} {value:?} in the Git address {url:?}: {why}")]
     Part {
         /// The address without its user.
         url: String,
@@ -159,7 +159,7 @@ impl GitUrl {
         let name = self.host.trim_matches(['[', ']']);
         let of_a_host = |character: char| character.is_ascii_alphanumeric() || "-._:".contains(character);
         if name.is_empty() || name.starts_with('-') || !name.chars().all(of_a_host) {
-            return self.refuse("host", &self.host, "a host is a DNS name or an address");
+            return self.refuse("host", &self.host, "a host must be a DNS name or an IP address");
         }
         if self.user.as_deref().is_some_and(|user| user.is_empty() || user.starts_with('-') || odd(user)) {
             return self.refuse("user", "", "it is empty, could be taken for an option or has blanks");
@@ -171,7 +171,7 @@ impl GitUrl {
             return self.refuse("path", &self.path, "it could be taken for an option or has blanks");
         }
         if self.path.contains(['?', '#']) {
-            return self.refuse("path", &self.path, "a repository has neither query nor fragment");
+            return self.refuse("path", &self.path, "a query or a fragment is not allowed");
         }
         Ok(self)
     }
@@ -264,7 +264,7 @@ fn network(transport: Transport, rest: &str) -> Result<GitUrl, GitUrlError> {
     if let Some(port) = port {
         match port.parse() {
             Ok(port) if port != 0 => url.port = Some(port),
-            _ => return url.refuse("port", port, "a port is a number from 1 to 65535"),
+            _ => return url.refuse("port", port, "a port must be a number from 1 to 65535"),
         }
     }
     Ok(url)

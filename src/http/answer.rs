@@ -97,11 +97,7 @@ impl Answer {
         // What serde says may cite the answer, which may hold a token: only where it stands is told.
         serde_json::from_slice(&bytes).map_err(|error| HttpError::Malformed {
             place,
-            error: format!(
-                "it is not the JSON that was expected (line {}, column {})",
-                error.line(),
-                error.column()
-            ),
+            error: format!("not the expected JSON (line {}, column {})", error.line(), error.column()),
         })
     }
 

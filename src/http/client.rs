@@ -91,7 +91,7 @@ impl Client {
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refuse(
-                "it has a user name or password in it, which would be seen by whoever sees the URL",
+                "it contains a user name or password, which everyone who sees the URL can read",
             ));
         }
         if request.is_foreign && is_local(url) {
@@ -126,8 +126,8 @@ impl Client {
             has_moved |= url.origin() != request.url.origin();
             request = request.moved(url);
         }
-        let (from, to) = (place(&request.url), "yet another place".to_owned());
-        Err(HttpError::Redirect { from, to, why: "there are more than five redirects in a row" })
+        let (from, to) = (place(&request.url), "another location".to_owned());
+        Err(HttpError::Redirect { from, to, why: "more than five redirects in a row" })
     }
 }
 
@@ -154,14 +154,15 @@ fn place_through(url: &Url, proxy: Option<&Proxy>) -> String {
 fn target(from: &Url, location: Option<&str>) -> Result<Url, HttpError> {
     let refuse = |to: String, why| HttpError::Redirect { from: place(from), to, why };
     let Some(location) = location else {
-        return Err(refuse("nowhere".to_owned(), "it has no header Location"));
+        return Err(refuse("an unknown location".to_owned(), "the header Location is missing"));
     };
     let url = from.join(location);
-    let mut url = url.map_err(|_| refuse("something else".to_owned(), "its header Location is no URL"))?;
+    let mut url =
+        url.map_err(|_| refuse("an unknown location".to_owned(), "the header Location is not a URL"))?;
     match (from.scheme(), url.scheme()) {
         (_, "https") | ("http", "http") => {}
-        ("https", "http") => return Err(refuse(place(&url), "that is not encrypted any more")),
-        _ => return Err(refuse(place(&url), "that is neither http nor https")),
+        ("https", "http") => return Err(refuse(place(&url), "it is not encrypted")),
+        _ => return Err(refuse(place(&url), "it is neither http nor https")),
     }
     // A redirect has no credentials to give us.
     let _ = url.set_username("");
@@ -172,13 +173,13 @@ fn target(from: &Url, location: Option<&str>) -> Result<Url, HttpError> {
 fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, HttpError> {
     let found = Certificate::from_pem_bundle(pem).map_err(|error| HttpError::Tls(innermost(&error)))?;
     if found.is_empty() {
-        let why = "the file of the CA has no certificate in PEM (-----BEGIN CERTIFICATE-----)";
+        let why = "the CA file has no certificate in PEM (-----BEGIN CERTIFICATE-----)";
         return Err(HttpError::Tls(why.to_owned()));
     }
     Ok(found)
 }
 
-/// A request that was sent: what its failures are told with.
+/// A request that was sent, with what its errors report.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     /// Where it was sent.
@@ -221,7 +222,7 @@ fn failed(place: String, error: &reqwest::Error) -> HttpError {
     }
 }
 
-/// What rustls says when nobody speaks TLS there needs a translation.
+/// Translates the error of rustls for a server that does not speak TLS.
 fn in_words(text: String) -> String {
     if text.contains("InvalidContentType") {
         "it does not speak TLS, perhaps plain HTTP".to_owned()

@@ -50,7 +50,7 @@ impl Client {
             206 if at > 0 => {
                 let range = answer.header("content-range").unwrap_or_default();
                 if !range.starts_with(&format!("bytes {at}-")) {
-                    let error = format!("it was asked for the bytes from {at} on, and sends others");
+                    let error = format!("requested the bytes from {at} on, got others");
                     return Err(HttpError::Malformed { place, error });
                 }
             }

@@ -10,7 +10,7 @@ use crate::release::Digest;
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// Nothing that could be asked.
-    #[error("{place} cannot be asked: {why}")]
+    #[error("cannot send a request to {place}: {why}")]
     Url {
         /// The URL, without what may be secret.
         place: String,
@@ -18,7 +18,7 @@ pub enum HttpError {
         why: String,
     },
     /// The client cannot be made: a certificate that is none, or no certificates on this machine.
-    #[error("no TLS client can be made: {0}")]
+    #[error("cannot create a TLS client: {0}")]
     Tls(String),
     /// No connection.
     #[error("{place} cannot be reached: {error}")]
@@ -29,7 +29,9 @@ pub enum HttpError {
         error: String,
     },
     /// It has a certificate that nobody here knows.
-    #[error("{place} is not trusted: {error}: name the certificate of its CA, or look who answers there")]
+    #[error(
+        "{place}: untrusted certificate: {error}: name the certificate of its CA, or check which server answers"
+    )]
     Certificate {
         /// The place.
         place: String,
@@ -78,7 +80,7 @@ pub enum HttpError {
         challenges: Vec<String>,
     },
     /// It sends to somewhere where we do not go.
-    #[error("{from} redirects to {to}, which is not followed: {why}")]
+    #[error("{from}: refusing redirect to {to}: {why}")]
     Redirect {
         /// Who redirects.
         from: String,
@@ -88,7 +90,7 @@ pub enum HttpError {
         why: &'static str,
     },
     /// More bytes than the limit, announced or sent.
-    #[error("{place} sends more than the {most} bytes that are taken from there")]
+    #[error("{place}: exceeds the limit of {most} bytes")]
     TooLarge {
         /// The place.
         place: String,
@@ -96,7 +98,7 @@ pub enum HttpError {
         most: u64,
     },
     /// Another number of bytes than expected.
-    #[error("{place} sends {found} bytes, and {expected} are expected: nothing of it is used")]
+    #[error("{place}: size mismatch: expected {expected} bytes, got {found}")]
     Size {
         /// The place.
         place: String,
@@ -106,7 +108,7 @@ pub enum HttpError {
         found: u64,
     },
     /// Other bytes than expected.
-    #[error("{place}: what came has the digest {found}, and {expected} is expected: nothing of it is used")]
+    #[error("{place}: digest mismatch: expected {expected}, got {found}")]
     Digest {
         /// The place.
         place: String,
@@ -124,14 +126,12 @@ pub enum HttpError {
         error: String,
     },
     /// The temporary file cannot be written.
-    #[error(
-        "a download cannot be kept in a temporary file: {0}: look at the directory of TMPDIR and at its disk"
-    )]
+    #[error("cannot keep the download in a temporary file: {0}: check the directory of TMPDIR and its disk")]
     Temporary(#[source] io::Error),
 }
 
 fn again(after: Option<&Duration>) -> String {
-    after.map(|after| format!(" and wants to be asked again after {} s", after.as_secs())).unwrap_or_default()
+    after.map(|after| format!("; retry after {} s", after.as_secs())).unwrap_or_default()
 }
 
 fn awaited(received: Option<u64>) -> String {

@@ -12,10 +12,10 @@ pub fn next_page<'a>(page: &Url, headers: impl Iterator<Item = &'a str>) -> Resu
     };
     let url = page.join(target).map_err(|_| HttpError::Malformed {
         place: place(page),
-        error: "the next page in its header Link is no URL".to_owned(),
+        error: "invalid URL of the next page in the header Link".to_owned(),
     })?;
     if url.origin() != page.origin() {
-        let why = "the next page of a list must be where the first one is";
+        let why = "the next page of a list must be on the same server";
         return Err(HttpError::Redirect { from: place(page), to: place(&url), why });
     }
     Ok(Some(url))

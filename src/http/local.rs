@@ -14,7 +14,7 @@ const METADATA: [IpAddr; 2] = [
 ];
 
 /// Why such a place is not asked.
-pub(super) const WHY: &str = "another host names it, and it is an address of this machine or its link";
+pub(super) const WHY: &str = "another host names this address, which is local to this machine or its link";
 
 /// Whether a URL names this machine or its link.
 #[must_use]

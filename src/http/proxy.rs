@@ -59,7 +59,7 @@ impl Proxy {
             }
             ("http" | "https", Some(host)) if !host.is_empty() => Ok(Self { url }),
             ("http" | "https", _) => Err("the host is missing".to_owned()),
-            (scheme, _) => Err(format!("the scheme {scheme} is not supported, http and https are")),
+            (scheme, _) => Err(format!("unsupported scheme {scheme}: use http or https")),
         }
     }
 

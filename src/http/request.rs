@@ -66,9 +66,7 @@ impl Request {
         let value = HeaderValue::from_str(value.expose_secret());
         let mut value = value.map_err(|_| HttpError::Url {
             place: place(&self.url),
-            why: format!(
-                "the value for the header {name} has a sign that no header can have, such as a line feed"
-            ),
+            why: format!("invalid character in the value of the header {name}, such as a line feed"),
         })?;
         value.set_sensitive(true);
         self.headers.insert(name, value);

@@ -164,7 +164,8 @@ fn of_stack<'a, T>(found: &'a BTreeMap<String, T>, stack: &Stack) -> Option<&'a 
 pub enum ContentError {
     /// Another content has the same first twelve digits.
     #[error(
-        "HelmChart {chart} exists with another content ({existing}, wanted {wanted}): rename the addon, or delete the chart if nothing uses it"
+        "HelmChart {chart} exists with other content (expected {wanted}, got {existing}): rename the addon, or delete \
+         the HelmChart if nothing uses it"
     )]
     ChartNameCollision {
         /// The chart's name.
@@ -176,7 +177,8 @@ pub enum ContentError {
     },
     /// The directory of a release was changed after it was pinned.
     #[error(
-        "release {release} was changed after it was pinned at {revision} ({pinned}, now {found}): a release never changes, publish a new one"
+        "release {release} was changed after it was pinned at {revision} (expected {pinned}, got {found}): releases \
+         are immutable, publish a new one"
     )]
     ReleaseMutated {
         /// The release.

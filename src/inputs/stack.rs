@@ -20,7 +20,7 @@ pub enum StackError {
     #[error("ClusterStack {0} has no spec.source: set source.git.url, or source.gitRepositoryRef")]
     NoSource(String),
     /// It refers to a `GitRepository` that was not given.
-    #[error("ClusterStack {stack} refers to GitRepository {namespace}/{name}, which is not there")]
+    #[error("ClusterStack {stack} refers to GitRepository {namespace}/{name}, which does not exist")]
     SourceNotFound {
         /// The `ClusterStack`.
         stack: String,

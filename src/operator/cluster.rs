@@ -120,7 +120,7 @@ async fn paused(
 /// A Cluster whose class has no release that is installed: what it has of ours stays, and its status says why.
 async fn without_release(context: &Context, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
     let (Some(cluster), Some(lack)) = (&gathered.cluster, gathered.lack(context)) else {
-        debug!("the release of the class was not looked at yet");
+        debug!("the release of the class is not reconciled yet");
         context.metrics.forgot(Queue::Cluster, &key.to_string());
         return Ok(Next::Await);
     };

@@ -87,7 +87,7 @@ pub async fn deliver<Status: ObservedKind>(
             let manager = written.metadata.foreign_manager().map(str::to_owned);
             let manager = manager.or_else(|| {
                 let found = found.as_ref().filter(|_| todo == Action::Repair)?;
-                Some(found.metadata.foreign_manager().unwrap_or("somebody").to_owned())
+                Some(found.metadata.foreign_manager().unwrap_or("another field manager").to_owned())
             });
             let written = match written.metadata.foreign_manager() {
                 Some(_) => without_foreign_fields(context, &key, written).await?,

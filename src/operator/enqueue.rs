@@ -212,7 +212,8 @@ pub fn namespace_changed(context: &Context, change: &Change<PartialObjectMeta<Na
         info!(
             namespace = name,
             clusters = clusters.len(),
-            "the namespace is being deleted: the addons of its Clusters are let go, and nothing is uninstalled"
+            "the namespace is being deleted: the Flux objects of its Clusters' addons are deleted, and nothing is \
+             uninstalled"
         );
     }
     for cluster in clusters {

@@ -26,12 +26,16 @@ pub async fn repaired<K: Resource<DynamicType = ()>>(
     repaired: &ObjectId,
     manager: &str,
 ) {
-    let note = format!("{repaired} was changed by {manager}: it is as planned again");
+    let note = format!("{repaired} was changed by {manager}: the operator restored it");
     publish(context, object, EventType::Warning, Reason::Foreign.as_str(), &note).await;
 }
 
 /// Tells that Flux was not asked to reconcile an object, though that was asked for.
-pub async fn not_handed_on<K: Resource<DynamicType = ()>>(context: &Context, object: &K, refusal: &RequestError) {
+pub async fn not_handed_on<K: Resource<DynamicType = ()>>(
+    context: &Context,
+    object: &K,
+    refusal: &RequestError,
+) {
     let note = format!("the request to reconcile is not handed on: {refusal}");
     publish(context, object, EventType::Warning, Reason::DeliveryFailed.as_str(), &note).await;
 }

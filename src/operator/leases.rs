@@ -50,11 +50,11 @@ async fn read(context: &Context, controller: &str) -> Reading {
             renewed.map_or(Reading::None, |renewed| Reading::Renewed(renewed.0))
         }
         Err(error) if error.is_forbidden() => {
-            debug!(controller, "its Lease may not be read: {error}");
+            debug!(controller, "not allowed to read its Lease: {error}");
             Reading::None
         }
         Err(error) => {
-            debug!(controller, "its Lease cannot be read: {error}");
+            debug!(controller, "cannot read its Lease: {error}");
             Reading::Failed
         }
     }

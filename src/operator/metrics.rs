@@ -46,18 +46,18 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("stackflux");
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The version that runs", build);
+        registry.register("build", "The running version", build);
         let runtime = runtime::Metrics::new(&mut registry);
         let mut to = Register(&mut registry);
         let found = Found {
-            verdicts: Tally::new(to.counted("objects", "Flux objects by what their status says")),
-            holds: Tally::new(to.counted("holds", "Clusters and addons that are held back, by reason")),
+            verdicts: Tally::new(to.counted("objects", "Flux objects, by kind and verdict")),
+            holds: Tally::new(to.counted("holds", "Held Clusters, addons and cluster classes, by reason")),
             clusters: Tally::new(
-                to.counted("clusters", "Clusters by the condition Ready of their ClusterAddon"),
+                to.counted("clusters", "Clusters, by the condition Ready of their ClusterAddon"),
             ),
             controllers: to.counted(
                 "flux_controller_up",
-                "1 while a controller of Flux renews its Lease, 0 while it does not; absent without a Lease to read",
+                "1 while a Flux controller renews its Lease, otherwise 0; absent if the Lease cannot be read",
             ),
         };
         Self { runtime, found: Arc::new(found), registry: Arc::new(registry) }

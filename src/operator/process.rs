@@ -61,7 +61,7 @@ pub enum ProcessError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The namespace of the kubeconfig's context or of the Pod has no valid name.
-    #[error("the namespace to run in is not known: {0}; name it with --runtime-namespace")]
+    #[error("invalid runtime namespace: {0}; set --runtime-namespace")]
     Namespace(#[from] NameError),
     /// An address is taken.
     #[error(transparent)]
@@ -76,7 +76,7 @@ pub enum ProcessError {
     #[error(transparent)]
     Task(#[from] TaskError),
     /// The controllers ended though nobody asked them to.
-    #[error("the controllers ended by themselves")]
+    #[error("the controllers ended unexpectedly")]
     ControllersEnded,
 }
 
@@ -118,7 +118,7 @@ async fn start(
     let (fence, client, holding) = match settings.election {
         None => {
             metrics.runtime.leads(true);
-            warn!("no leader election: there must be no other operator");
+            warn!("no leader election: run only one operator");
             (Fence::open(), client, None)
         }
         Some(election) => {
@@ -153,7 +153,7 @@ async fn supervise(
     tokio::select! {
         lost = lost(&mut holding) => return Err(lost.into()),
         finished = tokio::time::timeout(GRACE, &mut controllers) => if finished.is_err() {
-            warn!("what was under way did not finish within {GRACE:?}; it is given up");
+            warn!("running reconciles did not finish within {GRACE:?} and are abandoned");
         },
     }
     drop(controllers);

@@ -90,7 +90,7 @@ async fn publish_missing(
 ) -> Result<Report, Stop> {
     let Some(git) = stack.spec.source.as_ref().and_then(|source| source.git.as_ref()) else {
         // The CRD's rules let none through.
-        return Err(hold(Reason::Invalid, "source.upstream needs source.git".to_owned()).into());
+        return Err(hold(Reason::Invalid, "source.upstream requires source.git".to_owned()).into());
     };
     let origin = origin::open(context, &key.namespace, upstream).await?;
     let listing = within(LONGEST_LISTING, &upstream.url, origin.list()).await;
@@ -177,12 +177,12 @@ fn wanted(stack: &ClusterStack, listing: &Listing) -> BTreeSet<ReleaseName> {
 fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) -> Report {
     let all = listing.releases.len();
     let message = match (wanted.last(), held) {
-        (None, _) => "nothing that is published upstream is wanted".to_owned(),
+        (None, _) => "the ClusterStack offers no release that is published upstream".to_owned(),
         (Some(latest), []) => {
-            format!("{latest} and what else is wanted of {all} releases upstream is in the stack repository")
+            format!("the stack repository has {latest} and all other offered releases, of {all} upstream")
         }
         (Some(_), held) => format!(
-            "what is wanted of {all} releases upstream is in the stack repository, but for what is held: {}",
+            "the stack repository has all offered releases, of {all} upstream, except held ones: {}",
             held.join("; ")
         ),
     };
@@ -196,7 +196,7 @@ async fn look_now(context: &Context, stack: &ClusterStack) {
     let Some(found) = found else { return };
     let wanted = Timestamp::now().to_string();
     if let Err(error) = request::ask(context, cache, &found, &wanted, &[REQUESTED_AT]).await {
-        warn!("Flux is not asked to look at what was published: {error}");
+        warn!("cannot ask Flux to fetch the published releases: {error}");
     }
 }
 

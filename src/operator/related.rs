@@ -114,8 +114,8 @@ impl Related {
                 name,
                 group,
                 kind,
-                "not read: Clusters refer to more than {MOST} kinds, or those of the namespace to more than {MOST_OF_ONE} of \
-                 their own"
+                "not read: Clusters refer to more than {MOST} kinds, or those of the namespace alone to more than \
+                 {MOST_OF_ONE}"
             );
             return Ok(None);
         };
@@ -219,7 +219,7 @@ async fn readable(client: &Client, (group, kind): &GroupKind) -> ApiResource {
                 }
                 return found.resource;
             }
-            Ok(None) => format!("the API server knows no kind {kind} in {group}"),
+            Ok(None) => format!("unknown kind {kind} in {group}"),
             Err(error) => explain(&error),
         };
         warn!(group, kind, why, "objects that Clusters refer to cannot be read");

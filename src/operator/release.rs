@@ -53,7 +53,7 @@ const UNLISTED: Duration = Duration::from_secs(5);
 /// Reconciles the release of that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let Ok(name) = key.name.parse::<ReleaseName>() else {
-        debug!("not the name of a release: not written by us");
+        debug!("not the name of a release: not written by the operator");
         return Ok(Next::Await);
     };
     let Some(object) = context.caches.releases.get(key) else {
@@ -67,7 +67,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         Course::Stays(hold) => hold,
     };
     let Some(owner) = owner else {
-        debug!("its ClusterStack is not there, or another operator's");
+        debug!("its ClusterStack does not exist, or belongs to another operator");
         // Its Clusters were ours until the ClusterStack got the labels of another shard: that one delivers to them now. If
         // the release is deleted and stays, for Clusters that use it, nobody delivers to them.
         let held = stays.map(|hold| {
@@ -106,7 +106,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     }
 }
 
-/// Whether the release goes. One that stays, stays for a reason or for none.
+/// Whether the release is deleted; if not, possibly with the reason why not.
 async fn course(
     context: &Context,
     object: &ClusterStackRelease,

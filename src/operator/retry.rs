@@ -20,7 +20,7 @@ pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, Reques
             Some(due) if due <= now => {
                 let (cache, wanted) = (&context.caches.helm_releases, now.to_string());
                 request::ask(context, cache, &release, &wanted, &[REQUESTED_AT, RESET_AT]).await?;
-                info!(release = release.name_any(), "its installation is tried again");
+                info!(release = release.name_any(), "asked Flux to retry the installation");
             }
             due => next = [next, due].into_iter().flatten().min(),
         }

@@ -25,12 +25,9 @@ pub async fn read(
     reference: &LocalReference,
 ) -> Result<SecretData, Hold> {
     let key = Key::new(namespace, &reference.name);
-    let found: Option<Secret> = context
-        .api
-        .get(&key)
-        .await
-        .map_err(|error| invalid(format!("Secret {key} cannot be read: {error}")))?;
-    let found = found.ok_or_else(|| invalid(format!("Secret {key} is not there")))?;
+    let found: Option<Secret> =
+        context.api.get(&key).await.map_err(|error| invalid(format!("cannot read Secret {key}: {error}")))?;
+    let found = found.ok_or_else(|| invalid(format!("Secret {key} does not exist")))?;
     Ok(found.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0)).collect())
 }
 
@@ -39,7 +36,7 @@ pub fn text(data: &SecretData, namespace: &str, name: &str, key: &str) -> Result
     let bytes =
         data.get(key).ok_or_else(|| invalid(format!("Secret {namespace}/{name} has no key {key}")))?;
     let text = std::str::from_utf8(bytes);
-    let text = text.map_err(|_| invalid(format!("Secret {namespace}/{name}: {key} is no text")))?;
+    let text = text.map_err(|_| invalid(format!("Secret {namespace}/{name}: {key} is not UTF-8 text")))?;
     Ok(SecretString::from(text.trim_end().to_owned()))
 }
 

@@ -170,7 +170,7 @@ fn published(context: &Context, stack: &ClusterStack) -> Option<Report> {
 
 /// What is said of what is not looked at while the `ClusterStack` is suspended.
 fn suspended() -> Report {
-    let message = "is not looked at while the ClusterStack is suspended";
+    let message = "not checked while the ClusterStack is suspended";
     Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), message)
 }
 

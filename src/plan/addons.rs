@@ -71,7 +71,7 @@ pub fn rendered_values(release: &Value) -> Option<Value> {
 pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<String, Value>, Hold> {
     if let Some(missing) = cluster.missing_object(source.template.fields().iter()) {
         let message = format!(
-            "{} reads {} {}, which the Cluster refers to and which is not there",
+            "{} reads {} {}, which the Cluster refers to but which is missing",
             source.file, missing.kind, missing.name
         );
         return Err(Hold { reason: Reason::WaitingForObject, message });

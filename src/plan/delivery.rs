@@ -1,4 +1,4 @@
-//! What has to be done so that an object is as it is planned, and what in it is nobody's business but ours.
+//! Decides how to bring an object to its planned state, and which of its fields stackflux owns.
 
 use serde_json::{Map, Value};
 

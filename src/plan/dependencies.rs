@@ -43,7 +43,7 @@ pub(super) fn of<'a>(inputs: &'a ReleaseInputs, addon: &Addon) -> Result<Vec<Nee
         message: format!("spec.flux.addons.{}.dependsOn {why}", addon.name),
     };
     if !names.is_empty() && !addon.is_chart() {
-        return Err(invalid("cannot be: plain manifests do not wait for a HelmRelease".to_owned()));
+        return Err(invalid("is not supported: plain manifests do not wait for a HelmRelease".to_owned()));
     }
     if reaches_itself(inputs, addon) {
         return Err(invalid("leads back to the addon itself".to_owned()));
@@ -54,7 +54,7 @@ pub(super) fn of<'a>(inputs: &'a ReleaseInputs, addon: &Addon) -> Result<Vec<Nee
         let needed =
             found.and_then(|addon| Some(Needed { addon, content: inputs.contents.addons.get(addon)? }));
         needed.ok_or_else(|| {
-            invalid(format!("names {name:?}, which is no chart of release {}", inputs.release.name))
+            invalid(format!("names {name:?}, which is not a chart of release {}", inputs.release.name))
         })
     };
     names.iter().map(find).collect()

@@ -61,7 +61,7 @@ fn a_release_and_a_cluster_give_these_objects_in_this_order() {
 }
 
 #[test]
-fn values_are_rendered_from_the_cluster_and_suspend_is_never_owned() {
+fn planned_objects_render_cluster_values_without_suspend() {
     let plan = Fixture::new().plan("v1", &["one"]);
     let release = plan.objects().find(|object| object.id.name == "one.ccm").unwrap();
     assert_eq!(rendered_values(&release.value), Some(json!({"cluster": "one", "port": 6443})));
@@ -83,7 +83,7 @@ fn a_missing_field_holds_its_addon_and_no_other() {
 }
 
 #[test]
-fn an_object_that_the_cluster_names_and_that_is_not_there_is_waited_for() {
+fn missing_referenced_object_holds_cluster_as_waiting() {
     let mut fixture = Fixture::new();
     fixture.ccm_template = "infra: {{ if .InfraCluster }}yes{{ end }}\n";
     fixture.edit_cluster = |cluster| {
@@ -139,7 +139,7 @@ fn a_new_release_changes_the_objects_of_the_changed_addon_only() {
 }
 
 #[test]
-fn per_namespace_sources_are_beside_their_users_and_references_stay_local() {
+fn per_namespace_sources_are_referenced_within_the_namespace() {
     let mut fixture = Fixture::new();
     fixture.stack.flux.sources = SourcePlacement::PerNamespace;
     fixture.edit_cluster = |cluster| {
@@ -248,8 +248,8 @@ fn an_adopted_addon_stays_where_it_is_when_addons_come_and_go() {
 #[test]
 fn a_dependency_that_can_never_be_ready_holds() {
     for (settings, held, why) in [
-        (json!({"cni": {"dependsOn": ["policies"]}}), vec!["cni"], "no chart of release"),
-        (json!({"cni": {"dependsOn": ["nothing"]}}), vec!["cni"], "no chart of release"),
+        (json!({"cni": {"dependsOn": ["policies"]}}), vec!["cni"], "not a chart of release"),
+        (json!({"cni": {"dependsOn": ["nothing"]}}), vec!["cni"], "not a chart of release"),
         (json!({"policies": {"dependsOn": ["cni"]}}), vec!["policies"], "plain manifests"),
         (json!({"cni": {"dependsOn": ["ccm"]}, "ccm": {"dependsOn": ["cni"]}}), vec!["cni", "ccm"], "itself"),
     ] {

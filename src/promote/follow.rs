@@ -51,7 +51,7 @@ pub enum Apart {
     #[error("it follows the branch {0}")]
     Branch(String),
     /// It is at something that no promotion moves.
-    #[error("it follows the {kind} {name}, which is no branch")]
+    #[error("it follows the {kind} {name}, which is not a branch")]
     NoBranch {
         /// What it is at.
         kind: &'static str,

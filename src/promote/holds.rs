@@ -60,7 +60,7 @@ impl Holds {
         let source = yaml::text(FILE, content)?;
         let HoldsFile { holds } = yaml::read(FILE, source)?;
         if holds.len() > MOST {
-            let message = format!("holds has {} entries, and {MOST} are the most", holds.len());
+            let message = format!("holds exceeds the limit of {MOST} entries: it has {}", holds.len());
             return Err(Problem::of(FILE, message).into());
         }
         // The same once more for the places.

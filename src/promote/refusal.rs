@@ -53,10 +53,10 @@ pub enum Refusal {
         release: String,
     },
     /// No commit says what to roll back.
-    #[error("nothing came to stage {0} that is still there: there is nothing to roll back")]
+    #[error("stage {0} has none of the releases that were brought to it: there is nothing to roll back")]
     Nothing(String),
     /// The last thing that happened is a rollback, which may be the one that is wanted.
-    #[error("the last commit to stage {stage} is a rollback: it took {releases} back")]
+    #[error("the last commit to stage {stage} is a rollback of {releases}")]
     RolledBack {
         /// The stage.
         stage: String,
@@ -64,7 +64,7 @@ pub enum Refusal {
         releases: String,
     },
     /// One commit brought several.
-    #[error("the last commit to stage {stage} that brought a release brought several: {releases}")]
+    #[error("the last commit that brought releases to stage {stage} brought several: {releases}")]
     Several {
         /// The stage.
         stage: String,
@@ -99,14 +99,16 @@ impl Refusal {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotThere { .. } => Some("publish it, or promote it to that stage first".to_owned()),
-            Self::OtherContent { .. } => Some("publish what is new as another release".to_owned()),
+            Self::OtherContent { .. } => Some("publish the new content as another release".to_owned()),
             Self::Held { .. } => Some(format!(
                 "once that is solved, promote with --lift-hold, or remove the entry from {}",
                 holds::FILE
             )),
             Self::NotHeld { .. } => Some("promote without --lift-hold".to_owned()),
             Self::Several { .. } => Some("name one of them with --release".to_owned()),
-            Self::RolledBack { .. } => Some("to take back another one, name it with --release".to_owned()),
+            Self::RolledBack { .. } => {
+                Some("to roll back another release, name it with --release".to_owned())
+            }
             Self::Nothing(_) => None,
         }
     }

@@ -63,14 +63,14 @@ impl fmt::Display for Only {
         if self.is_all() {
             return Ok(());
         }
-        write!(f, "; asked were only Clusters")?;
+        write!(f, "; only Clusters")?;
         if let Some(namespace) = &self.namespace {
             write!(f, " in namespace {namespace}")?;
         }
-        match &self.selector {
-            Some(selector) => write!(f, " with the labels {selector}"),
-            None => Ok(()),
+        if let Some(selector) = &self.selector {
+            write!(f, " with the labels {selector}")?;
         }
+        write!(f, " were queried")
     }
 }
 
@@ -175,7 +175,7 @@ fn of_release(question: &Question, release: &ClusterStackRelease) -> Result<Time
     let digest = status.and_then(|status| status.digest.as_deref());
     if digest != Some(question.digest) {
         let has = digest.unwrap_or("not been read");
-        return Err(format!("{called} has {has}, and the stage has {} in Git", question.digest));
+        return Err(format!("{called} has {has}, but the stage has {} in Git", question.digest));
     }
     let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
     ready(question, &called, metadata.generation, conditions)
@@ -245,7 +245,7 @@ fn long_enough(question: &Question, called: &str, since: Timestamp) -> Result<Ti
         return Ok(since);
     }
     Err(format!(
-        "{called} is ready with it for {}, since {since}, and {} are required",
+        "{called} has been ready with it for {}, since {since}, but {} are required",
         Spoken(lasts.max(SignedDuration::ZERO)),
         Spoken(question.required)
     ))

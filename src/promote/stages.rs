@@ -90,7 +90,7 @@ pub enum StageError {
     #[error("stage {0:?} comes after no other: releases are published to it, not promoted")]
     First(String),
     /// Another stage is in between, or comes later.
-    #[error("stage {to:?} comes after {after:?}, and not after {from:?}: promote from {after:?}")]
+    #[error("stage {to:?} comes after {after:?}, not after {from:?}: promote from {after:?}")]
     NotNext {
         /// The stage that was named as the source.
         from: String,
@@ -174,7 +174,7 @@ fn problems(stages: &[Stage], branch: Option<&str>) -> Vec<(usize, String)> {
         let own = own_problems(stage);
         found.extend(own.into_iter().map(|problem| (at, format!("stage {name:?}: {problem}"))));
         if before.iter().any(|other| other.name == *name) {
-            found.push((at, format!("there are two stages {name:?}")));
+            found.push((at, format!("duplicate stage {name:?}")));
         }
         if let Some(other) = before.iter().find(|other| overlap(other, stage, branch)) {
             let message = format!(
@@ -193,7 +193,7 @@ fn own_problems(stage: &Stage) -> Vec<String> {
     let mut found = Vec::new();
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if !(1..=63).contains(&stage.name.len()) || !stage.name.bytes().all(plain) {
-        found.push("a name has 1 to 63 lower-case letters, digits and '-'".to_owned());
+        found.push("a name must have 1 to 63 lower-case letters, digits and '-'".to_owned());
     }
     for path in std::iter::once(&stage.path).chain(&stage.inputs) {
         if let Err(error) = check_path(path) {
@@ -201,13 +201,13 @@ fn own_problems(stage: &Stage) -> Vec<String> {
         }
     }
     if stage.inputs.len() > MOST {
-        found.push(format!("inputs has {} entries, and {MOST} are the most", stage.inputs.len()));
+        found.push(format!("inputs exceeds the limit of {MOST} entries: it has {}", stage.inputs.len()));
     }
     if let Some(branch) = stage.branch.as_deref().filter(|branch| !is_branch(branch)) {
-        found.push(format!("{branch:?} is no name of a branch"));
+        found.push(format!("invalid branch name {branch:?}"));
     }
     if stage.soak.is_some() && stage.after.is_none() {
-        found.push("soak is about the stage before, and there is no `after`".to_owned());
+        found.push("soak is about the stage before, but `after` is missing".to_owned());
     }
     found
 }
@@ -238,7 +238,7 @@ fn order_problem(stage: &Stage, stages: &[Stage]) -> Option<String> {
     let named = |name: &str| stages.iter().find(|other| other.name == name);
     let after = stage.after.as_deref()?;
     if named(after).is_none() {
-        return Some(format!("stage {:?} comes after {after:?}, and there is no such stage", stage.name));
+        return Some(format!("stage {:?} comes after {after:?}, which does not exist", stage.name));
     }
     let mut seen = BTreeSet::new();
     let mut before = named(after);

@@ -43,7 +43,7 @@ impl Problem {
 
 /// Without a line break at the end:
 /// ```text
-/// stackflux.yaml:7: stage "prod" comes after "stag", and there is no such stage
+/// stackflux.yaml:7: stage "prod" comes after "stag", which does not exist
 ///   7 |     after: stag
 /// ```
 impl fmt::Display for Problem {
@@ -82,7 +82,7 @@ impl From<Problem> for Problems {
 /// The text of a file.
 pub(super) fn text<'a>(file: &str, content: &'a [u8]) -> Result<&'a str, Problems> {
     if content.len() > LONGEST {
-        let message = format!("the file has {} bytes, more than the limit of {LONGEST}", content.len());
+        let message = format!("the file exceeds the limit of {LONGEST} bytes: it has {}", content.len());
         return Err(Problem::of(file, message).into());
     }
     std::str::from_utf8(content).map_err(|_| Problem::of(file, "the file is not UTF-8").into())

@@ -108,7 +108,7 @@ fn place(chart: &Chart, dependency: &Dependency, files: &Files) -> Result<Option
         return local(&chart.path, path, files).map(|()| None);
     }
     if !is_chart_name(&dependency.name) {
-        return Err(format!("{:?} is no name of a chart", dependency.name));
+        return Err(format!("invalid chart name {:?}", dependency.name));
     }
     let repository = Repository::parse(repository)?;
     let locked = match files.get(&format!("{}/Chart.lock", chart.path)) {
@@ -131,13 +131,12 @@ fn local(chart: &str, path: &str, files: &Files) -> Result<(), String> {
     }
     let directory = parts.join("/");
     let is_chart = !path.starts_with('/') && files.get(&format!("{directory}/Chart.yaml")).is_some();
-    if is_chart { Ok(()) } else { Err(format!("file://{path} is no chart of this release")) }
+    if is_chart { Ok(()) } else { Err(format!("file://{path} is not a chart of this release")) }
 }
 
 impl Repository {
     fn parse(text: &str) -> Result<Self, String> {
-        let refused =
-            || format!("{} cannot be resolved: only https, http, oci and file repositories", plain(text));
+        let refused = || format!("unsupported repository {}: use https, http, oci or file", plain(text));
         if let Some(rest) = text.strip_prefix("oci://") {
             let (registry, path) = rest.split_once('/').unwrap_or((rest, ""));
             let is_host =
@@ -157,9 +156,7 @@ impl Repository {
             return Err(refused());
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(
-                "its repository has a user or a password, and a release is no place for these".to_owned()
-            );
+            return Err("its repository has a user or a password, which must not be in a release".to_owned());
         }
         let path = format!("{}/", url.path().trim_end_matches('/'));
         url.set_path(&path);

@@ -62,7 +62,7 @@ impl DirectoryTarget {
             path.push(part);
             match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_symlink() => {
-                    return Err(refused(&path, "it is a link, and releases are not written through one"));
+                    return Err(refused(&path, "it is a link: stackflux writes no releases through links"));
                 }
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(&path)(error)),
                 Ok(_) | Err(_) => {}
@@ -77,7 +77,7 @@ impl DirectoryTarget {
         let path = self.path_of(name);
         let release = match fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_dir() => Some(source::directory::read(&path, &Limits::default())?),
-            Ok(_) => return Err(refused(&path, "it is there, and is no directory")),
+            Ok(_) => return Err(refused(&path, "it exists and is not a directory")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(PublishError::Io { path, error }),
         };
@@ -154,7 +154,7 @@ fn read_text(path: &Path) -> Result<Option<Vec<u8>>, PublishError> {
     let mut content = Vec::new();
     file.take(LONGEST_TEXT + 1).read_to_end(&mut content).map_err(io_error(path))?;
     if content.len() as u64 > LONGEST_TEXT {
-        return Err(refused(path, "it has more than 1 MiB"));
+        return Err(refused(path, "it exceeds the limit of 1 MiB"));
     }
     Ok(Some(content))
 }

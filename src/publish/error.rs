@@ -21,7 +21,7 @@ pub enum PublishError {
     #[error(transparent)]
     Origin(#[from] OriginError),
     /// It is no release that can be used.
-    #[error("{name} is not published, it cannot be used:\n{}", findings.without_warnings())]
+    #[error("{name} is not published: the release cannot be used:\n{}", findings.without_warnings())]
     Unusable {
         /// The release.
         name: String,

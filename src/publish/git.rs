@@ -141,7 +141,7 @@ impl GitTarget {
                 })?)
             }
             Some(_) => {
-                let why = format!("{} is there, and is no directory", self.below(&name));
+                let why = format!("{} exists and is not a directory", self.below(&name));
                 return Err(PublishError::Place { place, why });
             }
         };

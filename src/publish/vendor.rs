@@ -43,7 +43,7 @@ impl Vendor {
     pub async fn fetch(&self, missing: &[Missing], most: u64) -> Result<Vec<Vendored>, VendorError> {
         let repositories: BTreeSet<&Repository> = missing.iter().map(|one| &one.repository).collect();
         at_most(missing.len(), MOST_CHARTS, "charts")?;
-        at_most(repositories.len(), MOST_REPOSITORIES, "repositories of charts")?;
+        at_most(repositories.len(), MOST_REPOSITORIES, "chart repositories")?;
         let (mut fetched, mut left): (Vec<Vendored>, u64) = (Vec::new(), most);
         for chosen in self.choose(missing).await? {
             let path = chosen.missing.archive(&chosen.version);
@@ -103,7 +103,7 @@ fn choose<'a>(
         return Err(VendorError::NoVersion { place: place.to_owned(), chart, version, there });
     };
     if range::version(version).is_none() {
-        let (chart, why) = (format!("{chart} {version}"), "that is no version that Helm accepts".to_owned());
+        let (chart, why) = (format!("{chart} {version}"), "Helm does not accept this version".to_owned());
         return Err(VendorError::Refused { place: place.to_owned(), chart, why });
     }
     Ok(version)

@@ -32,11 +32,11 @@ pub(crate) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Resu
                 Finding::error(Reason::InvalidArchive, name, message)
             }
             Stop::Entries => {
-                let message = "with this archive there are more entries than a release may have";
+                let message = "with this archive, the release exceeds the limit of entries";
                 Finding::error(Reason::LimitExceeded, name, message)
             }
             Stop::Bytes => {
-                let message = "unpacked, this archive makes the release larger than it may be";
+                let message = "with this archive unpacked, the release exceeds the limit of bytes";
                 Finding::error(Reason::LimitExceeded, name, message)
             }
         };
@@ -128,7 +128,7 @@ impl<R: Read> Read for Metered<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.stream.read(buffer)?;
         let Some(left) = self.left.get().checked_sub(read as u64) else {
-            return Err(io::Error::other("an entry has a name, or other headers, of more than 1 MiB"));
+            return Err(io::Error::other("the name or headers of an entry exceed the limit of 1 MiB"));
         };
         self.left.set(left);
         Ok(read)

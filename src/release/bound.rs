@@ -21,14 +21,17 @@ pub fn check(name: &ReleaseName, files: &Files, limits: &Limits) -> Findings {
         && let Some(value) = document.root().get("name")
         && let Some(found) = value.text(unread).filter(|found| *found != chart_name(name))
     {
-        let message = format!("the class chart is called {found}, and that of {name} {}", chart_name(name));
+        let expected = chart_name(name);
+        let message =
+            format!("the class chart is named {found}, but that of {name} must be named {expected}");
         findings.push(value.error(Reason::MetadataMismatch, message));
     }
     if let Some(document) = Document::read(files, METADATA, false, limits, unread)
         && document.root().get("versions").is_none_or(|versions| versions.get("clusterStack").is_none())
     {
+        let version = name.version();
         let message =
-            format!("versions.clusterStack is missing: nothing says that this is {}", name.version());
+            format!("versions.clusterStack is missing: the content does not say that it is {version}");
         findings.push(document.root().error(Reason::MetadataMismatch, message));
     }
     findings

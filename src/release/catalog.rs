@@ -38,12 +38,14 @@ pub enum CatalogError {
     Unreadable(#[source] io::Error),
     /// More files and directories than the limit.
     #[error(
-        "the archive has more than {0} entries: remove what is no release, or let .sourceignore leave it out"
+        "the archive exceeds the limit of {0} entries: remove files other than releases, or exclude them in \
+         .sourceignore"
     )]
     TooManyEntries(usize),
     /// More bytes than the limit.
     #[error(
-        "the archive has more than {0} bytes, unpacked: remove what is no release, or let .sourceignore leave it out"
+        "the archive exceeds the limit of {0} bytes, unpacked: remove files other than releases, or exclude them in \
+         .sourceignore"
     )]
     TooLarge(u64),
 }
@@ -150,8 +152,14 @@ impl<T, W: Fn(&ReleaseName) -> bool, K: FnMut(Loaded) -> T> Reading<'_, T, W, K>
             // Flux packs neither links nor bad paths: the first of them is enough to know.
             Ok(()) if files.is_refused() => self.close(),
             Ok(()) => {}
-            Err(Stop::Entries) => self.refuse("there are more entries than a release may have"),
-            Err(Stop::Bytes) => self.refuse("the release is larger than it may be"),
+            Err(Stop::Entries) => {
+                let most = self.limits.release.entries;
+                self.refuse(&format!("the release exceeds the limit of {most} entries"));
+            }
+            Err(Stop::Bytes) => {
+                let most = self.limits.release.unpacked;
+                self.refuse(&format!("the release exceeds the limit of {most} bytes"));
+            }
             Err(Stop::Unreadable(error)) => return Err(Stop::Unreadable(error)),
         }
         Ok(())

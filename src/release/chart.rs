@@ -88,7 +88,7 @@ impl Chart {
         let file = format!("{path}/Chart.yaml");
         let Some(document) = Document::read(files, &file, false, limits, findings) else {
             if files.get(&file).is_none() {
-                let message = format!("{path} is no chart: it has no Chart.yaml");
+                let message = format!("{path} is not a chart: Chart.yaml is missing");
                 let hint =
                     "every release has the chart of its cluster class, as a directory or as an archive";
                 findings.push(Finding::error(Reason::MissingFile, &file, message).hint(hint));
@@ -102,8 +102,8 @@ impl Chart {
             && range::version(version).is_none()
             && !version.contains("<<")
         {
-            let message = format!("version {version} is none that Helm accepts");
-            let hint = "a number with up to two more after dots, such as v1 or 1.2.3-rc.1";
+            let message = format!("invalid version {version}: Helm does not accept it");
+            let hint = "use one to three numbers separated by dots, such as v1 or 1.2.3-rc.1";
             findings.push(value.error(Reason::InvalidChart, message).hint(hint));
         }
         let app_version = root.optional("appVersion", findings);
@@ -231,7 +231,7 @@ fn taken(versions: &[String], wanted: &str) -> Option<String> {
 fn not_vendored(item: &super::document::Value<'_>, name: &str, version: &str, repository: &str) -> Finding {
     let message = format!(
         "dependency {name} {version} is not vendored: source-controller fetches it from {repository} when it \
-         packages the chart, and needs network access to it then"
+         packages the chart, and needs network access to that repository"
     );
     item.warning(Reason::DependencyNotVendored, message)
         .hint("run `helm dependency build` in the chart's directory and commit charts/*.tgz to be independent of it")
@@ -239,8 +239,8 @@ fn not_vendored(item: &super::document::Value<'_>, name: &str, version: &str, re
 
 fn unresolved(item: &super::document::Value<'_>, name: &str) -> Finding {
     let message = format!(
-        "dependency {name} is neither in charts/ nor has it a repository to come from: Helm would install the \
-         chart without it, and call it ready"
+        "dependency {name} is not in charts/ and has no repository: Helm would install the chart without it and \
+         report success"
     );
     item.error(Reason::DependencyUnresolved, message)
         .hint("name its repository, or put its archive into charts/")

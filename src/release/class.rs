@@ -71,7 +71,7 @@ fn check_chart(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mu
 fn check_name(name: &ReleaseName, value: &Value<'_>, findings: &mut Findings) {
     let (found, own) = (value.text(&mut Findings::default()).unwrap_or_default(), bound::chart_name(name));
     if found.ends_with(bound::CHART) && found != own {
-        let message = format!("the class chart is called {found}, and that of {name} {own}");
+        let message = format!("the class chart is named {found}, but that of {name} must be named {own}");
         findings.push(value.warning(Reason::MetadataMismatch, message));
     }
 }
@@ -84,8 +84,8 @@ fn check_version(name: &ReleaseName, value: &Value<'_>, findings: &mut Findings)
     }
     let prefix = name.prefix();
     let message = format!(
-        "the class chart has version {version} and the release {}: a ClusterClass named by .Chart.Version is called \
-         {prefix}-{version}, and Clusters of this release look for {}",
+        "the class chart has version {version}, but the release has {}: a ClusterClass named by .Chart.Version is \
+         {prefix}-{version}, but Clusters of this release look for {}",
         name.version(),
         name.class_name(),
     );
@@ -151,7 +151,7 @@ fn judge(
         let fits = (parts.version && parts.release) || written == name.class_name();
         let expected = name.class_name();
         let message = format!(
-            "Clusters of this release look for a ClusterClass {expected}, and this one is named {written}"
+            "Clusters of this release look for a ClusterClass {expected}, but this one is named {written}"
         );
         return (!fits).then_some((Reason::UnexpectedClassName, message));
     }

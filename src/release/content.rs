@@ -34,13 +34,13 @@ pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
 
 fn check_limits(files: &Files, limits: &Limits, findings: &mut Findings) {
     if files.size() > limits.unpacked {
-        let message =
-            format!("the release has {} bytes, more than the limit of {}", files.size(), limits.unpacked);
+        let (most, has) = (limits.unpacked, files.size());
+        let message = format!("the release exceeds the limit of {most} bytes: it has {has}");
         findings.push(Finding::error(Reason::LimitExceeded, "", message));
     }
     if files.len() > limits.entries {
-        let message =
-            format!("the release has {} files, more than the limit of {}", files.len(), limits.entries);
+        let (most, has) = (limits.entries, files.len());
+        let message = format!("the release exceeds the limit of {most} files: it has {has}");
         findings.push(Finding::error(Reason::LimitExceeded, "", message));
     }
 }

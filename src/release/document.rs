@@ -185,7 +185,7 @@ pub(super) fn read_text<'a>(
 ) -> Option<&'a str> {
     let content = &files.get(path)?.content;
     if content.len() > limit {
-        let message = format!("the file has {} bytes, more than the limit of {limit}", content.len());
+        let message = format!("the file exceeds the limit of {limit} bytes: it has {}", content.len());
         findings.push(Finding::error(Reason::LimitExceeded, path, message));
         return None;
     }
@@ -196,7 +196,7 @@ pub(super) fn read_text<'a>(
             let before = String::from_utf8_lossy(before);
             let line = 1 + before.matches('\n').count() as u64;
             let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
-            let finding = Finding::error(Reason::InvalidYaml, path, "the file is not UTF-8: a wrong byte");
+            let finding = Finding::error(Reason::InvalidYaml, path, "the file is not UTF-8: invalid byte");
             findings.push(finding.at(line, column, &String::from_utf8_lossy(content)));
             None
         }
@@ -208,14 +208,14 @@ pub(super) fn yaml_finding(error: &Error, depth: usize, path: &str, source: &str
     let (inner, options) = (yaml::innermost(error), options(false, depth));
     let (reason, message) = match inner {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            (Reason::DuplicateKey, format!("the key {key:?} is there twice in one mapping"))
+            (Reason::DuplicateKey, format!("duplicate key {key:?} in one mapping"))
         }
         Error::DuplicateMappingKey { .. } => {
-            (Reason::DuplicateKey, "a key is there twice in one mapping".to_owned())
+            (Reason::DuplicateKey, "duplicate key in one mapping".to_owned())
         }
         Error::NonFiniteFloat { value, .. } => (
             Reason::InvalidField,
-            format!("{value} is a number in YAML, but not in JSON: Kubernetes cannot hold it"),
+            format!("{value} is a number in YAML, but not in JSON: Kubernetes cannot store it"),
         ),
         _ if yaml::limit(inner, &options).is_some() => {
             (Reason::YamlBudgetExceeded, yaml::message(inner, &options))
@@ -265,7 +265,7 @@ impl<'a> Value<'a> {
     }
 
     fn is_not(&self, wanted: &str) -> Finding {
-        let message = format!("{} must be {wanted}, and is {}", self.called(), self.node.value.kind());
+        let message = format!("{} must be {wanted}, but is {}", self.called(), self.node.value.kind());
         self.error(Reason::InvalidField, message)
     }
 

@@ -22,7 +22,8 @@ pub(super) fn check(files: &Files, chart: &str, limits: &Limits, findings: &mut 
         let Ok(source) = std::str::from_utf8(&file.content) else { continue };
         for Duplicate { key, line, first } in duplicates(source).into_iter().take(MOST) {
             let message = format!(
-                "the key {key:?} is there twice in one mapping, first in line {first}: Flux refuses what Helm renders of it"
+                "duplicate key {key:?} in one mapping, first in line {first}: Flux refuses the manifest that Helm \
+                 renders from it"
             );
             let finding = Finding::warning(Reason::DuplicateKey, &format!("{chart}/{path}"), message);
             let column = source.lines().nth(line - 1).and_then(|text| text.find(key)).unwrap_or_default();

@@ -47,13 +47,13 @@ pub enum PathError {
     #[error("the path is not plain: it has an empty part, a `.`, a backslash or a control character in it")]
     NotPlain,
     /// A part of it is `.git`, or what some file system takes for that.
-    #[error("a part of the path stands for `.git` on some file systems, and Git takes no such file")]
+    #[error("a part of the path means `.git` on some file systems: Git refuses such a file")]
     Git,
     /// It is longer than 1,024 bytes or has more than 64 parts.
-    #[error("the path is longer than 1,024 bytes or has more than 64 parts")]
+    #[error("the path exceeds the limit of 1,024 bytes or of 64 parts")]
     TooLong,
     /// A part of it is longer than 255 bytes, the limit of usual file systems.
-    #[error("a name in the path has more than 255 bytes: no repository with such a file can be checked out")]
+    #[error("a name in the path exceeds the limit of 255 bytes: Git cannot check out such a file")]
     NameTooLong,
     /// It is a commit of another repository.
     #[error("it is a submodule, which Flux does not fetch: commit its files instead")]

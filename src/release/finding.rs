@@ -116,8 +116,8 @@ impl Reason {
     fn remedy(self) -> Option<&'static str> {
         match self {
             Self::InvalidArchive => Some("pack or download it again"),
-            Self::InvalidPath => Some("rename or remove it; pack archives anew, with plain relative paths"),
-            Self::LinkNotAllowed => Some("replace it by a copy of its target"),
+            Self::InvalidPath => Some("rename or remove it; pack archives again, with plain relative paths"),
+            Self::LinkNotAllowed => Some("replace it with a copy of its target"),
             Self::SpecialFile => Some("remove it"),
             Self::LimitExceeded => Some("remove what the release does not need, or split the file"),
             Self::DuplicateKey => Some("remove one of them"),

@@ -71,7 +71,8 @@ impl Rules {
             own.extend(patterns.take(left + 1).map(|line| Pattern::new(line, directory)));
             if own.len() > MOST_PATTERNS {
                 let file = format!("{directory}/{IGNORE_FILE}");
-                let message = format!("with this file there are more than {MOST_PATTERNS} patterns");
+                let message =
+                    format!("with this file, the release exceeds the limit of {MOST_PATTERNS} patterns");
                 let finding = Finding::error(Reason::LimitExceeded, file.trim_start_matches('/'), message);
                 return Err(Box::new(finding));
             }

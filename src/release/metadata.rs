@@ -52,7 +52,7 @@ fn read_metadata(
         let text = version.text(findings);
         let own = name.version();
         if let Some(text) = text.filter(|text| *text != own.to_string() && *text != own.dotted()) {
-            let message = format!("versions.clusterStack is {text}, and the release's name says {own}");
+            let message = format!("versions.clusterStack is {text}, but the release's name says {own}");
             findings.push(version.error(Reason::MetadataMismatch, message));
         }
     }
@@ -76,7 +76,7 @@ fn read_csctl(
     for (value, own) in [(provider, name.provider()), (stack, name.stack())] {
         let Some(value) = value else { continue };
         if let Some(text) = value.text(findings).filter(|text| text != own) {
-            let message = format!("it says {text}, and the release's name says {own}");
+            let message = format!("it says {text}, but the release's name says {own}");
             findings.push(value.error(Reason::MetadataMismatch, message));
         }
     }
@@ -100,7 +100,7 @@ fn kubernetes_version(
     let (major, minor) = name.kubernetes_minor();
     if version.minor() != (u64::from(major), u64::from(minor)) {
         let message = format!(
-            "Kubernetes {version} is not of the minor version {major}.{minor} that the release's name says"
+            "Kubernetes {version} does not match the minor version {major}.{minor} of the release's name"
         );
         findings.push(value.error(Reason::MetadataMismatch, message));
         return None;

@@ -66,7 +66,7 @@ fn without_top(content: Files) -> Files {
 
 fn absorb(unpacked: &mut Files, content: Files, directory: &str, archive: &str, findings: &mut Findings) {
     if let Err((path, error)) = unpacked.absorb(content, directory) {
-        let message = format!("{archive} holds it, and it is there unpacked as well: {error}");
+        let message = format!("the file is in {archive} and also unpacked in the release: {error}");
         findings.push(Finding::error(Reason::InvalidPath, &path, message));
     }
 }

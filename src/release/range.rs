@@ -31,7 +31,7 @@ pub struct Range {
 
 /// The text is no range of versions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no range of versions that Helm knows, such as 1.2.3, ~1.2 or >=1.2 <2")]
+#[error("invalid version range {0:?}: expected one that Helm accepts, such as 1.2.3, ~1.2 or >=1.2 <2")]
 pub struct RangeError(String);
 
 #[derive(Clone, Debug, PartialEq, Eq)]

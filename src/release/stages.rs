@@ -154,8 +154,7 @@ fn read_hooks(
     let Some(hooks) = root.present("addonStages", Reason::InvalidField, findings) else { return stages };
     for entry in hooks.entries(findings) {
         let Some(hook) = Hook::from_key(entry.key) else {
-            let message =
-                format!("{:?} is not a hook that stackflux knows: its stages are not run", entry.key);
+            let message = format!("unknown hook {:?}: its stages are not run", entry.key);
             let known = Hook::ALL.map(Hook::as_str).join(", ");
             findings.push(entry.warning(Reason::UnknownHook, message).hint(format!("known hooks: {known}")));
             continue;
@@ -209,11 +208,11 @@ fn read_addon(item: &Value<'_>, directories: Directories<'_>, findings: &mut Fin
         return Some(name);
     };
     let message =
-        format!("the stage names the addon {name}, and there is no directory {CLUSTER_ADDON}/{name}");
+        format!("the stage names the addon {name}, but the directory {CLUSTER_ADDON}/{name} is missing");
     let known: Vec<_> = directories.iter().copied().take(MOST_DIRECTORIES).collect();
     let hint = match known.as_slice() {
-        [] => format!("{CLUSTER_ADDON}/ has no directory: there is one for each addon"),
-        known => format!("directories that are there: {}", known.join(", ")),
+        [] => format!("{CLUSTER_ADDON}/ has no directories: each addon needs one"),
+        known => format!("existing directories: {}", known.join(", ")),
     };
     findings.push(value.error(Reason::StageWithoutDirectory, message).hint(hint));
     None
@@ -255,7 +254,7 @@ fn read_object(item: &Value<'_>, findings: &mut Findings) -> Option<WaitObject> 
     let key = item.required("key", Reason::InvalidField, findings);
     if let Some(key) = key.as_ref().filter(|key| !is_variable(key)) {
         let message =
-            format!("{key:?} cannot be a variable of a CEL expression: letters, digits and '_' only");
+            format!("invalid CEL variable {key:?}: use letters, digits and '_', but no digit at its start");
         findings.push(item.error(Reason::InvalidField, message));
     }
     let api_version = item.required("apiVersion", Reason::InvalidField, findings);
@@ -272,8 +271,8 @@ fn is_variable(key: &str) -> bool {
 
 fn report_unknown(entries: &[Entry<'_>], known: &[&str], findings: &mut Findings) {
     for entry in entries.iter().filter(|entry| !known.contains(&entry.key)) {
-        let message = format!("{:?} is not a field that anything reads", entry.key);
-        let hint = format!("fields here: {}", known.join(", "));
+        let message = format!("unknown field {:?}", entry.key);
+        let hint = format!("known fields: {}", known.join(", "));
         findings.push(entry.warning(Reason::UnknownField, message).hint(hint));
     }
 }

@@ -25,7 +25,7 @@ pub enum ValuesError {
         message: String,
     },
     /// It is YAML, and not a mapping.
-    #[error("the rendered values must be a mapping, and are {0}")]
+    #[error("the rendered values must be a mapping, but are {0}")]
     NotAMapping(&'static str),
 }
 

@@ -85,7 +85,7 @@ impl Verdict {
             Self::Terminating => "is being deleted".to_owned(),
             Self::Suspended => "is suspended, its state is not known".to_owned(),
             Self::Foreign { manager } => {
-                format!("its spec was changed by {}", manager.as_deref().unwrap_or("somebody else"))
+                format!("its spec was changed by {}", manager.as_deref().unwrap_or("another field manager"))
             }
             Self::RolledBack { exhausted: true, message } => format!("{message}; no retries are left"),
             Self::RolledBack { exhausted: false, message } => format!("{message}; Flux tries again"),
@@ -95,11 +95,11 @@ impl Verdict {
             Self::Failed { message, .. }
             | Self::Waiting { message, .. }
             | Self::Progressing { message, .. } => message.clone(),
-            Self::Pending => "Flux has not looked at it yet".to_owned(),
+            Self::Pending => "Flux has not reconciled it yet".to_owned(),
             Self::Drifted { message } => format!("{message}; Flux only reports it (driftDetection: warn)"),
             // The number of attempts does not move for ever.
             Self::Retrying { attempt, message } if *attempt >= SEVERAL => {
-                format!("{SEVERAL} attempts and more have failed: {message}")
+                format!("{SEVERAL} or more attempts have failed: {message}")
             }
             Self::Retrying { attempt, message } => format!("attempt {attempt} failed: {message}"),
             Self::Applied | Self::Fetched => String::new(),

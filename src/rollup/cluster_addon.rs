@@ -304,7 +304,7 @@ fn not_looked_at(facts: &ClusterFacts) -> Report {
         return Report::not_yet_reported();
     };
     let Report { status, reason, .. } = cause;
-    let message = format!("not looked at while {kind} is {} ({reason})", status.as_str());
+    let message = format!("not checked while {kind} is {} ({reason})", status.as_str());
     Report::new(ConditionStatus::Unknown, reason, &message)
 }
 

@@ -193,7 +193,7 @@ fn cluster_class(facts: &ReleaseFacts) -> Report {
     if objects.is_empty() {
         return Report::not_yet_reported();
     }
-    summary(&objects, (Reason::Applied, "the cluster class is there"))
+    summary(&objects, (Reason::Applied, "the cluster class is ready"))
 }
 
 fn clusters(count: usize) -> String {
@@ -210,7 +210,7 @@ fn in_use(facts: &ReleaseFacts) -> Report {
         }
         (0, None) => new(ConditionStatus::False, Reason::NotUsed, Reason::NotUsed.meaning()),
         (count, _) if usage.deleted => {
-            let message = format!("deleted, but {}: it stays until none does", clusters(count));
+            let message = format!("deleted, but {}: kept until no Cluster does", clusters(count));
             new(ConditionStatus::True, Reason::InUse, &message)
         }
         (count, _) => new(ConditionStatus::True, Reason::Used, &clusters(count)),

@@ -24,8 +24,8 @@ const NEVER_INSTALLED: &str = "MissingRollbackTarget";
 const RETRY_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
 /// What is said of a rollback that helm-controller takes for a success. Why the upgrade failed is in its events alone.
-const UNNOTICED: &str = "the upgrade failed, and Helm rolled it back to the revision before. helm-controller reports success, \
-     because both revisions have the same chart version and values; its events say why the upgrade failed";
+const UNNOTICED: &str = "the upgrade failed, and Helm rolled it back to the previous revision. helm-controller reports \
+     success, because both revisions have the same chart version and values; its events say why the upgrade failed";
 
 /// What a `HelmRelease` says. `expected.version` is the version of the chart.
 ///
@@ -144,7 +144,7 @@ fn awaited(object: &HelmRelease, expected: &Expected) -> String {
     }
     if !object.is_observed() {
         return format!(
-            "helm-controller has not finished with generation {generation}; what it says is of an earlier one"
+            "helm-controller has not finished generation {generation}; its status is of an earlier generation"
         );
     }
     match (deployed(object), &expected.version) {
@@ -152,7 +152,7 @@ fn awaited(object: &HelmRelease, expected: &Expected) -> String {
             format!("chart version {version} is expected, {chart_version} is deployed")
         }
         (Some(Snapshot { chart_version, .. }), None) => format!(
-            "chart version {chart_version} is deployed; which one is expected is known when its HelmChart is packaged"
+            "chart version {chart_version} is deployed; the expected version is known when the HelmChart is packaged"
         ),
         (None, _) => "no Helm release is deployed".to_owned(),
         (Some(_), Some(_)) => last_words(object),

@@ -141,8 +141,8 @@ impl fmt::Display for Silence {
         match self {
             Self::NoAnswer { controller, since } => write!(
                 f,
-                "{controller} has left a change of {since:.0} without an answer, and changed no other object of the kind \
-                 for {PATIENCE:#}"
+                "{controller} has not responded to a change or request of {since:.0}, and changed no other object of \
+                 the kind for {PATIENCE:#}"
             ),
             Self::LeaseNotRenewed { controller, since } => {
                 write!(
@@ -294,10 +294,10 @@ impl Moment {
             Verdict::Retrying { message, .. }
             | Verdict::Progressing { message, .. }
             | Verdict::Failed { class: Class::Transient, message, .. } => message,
-            Verdict::Pending => format!("{} is not known to have looked at it", self.applier.name),
+            Verdict::Pending => format!("{} has not reported a reconciliation", self.applier.name),
             other => return other,
         };
-        let message = format!("not done after {:#}: {message}", self.deadline);
+        let message = format!("not ready after {:#}: {message}", self.deadline);
         Verdict::Failed { class: Class::Transient, reason: Reason::DeadlineExceeded.to_string(), message }
     }
 }

@@ -122,7 +122,7 @@ impl ApiServer {
         self.write(about, request, |written: &K| is_of(written, before)).await
     }
 
-    /// Replaces the whole status of an object of ours. Nobody else writes it.
+    /// Replaces the whole status of an object of ours. No other client writes that status.
     pub async fn write_status<K: Kind>(
         &self,
         key: &Key,

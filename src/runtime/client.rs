@@ -57,7 +57,7 @@ pub enum ConnectError {
     #[error("there is no kubeconfig, and the service account of this Pod cannot be used: {0}")]
     Pod(#[from] InClusterError),
     /// The client cannot be made of what they say.
-    #[error("no client can be made: {0}")]
+    #[error("cannot create a Kubernetes client: {0}")]
     Client(#[from] kube::Error),
 }
 

@@ -40,10 +40,10 @@ impl Events {
         match timeout(TIMEOUT, recorder.publish(&event, about)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) if is_namespace_terminating(&error) => {
-                debug!("an event was not published: {}", explain(&error));
+                debug!("cannot publish an event: {}", explain(&error));
             }
-            Ok(Err(error)) => warn!("an event was not published: {}", explain(&error)),
-            Err(_) => warn!("an event was not published: the API server did not answer within {TIMEOUT:?}"),
+            Ok(Err(error)) => warn!("cannot publish an event: {}", explain(&error)),
+            Err(_) => warn!("cannot publish an event: timed out after {} s", TIMEOUT.as_secs()),
         }
     }
 }

@@ -182,7 +182,7 @@ impl Failure {
 /// there is one, and tells why not.
 pub async fn served(client: &Client, group: &str, kind: &str, failed: impl Fn(&Failure)) -> ApiResource {
     loop {
-        let unknown = || format!("the API server knows no kind {kind} in {group}: is its CRD installed?");
+        let unknown = || format!("unknown kind {kind} in {group}: is its CRD installed?");
         let failure = match discovery::group(client, group).await {
             Ok(found) => match in_a_version(&found, kind) {
                 Some(resource) => return resource,

@@ -202,22 +202,22 @@ pub enum Why {
     #[error("was edited since stackflux wrote it")]
     Edited,
     /// It was written, and is not there.
-    #[error("was removed by somebody else")]
+    #[error("was removed since stackflux wrote it")]
     Removed,
     /// It was never written by us.
-    #[error("is there already, and stackflux did not write it")]
+    #[error("already exists, but stackflux did not write it")]
     NotOurs,
     /// It is no file.
-    #[error("is {0}, where a file belongs")]
+    #[error("is {0}: expected a file")]
     NoFile(&'static str),
     /// It has more bytes than any file of ours.
     #[error("is larger than any file that stackflux writes")]
     TooLarge,
     /// It is an index that cannot be used.
-    #[error("is an index that cannot be used: {0}")]
+    #[error("is an invalid index: {0}")]
     Index(IndexError),
     /// Another `ClusterStack` shares the object and has made it another one.
-    #[error("is shared with ClusterStack {0}, which wants it otherwise: give both the same source")]
+    #[error("conflicts with ClusterStack {0}, which plans different content: use the same source in both")]
     Contested(String),
 }
 
@@ -228,7 +228,7 @@ impl Why {
         match self {
             Self::Contested(_) => "compare spec.source and spec.flux of both ClusterStacks",
             Self::Index(IndexError::Version(_)) => "update stackflux wherever it writes this directory",
-            _ => "undo that, or have it written over by stackflux generate --overwrite with its path",
+            _ => "undo that, or overwrite it with stackflux generate --overwrite and its path",
         }
     }
 }

@@ -19,13 +19,14 @@ pub const MAX_INDEX: usize = 8 << 20;
 /// The one version of the format.
 const VERSION: u32 = 1;
 
-const HEADER: &str = "# What of this directory stackflux owns. Files that somebody has edited since they were written are refused.\n";
+const HEADER: &str = "# Lists what stackflux owns here. stackflux refuses to overwrite files that were \
+    edited since it wrote them.\n";
 
 /// Why an index cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// It is larger than any that we write.
-    #[error("it has more than {MAX_INDEX} bytes")]
+    #[error("it exceeds the limit of {MAX_INDEX} bytes")]
     TooLarge,
     /// It is no text.
     #[error("it is not UTF-8")]
@@ -34,12 +35,10 @@ pub enum IndexError {
     #[error("{0}")]
     Malformed(String),
     /// A later stackflux wrote it.
-    #[error(
-        "it has version {0}, and this stackflux knows version {VERSION}: use the stackflux that wrote it"
-    )]
+    #[error("unknown version {0}: this stackflux knows version {VERSION}; use the stackflux that wrote it")]
     Version(u32),
     /// A path that leads out of the directory, or to what is no object's file.
-    #[error("{0:?} is no file of this directory")]
+    #[error("{0:?} is not a file of this directory")]
     Path(String),
 }
 

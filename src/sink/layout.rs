@@ -31,7 +31,7 @@ pub const INDEX: &str = "stackflux.index";
 
 /// The first line of every `kustomization.yaml` that is ours.
 const HEADER: &str =
-    "# Written by stackflux, which refuses to write over what somebody else has edited here.\n";
+    "# Written by stackflux, which refuses to overwrite files here that were edited since it wrote them.\n";
 
 /// The longest path of a file or a part, in bytes.
 const LONGEST: usize = 1024;
@@ -104,7 +104,7 @@ impl fmt::Display for Part {
 
 /// A path is none of a part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no directory of this layout")]
+#[error("{0:?} is not a directory of this layout")]
 pub struct PartError(String);
 
 impl FromStr for Part {

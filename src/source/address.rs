@@ -72,7 +72,7 @@ pub struct GitAddress {
 
 /// Why a text is no address. What is shown of it never has a user, a password or a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{address:?} is no address of releases: {why}")]
+#[error("invalid release source {address:?}: {why}")]
 pub struct AddressError {
     address: String,
     why: String,
@@ -99,21 +99,21 @@ impl FromStr for Address {
         let Some((scheme, rest)) = text.split_once("://") else {
             let is_mistyped = text.split_once(':').is_some_and(|(scheme, _)| SCHEMES.contains(&scheme));
             if text.is_empty() || is_mistyped {
-                return Err(refuse(text, format!("write {FORMS}")));
+                return Err(refuse(text, format!("expected {FORMS}")));
             }
             return Ok(Self::Path(PathBuf::from(text)));
         };
         let parsed = match scheme {
             "oci" | "github" if rest.contains(['?', '#']) => {
-                Err("'?' and '#' have no meaning here".to_owned())
+                Err("'?' and '#' are not allowed here".to_owned())
             }
             "oci" => OciAddress::parse(rest).map(Self::Oci),
             "github" => GitHubAddress::parse(rest).map(Self::GitHub),
             "git+https" | "git+http" | "git+ssh" | "git+file" => {
                 GitAddress::parse(text.strip_prefix("git+").unwrap_or(text)).map(Self::Git)
             }
-            "https" | "http" | "ssh" | "file" => Err(format!("write git+{scheme}:// for a Git repository")),
-            _ => Err(format!("what stands before :// is not known: write {FORMS}")),
+            "https" | "http" | "ssh" | "file" => Err(format!("use git+{scheme}:// for a Git repository")),
+            _ => Err(format!("unknown scheme before ://: expected {FORMS}")),
         };
         parsed.map_err(|why| refuse(text, why))
     }
@@ -144,7 +144,7 @@ impl OciAddress {
         let (repository, release) = split_last(named, ':');
         if !repository.split('/').all(is_repository_part) {
             return Err(format!(
-                "{repository:?} is no repository: lower-case words with '/', '.', '_' or '-'"
+                "invalid repository {repository:?}: use lower-case words separated by '/', '.', '_' or '-'"
             ));
         }
         let (registry, repository) = (registry.to_owned(), repository.to_owned());
@@ -178,7 +178,7 @@ impl GitHubAddress {
                 let (organisation, repository) = (organisation.to_owned(), repository.to_owned());
                 Ok(Self { organisation, repository, release: release.map(parse_release).transpose()? })
             }
-            _ => Err("write github://organisation/repository[@release]".to_owned()),
+            _ => Err("expected github://organisation/repository[@release]".to_owned()),
         }
     }
 }
@@ -193,7 +193,7 @@ impl fmt::Display for GitHubAddress {
 impl GitAddress {
     fn parse(text: &str) -> Result<Self, String> {
         if text.contains('#') {
-            return Err("'#' has no meaning here: write ?ref=… for a branch, a tag or a commit".to_owned());
+            return Err("'#' is not allowed here: use ?ref=… for a branch, a tag or a commit".to_owned());
         }
         let (place, query) = text.split_once('?').map_or((text, None), |(place, query)| (place, Some(query)));
         let (scheme, rest) = place.split_once("://").ok_or("the URL has no host")?;
@@ -202,7 +202,7 @@ impl GitAddress {
         let reference = query.map(parse_query).transpose()?;
         let directory = directory.trim_end_matches('/');
         if !directory.is_empty() && !directory.split('/').all(is_directory_part) {
-            return Err(format!("{directory:?} is no directory of a repository: plain names with '/' only"));
+            return Err(format!("invalid directory {directory:?}: use plain names separated by '/'"));
         }
         let (above, last) = directory.rsplit_once('/').unwrap_or(("", directory));
         let release: Option<ReleaseName> = last.parse().ok();
@@ -266,12 +266,12 @@ fn check_host(host: &str) -> Result<(), String> {
     let url = Url::parse(&format!("https://{host}/")).ok();
     let is_host = url.is_some_and(|url| url.host_str().is_some()) && host.bytes().all(plain);
     // Not what it is instead, which may be a user and the beginning of a password with a '/'.
-    if is_host { Ok(()) } else { Err("before the first '/' is no host of the form name[:port]".to_owned()) }
+    if is_host { Ok(()) } else { Err("invalid host before the first '/': expected name[:port]".to_owned()) }
 }
 
 /// Checks the URL of a repository: a host where the scheme needs one, and no secret.
 fn check_git_url(url: &str) -> Result<(), String> {
-    let parsed = Url::parse(url).map_err(|error| format!("the URL cannot be used: {error}"))?;
+    let parsed = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
     // A password with a '/' ends the host where it begins, and its '@' is in the path.
     if parsed.password().is_some() || (url.contains('@') && matches!(parsed.scheme(), "http" | "https")) {
         return Err(format!("{USER}; in a path write %40 for '@'"));
@@ -288,7 +288,7 @@ fn check_git_url(url: &str) -> Result<(), String> {
 /// The reference of `ref=…`.
 fn parse_query(query: &str) -> Result<String, String> {
     let allowed = |character: char| !character.is_control() && !" ~^:?*[\\&#%".contains(character);
-    let reference = query.strip_prefix("ref=").ok_or("after '?' only ref=… is known")?;
+    let reference = query.strip_prefix("ref=").ok_or("after '?' only ref=… is supported")?;
     let is_reference = !reference.is_empty()
         && reference.chars().all(allowed)
         && !reference.starts_with(['-', '/'])
@@ -296,7 +296,7 @@ fn parse_query(query: &str) -> Result<String, String> {
     if is_reference {
         Ok(reference.to_owned())
     } else {
-        Err("what stands behind ref= is no branch, tag or commit".to_owned())
+        Err("invalid ref=…: expected a branch, a tag or a commit".to_owned())
     }
 }
 

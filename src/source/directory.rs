@@ -76,7 +76,7 @@ impl Walk<'_> {
     fn add(&mut self, directory: &str, entry: &DirEntry) -> Result<Option<String>, SourceError> {
         self.count += 1;
         if self.count > self.limits.entries {
-            let message = format!("there are more than the {} allowed files", self.limits.entries);
+            let message = format!("the release exceeds the limit of {} files", self.limits.entries);
             return Err(self.limit("", message));
         }
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
@@ -106,7 +106,7 @@ impl Walk<'_> {
         file.take(left.saturating_add(1)).read_to_end(&mut content).map_err(SourceError::io(&at))?;
         if content.len() as u64 > left {
             let message =
-                format!("with this file there are more than the {} allowed bytes", self.limits.unpacked);
+                format!("with this file, the release exceeds the limit of {} bytes", self.limits.unpacked);
             return Err(self.limit(path, message));
         }
         Ok(content)

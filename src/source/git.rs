@@ -16,7 +16,7 @@ const MOST_PATHS: usize = 10;
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// The directory is in no work tree.
-    #[error("{}: this directory is in no Git work tree, so there is no commit to pin the release to", .0.display())]
+    #[error("{}: this directory is not in a Git work tree, so there is no commit to pin the release to", .0.display())]
     NoWorkTree(PathBuf),
     /// The repository is new.
     #[error("{}: this Git repository has no commit yet", .0.display())]
@@ -30,7 +30,7 @@ pub enum GitError {
         revision: String,
     },
     /// The work tree has something else than the commit.
-    #[error("{path} is not what commit {revision} has, and Flux fetches the commit: {}", paths.join(", "))]
+    #[error("{path} differs from commit {revision}, which Flux fetches: {}", paths.join(", "))]
     Differs {
         /// The directory, from the top of the work tree.
         path: String,
@@ -72,7 +72,7 @@ impl GitError {
                 Some("commit the release to a stack repository, or name the commit with --revision")
             }
             Self::NoCommit(_) | Self::NotCommitted { .. } | Self::Differs { .. } => {
-                Some("commit the release's directory first, files that .gitignore hides included")
+                Some("commit the release's directory first, including files that .gitignore hides")
             }
             Self::Ignore(_) | Self::Path { .. } | Self::Io { .. } | Self::Git(_) => None,
         }

@@ -59,7 +59,9 @@ impl GitHubOrigin {
         small.retain(|asset| summary::FILES.contains(&asset.name.as_str()));
         let most = self.limits.yaml_file as u64;
         if let Some(asset) = small.iter().find(|asset| asset.size > most) {
-            return Err(self.malformed(name, format!("{} has {} bytes", asset.name, asset.size)));
+            let Asset { name: file, size, .. } = asset;
+            let error = format!("{file} exceeds the limit of {most} bytes: it has {size}");
+            return Err(self.malformed(name, error));
         }
         let files = self.files(name, small).await?;
         let unusable = |findings| OriginError::Unusable { place: self.source(name), findings };

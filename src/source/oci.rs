@@ -48,7 +48,7 @@ impl OciOrigin {
     pub async fn open(address: &OciAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
         if address.digest.is_some() && address.release.is_none() {
             return Err(OriginError::Settings(format!(
-                "{address}: a digest is that of one release, and none is named: write :release before the digest"
+                "{address}: a digest identifies one release, but no release is named: write :release before the digest"
             )));
         }
         let registry = Registry::open(address, access).await?;
@@ -114,7 +114,9 @@ impl OciOrigin {
         if let Some((title, layer)) =
             small.iter().find(|(_, layer)| layer.size > self.limits.yaml_file as u64)
         {
-            return Err(self.malformed(format!("{title} has {} bytes", layer.size)));
+            let (most, has) = (self.limits.yaml_file, layer.size);
+            let error = format!("{title} exceeds the limit of {most} bytes: it has {has}");
+            return Err(self.malformed(error));
         }
         let files = self.files(small).await?;
         let unusable = |findings| OriginError::Unusable { place: self.source(name, None), findings };

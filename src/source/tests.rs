@@ -88,9 +88,9 @@ fn a_directory_over_the_limits() {
     };
     let hint = "\n  hint: remove what the release does not need, or split the file";
     let message =
-        format!("error: LimitExceeded: c: with this file there are more than the 14 allowed bytes{hint}");
+        format!("error: LimitExceeded: c: with this file, the release exceeds the limit of 14 bytes{hint}");
     assert_eq!(read(Limits { unpacked: 14, ..Limits::default() }), message);
-    let message = format!("error: LimitExceeded: there are more than the 2 allowed files{hint}");
+    let message = format!("error: LimitExceeded: the release exceeds the limit of 2 files{hint}");
     assert_eq!(read(Limits { entries: 2, ..Limits::default() }), message);
     assert!(directory::read(&scratch.0, &Limits { unpacked: 15, entries: 3, ..Limits::default() }).is_ok());
 }
@@ -122,9 +122,9 @@ fn a_release_directory_of_another_name_is_refused() {
     let scratch = Scratch::new("misnamed");
     let error = open(&scratch.release("openstack-scs-v5"), &Limits::default()).unwrap_err();
     assert_eq!((error.reason(), error.class()), ("InvalidName", Class::Terminal));
-    let message = "openstack-scs-v5: \"openstack-scs-v5\" is not a release name: expected \
-                   <provider>-<stack>-<major>-<minor>-v<int>[-<channel>-<patch>], it has too few parts; a release's \
-                   directory and its archive have the release's name";
+    let message = "openstack-scs-v5: \"openstack-scs-v5\" is not a release name: it has too few parts; expected \
+                   <provider>-<stack>-<major>-<minor>-v<int>[-<channel>-<patch>]; the directory or archive of a \
+                   release must have the release's name";
     assert!(error.to_string().ends_with(message), "{error}");
 }
 
@@ -277,10 +277,10 @@ fn a_work_tree_must_be_what_is_committed() {
     repository.0.write(&format!("releases/{NAME}/charts/x.tgz"), "hidden by .gitignore");
     let error = check(&release).unwrap_err();
     let message = format!(
-        "releases/{NAME} is not what commit {head} has, and Flux fetches the commit: charts/x.tgz, metadata.yaml"
+        "releases/{NAME} differs from commit {head}, which Flux fetches: charts/x.tgz, metadata.yaml"
     );
     assert_eq!(error.to_string(), message);
-    let hint = "commit the release's directory first, files that .gitignore hides included";
+    let hint = "commit the release's directory first, including files that .gitignore hides";
     assert_eq!((error.reason(), error.hint()), ("WorkTreeDiffers", Some(hint)));
 }
 

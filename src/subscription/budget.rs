@@ -59,7 +59,7 @@ pub fn in_words<'a>(
     let allowance = allowance(total);
     let next = refilled(pruned, now).and_then(|next| Timestamp::from_second(next.as_second()).ok());
     let next = next.map(|next| format!(", the next at {next}")).unwrap_or_default();
-    format!("{allowance} of {total} {what} may go in an hour{next}")
+    format!("{allowance} of {total} {what} may be deleted per hour{next}")
 }
 
 /// What went in the present hour.

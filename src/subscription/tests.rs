@@ -219,8 +219,8 @@ fn a_budget_is_told_with_its_size_and_its_next_hour() {
     let since = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(time("2026-11-20T09:20:00.5Z"));
     let pruned = [Pruned { since, count: 2 }];
     let text = in_words(&pruned, (24, "releases"), now);
-    assert_eq!(text, "2 of 24 releases may go in an hour, the next at 2026-11-20T10:20:00Z");
-    assert_eq!(in_words(&[], (3, "releases"), now), "1 of 3 releases may go in an hour");
+    assert_eq!(text, "2 of 24 releases may be deleted per hour, the next at 2026-11-20T10:20:00Z");
+    assert_eq!(in_words(&[], (3, "releases"), now), "1 of 3 releases may be deleted per hour");
 }
 
 #[test]

@@ -35,22 +35,22 @@ pub enum KeyError {
     #[error("this is a certificate; give the public key in it (`openssl x509 -pubkey -noout`)")]
     Certificate,
     /// A key as `ssh-keygen` writes it.
-    #[error("this is a key of SSH; cosign's keys are PEM and begin with -----BEGIN PUBLIC KEY-----")]
+    #[error("this is an SSH key; cosign's keys are PEM and begin with -----BEGIN PUBLIC KEY-----")]
     Ssh,
     /// A key of another kind.
-    #[error("this is {0}; ECDSA keys on P-256 are supported, which `cosign generate-key-pair` makes")]
+    #[error("this is {0}; only ECDSA keys on P-256 are supported, as `cosign generate-key-pair` makes them")]
     Unsupported(&'static str),
     /// A key of a kind that cosign signs with in a form of its own.
     #[error(
-        "this is an Ed25519 key, with which cosign signs in the pre-hashed form (Ed25519ph), which is not supported; \
-         ECDSA keys on P-256 are, which `cosign generate-key-pair` makes"
+        "this is an Ed25519 key: cosign signs with it in the pre-hashed form (Ed25519ph), which is not supported; \
+         only ECDSA keys on P-256 are supported, as `cosign generate-key-pair` makes them"
     )]
     Ed25519,
     /// More than one key: it would not be clear which one must have signed.
-    #[error("there is more than one block of PEM; expected one public key")]
+    #[error("there is more than one PEM block; expected one public key")]
     Several,
     /// Anything else.
-    #[error("this is no public key: {0}")]
+    #[error("invalid public key: {0}")]
     Malformed(&'static str),
 }
 
@@ -87,7 +87,7 @@ impl FromStr for PublicKey {
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
         if text.len() > MOST {
-            return Err(KeyError::Malformed("it is longer than 16 KiB"));
+            return Err(KeyError::Malformed("it exceeds the limit of 16 KiB"));
         }
         let der = body(text)?;
         match der.strip_prefix(P256) {
@@ -109,7 +109,7 @@ fn body(text: &str) -> Result<Vec<u8>, KeyError> {
         Some("RSA PUBLIC KEY") => return Err(KeyError::Unsupported("an RSA key")),
         Some(label) if label.contains("PRIVATE KEY") => return Err(KeyError::Private),
         Some(label) if label.contains("CERTIFICATE") => return Err(KeyError::Certificate),
-        Some(label) if label.starts_with("PGP ") => return Err(KeyError::Unsupported("a key of PGP")),
+        Some(label) if label.starts_with("PGP ") => return Err(KeyError::Unsupported("a PGP key")),
         Some(label) if label.starts_with("SSH2 ") => return Err(KeyError::Ssh),
         Some(_) => return Err(KeyError::Malformed("expected -----BEGIN PUBLIC KEY-----")),
         None if ["ssh-", "ecdsa-sha2-", "sk-"].iter().any(|mark| text.trim_start().starts_with(mark)) => {
@@ -132,7 +132,7 @@ fn body(text: &str) -> Result<Vec<u8>, KeyError> {
     if lines.any(|line| line.starts_with("-----BEGIN ")) {
         return Err(KeyError::Several);
     }
-    super::decode(&encoded, "").map_err(|_| KeyError::Malformed("what is between the marks is not base64"))
+    super::decode(&encoded, "").map_err(|_| KeyError::Malformed("the text between the markers is not base64"))
 }
 
 /// Why these bytes, of which PEM says that they are a public key, are none that is supported.

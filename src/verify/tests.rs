@@ -136,7 +136,7 @@ fn the_fingerprint_is_that_of_openssl() {
 }
 
 #[test]
-fn the_signature_of_another_manifest_or_by_another_key_does_not_count() {
+fn signature_of_another_manifest_or_key_is_rejected() {
     let (ours, theirs) = (key(P256), Signer::new().key());
     let simple =
         |key, manifest: &Digest, layer| simple_signing::check(key, manifest, PAYLOAD, &signature(layer));
@@ -224,7 +224,7 @@ fn a_text_that_says_two_things_is_refused() {
     );
     let result =
         simple_signing::check(&signer.key(), &ours, twice.as_bytes(), &signer.sign(twice.as_bytes()));
-    assert!(malformed(result).starts_with("the signed text: it is not the JSON"));
+    assert!(malformed(result).starts_with("the signed text: not the expected JSON"));
     let statement = format!(
         r#"{{"_type": "https://in-toto.io/Statement/v1", "predicateType": "{}",
            "subject": [{{"digest": {{"sha256": "{}", "sha256": "{}"}}}}]}}"#,
@@ -233,7 +233,7 @@ fn a_text_that_says_two_things_is_refused() {
         hex(&ours)
     );
     let result = signer.check(&signer.bundle("application/vnd.in-toto+json", statement.as_bytes()));
-    assert!(malformed(result).starts_with("the statement: it is not the JSON"));
+    assert!(malformed(result).starts_with("the statement: not the expected JSON"));
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_statement_is_about_one_manifest() {
     assert_eq!(subjects(json!([subject(&other())])), Err(Unverified::OtherDigest(other().to_string())));
     assert!(
         malformed(subjects(json!([{"digest": {"sha512": "00"}}])))
-            .starts_with("the statement: it is not the JSON")
+            .starts_with("the statement: not the expected JSON")
     );
     assert!(malformed(subjects(json!([null]))).starts_with("the statement: "));
 }
@@ -327,7 +327,7 @@ fn keys_that_cannot_check_signatures_are_named() {
     }
     assert_eq!(refused(&block("CERTIFICATE")), KeyError::Certificate);
     assert_eq!(refused(&block("RSA PUBLIC KEY")), KeyError::Unsupported("an RSA key"));
-    assert_eq!(refused(&block("PGP PUBLIC KEY BLOCK")), KeyError::Unsupported("a key of PGP"));
+    assert_eq!(refused(&block("PGP PUBLIC KEY BLOCK")), KeyError::Unsupported("a PGP key"));
     assert_eq!(refused("ssh-ed25519 AAAAC3Nza me@example.com\n"), KeyError::Ssh);
     assert_eq!(refused(&format!("{P256}{P256}")), KeyError::Several);
     assert_eq!(refused(ED25519), KeyError::Ed25519);
@@ -347,8 +347,8 @@ fn a_key_that_is_not_whole_is_refused() {
     };
     assert_eq!(refused(""), "expected PEM that begins with -----BEGIN PUBLIC KEY-----");
     assert_eq!(refused("-----BEGIN PUBLIC KEY-----\nMFkw"), "-----END PUBLIC KEY----- is missing");
-    assert_eq!(refused(&P256.replace("MFkw", "MFk*")), "what is between the marks is not base64");
-    assert_eq!(refused(&"x".repeat(20_000)), "it is longer than 16 KiB");
+    assert_eq!(refused(&P256.replace("MFkw", "MFk*")), "the text between the markers is not base64");
+    assert_eq!(refused(&"x".repeat(20_000)), "it exceeds the limit of 16 KiB");
     let unknown = "not an ECDSA key on P-256, or cut off";
     let whole = der(P256);
     assert!(pem(&whole).parse::<PublicKey>().is_ok());

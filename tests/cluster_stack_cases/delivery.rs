@@ -11,20 +11,20 @@ pub(super) fn refused_by_rules() -> Vec<Case> {
     let name = "the name of an object";
     [
         rules("spec.delivery", "delivery.git is required", vec![json!({"delivery": {"git": null}})]),
-        rules("spec.delivery.git.url", "url begins with", vec![git(json!({"url": "file:///fleet"}))]),
+        rules("spec.delivery.git.url", "url must begin with", vec![git(json!({"url": "file:///fleet"}))]),
         rules(
             "spec.delivery.git.url",
-            "url holds no credentials",
+            "url must not contain credentials",
             vec![git(json!({"url": "https://token@example.com/fleet"}))],
         ),
         rules(
             "spec.delivery.git.branch",
-            "a branch has letters",
+            "a branch must be a valid Git branch name",
             ["", "-main", "a..b", "a//b", "a/.b", "x.lock", "a b", "a~1", "x/"]
                 .map(|branch| git(json!({"branch": branch})))
                 .into(),
         ),
-        rules("spec.delivery.git.path", "a path is relative", vec![git(json!({"path": "/clusters"}))]),
+        rules("spec.delivery.git.path", "a path must be relative", vec![git(json!({"path": "/clusters"}))]),
         rules("spec.delivery.git.secretRef.name", name, vec![git(json!({"secretRef": {"name": "A"}}))]),
         rules(
             "spec.delivery.git.commit.author.email",
@@ -35,12 +35,12 @@ pub(super) fn refused_by_rules() -> Vec<Case> {
         ),
         rules(
             "spec.delivery.git.pullRequest.api",
-            "api begins with",
+            "api must begin with",
             vec![git(json!({"pullRequest": {"api": "git.example.com"}}))],
         ),
         rules(
             "spec.source.upstream.url",
-            "url is oci://<host>/<repository>",
+            "url must be oci://<host>/<repository>",
             [
                 "https://registry.example.com/x",
                 "oci://",

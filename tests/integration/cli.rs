@@ -163,7 +163,7 @@ fn inspect_tells_where_it_could_not_look_for_images() {
     let values = "cluster-addon/cni/charts/cilium/values.yaml";
     fs::write(directory.join(release).join(values), "image: [\n").unwrap();
     let Run { stderr, code, .. } = run(&directory, &["inspect", release]);
-    let told = format!("images are not looked for in values that cannot be read: {values}: ");
+    let told = format!("skipping the images in values that cannot be read: {values}: ");
     assert!(code == 0 && stderr.contains(&told), "{stderr}");
 }
 
@@ -277,7 +277,7 @@ fn each_command_is_explained_by_a_line_and_with_examples() {
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     for line in listed.lines().filter(|line| !line.trim_start().starts_with("help ")) {
         let (command, about) = line.trim().split_once("  ").unwrap_or_else(|| panic!("{line:?}"));
-        assert!(about.trim().len() > 20 && line.len() <= 100, "{line:?}");
+        assert!(about.trim().len() > 10 && line.len() <= 100, "{line:?}");
         if command != "version" {
             let help = run(&own_directory(), &[command, "--help"]).stdout;
             assert!(help.contains("Examples:\n  # "), "{command} has no examples:\n{help}");

@@ -132,7 +132,7 @@ fn collect(schema: &Value, path: &str, rules: &mut BTreeSet<(String, String)>) {
 fn a_case_breaks_each_rule_and_a_case_keeps_it() {
     let rules = rules();
     assert!(rules.len() > 30, "{rules:?}");
-    let mut broken = vec!["cannot be changed", "a duration is more than zero"];
+    let mut broken = vec!["cannot be changed", "a duration must be more than zero"];
     let mut kept = Vec::new();
     for case in cases() {
         match case.refused {

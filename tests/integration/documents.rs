@@ -14,7 +14,7 @@ use stackflux::api::Reason;
 const HEAD: &str = "\
 # Functions of values templates
 
-<!-- Made from the engine's table by tests/integration/documents.rs; UPDATE_GOLDEN=1 cargo test writes it anew. -->
+<!-- Generated from the engine's table by tests/integration/documents.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
 They answer as those of Go and of slim-sprig do; [decision 0003](decisions/0003-templates-that-differ-from-go.md) says where
 they do not, and which functions of slim-sprig there are not.
@@ -23,7 +23,7 @@ they do not, and which functions of slim-sprig there are not.
 const REASONS: &str = "\
 # Reasons
 
-<!-- Made from the types by tests/integration/documents.rs; UPDATE_GOLDEN=1 cargo test writes it anew. -->
+<!-- Generated from the types by tests/integration/documents.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
 One word says why something is as it is. `generate` uses those for what it [holds](troubleshooting.md#something-is-held).
 The operator uses all of them in conditions, events and metrics; there, what Flux itself gives as a reason is handed on
@@ -73,7 +73,7 @@ pub(crate) fn assert_is(text: &str, document: &str) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, text).unwrap();
     }
-    assert_eq!(text, fs::read_to_string(&path).unwrap(), "UPDATE_GOLDEN=1 writes it anew");
+    assert_eq!(text, fs::read_to_string(&path).unwrap(), "UPDATE_GOLDEN=1 writes it again");
 }
 
 /// Relative links of Markdown files lead to files that are there.

@@ -96,7 +96,7 @@ fn the_example_gives_its_golden_output() {
         fs::remove_dir_all(&golden).ok();
         copy(&example.output, Path::new(&golden));
     }
-    assert_eq!(example.files(), files(Path::new(&golden)), "UPDATE_GOLDEN=1 writes it anew");
+    assert_eq!(example.files(), files(Path::new(&golden)), "UPDATE_GOLDEN=1 writes it again");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn somebody_elses_kustomize_root_is_refused() {
     fs::write(example.output.join("kustomization.yaml"), "resources: []\n").unwrap();
     let run = example.generate();
     assert_eq!(run.code, 2);
-    let expected = "kustomization.yaml is there already, and stackflux did not write it: nothing is written";
+    let expected = "kustomization.yaml already exists, but stackflux did not write it: nothing is written";
     assert!(run.stderr.contains(expected), "{}", run.stderr);
     assert_eq!(example.files().len(), 1);
 }
@@ -228,7 +228,11 @@ fn a_cluster_that_has_another_class_now_keeps_its_files() {
     let before = example.files();
     example.edit("two", "docker-demo-1-34-v1", "docker-demo-1-35-v1");
     let run = example.generate();
-    assert!(run.stderr.contains("Cluster demo/two has class demo/docker-demo-1-35-v1"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("skipping Cluster demo/two: class demo/docker-demo-1-35-v1"),
+        "{}",
+        run.stderr
+    );
     assert_eq!((run.code, example.files()), (0, before));
 }
 
@@ -264,10 +268,10 @@ fn a_release_where_flux_will_not_look_is_refused() {
         |settings: &str| stackflux(&["generate", release.to_str().unwrap(), "--settings", settings]);
     let run = generate(&examples("clusterstack.yaml"));
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    let expected = "✗ docker-demo-1-34-v1 is at below/releases/docker-demo-1-34-v1 in this work tree, and the \
-                    ClusterStack's source has releases below releases\n\
-                    → give the ClusterStack's source the path below/releases (--settings), or name the commit of the \
-                    other repository (--revision)\n";
+    let expected = "✗ docker-demo-1-34-v1 is at below/releases/docker-demo-1-34-v1 in this work tree, but the \
+                    ClusterStack's source expects releases below releases\n\
+                    → set the path of the ClusterStack's source to below/releases (--settings), or pass the commit of \
+                    the other repository (--revision)\n";
     assert_eq!(run.stderr, expected);
     let settings = fs::read_to_string(examples("clusterstack.yaml")).unwrap();
     let own = directory.join("clusterstack.yaml");
@@ -316,7 +320,7 @@ fn nothing_at_all_is_not_an_empty_list() {
     }
     let run = example.generate();
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("clusters: there is no Kubernetes object"), "{}", run.stderr);
+    assert!(run.stderr.contains("clusters: no Kubernetes object found"), "{}", run.stderr);
     assert_eq!(example.files(), files);
 }
 

@@ -19,6 +19,8 @@ mod generate;
 #[path = "../support/git.rs"]
 mod git;
 #[cfg(test)]
+mod language;
+#[cfg(test)]
 mod operating;
 #[cfg(test)]
 mod operator;

@@ -18,7 +18,7 @@ use crate::documents::{assert_is, cell};
 const HEAD: &str = "\
 # Flags and metrics of the operator
 
-<!-- Made from the code by tests/integration/operating.rs; UPDATE_GOLDEN=1 cargo test writes it anew. -->
+<!-- Generated from the code by tests/integration/operating.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
 [Operating](operating.md) says what to do with them.
 ";
@@ -36,7 +36,8 @@ fn flag(argument: &Arg) -> String {
     let value = argument.get_value_names().unwrap_or_default().join(" ");
     let default: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     let default = if default.is_empty() { String::new() } else { format!("`{}`", default.join(" ")) };
-    let mut help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    let help = argument.get_long_help().or_else(|| argument.get_help());
+    let mut help = help.map(ToString::to_string).unwrap_or_default();
     if let Some(variable) = argument.get_env() {
         write!(help, " (or the variable `{}`)", variable.to_string_lossy()).unwrap();
     }

@@ -91,7 +91,7 @@ fn get(address: &str, path: &str) -> String {
 }
 
 #[test]
-fn without_an_api_server_it_lives_leads_nothing_and_ends_in_good_order() {
+fn operator_without_api_server_stays_alive_and_exits_cleanly() {
     let mut operator = Operator::start(&kubeconfig("operator-alone"), &[]);
     let health = operator.address("health server listens");
     let metrics = operator.address("metrics server listens");

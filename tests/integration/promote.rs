@@ -208,7 +208,7 @@ fn a_release_comes_back_is_held_and_the_hold_is_lifted() {
 }
 
 #[test]
-fn a_rollback_names_the_release_where_one_commit_brought_several() {
+fn rollback_of_multi_release_commit_requires_release_flag() {
     let stacks = Stacks::new("several");
     let run = stacks.run(&["rollback", "stage", "--reason", "x", "--push"]);
     assert_eq!(run.code, 2);
@@ -222,8 +222,7 @@ fn a_rollback_names_the_release_where_one_commit_brought_several() {
     assert_eq!(left, V2);
     let again = stacks.run(&["rollback", "stage", "--reason", "x", "--push"]);
     assert_eq!(again.code, 2, "what is done twice is done once: {}", again.stdout);
-    let told =
-        format!("is a rollback: it took {V1} back\n→ to take back another one, name it with --release");
+    let told = format!("is a rollback of {V1}\n→ to roll back another release, name it with --release");
     assert!(again.stderr.contains(&told), "{}", again.stderr);
     let message = || stacks.git(&["log", "-1", "--format=%B", "main"]);
     assert!(!message().contains("This reverts"), "it came with other things: {}", message());

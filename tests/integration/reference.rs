@@ -11,7 +11,7 @@ use crate::documents::{assert_is, cell};
 const HEAD: &str = "\
 # Reference of the kinds
 
-<!-- Made from the definitions by tests/integration/reference.rs; UPDATE_GOLDEN=1 cargo test writes it anew. -->
+<!-- Generated from the definitions by tests/integration/reference.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
 All are of the API group `clusterstack.x-k8s.io`, version `v1alpha1`, and have a namespace. You write ClusterStacks; the
 operator writes ClusterStackReleases and ClusterAddons. `[]` stands for each entry of a list, `.*` for each key of a map.

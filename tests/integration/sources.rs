@@ -67,7 +67,7 @@ fn this_machine_is_not_asked_through_a_proxy_and_others_are() {
 }
 
 #[test]
-fn secrets_come_from_files_and_the_environment_and_are_not_printed() {
+fn registry_password_from_environment_is_sent_but_not_printed() {
     let (registry, asked) = listen(
         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     );
@@ -107,7 +107,7 @@ fn usual_mistakes_are_told() {
     ] {
         let run = run(arguments, &[]);
         assert_eq!(run.code, 2, "{}", run.stdout);
-        assert!(run.stderr.contains(&format!("{empty}: it is empty")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("{empty}: the file is empty")), "{}", run.stderr);
     }
     let (registry, _asked) = listen(NO_TAGS);
     let source = format!("oci://{registry}/a/b");

@@ -166,7 +166,10 @@ async fn refusals(site: &Site<'_>) {
     );
     let missing = Site { gitea: site.gitea, client: site.client.clone(), name: "no-such-repository" };
     let error = missing.open(&wanted()).await.unwrap_err().to_string();
-    assert!(error.contains("404") && error.contains("is not there, or the token may not see it"), "{error}");
+    assert!(
+        error.contains("404") && error.contains("does not exist, or the token has no access to it"),
+        "{error}"
+    );
 }
 
 /// Gitea cannot search for a branch: more than a page of other pull requests hides none.

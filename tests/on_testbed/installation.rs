@@ -54,7 +54,7 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn definitions_outlive_the_kustomization_and_are_not_substituted() {
+fn crds_are_exempt_from_prune_and_substitution() {
     for overlay in ["base", "own-namespace"] {
         let objects = objects(overlay);
         let definitions = of_kind(&objects, "CustomResourceDefinition");

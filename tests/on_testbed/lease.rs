@@ -51,7 +51,7 @@ async fn lease(namespace: &Namespace) -> LeaseSpec {
 }
 
 #[test]
-fn a_leader_that_was_paused_is_replaced_after_its_lease_and_finds_the_fence_closed() {
+fn paused_leader_is_replaced_after_lease_and_stays_fenced() {
     let namespace = namespace("lease-paused");
     // No task of this runtime runs but within `block_on`: the same as a process that is stopped.
     let paused = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -109,7 +109,7 @@ async fn a_leader_that_ends_in_good_order_hands_over_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_renews_and_ends_when_somebody_else_is_written_into_its_lease() {
+async fn leader_renews_until_another_holder_takes_its_lease() {
     let namespace = namespace("lease-taken");
     let (fence, mut holding) = candidate(&namespace, "first", LONG).await;
     soon("leadership", fence.leading()).await.unwrap();

@@ -110,7 +110,7 @@ fn a_live_cluster_is_shown_asked_and_suspended() {
 fn a_reconciliation_is_asked_for_and_waited_for() {
     let live = Live::new();
     let unheard = live.run(&["reconcile", "clusterstack", "demo", "--timeout", "1s"]);
-    assert!(unheard.code == 2 && unheard.stderr.contains("has not answered"), "{}", unheard.stderr);
+    assert!(unheard.code == 2 && unheard.stderr.contains("timed out after"), "{}", unheard.stderr);
     let path = "{.metadata.annotations.reconcile\\.fluxcd\\.io/requestedAt}";
     let before = live.field(path);
     let run = std::thread::scope(|scope| {

@@ -148,8 +148,8 @@ fn nobody_vouches_before_the_soak(stages: &Stages) {
     let young = stages.promote(&["--push"]);
     assert_eq!(young.code, 1, "{}{}", young.stdout, young.stderr);
     assert!(young.stderr.contains("refused: the clusters of stage do not vouch"), "{}", young.stderr);
-    let told = format!("Cluster {}/a is ready with it for ", stages.stage.namespace);
-    assert!(young.stdout.contains(&told) && young.stdout.contains("and 1h are required"), "{}", young.stdout);
+    let told = format!("Cluster {}/a has been ready with it for ", stages.stage.namespace);
+    assert!(young.stdout.contains(&told) && young.stdout.contains("but 1h are required"), "{}", young.stdout);
     let latest = stages.wait_prod("clusterstack", STACK, "there", |_| true);
     assert_eq!(latest["status"]["latestRelease"], V1, "nothing came to prod");
 }

@@ -156,7 +156,7 @@ async fn the_command_reads_only_what_the_key_signed() {
         ["--certificate-identity", "me@example.com", "--certificate-oidc-issuer", "https://idp.example.com"];
     let run = stackflux(&[&["releases", &source, "--plain-http"], &identity[..]].concat());
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("must be verified by Flux"), "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("only Flux can verify"), "{}{}", run.stdout, run.stderr);
 
     let directory = scratch("signatures").display().to_string();
     let run = stackflux(&["releases", &directory, "--key", &key]);

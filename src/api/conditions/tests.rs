@@ -18,7 +18,7 @@ fn words_are_pascal_case_and_differ() {
 }
 
 #[test]
-fn each_reason_says_what_it_means_and_what_to_do_in_one_sentence() {
+fn reason_meaning_and_action_are_single_sentences() {
     for reason in Reason::ALL {
         for sentence in [reason.meaning(), reason.action()] {
             assert!(sentence.ends_with('.') && sentence.matches(". ").count() == 0, "{reason}: {sentence}");

@@ -80,10 +80,10 @@ fn broken_rules_are_named_with_their_lines() {
     let refused = refusal(&text);
     let lines: Vec<&str> = refused.lines().collect();
     assert!(
-        lines[0].starts_with("line 7, column 13: spec.provider: provider is a lower-case word"),
+        lines[0].starts_with("line 7, column 13: spec.provider: provider must be a lower-case word"),
         "{refused}"
     );
-    assert!(lines[1].starts_with("line 14, column 7: spec.flux.addons: an addon does not"), "{refused}");
+    assert!(lines[1].starts_with("line 14, column 7: spec.flux.addons: an addon must not"), "{refused}");
     assert_eq!(lines.len(), 2);
 }
 
@@ -100,7 +100,7 @@ fn values_that_no_type_holds_are_named_with_their_lines() {
 }
 
 #[test]
-fn the_one_cluster_stack_of_a_file_is_found_and_its_lines_are_those_of_the_file() {
+fn multi_document_file_yields_cluster_stack_with_file_lines() {
     let other = "# The ClusterStack of the team\n---\n# none here\n--- # ClusterStack\n\
                  {kind: ConfigMap, data: {a: ClusterStack}}\n---\nkind: [broken\n---\n";
     ClusterStack::from_yaml(&format!("{other}{GOOD}")).unwrap();

@@ -24,12 +24,14 @@ use crate::operator::settings::SourceFlags;
 use crate::plan;
 use changes::Found;
 
-/// Which live cluster, and what its operator was told.
+/// Which live cluster, and the defaults of its operator.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Live cluster")]
 pub(super) struct LiveArguments {
-    /// Compare what is in a live cluster, in --namespace or in that of the context, with what the operator would write
-    /// there now. FROM is a work tree of the stack repository: artifacts can be fetched inside the cluster only
+    /// Compare a live cluster with what the operator would write there now
+    ///
+    /// Compares the namespace given with --namespace (default: that of the context). FROM is a work tree of the stack
+    /// repository: artifacts can be fetched only inside the cluster.
     #[arg(long, conflicts_with_all = ["to", "filename", "settings", "url"])]
     pub(super) live: bool,
     #[command(flatten)]
@@ -37,13 +39,13 @@ pub(super) struct LiveArguments {
     /// Compare all namespaces
     #[arg(short = 'A', long, requires = "live", conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Compare only Clusters with these labels, and what all share
+    /// Compare only Clusters with these labels, and the objects that all Clusters share
     #[arg(short = 'l', long, value_name = "LABELS", requires = "live")]
     selector: Option<String>,
-    /// The service account that the operator was told (--default-service-account)
+    /// Value of the operator's --default-service-account
     #[arg(long, value_name = "NAME", requires = "live")]
     default_service_account: Option<ObjectName>,
-    /// The default source that the operator was told
+    /// The operator's default source
     #[command(flatten)]
     source: SourceFlags,
 }
@@ -108,7 +110,7 @@ fn nothing(source: &Path, scope: &Scope) -> CliError {
         "no release of {} is in use{place}: there is nothing to compare",
         source.display()
     ))
-    .hint("stackflux status --all-namespaces shows what there is; name the work tree of its stack repository")
+    .hint("stackflux status --all-namespaces lists releases; pass the work tree of their stack repository")
 }
 
 /// What would be written over what is there. Clusters of which nothing would be written or held are left out.
@@ -143,7 +145,7 @@ fn of_cluster(
     Ok(ClusterChange::new(cluster, objects, &plan))
 }
 
-/// Why nothing at all is written for a Cluster, where somebody wants it so.
+/// Why nothing at all is written for a Cluster that is suspended.
 fn suspended(prepared: &Prepared, addon: Option<&ClusterAddon>) -> Option<HeldAddon> {
     let of = if prepared.suspended {
         "its ClusterStack"

@@ -94,7 +94,7 @@ impl Text<'_> {
             self.line(&line);
         }
         if let Some(executable) = file.executable {
-            let now = if executable { "executable now" } else { "not executable any more" };
+            let now = if executable { "now executable" } else { "no longer executable" };
             self.line(&format!("{BOLD}{path}: {now}{BOLD:#}"));
         }
         match &file.lines {

@@ -107,9 +107,8 @@ fn name(cluster: &ClusterInputs) -> Result<ClusterName, CliError> {
 /// it was written: that is refused.
 fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result<Planned, CliError> {
     let Some((key, object)) = present.stacks.first_key_value().filter(|_| present.stacks.len() == 1) else {
-        return Err(CliError::usage(
-            "the inputs are those of one ClusterStack, and these have another number of them",
-        ));
+        let message = format!("expected the inputs of one ClusterStack, got {}", present.stacks.len());
+        return Err(CliError::usage(message));
     };
     let stack = format!("{}/{}", key.0, key.1);
     if object.spec.suspend {
@@ -160,7 +159,7 @@ fn wanted(
 ) -> Result<Vec<ReleaseName>, CliError> {
     let names = releases.names();
     if let Some(unknown) = arguments.release.iter().find(|name| !names.contains(name)) {
-        let message = format!("{}: there is no release {unknown}", arguments.source.display());
+        let message = format!("{}: release {unknown} not found", arguments.source.display());
         return Err(CliError::usage(message));
     }
     if releases.is_single() {

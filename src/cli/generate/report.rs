@@ -9,7 +9,7 @@ use crate::names::AddonName;
 use crate::plan::Plan;
 use crate::release::{Action, Release};
 
-/// Tells what a plan leaves out.
+/// Reports what a plan leaves out.
 pub(super) fn report(warnings: &[String], plan: &Plan) {
     warnings.iter().for_each(terminal::warning);
     for held in plan.held() {
@@ -23,23 +23,23 @@ pub(super) fn report(warnings: &[String], plan: &Plan) {
 
 /// What is said of a Cluster that has none of the classes.
 pub(super) fn left_out(stack: &Stack, ClusterInputs { cluster, .. }: &ClusterInputs) -> String {
-    let class = cluster.class().map_or_else(
-        || "has no class".to_owned(),
-        |class| format!("has class {}/{}", class.namespace, class.name),
+    let why = cluster.class().map_or_else(
+        || "it has no class".to_owned(),
+        |class| {
+            format!(
+                "class {}/{} is not of a release planned for namespace {}",
+                class.namespace, class.name, stack.namespace
+            )
+        },
     );
-    format!(
-        "Cluster {}/{} {class}, which is none of the releases planned for namespace {}: left out",
-        cluster.namespace(),
-        cluster.name(),
-        stack.namespace
-    )
+    format!("skipping Cluster {}/{}: {why}", cluster.namespace(), cluster.name())
 }
 
 /// What is said of releases that are planned.
 pub(super) fn about_releases<'a>(releases: impl Iterator<Item = &'a Release> + Clone) -> Vec<String> {
     let packed = releases.clone().filter(|release| release.packed).map(|release| {
         let name = &release.name;
-        format!("{name} is packed: Flux finds its charts only where the stack repository has it unpacked")
+        format!("{name} is packed: Flux finds its charts only if the stack repository has it unpacked")
     });
     let staged = releases.filter_map(|release| {
         let addons = without_effect(release);

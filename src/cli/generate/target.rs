@@ -14,11 +14,13 @@ use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, sources, up
 /// What is written over, and what may go.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Rules {
-    /// Write over this file of the target, or all files below this directory, although somebody else has edited them; `.` is
-    /// all of them
+    /// Overwrite this file of the target, or the files below this directory, even if edited
+    ///
+    /// By default, stackflux does not overwrite files that others have edited. `.` stands for all files. Can be given
+    /// more than once.
     #[arg(long, value_name = "PATH")]
     overwrite: Vec<String>,
-    /// Remove more at once than the budget allows: the digest that told which removals these are
+    /// Allow removals beyond the prune budget: the digest that was printed with them
     #[arg(long, value_name = "DIGEST")]
     allow_prune: Option<String>,
 }
@@ -78,11 +80,8 @@ pub(super) fn tell(planned: &Planned, changes: &Changes) -> Outcome {
         terminal::detail(refused.why.resolution());
     }
     if let Some(withheld) = &changes.withheld {
-        terminal::waiting(format!(
-            "more would be removed at once than may, and stays: {}",
-            withheld.names.join(", ")
-        ));
-        terminal::detail(format!("--allow-prune {} removes it", withheld.digest));
+        terminal::waiting(format!("prune budget exceeded; kept: {}", withheld.names.join(", ")));
+        terminal::detail(format!("pass --allow-prune {} to remove them", withheld.digest));
     }
     let is_whole = planned.plan.held().is_empty() && changes.refused.is_empty() && changes.withheld.is_none();
     if is_whole { Outcome::Done } else { Outcome::Differs }

@@ -18,15 +18,18 @@ use crate::sink::update::{Limit, sources, update};
 /// Which repository, and how.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct GitTarget {
-    /// Commit one file per object to this repository, and keep the sources and pins of what it has. Nothing is forced: when
-    /// somebody was faster, all is done again on what they pushed
+    /// Commit one file per object to this repository, and keep the sources and pins found there
+    ///
+    /// Nothing is force-pushed: if others push at the same time, the files are planned again on top of their commit.
     #[arg(long, value_name = "URL", help_heading = "Delivery through Git")]
     // Not parsed by clap, which would repeat what it cannot read, passwords included.
     pub(super) to_git: Option<String>,
-    /// The branch; without it the one that HEAD of the repository names. An empty repository gets it (without it `main`)
+    /// Branch to push to (default: the repository's HEAD branch)
+    ///
+    /// In an empty repository the branch is created (default: main).
     #[arg(long, value_name = "NAME", requires = "to_git", help_heading = "Delivery through Git")]
     branch: Option<String>,
-    /// The directory of the repository that is written
+    /// Directory of the repository to write to
     #[arg(
         long,
         value_name = "PATH",
@@ -35,7 +38,9 @@ pub(super) struct GitTarget {
         help_heading = "Delivery through Git"
     )]
     path: String,
-    /// Print the commit's message and the files that change, and commit nothing. Exits with 1 where something changes
+    /// Print the commit message and the files that would change, without committing
+    ///
+    /// Exits with 1 if something would change.
     #[arg(long, requires = "to_git", help_heading = "Delivery through Git")]
     dry_run: bool,
     #[command(flatten)]
@@ -76,7 +81,7 @@ pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: 
         UpdateError::Change(error) => error,
         UpdateError::Git(error) => explain(&error),
         busy @ (UpdateError::Busy { .. } | UpdateError::Occupied { .. }) => {
-            CliError::usage(busy.to_string()).hint("try again when the branch is quieter")
+            CliError::usage(busy.to_string()).hint("try again later")
         }
     })?;
     let Some(Attempt { planned, changes, .. }) = last else { return Ok(Outcome::Done) };
@@ -110,7 +115,7 @@ fn attempt(
 /// Prints what would be committed.
 fn shown(Attempt { planned, changes, message }: &Attempt) -> CommandResult {
     if changes.is_empty() {
-        terminal::success("there is nothing to commit");
+        terminal::success("nothing to commit");
     } else {
         let written = changes.writes.keys().map(|path| format!("W {path}\n"));
         let removed = changes.removes.iter().map(|path| format!("D {path}\n"));

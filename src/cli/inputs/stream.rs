@@ -29,7 +29,7 @@ const SOURCE_GROUP: &str = "source.toolkit.fluxcd.io/";
 /// The annotation in which kubectl keeps a second copy of an object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Leaves what one `ClusterStack` is planned from, with what the operator was told where it says nothing. Of Clusters of
+/// Leaves what one `ClusterStack` is planned from, with the operator's defaults if it sets none. Of Clusters of
 /// other classes it only leaves that they are there.
 pub(super) fn only(present: &mut Present, key: &Key, defaults: &Defaults) {
     let Some(mut stack) = present.stacks.remove(key) else { return };

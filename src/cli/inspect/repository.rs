@@ -63,7 +63,7 @@ impl Overview {
             ]
         });
         let malformed = self.malformed.iter().map(|name| {
-            let problem = "not a release's name".to_owned();
+            let problem = "invalid release name".to_owned();
             [name.clone(), nothing(), nothing(), nothing(), nothing(), problem]
         });
         let header = ["NAME", "KUBERNETES", "CHANNEL", "ADDONS", "DIGEST", "PROBLEMS"];

@@ -77,13 +77,13 @@ fn beside(releases: &Releases, directory: &Path) -> Linted {
     for name in releases.links() {
         if name.parse::<ReleaseName>().is_ok() {
             let message =
-                "the release is a link: Flux leaves links out of an artifact, and stackflux passes it over";
+                "the release is a link: Flux leaves links out of an artifact, and stackflux skips them";
             findings.push(Finding::error(Reason::LinkNotAllowed, name, message));
         }
     }
     for name in releases.malformed() {
         if let Err(error) = name.parse::<ReleaseName>() {
-            let message = format!("the directory is passed over: {error}");
+            let message = format!("the directory is skipped: {error}");
             findings.push(Finding::warning(Reason::InvalidName, name, message));
         }
     }

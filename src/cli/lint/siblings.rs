@@ -33,10 +33,10 @@ fn two_forms(all: &mut [Linted]) {
 fn in_two_forms(addon: &AddonName, is_chart: bool, other: &ReleaseName) -> Finding {
     let (here, there) = if is_chart { ("a chart", "manifests") } else { ("manifests", "a chart") };
     let message = format!(
-        "addon {addon} is {here}, and {there} in {other}: a Cluster that moves between them has it uninstalled first, and \
-         loses the custom resources of the kinds that it brings"
+        "addon {addon} is {here} here, and {there} in {other}: moving a Cluster between them uninstalls the addon \
+         first, and deletes the custom resources of its CRDs"
     );
-    let hint = "give it another name, or keep its CustomResourceDefinitions out of what is uninstalled";
+    let hint = "give the addon another name, or exclude its CustomResourceDefinitions from the uninstall";
     Finding::warning(Reason::AddonInTwoForms, &format!("cluster-addon/{addon}"), message).hint(hint)
 }
 

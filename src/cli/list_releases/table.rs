@@ -12,7 +12,7 @@ use crate::source::origin::{Description, OriginError};
 #[serde(rename_all = "camelCase")]
 pub(super) struct Releases {
     releases: Vec<Line>,
-    /// Names that are no releases' names, where they were asked for.
+    /// Names that are not release names, if the caller asked for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     malformed: Vec<String>,
 }
@@ -95,7 +95,7 @@ impl Releases {
     pub(super) fn table(&self, wide: bool) -> String {
         let malformed = self.malformed.iter().map(|name| {
             let nothing = || NOTHING.to_owned();
-            let problem = "not a release's name".to_owned();
+            let problem = "invalid release name".to_owned();
             [name.clone(), nothing(), nothing(), nothing(), nothing(), nothing(), problem]
         });
         let header = ["NAME", "KUBERNETES", "CHANNEL", "ADDONS", "DIGEST", "DATE", "PROBLEM"];

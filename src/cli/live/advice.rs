@@ -13,7 +13,7 @@ pub(super) fn about_list(kinds: &str, error: &Error) -> Option<String> {
     if status.is_forbidden() {
         let said = &status.message;
         return Some(format!(
-            "are left out: you may not list them here ({said}); kubectl auth can-i --list says what you may"
+            "are left out: you may not list them here ({said}); kubectl auth can-i --list shows your permissions"
         ));
     }
     matches!(status.code, 404 | 405).then(|| not_served(kinds).to_owned())
@@ -31,7 +31,7 @@ pub(super) fn not_served(kinds: &str) -> &'static str {
         }
         _ => {
             "are unknown to the API server: Flux is not installed, or is older than 2.9; \
-             flux check says which version there is"
+             flux check shows its version"
         }
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn not_served(kinds: &str) -> &'static str {
 /// A request that failed, with what to do about it.
 pub(super) fn failed(session: &Session, error: &Error) -> CliError {
     let (server, said) = (&session.server, explain(error));
-    let outcome = if matches!(error, Error::Api(_)) { "refuses" } else { "cannot be asked" };
+    let outcome = if matches!(error, Error::Api(_)) { "refused the request" } else { "cannot be reached" };
     let told = CliError::usage(format!("the API server {server} {outcome}: {said}"));
     match hint(error, &said.to_lowercase()) {
         Some(hint) => told.hint(hint),
@@ -51,14 +51,14 @@ fn hint(error: &Error, said: &str) -> Option<&'static str> {
     if let Error::Api(status) = error {
         return match status.code {
             401 => Some(
-                "the credentials of the kubeconfig are not accepted (any more): log in again, or fetch a new one",
+                "the API server rejected the credentials of the kubeconfig: log in again, or fetch a new kubeconfig",
             ),
-            403 => Some(
-                "kubectl auth can-i --list says what you may do; --namespace looks at one namespace only",
-            ),
-            404 => Some(
-                "is it the right --namespace and --context? stackflux status --all-namespaces shows what there is",
-            ),
+            403 => {
+                Some("kubectl auth can-i --list shows your permissions; --namespace reads one namespace only")
+            }
+            404 => {
+                Some("check --namespace and --context; stackflux status --all-namespaces lists what is there")
+            }
             429 | 500.. => Some("the API server is overloaded or starting: try again"),
             _ => None,
         };
@@ -69,10 +69,10 @@ fn hint(error: &Error, said: &str) -> Option<&'static str> {
             "a certificate has expired: fetch a new kubeconfig, or have the API server's certificate renewed",
         )
     } else if has("certificate") || has("unknownissuer") {
-        Some("the API server's certificate is not of the kubeconfig's authority: was the cluster made anew?")
+        Some("the kubeconfig's CA did not sign the API server's certificate: was the cluster recreated?")
     } else if has("refused") || has("dns") || has("unreachable") || has("timed out") || has("elapsed") {
         Some(
-            "is the API server of this --context running, and can it be reached from here? kubectl cluster-info tries the same",
+            "check that the API server of this --context runs and can be reached; kubectl cluster-info tries the same",
         )
     } else if has("exec") {
         Some(

@@ -152,7 +152,7 @@ impl Chain {
         }
     }
 
-    /// What somebody has suspended. It keeps nothing from being ready that was delivered before.
+    /// What is suspended. It keeps nothing from being ready that was delivered before.
     fn suspended(&mut self, snapshot: &Snapshot, of: &Key, member: &Member) {
         let release = member.release(of);
         let stack = release.and_then(|(namespace, release)| snapshot.stack_of(&namespace, &release));
@@ -358,7 +358,7 @@ fn is_true(report: &Report) -> bool {
     report.status == ConditionStatus::True
 }
 
-/// The addons in their order, those that say the same side by side: one cause is told once.
+/// The addons in their order, those that say the same side by side: one cause is reported once.
 fn by_cause<'a>(addons: impl Iterator<Item = &'a AddonStatus>) -> Vec<Vec<&'a AddonStatus>> {
     let cause = |addon: &'a AddonStatus| (&addon.phase, &addon.reason, &addon.message);
     let mut groups: Vec<Vec<&AddonStatus>> = Vec::new();

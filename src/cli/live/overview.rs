@@ -36,7 +36,7 @@ struct Row {
     ready: &'static str,
     reason: String,
     message: String,
-    /// Whether somebody keeps the operator from writing anything for it.
+    /// Whether it is suspended, so that the operator writes nothing for it.
     suspended: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     created: Option<Timestamp>,

@@ -21,7 +21,7 @@ use crate::source::artifact::ArtifactRef;
 /// Namespace and name.
 type Key = (String, String);
 
-/// What the operator was told about `ClusterStack`s that say nothing.
+/// The operator's defaults for `ClusterStack`s that do not set them.
 pub(in crate::cli) struct Defaults {
     pub(in crate::cli) source: Option<StackSource>,
     pub(in crate::cli) account: Option<String>,
@@ -183,7 +183,7 @@ struct Needed<'a> {
     object: &'a ClusterStackRelease,
 }
 
-/// The releases in the namespace, and those that the Clusters in scope use. What is going is not written any more.
+/// The releases in the namespace, and those that the Clusters in scope use. What is being deleted is not written.
 fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<String>) -> Vec<Needed<'a>> {
     let classes = present.clusters.iter().filter_map(|cluster| cluster.cluster.class());
     let used: BTreeSet<Key> = classes.map(|class| (class.namespace, class.name)).collect();
@@ -239,12 +239,12 @@ impl Sources<'_> {
             return Err("it is not pinned yet".to_owned());
         };
         let Some(release) = self.loaded.get(&needed.name) else {
-            return Err("the directory does not have it".to_owned());
+            return Err("not found in the directory".to_owned());
         };
         if release.digest.to_string() != pin.digest {
             return Err(format!(
-                "the directory has another content ({}) than the one pinned at {} ({})",
-                release.digest, pin.revision, pin.digest
+                "digest mismatch: expected {}, as pinned at {}, got {}",
+                pin.digest, pin.revision, release.digest
             ));
         }
         let catalog = self.catalog(stack)?;
@@ -254,7 +254,7 @@ impl Sources<'_> {
 
     /// What the stack repository has: what is pinned as it was pinned, all else at the commit that Flux serves.
     ///
-    /// A release without either is no part of it; an error tells of a pin or an artifact that cannot be read.
+    /// A release without either is not part of it; an error names a pin or an artifact that cannot be read.
     fn catalog(&self, stack: &Stack) -> Result<Catalog, String> {
         let served = self.served(stack)?;
         let entry = |(name, release): (&ReleaseName, &Release)| {

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 /// How long reading may take in all.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Reads everything in scope. What could not be read and does not make the rest useless is told in the notices.
+/// Reads everything in scope. What could not be read and does not make the rest useless is in the notices.
 pub(in crate::cli) async fn read(
     session: &Session,
     scope: &Scope,
@@ -29,8 +29,8 @@ pub(super) async fn within_patience<T>(
 ) -> Result<T, CliError> {
     timeout(PATIENCE, reading).await.map_err(|_| {
         let (server, seconds) = (&session.server, PATIENCE.as_secs());
-        CliError::usage(format!("the API server {server} has not answered for {seconds} seconds"))
-            .hint("kubectl get --raw='/readyz?verbose' says how it is")
+        CliError::usage(format!("the API server {server} timed out after {seconds} s"))
+            .hint("check the API server with kubectl get --raw='/readyz?verbose'")
     })?
 }
 

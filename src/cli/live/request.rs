@@ -25,7 +25,7 @@ pub(in crate::cli) struct Target {
     session: Session,
     api: Api<DynamicObject>,
     name: String,
-    /// As it is told: kind, namespace and name.
+    /// As messages name it: kind, namespace and name.
     pub(in crate::cli) label: String,
     /// The kind in the plural.
     kinds: &'static str,
@@ -45,10 +45,10 @@ impl Target {
         let (name, missing) = if kind == Named::Cluster {
             (
                 ClusterAddon::name_for(name),
-                format!("stackflux why {name} -n {namespace} says why Cluster {name} has none"),
+                format!("stackflux why {name} -n {namespace} explains why Cluster {name} has none"),
             )
         } else {
-            (name.to_owned(), "stackflux status --all-namespaces shows which there are".to_owned())
+            (name.to_owned(), format!("stackflux status --all-namespaces lists the {kinds}"))
         };
         let label = format!("{} {namespace}/{name}", resource.kind);
         let api = Api::namespaced_with(session.client.clone(), namespace, &resource);
@@ -71,9 +71,10 @@ impl Target {
         let mut object = self.patch(&json!({"metadata": {"annotations": {REQUESTED_AT: requested}}})).await?;
         while text(&object.data, &["status", "lastHandledReconcileAt"]) != requested {
             if start.elapsed() >= patience {
-                let message = format!("{}: the operator has not answered within {patience:?}", self.label);
+                let message =
+                    format!("{}: timed out after {patience:?} waiting for the operator", self.label);
                 return Err(CliError::usage(message)
-                    .hint("does it run, and does it watch this namespace? A longer --timeout waits on"));
+                    .hint("check that the operator runs and watches this namespace, or raise --timeout"));
             }
             sleep(INTERVAL).await;
             object = self.get().await?;
@@ -98,14 +99,11 @@ impl Target {
         let answer = timeout(PATIENCE, request).await;
         let answer = answer.map_err(|_| {
             let (server, seconds) = (&self.session.server, PATIENCE.as_secs());
-            CliError::usage(format!(
-                "{}: the API server {server} has not answered for {seconds} seconds",
-                self.label
-            ))
+            CliError::usage(format!("{}: the API server {server} timed out after {seconds} s", self.label))
         })?;
         answer.map_err(|error| match &error {
             kube::Error::Api(status) if status.is_not_found() => {
-                CliError::usage(format!("there is no {}", self.label)).hint(&self.missing)
+                CliError::usage(format!("{} not found", self.label)).hint(&self.missing)
             }
             kube::Error::Api(status) if status.code == 404 => {
                 CliError::usage(format!("{} {}", self.kinds, advice::not_served(self.kinds)))

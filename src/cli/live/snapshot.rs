@@ -94,8 +94,8 @@ impl Snapshot {
 
     /// What is said where there is nothing to show.
     pub(in crate::cli) fn nothing(&self) -> String {
-        let elsewhere = if self.namespace.is_some() { "; --all-namespaces looks everywhere" } else { "" };
-        format!("there is no ClusterStack and no cluster of one{}{elsewhere}", self.place())
+        let elsewhere = if self.namespace.is_some() { "; try --all-namespaces" } else { "" };
+        format!("no ClusterStacks and no Clusters of one found{}{elsewhere}", self.place())
     }
 
     /// Whether the objects of this namespace are asked for.
@@ -199,7 +199,7 @@ impl Member {
         self.addon.as_ref()?;
         let since = self.cluster.as_ref()?.deleting_since()?;
         let message = format!(
-            "the Cluster is being deleted since {since}: its addons are let go, and nothing is uninstalled"
+            "the Cluster is being deleted since {since}: its addons are orphaned, and nothing is uninstalled"
         );
         Some(Report::new(ConditionStatus::False, Reason::Deleting.as_str(), &message))
     }
@@ -233,7 +233,7 @@ impl Member {
         }
         let told = status.release.as_ref()?.desired.as_ref()?;
         let message = format!(
-            "the operator speaks of {told}, and has not looked at the Cluster with its class {release} yet"
+            "the status is about release {told}; the operator has not reconciled {release} of the Cluster's class yet"
         );
         let reason = Reason::NotYetReported.as_str();
         (*told != release.to_string()).then(|| Report::new(ConditionStatus::Unknown, reason, &message))

@@ -8,7 +8,9 @@ use super::Named;
 /// A kind and a name, as `clusterstack demo` or `clusterstack/demo`.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct ObjectArguments {
-    /// Kind and name: clusterstack (csk, cs), release (cskr) or cluster (caddon), as csk/demo or csk demo
+    /// Object: a clusterstack (csk, cs), release (cskr) or cluster (caddon), as csk/demo
+    ///
+    /// Kind and name can also be two arguments, as csk demo.
     #[arg(value_name = "KIND/NAME", num_args = 1..=2, required = true)]
     object: Vec<String>,
 }
@@ -16,7 +18,9 @@ pub(in crate::cli) struct ObjectArguments {
 /// As [`ObjectArguments`], where it may be left out.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct OptionalObject {
-    /// Only one object: clusterstack (csk, cs), release (cskr) or cluster (caddon), as csk/demo or csk demo
+    /// Show only this clusterstack (csk, cs), release (cskr) or cluster (caddon), as csk/demo
+    ///
+    /// Kind and name can also be two arguments, as csk demo.
     #[arg(value_name = "KIND/NAME", num_args = 1..=2)]
     object: Vec<String>,
 }
@@ -45,7 +49,9 @@ fn named(words: &[String]) -> Result<(Named, String), CliError> {
     };
     if name.is_empty() || name.contains('/') {
         let hint = format!("name one object, as {kind}/NAME, and its namespace with --namespace");
-        return Err(CliError::usage(format!("{:?} is not KIND/NAME", words.join(" "))).hint(hint));
+        return Err(
+            CliError::usage(format!("invalid name {:?}: expected KIND/NAME", words.join(" "))).hint(hint)
+        );
     }
     Ok((found, of_kind(kind, name).to_owned()))
 }

@@ -361,7 +361,8 @@ fn documented_transcripts_are_printed() {
     let all = snapshot(None);
     let overview = overview::overview(&all);
     let left_out = crate::cli::output::count(overview.unclaimed(), "Cluster");
-    let note = format!("! left out, of no ClusterStack: {left_out}; stackflux why <cluster> says why\n");
+    let note =
+        format!("! not shown, without a ClusterStack: {left_out}; stackflux why <cluster> explains why\n");
     for (command, text) in [
         ("stackflux status --all-namespaces", overview.text() + &note),
         ("stackflux why two -n prod", why("two", None)),

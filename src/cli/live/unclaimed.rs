@@ -30,22 +30,18 @@ impl Unclaimed {
 /// The first thing that is in the way, from the Cluster on.
 pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Unclaimed {
     let Some(cluster) = &member.cluster else {
-        let message = "there is no Cluster of this name".to_owned();
-        return Unclaimed::new(
-            "NotFound",
-            message,
-            "Look whether the name and the namespace are right.".to_owned(),
-        );
+        let message = "the Cluster does not exist".to_owned();
+        return Unclaimed::new("NotFound", message, "Check the name and the namespace.".to_owned());
     };
     let Some(class) = cluster.class() else {
-        let message = "the Cluster has no class (spec.topology.classRef), so no ClusterStack has anything to do with it";
-        let action = "Give it a class of a ClusterStack, if it is to have addons.".to_owned();
+        let message = "the Cluster has no class (spec.topology.classRef), so it belongs to no ClusterStack";
+        let action = "Give it a class of a ClusterStack if it needs addons.".to_owned();
         return Unclaimed::new("NoClass", message.to_owned(), action);
     };
     let Some(release) = class.release() else {
         let message =
-            format!("its class {}/{} is no release of a cluster stack", class.namespace, class.name);
-        let action = "Name a class of a ClusterStack's release, if it is to have addons.".to_owned();
+            format!("its class {}/{} is not a release of a cluster stack", class.namespace, class.name);
+        let action = "Name a class of a ClusterStack's release if it needs addons.".to_owned();
         return Unclaimed::new("UnknownClass", message, action);
     };
     if let Some(problem) = without_release(snapshot, &class.namespace, &release) {
@@ -62,8 +58,8 @@ pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Uncl
     }
     Unclaimed::new(
         Reason::NotYetReported.as_str(),
-        format!("the operator has not made the ClusterAddon of Cluster {}/{} yet", key.0, key.1),
-        "Wait; if it takes long, look whether the operator runs and watches this namespace.".to_owned(),
+        format!("the operator has not created the ClusterAddon of Cluster {}/{} yet", key.0, key.1),
+        "Wait; if it takes long, check that the operator runs and watches this namespace.".to_owned(),
     )
 }
 
@@ -73,7 +69,7 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
         let message =
             format!("release {release} of its class is in namespace {namespace}, which you may not read");
         let action = format!(
-            "Ask who runs namespace {namespace}, or for a ClusterRoleBinding to stackflux-view (docs/security.md)."
+            "Ask the owner of namespace {namespace}, or for a ClusterRoleBinding to stackflux-view (docs/security.md)."
         );
         return Some(Unclaimed::new("NotRead", message, action));
     }
@@ -84,7 +80,7 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
             format!("no ClusterStack in namespace {namespace} is for release {release} of its class");
         let action = match elsewhere {
             Some(of) => {
-                format!("There is one in namespace {of}: name it in spec.topology.classRef.namespace.")
+                format!("Namespace {of} has one: set spec.topology.classRef.namespace to {of}.")
             }
             None => format!("Create a ClusterStack for it in namespace {namespace}."),
         };
@@ -108,7 +104,8 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
         "ClusterStack {stack_namespace}/{name} has no release {release}{}",
         summary.or(why).unwrap_or_default()
     );
-    let action =
-        format!("Look whether the stack repository has {release}; a release in use is read by itself.");
+    let action = format!(
+        "Check that the stack repository has {release}; the operator reads a release in use by itself."
+    );
     Some(Unclaimed::new("NoRelease", message, action))
 }

@@ -15,7 +15,7 @@ pub(in crate::cli) struct View {
     look: Look,
     #[command(flatten)]
     watch: Watch,
-    /// The form of the output
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }

@@ -18,13 +18,13 @@ const CLEAR: &str = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
 /// When to stop looking.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct Watch {
-    /// Show it again and again, until interrupted
+    /// Refresh the output until interrupted
     #[arg(short = 'w', long = "watch")]
     again: bool,
-    /// End as soon as everything is ready; with exit code 1 when that takes longer than --timeout
+    /// Exit as soon as everything is ready, or with code 1 after --timeout
     #[arg(long)]
     wait: bool,
-    /// How long --wait waits, such as 90s or 10m
+    /// Maximum time to wait with --wait, such as 90s or 10m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     timeout: Duration,
 }
@@ -39,12 +39,12 @@ pub(in crate::cli) struct Seen {
 /// A duration as Flux's command line takes it.
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let parsed: jiff::SignedDuration =
-        text.parse().map_err(|_| format!("{text:?} is no duration such as 90s or 5m"))?;
-    parsed.try_into().map_err(|_| "a duration is not negative".to_owned())
+        text.parse().map_err(|_| format!("invalid duration {text:?}: expected a value such as 90s or 5m"))?;
+    parsed.try_into().map_err(|_| "a duration must not be negative".to_owned())
 }
 
 impl Watch {
-    /// Looks as often as was asked for and shows what it sees. Of a look that fails later on it is told, and the next
+    /// Looks as often as was asked for and shows what it sees. A look that fails later on is reported, and the next
     /// one may do better. Exits with 1 when not everything is ready in the end.
     pub(in crate::cli) async fn run<Look, Looking>(&self, mut look: Look) -> CommandResult
     where
@@ -62,7 +62,7 @@ impl Watch {
                 break;
             }
             if self.wait && begin.elapsed() >= self.timeout {
-                terminal::problem(format!("not everything is ready after {:?}", self.timeout));
+                terminal::problem(format!("timed out after {:?}: not everything is ready", self.timeout));
                 break;
             }
             tokio::time::sleep(REST.max(took * SHARE)).await;

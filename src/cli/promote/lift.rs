@@ -19,11 +19,13 @@ pub(super) fn there(step: &Step, arguments: &Arguments, target: &Snapshot) -> Co
     let Some(hold) = holds.on(release, stage) else { return Ok(Outcome::Done) };
     if !step.lift_hold {
         let refusal = Refusal::held(hold);
-        terminal::warning(format!("{refusal}; it is there all the same, and --lift-hold removes the hold"));
+        terminal::warning(format!(
+            "{refusal}; the stage still has the release, and --lift-hold removes the hold"
+        ));
         return Ok(Outcome::Done);
     }
     if !arguments.delivery.is_wanted() {
-        terminal::note("the hold is still there: --push lifts it, --pull-request proposes it");
+        terminal::note("nothing was written; --push lifts the hold, --pull-request proposes it");
         return Ok(Outcome::Differs);
     }
     let change = Change {

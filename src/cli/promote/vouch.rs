@@ -20,13 +20,13 @@ use crate::subscription;
 pub(in crate::cli) struct Asked {
     #[command(flatten)]
     access: Access,
-    /// Ask only Clusters of this namespace; without it those of all namespaces. The commit says so
+    /// Query only Clusters in this namespace (default: all namespaces); the commit says so
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Ask Clusters of all namespaces, as without --namespace
+    /// Query Clusters in all namespaces (the default)
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Ask only Clusters with these labels, such as `wave=1,region!=west`. The commit says so
+    /// Query only Clusters with these labels, such as `wave=1,region!=west`; the commit says so
     #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
 }
@@ -45,7 +45,7 @@ impl Asked {
     }
 }
 
-/// What they say; nobody is asked where the stage requires nothing, or `--offline` is given.
+/// What they say; no cluster is queried if the stage requires nothing, or `--offline` is given.
 pub(super) fn soak(
     step: &Step,
     arguments: &Arguments,
@@ -59,7 +59,7 @@ pub(super) fn soak(
     let (snapshot, unread) = block_on(arguments.asked.read()).map_err(|error| CliError {
         hint: Some(error.hint.unwrap_or_else(|| {
             format!(
-                "--context names the management cluster of {}; --offline promotes without asking it",
+                "select the management cluster of {} with --context, or use --offline to promote without it",
                 step.from.name
             )
         })),
@@ -111,12 +111,12 @@ fn stacks<'a>(step: &Step, snapshot: &'a Snapshot, place: &Place) -> (Vec<&'a st
             format!("ClusterStack {namespace}/{}", stack.metadata.name.as_deref().unwrap_or_default());
         let why = apart(stack, place, known);
         if let Some(why @ Apart::Unknown { .. }) = &why {
-            terminal::warning(format!("{called} is not asked: {why}"));
+            terminal::warning(format!("{called} is not queried: {why}"));
         }
         match why {
             None => {
                 namespaces.push(namespace);
-                others.push(format!("{called} follows {}, and has no such release", step.from.name));
+                others.push(format!("{called} follows {}, but does not have the release", step.from.name));
             }
             Some(why) => others.push(format!("{called} does not count: {why}")),
         }

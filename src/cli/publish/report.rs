@@ -86,7 +86,7 @@ impl Entry {
         let files = count(self.files.len(), "file");
         let bytes = count(self.files.iter().map(|file| file.size).sum(), "byte");
         let mut text = match self.result {
-            Done::Unchanged => return format!("{} is there already\n", self.name),
+            Done::Unchanged => return format!("{} already exists\n", self.name),
             Done::Published => format!("{} is published: {files}, {bytes}\n\n", self.name),
             Done::Proposed => format!("{} is proposed: {files}, {bytes}\n\n", self.name),
             Done::WouldPublish => format!("{} would be published: {files}, {bytes}\n\n", self.name),

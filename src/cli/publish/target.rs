@@ -61,20 +61,20 @@ impl Target {
         if !is_git(text) {
             let top = PathBuf::from(text);
             if is_bare_repository(&top) {
-                return Err(CliError::usage(format!("{text} is a Git repository without a work tree"))
-                    .hint("write file:// and its absolute path, to publish by commits"));
+                return Err(CliError::usage(format!("{text} is a bare Git repository"))
+                    .hint("to publish by commits, pass file:// and its absolute path"));
             }
             if arguments.forge.is_wanted() {
                 return Err(CliError::usage(format!(
-                    "{text} is a directory, and a pull request needs a forge"
+                    "{text} is a directory, but --pull-request requires a Git repository"
                 ))
-                .hint("name the URL of the Git repository"));
+                .hint("pass the URL of the Git repository"));
             }
             return Ok(Self::Directory(DirectoryTarget { top, directory }));
         }
         let url: GitUrl = text.parse().map_err(|error: GitUrlError| match error {
             GitUrlError::Form(_) => CliError::usage(error.to_string())
-                .hint("a directory with a colon in its name is written ./name:more"),
+                .hint("write a directory with a colon in its name as ./name:more"),
             error => error.into(),
         })?;
         if !arguments.dry_run {
@@ -144,7 +144,7 @@ impl Target {
         let Branch { target, forge: Some(forge), .. } = &**of else { return Ok(place) };
         let trailers = message.trailers.iter().map(|(key, value)| format!("{key}: {value}\n"));
         let trailers = trailers.collect::<String>();
-        // Names and versions are what somebody wrote into a chart.
+        // Names and versions come from charts, which anyone may have written.
         let body = fenced(&format!("{}\n\n{trailers}", message.body));
         let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject.clone());
         let opened = arguments.forge.open(forge, PullRequest { head, base, title, body }).await?;
@@ -186,8 +186,8 @@ fn directory(path: &str) -> Result<String, CliError> {
     Ok(directory.to_owned())
 }
 
-/// Whether the text is the address of a Git repository and not a directory. As Git has it: what has a `:` before its
-/// first `/` is no path.
+/// Whether the text is the address of a Git repository and not a directory. As in Git, a text with a `:`
+/// before its first `/` is not a path.
 fn is_git(text: &str) -> bool {
     text.split_once(':').is_some_and(|(before, _)| !before.contains('/'))
 }

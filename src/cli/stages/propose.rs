@@ -18,7 +18,7 @@ const LONGEST_TRAILER: usize = 1000;
 /// What becomes of the change. Nothing is written without one of the flags.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Delivery {
-    /// Commit it and push it to the branch of the stage
+    /// Commit the change and push it to the branch of the stage
     #[arg(long, conflicts_with = "pull_request")]
     push: bool,
     #[command(flatten)]
@@ -70,9 +70,11 @@ impl Delivery {
         })?;
         let branch = target.push_to.as_deref().unwrap_or(&target.branch);
         match updated {
-            Updated::Nothing => terminal::success(format!("branch {} has it already", target.branch)),
+            Updated::Nothing => {
+                terminal::success(format!("branch {} already has this change", target.branch))
+            }
             Updated::Present(commit) => {
-                terminal::success(format!("branch {branch} has it already, at {commit}"));
+                terminal::success(format!("branch {branch} already has this change, at {commit}"));
             }
             Updated::Pushed { commit, .. } => {
                 terminal::success(format!("pushed {commit} to branch {branch}"));
@@ -100,7 +102,7 @@ impl Delivery {
             body: body(change),
         };
         let opened = block_on(self.forge.open(forge, wanted))?;
-        let verb = if opened.created { "opened" } else { "there already" };
+        let verb = if opened.created { "opened" } else { "already open" };
         terminal::success(format!("pull request {} is {verb}: {}", opened.number, opened.url));
         Ok(())
     }
@@ -114,7 +116,7 @@ fn body(change: &Change) -> String {
     format!("{}\n{trailers}", change.text.to_markdown(room))
 }
 
-/// The trailers as lines of code: what somebody wrote into one is no Markdown.
+/// The trailers as lines of code: the text of a trailer is not Markdown.
 fn trailers(message: &Message) -> String {
     let lines =
         message.trailers.iter().map(|(key, value)| format!("{key}: {}\n", shortened(value, LONGEST_TRAILER)));

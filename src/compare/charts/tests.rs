@@ -196,7 +196,7 @@ fn a_wrapper_that_is_called_otherwise_is_the_same_wrapper() {
 }
 
 #[test]
-fn the_default_values_of_a_chart_are_compared_where_they_can_be_read() {
+fn chart_default_values_are_compared_where_readable() {
     let chart = |values: &str| {
         let text = "name: cni\nversion: v1\n".to_owned();
         let files = files(&[("a/Chart.yaml", text), ("a/values.yaml", values.to_owned())]);

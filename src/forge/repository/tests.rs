@@ -44,8 +44,7 @@ fn forges_that_everybody_knows_are_found_by_their_host() {
 #[test]
 fn what_runs_another_host_has_to_be_said() {
     let url = "https://git.example.com:8443/acme/stacks";
-    let expected =
-        "which forge runs git.example.com is not known: it has to be named (github, gitlab or gitea)";
+    let expected = "unknown forge for the host git.example.com: name it (github, gitlab or gitea)";
     assert_eq!(refused(url, None, None), expected);
     let place = |kind| pulls(url, Some(kind), None).1;
     assert_eq!(place(ForgeKind::Gitea), "https://git.example.com:8443/api/v1/repos/acme/stacks/pulls");
@@ -53,7 +52,7 @@ fn what_runs_another_host_has_to_be_said() {
     assert_eq!(place(ForgeKind::GitLab), "https://git.example.com:8443/api/v4/projects/acme%2Fstacks/pulls");
     // A host that only looks like one that is known.
     for url in ["https://github.com.example.org/a/b", "https://notgithub.com/a/b", "https://ghe.com/a/b"] {
-        assert!(refused(url, None, None).starts_with("which forge runs "), "{url}");
+        assert!(refused(url, None, None).starts_with("unknown forge for the host "), "{url}");
     }
 }
 
@@ -91,7 +90,7 @@ fn a_path_that_is_no_repository_is_refused() {
         assert!(refused(url, None, None).contains("its path has an empty part, or one of dots"), "{url}");
     }
     let refused = refused("/srv/stacks.git", Some(ForgeKind::Gitea), None);
-    assert_eq!(refused, "/srv/stacks.git is no repository on a forge: it is a directory of this machine");
+    assert_eq!(refused, "/srv/stacks.git is not a repository on a forge: it is a directory of this machine");
 }
 
 #[test]
@@ -103,13 +102,13 @@ fn what_has_a_meaning_in_a_url_stays_text() {
 #[test]
 fn the_token_goes_over_no_wire_in_the_clear() {
     let refused = |api: &str| refused("https://git.example.com/a/b", Some(ForgeKind::Gitea), Some(api));
-    assert!(refused("http://git.example.com/api/v1").contains("everybody on the way can read the token"));
+    assert!(refused("http://git.example.com/api/v1").contains("plain HTTP would send the token unencrypted"));
     assert!(
         refused("https://user:secret@git.example.com/api/v1")
             .contains("it has a user name or password in it")
     );
     assert!(!refused("https://user:secret@git.example.com/api/v1").contains("secret"));
-    assert!(refused("git.example.com").contains("it is no URL"));
+    assert!(refused("git.example.com").contains("it cannot be parsed"));
     assert!(refused("ssh://git.example.com/api/v1").contains("it is not https"));
     assert!(refused("https://git.example.com").contains("Gitea's ends with /api/v1"));
     assert!(refused("https://git.example.com/api/v1?token=secret").contains("it has a query or a fragment"));
@@ -119,5 +118,5 @@ fn the_token_goes_over_no_wire_in_the_clear() {
             .starts_with("http://127.0.0.1:3000/api/v1/")
     );
     let plain = of("http://git.example.com/a/b", Some(ForgeKind::Gitea), None).unwrap_err().to_string();
-    assert!(plain.contains("everybody on the way can read the token"), "{plain}");
+    assert!(plain.contains("plain HTTP would send the token unencrypted"), "{plain}");
 }

@@ -25,7 +25,7 @@ fn commit(clone: &Clone, parent: Option<CommitId>, text: &str) -> CommitId {
 }
 
 #[test]
-fn a_branch_a_tag_a_commit_and_the_first_branch_lead_to_a_commit() {
+fn every_reference_kind_resolves_to_its_commit() {
     let (_directory, url, commit) = remote();
     let references = [
         Reference::Head,
@@ -114,7 +114,10 @@ fn the_first_branch_is_the_one_that_head_names() {
     }
     repository.set_head("refs/heads/gone").unwrap();
     let error = clone.default_branch().unwrap_err();
-    assert!(error.to_string().ends_with("leads to none of its branches: it has main, master"), "{error}");
+    assert!(
+        error.to_string().ends_with("HEAD does not point to a branch of the repository: it has main, master"),
+        "{error}"
+    );
     let (_directory, empty) = bare();
     Repository::open(&empty).unwrap().set_head("refs/heads/trunk").unwrap();
     assert_eq!(Clone::temporary(access(&empty)).unwrap().default_branch().unwrap(), "main");
@@ -128,7 +131,7 @@ fn a_branch_is_only_made_in_an_empty_repository() {
     let error = clone.fetch_to_change("master").unwrap_err();
     assert_eq!(error.reason(), "GitReferenceInvalid");
     assert!(
-        error.to_string().contains("no branch master") && error.to_string().ends_with("has main"),
+        error.to_string().contains("branch master not found") && error.to_string().ends_with("has main"),
         "{error}"
     );
     let (_directory, empty) = bare();

@@ -71,9 +71,9 @@ impl Connection<'_> {
             (_, Some(_), Transport::Ssh) => {
                 self.refuses("SSH key", self.access.url.user().unwrap_or_default())
             }
-            (_, None, Transport::Ssh) => GitError::NoCredentials { url, wanted: "an SSH key" },
+            (_, None, Transport::Ssh) => GitError::NoCredentials { url, wanted: "SSH key" },
             (Some((user, _)), ..) => self.refuses("password or token", user),
-            _ => GitError::NoCredentials { url, wanted: "a user name and a password or token" },
+            _ => GitError::NoCredentials { url, wanted: "user name and password or token" },
         }
     }
 }

@@ -30,5 +30,5 @@ fn words_of_a_directory_are_not_taken_for_those_of_a_server() {
     let error = git2::Error::new(ErrorCode::GenericError, ErrorClass::Os, &text);
     assert_eq!(told(path, "ann", &error), format!("{path}: Git: {text}"));
     let error = git2::Error::new(ErrorCode::NotFound, ErrorClass::Repository, &text);
-    assert!(told(path, "ann", &error).contains("there is no such repository"));
+    assert!(told(path, "ann", &error).contains("no such repository"));
 }

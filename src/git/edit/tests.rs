@@ -87,7 +87,7 @@ fn an_emptied_directory_has_what_is_written_afterwards() {
 }
 
 #[test]
-fn a_copied_directory_has_the_content_and_what_is_written_into_it() {
+fn copied_directory_contains_source_content_and_later_edits() {
     let found = after(|edit, snapshot| {
         let tree = snapshot.tree_id("a").unwrap().unwrap();
         edit.copy_directory(tree, "copy").unwrap();
@@ -170,7 +170,7 @@ fn the_digest_names_the_change_and_not_what_it_is_applied_to() {
 }
 
 #[test]
-fn a_change_of_one_file_among_many_writes_what_is_on_its_path_alone() {
+fn single_file_change_writes_only_objects_on_its_path() {
     let (_directory, clone) = clone();
     let mut first = Edit::default();
     for cluster in 0..200 {

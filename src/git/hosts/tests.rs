@@ -128,8 +128,8 @@ fn an_error_names_host_fingerprint_and_file_as_ssh_does() {
     let error = KnownHosts::new("", "/etc/known").check("github.com", 22, &key).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the host github.com is not known: it shows ssh-ed25519 SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU, \
-         and /etc/known has no line for it"
+        "unknown host github.com: it shows ssh-ed25519 SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU, \
+         but /etc/known has no line for it"
     );
 }
 

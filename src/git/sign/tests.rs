@@ -57,7 +57,7 @@ fn git_accepts_a_commit_that_is_signed_with_an_ssh_key() {
 }
 
 #[test]
-fn an_encrypted_ssh_key_signs_with_its_passphrase_and_nobody_is_asked_for_it() {
+fn encrypted_ssh_key_signs_only_with_its_passphrase() {
     let directory = TempDir::new().unwrap();
     let key = fs::read_to_string(ssh_key(&directory, "s3cret \"$phrase'")).unwrap();
     let clone = clone(&directory);
@@ -95,7 +95,7 @@ fn no_commit_is_made_without_the_signature_that_was_asked_for() {
     let directory = TempDir::new().unwrap();
     let clone = clone(&directory);
     let error = commit(&clone, &Signer::SshFile(directory.path().join("missing"))).unwrap_err();
-    assert!(error.to_string().contains("ssh-keygen does not sign the commit"), "{error}");
+    assert!(error.to_string().contains("ssh-keygen failed to sign the commit"), "{error}");
     let error = commit(&clone, &ssh("no key", None)).unwrap_err();
     assert!(!error.to_string().contains("no key"), "{error}");
     let missing = run("no-such-program", Command::new("no-such-program"), b"").unwrap_err();

@@ -36,7 +36,7 @@ fn text(clone: &Clone, commit: CommitId, path: &str) -> Option<String> {
 }
 
 #[test]
-fn the_first_commit_makes_the_branch_and_the_same_change_makes_none() {
+fn first_commit_creates_branch_and_same_edit_adds_none() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     let first = commit(write(&clone, &main_branch(), &[("a/b", "1")]));
@@ -178,7 +178,7 @@ fn the_branch_of_a_merged_pull_request_is_used_again() {
 }
 
 #[test]
-fn what_somebody_else_has_pushed_to_a_pull_request_is_not_undone() {
+fn foreign_commit_on_pull_request_branch_is_not_overwritten() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     write(&clone, &main_branch(), &[("a", "1")]);

@@ -69,7 +69,7 @@ fn no_proxy_entries() {
 #[test]
 fn malformed_proxy_names_the_variable() {
     for (value, why) in [
-        ("socks5://u:hidden@p:1080", "the scheme socks5 is not supported, http and https are"),
+        ("socks5://u:hidden@p:1080", "unsupported scheme socks5: use http or https"),
         ("http://u:hidden@p:99999", "invalid port number"),
         (
             "http://u:12/hidden@p:1",

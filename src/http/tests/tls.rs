@@ -81,7 +81,7 @@ async fn never_from_https_to_http() {
     let trusting = Client::new(Options { ca: Some(ca), ..options() }).unwrap();
     let error = trusting.ask(&secret(url)).await.unwrap_err();
     assert!(matches!(error, HttpError::Redirect { .. }), "{error}");
-    assert!(error.to_string().contains("not encrypted any more"), "{error}");
+    assert!(error.to_string().contains("it is not encrypted"), "{error}");
     assert!(!format!("{error}{error:?}").contains("hidden"));
     assert!(plain.seen().is_empty());
 }

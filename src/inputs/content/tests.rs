@@ -80,7 +80,7 @@ fn chart(of: &Release, in_release: &Release, digest: &str) -> Value {
 }
 
 #[test]
-fn the_lowest_release_of_the_same_line_that_has_the_content_is_its_source() {
+fn lowest_release_with_equal_content_becomes_chart_source() {
     let first = release("docker-demo-1-34-v1", "a: 1\n");
     let (second, changed) =
         (release("docker-demo-1-34-v2", "a: 1\n"), release("docker-demo-1-34-v3", "a: 2\n"));
@@ -127,7 +127,7 @@ fn a_chart_that_exists_keeps_its_source_and_a_release_its_pin() {
 }
 
 #[test]
-fn the_objects_of_another_stack_in_another_namespace_do_not_count() {
+fn shared_placement_ignores_sources_in_other_namespaces() {
     let first = release("docker-demo-1-34-v1", "a: 1\n");
     let mut other = source(&first, &first.digest.to_string());
     other["metadata"]["namespace"] = json!("stage");

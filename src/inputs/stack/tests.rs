@@ -16,7 +16,7 @@ fn repository(spec: &Value) -> Value {
 }
 
 #[test]
-fn a_repository_that_exists_says_how_it_is_reached_and_is_not_written() {
+fn existing_git_repository_provides_access_and_is_not_written() {
     let reference =
         json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}, "path": "here"});
     let spec = json!({

@@ -257,8 +257,7 @@ pub(super) fn as_they_are(
 pub(super) fn mark_dropped(prepared: &Prepared, addons: &mut [AddonFacts]) {
     let is_of_release = |name: &AddonName| prepared.release.addons.iter().any(|of| of.name == *name);
     for addon in addons.iter_mut().filter(|addon| addon.hold.is_none() && !is_of_release(&addon.name)) {
-        let message =
-            "the release does not have it: it is uninstalled when all addons of the release are delivered";
+        let message = "not in the release: Flux uninstalls it when all addons of the release are delivered";
         addon.hold = Some(Hold { reason: Reason::AddonRemoved, message: message.to_owned() });
     }
 }

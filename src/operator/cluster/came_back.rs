@@ -28,9 +28,9 @@ pub(super) async fn look_again(
     let (now, owned) = (Timestamp::now().to_string(), term::owned_by("ClusterAddon", &Key::of(addon)));
     let mut count = ask_all(context, &context.caches.helm_releases, &owned, &now).await?;
     count += ask_all(context, &context.caches.kustomizations, &owned, &now).await?;
-    info!(objects = count, "the cluster answers again");
+    info!(objects = count, "the cluster's API server is reachable again");
     let note =
-        format!("the cluster's API server answers again: Flux was asked to look at {count} objects now");
+        format!("the cluster's API server is reachable again: asked Flux to reconcile {count} objects now");
     events::normal(context, addon, Reason::Available, &note).await;
     Ok(())
 }

@@ -110,12 +110,12 @@ impl Delivered {
         }
         let because = |reason, message: &str| Some(Hold { reason, message: message.to_owned() });
         if self.suspended.contains(name) {
-            let message = "is not as planned, and stays as it is while the ClusterStack or the ClusterAddon \
+            let message = "differs from the plan, and is not changed while the ClusterStack or the ClusterAddon \
                            is suspended";
             return because(Reason::Suspended, message);
         }
         if self.waits_for_old(&addon.name) {
-            return because(Reason::Terminating, "its object is written when the old one is gone");
+            return because(Reason::Terminating, "waits until its old object is deleted");
         }
         if let Some(hold) = self.committed.get(name) {
             return Some(hold.clone());

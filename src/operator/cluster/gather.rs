@@ -91,7 +91,7 @@ impl Gathered {
     /// Why there is no release to deliver to the Cluster; `None` while that is not known.
     pub(super) fn lack(&self, context: &Context) -> Option<Lack> {
         let cluster = self.cluster.as_ref()?;
-        let stays = "what the cluster has stays as it is";
+        let stays = "the installed addons stay as they are";
         if !context.speaks_of(cluster, self.addon.as_deref()) {
             return None;
         }

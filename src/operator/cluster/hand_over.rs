@@ -42,7 +42,8 @@ pub(super) async fn hand_over(
 ) -> Result<Next, ReconcileError> {
     if !is_deleted(context, addon).await? || !is_there(context, key, addon).await? {
         warn!(
-            "a watch says that the ClusterAddon is deleted and the Cluster is not, the API server does not"
+            "the cache has a deleted ClusterAddon of a Cluster that exists, but the API server does not confirm that: \
+             nothing is handed over"
         );
         return Ok(Next::After(SOON));
     }
@@ -50,7 +51,7 @@ pub(super) async fn hand_over(
         return Ok(Next::After(SOON));
     }
     finalizer::remove(context, &context.caches.addons, addon).await?;
-    info!("the ClusterAddon was deleted: the next one takes its addons over");
+    info!("the ClusterAddon was deleted: the next ClusterAddon takes over its addons");
     Ok(Next::After(SOON))
 }
 
@@ -66,7 +67,10 @@ pub(super) async fn abandon(
     };
     let now: Option<ClusterStack> = context.api.get(stack).await?;
     if !now.is_some_and(|now| is_orphan(&now.metadata)) {
-        warn!(%stack, "a watch says that the ClusterStack is deleted, the API server does not: nothing is let go");
+        warn!(
+            %stack,
+            "the cache has a deleted ClusterStack, but the API server does not confirm that: nothing is orphaned"
+        );
         return Ok(Next::After(SOON));
     }
     if !disowned(context, addon, Rest::Abandoned).await? {
@@ -76,7 +80,7 @@ pub(super) async fn abandon(
     ownership::delete(context, &context.caches.addons, &**addon).await?;
     context.git.outbox.forget_cluster(key);
     context.metrics.forgot(Queue::Cluster, &key.to_string());
-    info!(%stack, "the addons stay, suspended and without an owner; the ClusterAddon is deleted");
+    info!(%stack, "orphaned the addons: their Flux objects stay, suspended; the ClusterAddon is deleted");
     Ok(Next::Await)
 }
 

@@ -47,7 +47,8 @@ pub(super) async fn let_go(
     let Some(addon) = &gathered.addon else { return let_rest_go(context, key).await };
     let Some(why) = cause(context, key, addon).await? else {
         warn!(
-            "a watch says that the Cluster, its ClusterAddon or its namespace goes, the API server does not: nothing is let go"
+            "the cache has a deletion of the Cluster, its ClusterAddon or its namespace, but the API server does not \
+             confirm that: nothing is deleted"
         );
         return Ok(Next::After(AGAIN));
     };
@@ -66,7 +67,7 @@ pub(super) async fn let_go(
     let mut count = let_go_all(context, &context.caches.helm_releases, &owned).await?;
     count += let_go_all(context, &context.caches.kustomizations, &owned).await?;
     if count > 0 {
-        let note = format!("{count} objects were suspended and deleted: nothing is uninstalled");
+        let note = format!("suspended and deleted {count} Flux objects: nothing is uninstalled");
         events::normal(context, &**addon, Reason::Deleting, &note).await;
     }
     finalizer::remove(context, &context.caches.addons, &**addon).await?;
@@ -77,7 +78,7 @@ pub(super) async fn let_go(
         ownership::delete(context, &context.caches.addons, &**addon).await?;
     }
     context.git.outbox.forget_cluster(key);
-    info!(objects = count, "let go");
+    info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     context.metrics.forgot(Queue::Cluster, &key.to_string());
     // The Cluster may stay for long, for the finalizer of another controller.
     let left = context.caches.addons.get(&Key::of(&**addon));
@@ -111,7 +112,7 @@ async fn let_rest_go(context: &Context, key: &Key) -> Result<Next, ReconcileErro
     let rest = term::handed_over(key);
     let mut count = let_go_all(context, &context.caches.helm_releases, &rest).await?;
     count += let_go_all(context, &context.caches.kustomizations, &rest).await?;
-    info!(objects = count, "let go");
+    info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     Ok(Next::Await)
 }
 
@@ -140,7 +141,7 @@ async fn taken_out(
         Standing::Committed => None,
         _ if stack.spec.suspend => {
             let message = format!(
-                "ClusterStack {stack_key} is suspended: its files are not taken out of the repository"
+                "ClusterStack {stack_key} is suspended: the Cluster's files are not removed from the repository"
             );
             Some(Hold { reason: Reason::Suspended, message })
         }
@@ -168,7 +169,7 @@ async fn tell(
     let status = cluster_addon_that_goes(why, waits_for, &old, generation, Timestamp::now());
     match status::write(context, &addon, &status).await {
         Err(error) if !error.is_conflict() => {
-            info!("the status does not say that it is let go: {error}");
+            info!("cannot report the deletion in the status: {error}");
             Ok(())
         }
         written => written,
@@ -179,7 +180,7 @@ async fn tell(
 /// is going. As the API server says now; `None` if none of it is so.
 async fn cause(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
     let why = |what: String| {
-        let message = format!("{what}: its addons are let go, and nothing is uninstalled");
+        let message = format!("{what}: its addons are orphaned, and nothing is uninstalled");
         Some(Hold { reason: Reason::Deleting, message })
     };
     let Some(kind) = context.cluster_kind() else { return Ok(None) };
@@ -189,13 +190,13 @@ async fn cause(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<Opt
         return Ok(why(format!("the Cluster is being deleted since {since}")));
     }
     if identity::cluster_uid(addon).is_some_and(|uid| now.uid() != Some(uid)) {
-        return Ok(why("the Cluster was deleted, and there is another one of its name".to_owned()));
+        return Ok(why("the Cluster was deleted, and another Cluster has its name".to_owned()));
     }
     if context.is_terminating(&key.namespace) && namespace_goes(context, &key.namespace).await? {
         return Ok(why(format!("namespace {} is being deleted", key.namespace)));
     }
     let goes = is_deleted(context, addon).await?;
-    Ok(if goes { why("the ClusterAddon is deleted".to_owned()) } else { None })
+    Ok(if goes { why("the ClusterAddon is being deleted".to_owned()) } else { None })
 }
 
 /// Whether a `ClusterAddon` is being deleted or is gone, as the API server says now.

@@ -93,7 +93,9 @@ pub(super) async fn plan<'w>(
         return Ok(Removal { removed, ..Removal::default() });
     }
     if !is_caused(context, cluster, addon).await? {
-        warn!("a watch says that the Cluster's release lacks an addon, the API server does not: it stays");
+        warn!(
+            "the cache has a release without an addon, but the API server does not confirm that: the addon is kept"
+        );
         let due = removed.iter_mut().filter(|removed| is_due(removed));
         due.for_each(|removed| (removed.fate, removed.hold) = (Fate::Waits, None));
         return Ok(Removal { removed, next: Some(Timestamp::now()), ..Removal::default() });
@@ -217,7 +219,7 @@ fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> (Vec<Pru
 
 fn exceeded(stack: &Key, deletions: &str, budget: &str) -> Hold {
     let message = format!(
-        "is to be uninstalled and waits: of the clusters of ClusterStack {stack} {budget}; annotate the ClusterStack with \
+        "waits to be uninstalled: in the clusters of ClusterStack {stack}, {budget}; annotate the ClusterStack with \
          {}={deletions} to uninstall it from all clusters of the release now",
         labels::PRUNE
     );
@@ -227,7 +229,7 @@ fn exceeded(stack: &Key, deletions: &str, budget: &str) -> Hold {
 fn uninstalled(delivers: Delivers) -> Hold {
     let message = match delivers {
         Delivers::Replaced => "the release has it in another form: Flux uninstalls the old one first",
-        _ => "the release has it no more: Flux uninstalls it",
+        _ => "the release no longer has it: Flux uninstalls it",
     };
     Hold { reason: Reason::AddonRemoved, message: message.to_owned() }
 }

@@ -12,7 +12,7 @@ use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Change, Key};
 
-/// Writes a status where it changed, and has everybody hear of it who looks at it.
+/// Writes a status if it changed, and reports the change to the reconciles that read it.
 pub(super) async fn write(
     context: &Context,
     addon: &ClusterAddon,

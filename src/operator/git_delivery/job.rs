@@ -43,7 +43,7 @@ pub(super) struct Job {
     pub(super) may_write: Box<dyn Fn() -> bool + Send>,
 }
 
-/// What came of it.
+/// The result of a pass.
 pub(super) struct Done {
     /// The commit that was pushed, where there was anything to commit.
     pub(super) pushed: Option<CommitId>,
@@ -81,7 +81,7 @@ pub(super) enum ChangeError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// Another process may write now.
-    #[error("this operator is not the leader any more: nothing is pushed")]
+    #[error("this operator is no longer the leader: nothing is pushed")]
     NotLeader,
 }
 

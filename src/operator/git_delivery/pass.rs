@@ -53,7 +53,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let mut before = context.git.progress(key).unwrap_or_default();
     if before.place != Place::of(git) {
         if before.looked.is_some() {
-            info!(stack = %key, "delivery.git was changed: all of it is committed anew");
+            info!(stack = %key, "delivery.git was changed: committing everything again");
             context.git.outbox.forget(key);
             everything_of(context, key);
         }
@@ -97,7 +97,8 @@ async fn proposed(
     if opened.created {
         info!(stack = %key, url = opened.url, "pull request opened");
     }
-    let hold = Hold { reason: Reason::PullRequestOpen, message: format!("it waits in {}", opened.url) };
+    let hold =
+        Hold { reason: Reason::PullRequestOpen, message: format!("waits for pull request {}", opened.url) };
     for unit in batch.keys() {
         done.held.entry(unit.clone()).or_insert_with(|| hold.clone());
     }
@@ -166,7 +167,7 @@ fn finish(
         info!(stack = %key, %commit, changes = batch.len(), "pushed");
     }
     if done.is_changed_by_others {
-        info!(stack = %key, "somebody else changed what is committed: all of it is compared again");
+        info!(stack = %key, "another author changed committed files: comparing all of them again");
         context.git.outbox.forget(&key);
         everything_of(context, &key);
     }

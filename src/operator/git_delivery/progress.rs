@@ -116,7 +116,7 @@ impl Progress {
                 format!("commit {commit} is pushed; Kustomization {kustomization} has applied nothing yet")
             }
             None => format!(
-                "commit {commit} is pushed; no Flux Kustomization has applied anything of it: is there one for the path?"
+                "commit {commit} is pushed; no Flux Kustomization has applied any of it: does one exist for the path?"
             ),
         };
         report(ConditionStatus::Unknown, Reason::CommitNotApplied, &message)

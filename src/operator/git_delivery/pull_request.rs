@@ -23,8 +23,8 @@ pub(super) async fn open(
     let token = secrets::text(&data, &key.namespace, &settings.secret_ref.name, "token")?;
     let url: GitUrl = git.url.parse().map_err(|error| failed(&error))?;
     let repository = Repository::of(&url, settings.forge.map(kind), settings.api.as_deref());
-    let repository = repository
-        .map_err(|error| failed(&format!("{error}; delivery.git.pullRequest has forge and api")))?;
+    let repository =
+        repository.map_err(|error| failed(&format!("{error}; set delivery.git.pullRequest.forge or api")))?;
     let ca = match &git.secret_ref {
         Some(reference) => secrets::read(context, &key.namespace, reference).await?.remove("ca.crt"),
         None => None,
@@ -46,5 +46,5 @@ fn kind(kind: Kind) -> ForgeKind {
 }
 
 fn failed(error: &impl std::fmt::Display) -> Hold {
-    Hold { reason: Reason::PushFailed, message: format!("no pull request could be opened: {error}") }
+    Hold { reason: Reason::PushFailed, message: format!("cannot open a pull request: {error}") }
 }

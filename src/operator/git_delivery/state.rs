@@ -54,7 +54,7 @@ impl GitDelivery {
                 if directory.exists()
                     && let Err(error) = std::fs::remove_dir_all(&directory)
                 {
-                    warn!(directory = %directory.display(), "the clone cannot be removed: {error}");
+                    warn!(directory = %directory.display(), "cannot remove the clone: {error}");
                 }
             })
             .await;

@@ -16,7 +16,7 @@ pub const LONGEST: Duration = Duration::from_mins(11);
 #[derive(Debug, thiserror::Error)]
 pub enum ThreadError {
     /// It takes longer than it may.
-    #[error("{url}: the Git server did not answer to the end within {} s", .after.as_secs())]
+    #[error("{url}: timed out after {} s", .after.as_secs())]
     TooLong {
         /// The repository.
         url: String,
@@ -25,15 +25,15 @@ pub enum ThreadError {
     },
     /// What took too long before has the clone still.
     #[error(
-        "{url}: a connection that the Git server did not answer to the end still hangs: it is tried again when that \
-         has ended, or after a restart of the operator"
+        "{url}: an earlier connection that timed out is still open: the operator tries again when the connection has \
+         ended, or after a restart"
     )]
     Hangs {
         /// The repository.
         url: String,
     },
     /// It ended in a defect.
-    #[error("the work with {url} ended: {error}")]
+    #[error("{url}: the worker thread failed: {error}")]
     Ended {
         /// The repository.
         url: String,

@@ -19,9 +19,7 @@ pub enum LibraryError {
     #[error(transparent)]
     Catalog(Arc<CatalogError>),
     /// The artifact has no such release.
-    #[error(
-        "the artifact has no release {name} below {path:?}: look at the commit and the path in its source"
-    )]
+    #[error("the artifact has no release {name} below {path:?}: check the commit and the path in its source")]
     NoRelease {
         /// The release.
         name: Box<ReleaseName>,
@@ -38,8 +36,8 @@ pub enum LibraryError {
     },
     /// The release has another content than it had.
     #[error(
-        "release {name} has the digest {found} at {revision}, and {expected} was expected: a release never changes, \
-         publish a new one"
+        "release {name} was changed: digest mismatch at {revision}: expected {expected}, got {found}; releases are \
+         immutable, publish a new one"
     )]
     ReleaseMutated {
         /// The release.
@@ -52,7 +50,7 @@ pub enum LibraryError {
         found: Digest,
     },
     /// The reading ended without a result: a defect of stackflux, or its shutdown.
-    #[error("the reading of the artifact was aborted: see the log")]
+    #[error("reading the artifact was aborted: see the log")]
     Aborted,
 }
 

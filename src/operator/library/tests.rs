@@ -73,7 +73,7 @@ async fn the_same_content_at_another_commit_has_that_commit() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_fetched_leaves_the_last_good_catalog_and_is_tried_again() {
+async fn failed_artifact_fetch_keeps_last_good_catalog_and_retries() {
     let (old, new) = (stack_repository(&[V1]), stack_repository(&[V1, V2]));
     let server = Server::with(&old).await;
     let (library, key) = (library(), key("a", V1));
@@ -92,7 +92,7 @@ async fn what_cannot_be_fetched_leaves_the_last_good_catalog_and_is_tried_again(
 }
 
 #[tokio::test]
-async fn what_is_broken_leaves_the_last_good_catalog_and_is_not_fetched_again() {
+async fn broken_artifact_keeps_last_good_catalog_without_refetch() {
     let (old, broken) = (stack_repository(&[V1]), b"no archive at all");
     let server = Server::with(&old).await;
     let (library, key) = (library(), key("a", V1));

@@ -49,14 +49,16 @@ pub(super) async fn open(
         }
         Address::GitHub(address) => {
             if upstream.verify.is_some() {
-                return Err(invalid("source.upstream.verify is for OCI registries".to_owned()));
+                return Err(invalid(
+                    "source.upstream.verify is supported for OCI registries only".to_owned(),
+                ));
             }
             let token = secret.map(|secret| secret.text("token")).transpose()?;
             let api = Url::parse(github::GITHUB).map_err(|error| invalid(error.to_string()))?;
             let access = github::Access { client, api, plain_http: false, token };
             Ok(Box::new(GitHubOrigin::open(&address, &access, Limits::default()).map_err(failed)?))
         }
-        Address::Git(_) | Address::Path(_) => Err(invalid("neither oci:// nor github://".to_owned())),
+        Address::Git(_) | Address::Path(_) => Err(invalid("expected oci:// or github://".to_owned())),
     }
 }
 
@@ -87,11 +89,11 @@ async fn verification(context: &Context, namespace: &str, upstream: &Upstream) -
 fn public_keys(data: &SecretData) -> Result<Verification, String> {
     let found = data.iter().filter(|(name, _)| name.ends_with(PUBLIC_KEY));
     let keys = found.map(|(name, content)| {
-        let text = std::str::from_utf8(content).map_err(|_| format!("{name}: this is no PEM"))?;
+        let text = std::str::from_utf8(content).map_err(|_| format!("{name}: this is not PEM"))?;
         text.parse().map_err(|error: KeyError| format!("{name}: {error}"))
     });
     match keys.collect::<Result<Vec<_>, _>>()? {
-        keys if keys.is_empty() => Err(format!("no key of it ends with {PUBLIC_KEY}")),
+        keys if keys.is_empty() => Err(format!("none of its keys ends with {PUBLIC_KEY}")),
         keys => Ok(Verification::Keys(keys)),
     }
 }

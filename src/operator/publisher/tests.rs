@@ -11,18 +11,16 @@ fn told(wanted: &[&str], held: &[&str]) -> String {
 
 #[test]
 fn what_is_held_is_told_and_not_said_to_be_there() {
-    assert_eq!(told(&[], &[]), "nothing that is published upstream is wanted");
+    assert_eq!(told(&[], &[]), "the ClusterStack offers no release that is published upstream");
     let there = told(&["openstack-scs-1-32-v2"], &[]);
     assert_eq!(
         there,
-        "openstack-scs-1-32-v2 and what else is wanted of 2 releases upstream is in the stack repository"
+        "the stack repository has openstack-scs-1-32-v2 and all other offered releases, of 2 upstream"
     );
     let held = "openstack-scs-1-32-v2 is held back from stage stage: it leaks";
     assert_eq!(
         told(&["openstack-scs-1-32-v2"], &[held]),
-        format!(
-            "what is wanted of 2 releases upstream is in the stack repository, but for what is held: {held}"
-        )
+        format!("the stack repository has all offered releases, of 2 upstream, except held ones: {held}")
     );
 }
 

@@ -82,7 +82,8 @@ pub(super) async fn of(
 ) -> Content {
     let Some(pin) = &object.spec.source else { return not_pinned(context, stack, name) };
     let (Ok(revision), Ok(digest)) = (pin.revision.parse::<Revision>(), pin.digest.parse::<Digest>()) else {
-        let message = format!("spec.source is no commit and digest: {} {}", pin.revision, pin.digest);
+        let (revision, digest) = (&pin.revision, &pin.digest);
+        let message = format!("invalid spec.source: expected a commit and a digest, got {revision} {digest}");
         return unusable(Reason::Invalid.as_str(), &message);
     };
     // It holds the release, too.
@@ -99,7 +100,7 @@ pub(super) async fn of(
     let Some(known) = known else { return without_catalog(context, object, stack, release, revision) };
     let mutated = known.get(name).filter(|entry| entry.digest != digest).map(|entry| {
         format!(
-            "the stack repository has {} for it now, pinned is {digest}: a release never changes",
+            "digest mismatch in the stack repository: expected {digest}, got {}; releases are immutable",
             entry.digest
         )
     });

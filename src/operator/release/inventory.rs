@@ -139,7 +139,7 @@ fn is_going(release: &ClusterStackRelease) -> bool {
 }
 
 /// An object of the cluster class that another class of the namespace has as well: Helm would delete it under the other.
-/// Told in words: `Image default/ubuntu, which docker-demo-1-34-v2 has, too`. As the caches have it: nothing is deleted
+/// In words: `Image default/ubuntu with docker-demo-1-34-v2`. As the caches have it: nothing is deleted
 /// because of it, see [`shared_object_now`].
 pub(super) fn shared_object(context: &Context, release: &ClusterStackRelease) -> Option<String> {
     let class = |release: &ClusterStackRelease| context.caches.helm_releases.get(&Key::of(release));
@@ -177,7 +177,7 @@ fn others(context: &Context, release: &ClusterStackRelease) -> Vec<Arc<ClusterSt
 /// The first object that two classes have, in words.
 fn shared(ours: &BTreeSet<Entry>, theirs: &BTreeSet<Entry>, other: &ClusterStackRelease) -> Option<String> {
     let shared = ours.intersection(theirs).next()?;
-    Some(format!("{}, which {} has, too", in_words(&shared.id), other.name_any()))
+    Some(format!("{} with {}", in_words(&shared.id), other.name_any()))
 }
 
 fn in_words(id: &str) -> String {

@@ -42,7 +42,7 @@ pub(super) async fn ready(
         return Ok(Report::not_yet_reported());
     };
     let Some(found) = found else {
-        let message = format!("there is no {} {of}/{}", wanted.kind, wanted.name);
+        let message = format!("{} {of}/{} does not exist", wanted.kind, wanted.name);
         return Ok(Report::new(ConditionStatus::False, Reason::ProviderTemplateNotFound.as_str(), &message));
     };
     let live = live.map(|live| live.value.clone());

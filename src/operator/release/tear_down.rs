@@ -52,13 +52,15 @@ pub(super) async fn tear_down(
     let is_going =
         |now: &ClusterStackRelease| now.uid() == release.uid() && now.metadata.deletion_timestamp.is_some();
     if !now.is_some_and(|now| is_going(&now)) {
-        warn!("a watch says that the release was deleted, the API server does not: nothing is taken down");
+        warn!(
+            "the cache has a deleted release, but the API server does not confirm that: nothing is deleted"
+        );
         return Ok(Course::Goes(Next::After(AGAIN)));
     }
     let made = Inventory::of(context, release);
     if release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN) {
         let_go(context, release, &made).await?;
-        return done(context, release, "let go: what was made of it stays").await;
+        return done(context, release, "orphaned: the objects that were made from it stay").await;
     }
     if let Some(hold) = hold(context, release, name, owner).await? {
         return Ok(Course::Stays(Some(hold)));
@@ -68,10 +70,11 @@ pub(super) async fn tear_down(
         context.git.outbox.withdraw_of(&Key::of(owner), &Unit::Release(name.to_string()));
     }
     // Flux may uninstall for long.
-    let message = "deleted: Flux uninstalls the cluster class first, then the node images and the sources go";
+    let message =
+        "being deleted: first the cluster class, which Flux uninstalls, then the node images and the sources";
     say_deleted(context, release, message).await?;
     if take_down(context, release, &made).await? {
-        done(context, release, "taken down").await
+        done(context, release, "deleted, with the objects that were made from it").await
     } else {
         Ok(Course::Goes(Next::After(AGAIN)))
     }
@@ -90,7 +93,7 @@ async fn say_deleted(
         ClusterStackReleaseStatus { ready: false, observed_generation: Some(generation), conditions, ..old };
     match put_status(context, release, &status).await {
         Err(error) if !error.is_conflict() => {
-            info!("the status does not say that it is taken down: {error}");
+            info!("cannot report the deletion in the status: {error}");
             Ok(())
         }
         written => written,
@@ -118,7 +121,7 @@ async fn hold(
         || users::is_remembered(&context.caches.addons, &namespace, name)
         || users::any_last_user(context, release).await?;
     if is_used {
-        return hold(Reason::InUse, "deleted, but Clusters use it: it stays until none does".to_owned());
+        return hold(Reason::InUse, "deleted, but Clusters use it: kept until no Cluster does".to_owned());
     }
     if owner.is_some_and(|owner| owner.spec.suspend) {
         return hold(Reason::Suspended, "deleted, but its ClusterStack is suspended".to_owned());
@@ -140,7 +143,7 @@ pub(super) fn shared(context: &Context, release: &ClusterStackRelease) -> Option
 }
 
 fn shares(what: &str) -> Hold {
-    let message = format!("its cluster class has {what}: it stays until the other is gone");
+    let message = format!("its cluster class shares {what}: kept until that release is deleted");
     Hold { reason: Reason::SharesObjects, message }
 }
 
@@ -233,7 +236,8 @@ async fn let_go(
     abandoned(context, &caches.kustomizations, &made.kustomizations, uid, true).await?;
     abandoned(context, &caches.helm_charts, &made.helm_charts, uid, false).await?;
     abandoned(context, &caches.git_repositories, &made.git_repositories, uid, false).await?;
-    events::normal(context, release, Reason::Suspended, "what was made of it stays and is suspended").await;
+    let note = "orphaned: the objects that were made from it stay, suspended";
+    events::normal(context, release, Reason::Suspended, note).await;
     Ok(())
 }
 

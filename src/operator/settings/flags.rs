@@ -28,48 +28,54 @@ const URL: &str = "default-source-url";
 pub enum SettingsError {
     /// The times of the election overlap.
     #[error(
-        "--leader-election-lease-duration ({0:?}) has to be longer than --leader-election-renew-deadline ({1:?}), and \
-         that longer than --leader-election-retry-period ({2:?})"
+        "--leader-election-lease-duration ({0:?}) must be longer than --leader-election-renew-deadline ({1:?}), which \
+         must be longer than --leader-election-retry-period ({2:?})"
     )]
     Election(Duration, Duration, Duration),
     /// The default source would be refused in a `ClusterStack` too.
-    #[error("the default source cannot be used: {0}")]
+    #[error("invalid default source: {0}")]
     Source(&'static str),
 }
 
 /// The flags of the operator.
 #[derive(Debug, Args)]
 pub struct Flags {
-    /// How many objects of one kind are reconciled at the same time
+    /// Maximum number of objects of one kind to reconcile at the same time
     #[arg(long, value_name = "NUMBER", default_value = "32")]
     concurrent: NonZeroUsize,
-    /// Look at all namespaces; with =false only at the one that the operator runs in (--runtime-namespace)
+    /// Watch all namespaces; with =false, only the operator's own (--runtime-namespace)
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
         require_equals = true, default_missing_value = "true")]
     watch_all_namespaces: bool,
-    /// Look only at ClusterStacks with these labels, such as shard=a. What belongs to a ClusterStack goes with it.
-    /// Operators with different selectors elect a leader each
+    /// Watch only ClusterStacks with these labels, such as shard=a
+    ///
+    /// The operator also watches what belongs to these ClusterStacks. Operators with different selectors elect
+    /// separate leaders.
     #[arg(long, value_name = "SELECTOR")]
     watch_label_selector: Option<String>,
-    /// How much is logged
+    /// Level of detail of the log
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: LogLevel,
-    /// The form of log lines
+    /// Format of log lines
     #[arg(long, value_name = "ENCODING", default_value = "json")]
     log_encoding: LogEncoding,
-    /// Where /metrics is served; port 0 is any that is free
+    /// Address to serve /metrics at; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = ":8080")]
     metrics_addr: ListenAddress,
-    /// Where /healthz and /readyz are served; port 0 is any that is free
+    /// Address to serve /healthz and /readyz at; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = ":9440")]
     health_addr: ListenAddress,
-    /// Refuse references to objects in other namespaces: a ClusterStack then takes its source from its own namespace
-    /// only (the default source, which is yours, may be anywhere)
+    /// Refuse references to objects in other namespaces
+    ///
+    /// A ClusterStack then takes its source only from its own namespace. The default source, which you configure, may
+    /// be in any namespace.
     #[arg(long, value_name = "BOOL", default_value_t = false, action = ArgAction::Set, num_args = 0..=1,
         require_equals = true, default_missing_value = "true")]
     no_cross_namespace_refs: bool,
-    /// The service account that Flux applies cluster classes and node images as, for a ClusterStack without
-    /// spec.flux.serviceAccountName. It has to exist in the ClusterStack's namespace
+    /// Service account that Flux uses to apply cluster classes and node images
+    ///
+    /// Applies to ClusterStacks without spec.flux.serviceAccountName. The service account must exist in the
+    /// ClusterStack's namespace.
     #[arg(long, value_name = "NAME")]
     default_service_account: Option<ObjectName>,
     #[command(flatten, next_help_heading = ELECTION)]
@@ -82,17 +88,19 @@ pub struct Flags {
 
 #[derive(Debug, Args)]
 struct ElectionFlags {
-    /// Only the operator that holds the Lease writes; with =false you promise that there is no other one
+    /// Elect a leader: only the operator that holds the Lease writes
+    ///
+    /// With =false, you must make sure that no other operator runs.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
         require_equals = true, default_missing_value = "true")]
     enable_leader_election: bool,
-    /// How long others wait for the leader to renew the Lease before one of them takes over
+    /// Time that other operators wait for the leader to renew the Lease before one takes over
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     leader_election_lease_duration: Duration,
-    /// How long the leader goes on without having renewed the Lease
+    /// Time that the leader stays leader without having renewed the Lease
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     leader_election_renew_deadline: Duration,
-    /// The time between two tries to acquire or to renew the Lease
+    /// Time between two attempts to acquire or renew the Lease
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     leader_election_retry_period: Duration,
 }
@@ -100,22 +108,26 @@ struct ElectionFlags {
 /// The flags about the source of `ClusterStack`s that name none.
 #[derive(Clone, Debug, Args)]
 pub struct SourceFlags {
-    /// The Git repository with the releases, for ClusterStacks without spec.source
+    /// URL of the Git repository with the releases, for ClusterStacks without spec.source
     #[arg(id = URL, long, value_name = "URL")]
     url: Option<String>,
-    /// The branch to follow
+    /// Branch to follow
     #[arg(long = "default-source-branch", value_name = "BRANCH", default_value = "main", requires = URL)]
     branch: String,
-    /// The Secret with Flux's Git credentials. It has to exist in the namespace of every ClusterStack that uses it
+    /// Secret with Flux's Git credentials
+    ///
+    /// The Secret must exist in the namespace of every ClusterStack that uses the default source.
     #[arg(long = "default-source-secret", value_name = "NAME", requires = URL)]
     secret: Option<String>,
-    /// How often Flux looks for new commits
+    /// Interval at which Flux checks for new commits
     #[arg(long = "default-source-interval", value_name = "DURATION", default_value = "1m", requires = URL)]
     interval: api::Duration,
-    /// The directory of the repository that holds one directory per release
+    /// Directory of the repository that has one directory per release
     #[arg(long = "default-source-path", value_name = "PATH", default_value = "releases")]
     path: String,
-    /// Instead of a URL: a GitRepository that exists and that all ClusterStacks without spec.source share
+    /// Existing GitRepository to use instead of --default-source-url
+    ///
+    /// All ClusterStacks without spec.source share it.
     #[arg(long = "default-source-git-repository", value_name = "NAMESPACE/NAME", value_parser = repository,
         conflicts_with = URL)]
     git_repository: Option<GitRepositoryReference>,
@@ -123,19 +135,21 @@ pub struct SourceFlags {
 
 #[derive(Debug, Args)]
 struct AccessFlags {
-    /// The kubeconfig; without it those of KUBECONFIG, ~/.kube/config, or in a Pod its service account
+    /// Kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or in a Pod its service account)
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; without it the current one
+    /// Context of the kubeconfig (default: the current context)
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The namespace that the operator runs in, where its Lease is; without it that of the Pod or of the context
+    /// Namespace of the operator and its Lease (default: that of the Pod or of the context)
     #[arg(long, value_name = "NAMESPACE", env = "RUNTIME_NAMESPACE")]
     runtime_namespace: Option<Namespace>,
-    /// Namespace of Flux's controllers, whose Leases say whether they are alive
+    /// Namespace of Flux's controllers, whose Leases show whether they are alive
     #[arg(long, value_name = "NAMESPACE", default_value = "flux-system")]
     flux_namespace: Namespace,
-    /// The address of source-controller in place of the one in the URLs of artifacts, for running outside the cluster
+    /// Address of source-controller to use instead of the one in the URLs of artifacts
+    ///
+    /// Required if the operator runs outside the cluster.
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     source_controller_addr: Option<String>,
 }
@@ -217,7 +231,7 @@ impl SourceFlags {
 
 /// A time that is more than nothing, as Go writes it.
 fn duration(text: &str) -> Result<Duration, String> {
-    let refused = || format!("{text:?} is not a duration: expected numbers with units, such as 15s or 1m30s");
+    let refused = || format!("invalid duration {text:?}: expected numbers with units, such as 15s or 1m30s");
     let parsed: SignedDuration = text.parse().map_err(|_| refused())?;
     Duration::try_from(parsed).ok().filter(|duration| !duration.is_zero()).ok_or_else(refused)
 }
@@ -225,7 +239,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn repository(text: &str) -> Result<GitRepositoryReference, String> {
     let (namespace, name) = text
         .split_once('/')
-        .ok_or_else(|| format!("{text:?} is not <namespace>/<name> of a GitRepository"))?;
+        .ok_or_else(|| format!("invalid GitRepository {text:?}: expected <namespace>/<name>"))?;
     let namespace: Namespace =
         namespace.parse().map_err(|error: crate::names::NameError| error.to_string())?;
     let name: ObjectName = name.parse().map_err(|error: crate::names::NameError| error.to_string())?;
@@ -236,6 +250,6 @@ fn host_and_port(text: &str) -> Result<String, String> {
     let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
     match text.rsplit_once(':') {
         Some((host, port)) if !host.is_empty() && !host.contains('/') && is_port(port) => Ok(text.to_owned()),
-        _ => Err(format!("{text:?} is not <host>:<port>")),
+        _ => Err(format!("invalid address {text:?}: expected <host>:<port>")),
     }
 }

@@ -65,10 +65,10 @@ fn the_times_of_the_election_do_not_overlap() {
     };
     assert_eq!(election(["1m30s", "1.5s", "200ms"]), Ok(expected));
     for times in [["10s", "10s", "2s"], ["9s", "10s", "2s"], ["15s", "2s", "2s"]] {
-        assert!(election(times).unwrap_err().contains("has to be longer than"), "{times:?}");
+        assert!(election(times).unwrap_err().contains("must be longer than"), "{times:?}");
     }
     for times in [["15", "10s", "2s"], ["0s", "10s", "2s"], ["-15s", "10s", "2s"], ["15s", "10s", ""]] {
-        assert!(election(times).unwrap_err().contains("is not a duration"), "{times:?}");
+        assert!(election(times).unwrap_err().contains("invalid duration"), "{times:?}");
     }
 }
 
@@ -98,13 +98,14 @@ fn a_default_source_that_no_cluster_stack_could_have_is_refused() {
     let refused = |flags: &[&str]| settings(flags).unwrap_err();
     let url = "--default-source-url=https://git.example.org/stacks.git";
     assert!(
-        refused(&["--default-source-url=git@example.org:stacks.git"]).contains("url begins with https://")
+        refused(&["--default-source-url=git@example.org:stacks.git"])
+            .contains("url must begin with https://")
     );
-    assert!(refused(&[url, "--default-source-path=../other"]).contains("a path is relative"));
+    assert!(refused(&[url, "--default-source-path=../other"]).contains("a path must be relative"));
     assert!(refused(&[url, "--default-source-secret=no name"]).contains("the name of an object"));
     assert!(refused(&["--default-source-secret=credentials"]).contains("--default-source-url"));
     assert!(refused(&[url, "--default-source-git-repository=a/b"]).contains("cannot be used with"));
-    assert!(refused(&["--default-source-git-repository=stacks"]).contains("is not <namespace>/<name>"));
+    assert!(refused(&["--default-source-git-repository=stacks"]).contains("expected <namespace>/<name>"));
 }
 
 #[test]
@@ -112,6 +113,6 @@ fn addresses_of_source_controller() {
     let address = |text: &str| settings(&[&format!("--source-controller-addr={text}")]);
     assert_eq!(address("localhost:8081").unwrap().source_controller_addr.as_deref(), Some("localhost:8081"));
     for text in ["localhost", ":8081", "http://localhost:8081", "localhost:0", "localhost:port"] {
-        assert!(address(text).unwrap_err().contains("is not <host>:<port>"), "{text}");
+        assert!(address(text).unwrap_err().contains("expected <host>:<port>"), "{text}");
     }
 }

@@ -36,7 +36,7 @@ fn why(stack: &ClusterStack, found: &Found, name: &ReleaseName) -> Report {
         None => unknown(
             Reason::NotYetReported,
             &format!(
-                "ClusterStack {key} has not read its stack repository yet, so whether it has {name} is not known"
+                "the stack repository of ClusterStack {key} was not read yet, so it is unknown whether {name} exists"
             ),
         ),
         Some(read) if !read.releases.contains_key(name) => {
@@ -53,8 +53,8 @@ fn why(stack: &ClusterStack, found: &Found, name: &ReleaseName) -> Report {
         }
         Some(_) if !found.releases.roles.contains_key(name) => {
             let message = format!(
-                "ClusterStack {key} does not offer {name}, and a Cluster of another namespace installs none: add its version \
-                 to spec.versions, or set the Cluster's class to a release that is offered"
+                "ClusterStack {key} does not offer {name}, and a Cluster of another namespace cannot have it \
+                 installed: add its version to spec.versions, or set the Cluster's class to a release that is offered"
             );
             Report::new(ConditionStatus::False, Reason::ReleaseNotFound.as_str(), &message)
         }

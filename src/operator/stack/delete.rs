@@ -56,14 +56,15 @@ pub(super) async fn delete(
     }
     if !owned.is_empty() {
         let names: Vec<String> = owned.keys().take(NAMED).map(ToString::to_string).collect();
-        say_deleted(context, stack, &format!("deleted: its releases go first: {}", names.join(", "))).await?;
+        let message = format!("being deleted: its releases are deleted first: {}", names.join(", "));
+        say_deleted(context, stack, &message).await?;
         for release in owned.values() {
             remove(context, release, orphan).await?;
         }
         return Ok(Next::After(AGAIN));
     }
     if !orphan && !source::is_taken_out(context, stack)? {
-        let message = "deleted: its GitRepository is taken out of the repository of delivery.git first";
+        let message = "being deleted: its GitRepository is removed from the repository of delivery.git first";
         say_deleted(context, stack, message).await?;
         return Ok(Next::After(AGAIN));
     }
@@ -76,7 +77,7 @@ pub(super) async fn delete(
         }
     }
     finalizer::remove(context, &context.caches.stacks, &**stack).await?;
-    info!(orphan, "the ClusterStack is let go");
+    info!(orphan, "the ClusterStack is deleted");
     // Another one may have waited for its releases.
     for other in context.caches.stacks.all() {
         if other.namespace().as_deref() == Some(&key.namespace) {
@@ -94,7 +95,7 @@ async fn say_deleted(context: &Context, stack: &ClusterStack, message: &str) -> 
     let status = ClusterStackStatus { observed_generation: Some(generation), conditions, ..old };
     match put_status(context, stack, &status).await {
         Err(error) if !error.is_conflict() => {
-            info!("the status does not say that it is deleted: {error}");
+            info!("cannot report the deletion in the status: {error}");
             Ok(())
         }
         written => written,
@@ -123,13 +124,13 @@ async fn hold(context: &Context, stack: &ClusterStack) -> Result<Option<Hold>, R
     let count: usize = owned.keys().map(|name| users::of(context, &namespace(stack), name).len()).sum();
     if count > 0 {
         let what = if count == 1 { "1 Cluster uses".to_owned() } else { format!("{count} Clusters use") };
-        let message = format!("deleted, but {what} its releases: it stays until none does");
+        let message = format!("deleted, but {what} its releases: kept until no Cluster does");
         return Ok(Some(Hold { reason: Reason::InUse, message }));
     }
     for release in owned.values() {
         if users::any_last_user(context, release).await? {
             let message =
-                format!("deleted, but a Cluster uses {}: it stays until none does", release.name_any());
+                format!("deleted, but a Cluster uses {}: kept until no Cluster does", release.name_any());
             return Ok(Some(Hold { reason: Reason::InUse, message }));
         }
     }

@@ -111,7 +111,7 @@ fn trouble(source: &Source, releases: &Releases, name: &ReleaseName, role: Role)
             return issue(Reason::ReleaseClaimed, format!("it belongs to ClusterStack {other}"));
         }
         Some(Claim::Disputed(other)) => {
-            let message = format!("ClusterStack {other} wants it, too");
+            let message = format!("ClusterStack {other} claims it, too");
             return Some(Trouble { is_issue: false, hold: Hold { reason: Reason::ReleaseClaimed, message } });
         }
         Some(Claim::Ours) | None => {}
@@ -141,7 +141,7 @@ fn trouble(source: &Source, releases: &Releases, name: &ReleaseName, role: Role)
         (None, Some(pin)) if source.catalog.is_current => {
             let (at, pinned) = (short(read.revision.as_str()), short(&pin.revision));
             let message = format!(
-                "the stack repository has no such release at {at} any longer; the content of {pinned} stays in use"
+                "the stack repository no longer has the release at {at}; the content of {pinned} stays in use"
             );
             Some(Trouble { is_issue: false, hold: Hold { reason: Reason::ReleaseNotFound, message } })
         }
@@ -161,7 +161,8 @@ fn users(count: usize) -> String {
 /// What is told of a release that was changed after it was pinned.
 fn mutated(pin: &PinnedSource, revision: &str) -> String {
     format!(
-        "the stack repository has another content at {}; the one of {} stays in use: publish the change as a new release",
+        "the stack repository has other content at {}; the content of {} stays in use: publish the change as a new \
+         release",
         short(revision),
         short(&pin.revision)
     )

@@ -69,7 +69,10 @@ pub(super) async fn plan(
             pruned = Some(spent(pruned.as_ref(), now));
             retirement.due.push(release.clone());
         } else {
-            warn!(release = %name, "a watch says that nothing uses the release, the API server does not: it stays");
+            warn!(
+                release = %name,
+                "the cache has no use of the release, but the API server does not confirm that: the release is kept"
+            );
         }
     }
     retirement.pruned = pruned;
@@ -92,7 +95,7 @@ fn said(release: &ClusterStackRelease) -> Option<&str> {
 
 fn exceeded(deletions: &str, budget: &str) -> Trouble {
     let message = format!(
-        "is to be deleted and waits: {budget}; annotate the ClusterStack with {}={deletions} to delete all that wait now",
+        "waits to be deleted: {budget}; annotate the ClusterStack with {}={deletions} to delete all that wait now",
         labels::PRUNE
     );
     Trouble { is_issue: true, hold: Hold { reason: Reason::PruneBudgetExceeded, message } }
@@ -128,7 +131,7 @@ impl Retirement {
         for release in self.due {
             let key = Key::of(&*release);
             ownership::delete(context, &context.caches.releases, &*release).await?;
-            info!(release = %key, "deleted: nothing wants it");
+            info!(release = %key, "deleted the unused release");
             events::normal(context, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
             context.triggers.releases.now(key);
         }

@@ -267,7 +267,7 @@ fn judge(
     let (now, name) = (Timestamp::now(), repository_name(planned));
     let key = Key::new(planned.source.namespace.as_str(), planned.source.name.as_str());
     let found = context.caches.git_repositories.get(&key);
-    // Somebody else's is as they want it.
+    // The spec of a GitRepository that stackflux did not write is what its owner wants.
     let spec_digest = if is_ours { expected } else { found.as_ref().map(|found| found.spec_digest.clone()) };
     let old = stack.status.as_ref().and_then(|status| status.source.clone());
     let old = old.filter(|old| old.git_repository == name);

@@ -70,7 +70,7 @@ fn without_other_managers_nothing_is_foreign() {
 }
 
 #[test]
-fn what_was_written_has_no_defaults_no_status_and_nothing_of_others_but_in_the_spec() {
+fn written_object_omits_status_defaults_and_foreign_metadata() {
     let object = json!({
         "apiVersion": "a/v1", "kind": "K",
         "metadata": {"name": "o", "namespace": "n", "uid": "1", "labels": {"ours": "1", "theirs": "2"},

@@ -44,7 +44,7 @@ fn target<'a>(
 }
 
 #[test]
-fn stacks_of_another_repository_or_branch_have_nothing_to_do_with_the_stage() {
+fn stack_with_other_repository_or_branch_does_not_follow_stage() {
     let source = |url: &str, branch: &str| json!({"git": {"url": url, "path": "prod/releases", "ref": {"branch": branch}}});
     let stacks =
         [source("https://h/r", "main"), source("https://h/other", "main"), source("https://h/r", "other")];

@@ -47,16 +47,16 @@ fn a_stack_follows_a_stage_by_its_directory_and_branch() {
 fn what_is_no_branch_follows_no_stage_and_nothing_is_master() {
     let at = |reference: Value| why(&git("prod/releases", &reference), ("main", HERE), &[]);
     for (reference, told) in [
-        (json!({"tag": "main"}), "it follows the tag main, which is no branch"),
-        (json!({"commit": "abc"}), "it follows the commit abc, which is no branch"),
-        (json!({"semver": ">=1.0.0"}), "it follows the version range >=1.0.0, which is no branch"),
-        (json!({"name": "refs/tags/main"}), "it follows the reference refs/tags/main, which is no branch"),
+        (json!({"tag": "main"}), "it follows the tag main, which is not a branch"),
+        (json!({"commit": "abc"}), "it follows the commit abc, which is not a branch"),
+        (json!({"semver": ">=1.0.0"}), "it follows the version range >=1.0.0, which is not a branch"),
+        (json!({"name": "refs/tags/main"}), "it follows the reference refs/tags/main, which is not a branch"),
         (
             json!({"name": "refs/pull/1/head"}),
-            "it follows the reference refs/pull/1/head, which is no branch",
+            "it follows the reference refs/pull/1/head, which is not a branch",
         ),
-        (json!({"branch": "main", "commit": "abc"}), "it follows the commit abc, which is no branch"),
-        (json!({"branch": "main", "tag": "v1"}), "it follows the tag v1, which is no branch"),
+        (json!({"branch": "main", "commit": "abc"}), "it follows the commit abc, which is not a branch"),
+        (json!({"branch": "main", "tag": "v1"}), "it follows the tag v1, which is not a branch"),
         (json!({}), "it follows the branch master"),
     ] {
         assert_eq!(at(reference), told);
@@ -98,7 +98,10 @@ fn a_repository_that_is_referred_to_is_looked_at() {
     let at = |spec: Value| why(&source, ("main", HERE), &[repository("prod", spec)]);
     assert_eq!(at(json!({"url": HERE, "ref": {"branch": "main"}})), "");
     assert_eq!(at(json!({"url": HERE})), "it follows the branch master");
-    assert_eq!(at(json!({"url": HERE, "ref": {"tag": "v1"}})), "it follows the tag v1, which is no branch");
+    assert_eq!(
+        at(json!({"url": HERE, "ref": {"tag": "v1"}})),
+        "it follows the tag v1, which is not a branch"
+    );
     let other = json!({"url": "https://git.example.org/other/stacks", "ref": {"branch": "main"}});
     assert_eq!(at(other), "it follows the repository other/stacks");
     let unknown = "its GitRepository prod/stacks is not known here";

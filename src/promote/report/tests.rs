@@ -127,7 +127,7 @@ fn a_report_and_a_commit_say_which_clusters_were_not_asked() {
     let mut promotion = promotion();
     let Soak::Vouched(soaked) = &mut promotion.soak else { panic!() };
     soaked.only.selector = Some("wave=1".to_owned());
-    let told = "since 2026-11-20T10:00:00Z; asked were only Clusters with the labels wave=1";
+    let told = "since 2026-11-20T10:00:00Z; only Clusters with the labels wave=1 were queried";
     assert!(promotion.soak.sentence().ends_with(told));
     assert!(document(&promotion).to_plain().contains(&format!("{told}\n")));
     assert_eq!(serde_json::to_value(&promotion).unwrap()["soak"]["vouched"]["only"]["selector"], "wave=1");
@@ -147,7 +147,7 @@ fn what_others_wrote_cannot_change_a_pull_request() {
 }
 
 #[test]
-fn a_thousand_clusters_to_which_the_same_happens_take_one_paragraph() {
+fn thousand_clusters_with_same_change_share_one_paragraph() {
     let mut promotion = promotion();
     let names = (0..1000).map(|at| format!("cluster-{at}"));
     let same = names.map(|name| cluster(&name, vec![changed(&name, "cni", 1, 2)]));
@@ -158,7 +158,7 @@ fn a_thousand_clusters_to_which_the_same_happens_take_one_paragraph() {
 }
 
 #[test]
-fn a_thousand_clusters_that_all_differ_still_fit_into_a_pull_request() {
+fn thousand_different_clusters_fit_into_pull_request_text() {
     let mut promotion = promotion();
     let one = |at: usize| {
         let name = format!("cluster-{at}");

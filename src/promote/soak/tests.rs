@@ -97,7 +97,10 @@ fn the_time_counts_from_the_last_that_settled() {
     assert!(World::good().ask("26h").is_ok(), "the last second counts");
     let problems = World::good().problems("26h1s");
     assert_eq!(problems.len(), 1, "{problems:?}");
-    assert!(problems[0].starts_with("Cluster tenant/two is ready with it for 26h, since"), "{problems:?}");
+    assert!(
+        problems[0].starts_with("Cluster tenant/two has been ready with it for 26h, since"),
+        "{problems:?}"
+    );
 }
 
 #[test]
@@ -106,7 +109,9 @@ fn a_cluster_that_flapped_begins_anew() {
     world.members[0].1 = Some(addon("one", RELEASE, &ready("True", "21T11:00"), "19T09:00"));
     assert_eq!(
         world.problems("24h"),
-        ["Cluster tenant/one is ready with it for 1h, since 2026-11-21T11:00:00Z, and 24h are required"]
+        [
+            "Cluster tenant/one has been ready with it for 1h, since 2026-11-21T11:00:00Z, but 24h are required"
+        ]
     );
     let conditions = json!([
         ready("True", "19T08:00")[0],
@@ -173,7 +178,7 @@ fn other_content_vouches_for_nothing() {
     assert_eq!(
         world.problems("1h"),
         [
-            "ClusterStackRelease stacks/openstack-scs-1-32-v2 has sha256:1111, and the stage has sha256:0000 in Git"
+            "ClusterStackRelease stacks/openstack-scs-1-32-v2 has sha256:1111, but the stage has sha256:0000 in Git"
         ]
     );
 }
@@ -184,7 +189,7 @@ fn who_was_not_asked_is_told() {
     world.only = Only { namespace: Some("tenant".to_owned()), selector: Some("a=b".to_owned()) };
     assert_eq!(world.ask("1h").unwrap().only, world.only);
     world.members.clear();
-    let told = "no Cluster runs it; asked were only Clusters in namespace tenant with the labels a=b";
+    let told = "no Cluster runs it; only Clusters in namespace tenant with the labels a=b were queried";
     assert_eq!(world.problems("1h"), [told]);
     assert_eq!(Only::default().to_string(), "");
 }

@@ -84,10 +84,10 @@ fn everything_that_is_wrong_between_stages_is_told_at_once() {
             "stackflux.yaml:2: stage \"a\" comes after itself\n  2 |   - {name: a, after: c}",
             "stackflux.yaml:3: stage \"b\" has the directory releases/b and \"a\" has releases: each stage needs one \
              of its own\n  3 |   - {name: b, path: releases/b, after: nowhere}",
-            "stackflux.yaml:3: stage \"b\" comes after \"nowhere\", and there is no such stage\n  3 |   - {name: b, \
+            "stackflux.yaml:3: stage \"b\" comes after \"nowhere\", which does not exist\n  3 |   - {name: b, \
              path: releases/b, after: nowhere}",
             "stackflux.yaml:4: stage \"c\" comes after itself\n  4 |   - {name: c, path: c, after: a}",
-            "stackflux.yaml:5: there are two stages \"a\"\n  5 |   - {name: a, path: c/d}",
+            "stackflux.yaml:5: duplicate stage \"a\"\n  5 |   - {name: a, path: c/d}",
             "stackflux.yaml:5: stage \"a\" has the directory c/d and \"c\" has c: each stage needs one of its own\n  \
              5 |   - {name: a, path: c/d}",
         ]
@@ -131,7 +131,7 @@ fn names_paths_and_branches_that_lead_elsewhere_are_refused() {
 
 #[test]
 fn a_file_that_would_cost_much_is_refused() {
-    assert!(problems(&" ".repeat(LONGEST + 1))[0].contains("more than the limit"));
+    assert!(problems(&" ".repeat(LONGEST + 1))[0].contains("exceeds the limit"));
     assert!(problems(&"[".repeat(100)).len() == 1);
     let many: Vec<String> = (0..65).map(|at| format!("name: s{at}, path: p{at}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();

@@ -28,7 +28,7 @@ impl Lock {
     pub(super) fn parse(content: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(content).map_err(|_| "Chart.lock is not UTF-8".to_owned())?;
         if text.len() > LONGEST {
-            return Err(format!("Chart.lock has more than {LONGEST} bytes"));
+            return Err(format!("Chart.lock exceeds the limit of {LONGEST} bytes"));
         }
         let options = serde_yaml::options! {
             budget: serde_yaml::budget! { max_depth: 8, max_aliases: 0 },
@@ -51,7 +51,7 @@ impl Lock {
                 Some(Locked { version, .. }) => {
                     format!("Chart.lock has {version}, which is not in the range {}", dependency.version)
                 }
-                None => "Chart.lock does not have it, and the chart would be installed without it".to_owned(),
+                None => "Chart.lock lacks it: the chart would be installed without it".to_owned(),
             });
         };
         Ok(locked.version.clone())

@@ -44,17 +44,17 @@ fn what_source_controller_can_fetch() {
 #[test]
 fn what_nobody_can_fetch() {
     for (dependency, why) in [
-        ("{name: x, version: 1}", "neither in charts/ nor has it a repository"),
-        ("{name: x, version: 1, repository: '@stable'}", "@stable cannot be resolved"),
-        ("{name: x, version: 1, repository: 'alias:stable'}", "cannot be resolved"),
-        ("{name: x, version: 1, repository: 'ftp://host/'}", "cannot be resolved"),
-        ("{name: x, version: 1, repository: 'oci://'}", "cannot be resolved"),
-        ("{name: x, version: 1, repository: 'oci://user:geheim@host/x'}", "cannot be resolved"),
+        ("{name: x, version: 1}", "not in charts/ and has no repository"),
+        ("{name: x, version: 1, repository: '@stable'}", "unsupported repository @stable"),
+        ("{name: x, version: 1, repository: 'alias:stable'}", "unsupported repository"),
+        ("{name: x, version: 1, repository: 'ftp://host/'}", "unsupported repository"),
+        ("{name: x, version: 1, repository: 'oci://'}", "unsupported repository"),
+        ("{name: x, version: 1, repository: 'oci://user:geheim@host/x'}", "unsupported repository"),
         ("{name: x, version: 1, repository: 'https://user:geheim@host/x'}", "has a user or a password"),
-        ("{name: x, version: 1, repository: 'file://../nothing'}", "no chart of this release"),
+        ("{name: x, version: 1, repository: 'file://../nothing'}", "not a chart of this release"),
         ("{name: x, version: 1, repository: 'file://../../../etc'}", "leads out of the release"),
-        ("{name: x, version: 1, repository: 'file:///etc'}", "no chart of this release"),
-        ("{name: ../x, version: 1, repository: 'https://host/'}", "is no name of a chart"),
+        ("{name: x, version: 1, repository: 'file:///etc'}", "not a chart of this release"),
+        ("{name: ../x, version: 1, repository: 'https://host/'}", "invalid chart name"),
     ] {
         let told = of(dependency).unwrap_err();
         let error = told.lines().find(|line| line.starts_with("error: DependencyUnresolved")).unwrap();
@@ -114,11 +114,8 @@ fn a_lock_says_which_version() {
     assert_eq!(locked(&two), Ok(Some("1.2.7".to_owned())), "another alias of it has another version");
     for (lock, why) in [
         (format!("{{{place}, version: 1.3.0}}"), "Chart.lock has 1.3.0, which is not in the range ~1.2"),
-        (
-            "{name: cilium, repository: 'https://else/', version: 1.2.7}".to_owned(),
-            "Chart.lock does not have it",
-        ),
-        ("{name: other, version: 1.2.7}".to_owned(), "Chart.lock does not have it"),
+        ("{name: cilium, repository: 'https://else/', version: 1.2.7}".to_owned(), "Chart.lock lacks it"),
+        ("{name: other, version: 1.2.7}".to_owned(), "Chart.lock lacks it"),
         ("{".to_owned(), "Chart.lock cannot be read"),
         (format!("&a {{{place}, version: 1.2.7}}, *a"), "Chart.lock cannot be read"),
     ] {

@@ -82,7 +82,7 @@ fn what_is_in_the_way() {
     let path = target.releases().join(NAME);
     symlink("/tmp", &path).unwrap();
     let error = target.publish(&prepared(NAME), false).unwrap_err();
-    assert!(error.to_string().ends_with("it is there, and is no directory"), "{error}");
+    assert!(error.to_string().ends_with("it exists and is not a directory"), "{error}");
     fs::remove_file(&path).unwrap();
     fs::write(target.top.join("a").join(IGNORE_FILE), "*.yaml\n").unwrap();
     assert_eq!(target.publish(&prepared(NAME), false).unwrap_err().reason(), "FileIgnored");

@@ -159,14 +159,14 @@ fn what_is_in_the_way() {
     let target = target(&remote);
     write(&target.clone, &format!("releases/{NAME}"), "a file");
     let error = publish(&target, &prepared(NAME), false).unwrap_err();
-    assert!(error.to_string().ends_with("is there, and is no directory"), "{error}");
+    assert!(error.to_string().ends_with("exists and is not a directory"), "{error}");
     write(&target.clone, "releases/.sourceignore", "*.yaml\n");
     let other = prepared("openstack-demo-1-34-v3");
     assert_eq!(publish(&target, &other, false).unwrap_err().reason(), "FileIgnored");
 }
 
 #[test]
-fn what_was_taken_back_from_the_stage_of_the_directory_does_not_come_again() {
+fn held_back_release_is_not_published_to_its_stage_directory() {
     let (_directory, remote) = bare();
     let target = target(&remote);
     write(

@@ -24,7 +24,7 @@ fn ask(holds: &str, stages: Option<&str>, directory: &str, branch: Option<&str>)
 }
 
 #[test]
-fn a_hold_is_on_a_stage_and_the_stage_has_a_directory_of_a_branch() {
+fn hold_applies_only_to_its_stage_directory_and_branch() {
     let in_stage = |directory, branch| ask(&holds("stage"), Some(STAGES), directory, branch).is_some();
     assert!(in_stage("stage/releases", Some("main")) && in_stage("stage/releases", None));
     assert!(!in_stage("prod/releases", Some("main")) && !in_stage("releases", None));

@@ -47,7 +47,7 @@ pub enum VendorError {
         there: Vec<String>,
     },
     /// Nobody fetches that much for one release.
-    #[error("its charts want {there} {what}, more than the limit of {most}")]
+    #[error("exceeds the limit of {most} {what}: its charts need {there}")]
     TooMany {
         /// How many.
         there: usize,

@@ -53,7 +53,7 @@ impl Vendor {
             _ => false,
         };
         if !allowed {
-            let why = "it is not https, and what comes could be anybody's: --plain-http allows http";
+            let why = "it is not https: use --plain-http to allow unencrypted http";
             let (place, chart) = (place(url), chart.to_owned());
             return Err(VendorError::Refused { place, chart, why: why.to_owned() });
         }
@@ -81,14 +81,13 @@ fn of_index<'a>(missing: &'a Missing, repository: &Url, index: &Index) -> Result
     };
     let digest = digest.as_deref().unwrap_or_default();
     let digest = format!("sha256:{}", digest.strip_prefix("sha256:").unwrap_or(digest).to_ascii_lowercase());
-    let digest: Digest =
-        digest.parse().map_err(|_| refused("the index has no SHA-256 for it to be checked with"))?;
+    let digest: Digest = digest.parse().map_err(|_| refused("the index has no SHA-256 to check it with"))?;
     let url = urls.iter().flatten().next().ok_or_else(|| refused("the index has no URL for it"))?;
     let archive = if let Some(reference) = url.strip_prefix("oci://") {
         Archive::Registry { reference: reference.to_owned(), expected: Some(digest) }
     } else {
         let url = repository.join(url);
-        Archive::Url(url.map_err(|_| refused("the index has no URL for it that can be used"))?, digest)
+        Archive::Url(url.map_err(|_| refused("the index has an invalid URL for it"))?, digest)
     };
     Ok(Chosen { missing, version: version.to_owned(), archive })
 }

@@ -59,13 +59,10 @@ impl Vendor {
         let Pulled { digest: of_manifest, manifest, .. } = pulled.map_err(|error| failed(missing, error))?;
         let mut charts = manifest.layers.iter().filter(|layer| CHART.contains(&layer.media_type.as_str()));
         let (Some(layer), None) = (charts.next(), charts.next()) else {
-            return Err(refused("it has not one layer that is a Helm chart".to_owned()));
+            return Err(refused("expected exactly one layer that is a Helm chart".to_owned()));
         };
         if let Some(expected) = expected.filter(|expected| *expected != layer.digest) {
-            return Err(refused(format!(
-                "it has the digest {}, and the index says {expected}",
-                layer.digest
-            )));
+            return Err(refused(format!("digest mismatch: expected {expected}, got {}", layer.digest)));
         }
         let content = registry.blob(layer, most).await.map_err(|error| failed(missing, error))?;
         Ok(chosen.vendored(format!("{address}:{tag}@{of_manifest}"), layer.digest, content))
@@ -84,7 +81,7 @@ impl Vendor {
         let parsed = format!("oci://{repository}").parse();
         let address = match parsed {
             Ok(Address::Oci(address)) if address.release.is_none() && address.digest.is_none() => address,
-            Ok(_) => return Err(refused("it is no repository of a registry".to_owned())),
+            Ok(_) => return Err(refused("it is not a repository of a registry".to_owned())),
             Err(error) => return Err(refused(error.to_string())),
         };
         let registry = Registry::open(&address, &self.access_to(&address.registry)).await;

@@ -120,7 +120,7 @@ fn more_bytes_than_allowed() {
     ]);
     let limits = |unpacked| Limits { unpacked, ..Limits::default() };
     assert!(unpack(&two, "x.tgz", &limits(1200)).is_ok());
-    exceeds(&two, &limits(1199), "unpacked, this archive makes the release larger than it may be");
+    exceeds(&two, &limits(1199), "with this archive unpacked, the release exceeds the limit of bytes");
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn more_entries_than_allowed() {
     let many = raw_archive(names.iter().map(|name| (name.as_str(), EntryType::Regular, "", &b""[..])));
     let limits = |entries| Limits { entries, ..Limits::default() };
     assert!(unpack(&many, "x.tgz", &limits(20)).is_ok());
-    exceeds(&many, &limits(19), "with this archive there are more entries than a release may have");
+    exceeds(&many, &limits(19), "with this archive, the release exceeds the limit of entries");
     let directories = raw_archive((0..20).map(|_| ("d/", EntryType::Directory, "", &b""[..])));
-    exceeds(&directories, &limits(19), "with this archive there are more entries than a release may have");
+    exceeds(&directories, &limits(19), "with this archive, the release exceeds the limit of entries");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_decompression_bomb_is_not_unpacked() {
         encoder.finish().unwrap()
     };
     let limits = Limits { unpacked: 1 << 20, ..Limits::default() };
-    let message = "unpacked, this archive makes the release larger than it may be";
+    let message = "with this archive unpacked, the release exceeds the limit of bytes";
     exceeds(&bomb(EntryType::Regular, 1 << 30), &limits, message);
     let findings = unpack(&bomb(EntryType::GNULongName, 1 << 30), "x.tgz", &limits).unwrap_err();
     assert_eq!(findings.iter().next().unwrap().reason, Reason::InvalidArchive);

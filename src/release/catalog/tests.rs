@@ -175,13 +175,13 @@ fn the_limits_of_a_release_are_its_own() {
         .file("z", [0; 4000])
         .release(V2);
     let found = read_all(&large.pack(), &limits).unwrap();
-    refused(&found, V1, Reason::LimitExceeded, "the release is larger than it may be");
+    refused(&found, V1, Reason::LimitExceeded, "the release exceeds the limit of 2000 bytes");
     assert!(found.releases[&V2.parse().unwrap()].is_ok(), "what is not wanted does not count");
     let many = (0..9).fold(Tree::default().release(V1), |tree, number| {
         tree.file(&format!("releases/{V1}/z/{number}"), "")
     });
     let found = read_all(&many.release(V2).pack(), &limits).unwrap();
-    refused(&found, V1, Reason::LimitExceeded, "there are more entries than a release may have");
+    refused(&found, V1, Reason::LimitExceeded, "the release exceeds the limit of 8 entries");
     assert!(found.releases[&V2.parse().unwrap()].is_ok());
 }
 
@@ -229,7 +229,7 @@ fn bombs() {
     };
     let error = read_all(&bomb(EntryType::Regular, 2 << 30), &CatalogLimits::default()).unwrap_err();
     assert!(matches!(error, CatalogError::TooLarge(_)), "{error}");
-    let long = "an entry has a name, or other headers, of more than 1 MiB";
+    let long = "the name or headers of an entry exceed the limit of 1 MiB";
     for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
         unreadable(&bomb(kind, 4 << 20), long);
     }

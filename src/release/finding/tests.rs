@@ -30,7 +30,7 @@ fn a_long_line_is_cut_and_a_missing_one_is_none() {
 }
 
 #[test]
-fn a_place_beyond_the_part_of_a_line_that_is_shown_is_not_pointed_at() {
+fn position_beyond_truncated_line_has_no_marker() {
     let long = format!("{}: [", "x".repeat(70_000));
     let shown = Finding::error(Reason::InvalidYaml, "a", "b").at(1, 70_002, &long).to_string();
     assert!(shown.starts_with("error: InvalidYaml: a:1:70002: b\n  1 | xxx"), "{shown}");

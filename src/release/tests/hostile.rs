@@ -38,12 +38,12 @@ fn limits() {
 
     let mut stack = Stack::good();
     stack.limits.entries = 9;
-    let message = "the release has 10 files, more than the limit of 9";
+    let message = "the release exceeds the limit of 9 files: it has 10";
     expect(&stack.refused(), Reason::LimitExceeded, "", None, message);
 
     let mut stack = Stack::good().with("metadata.yaml", &"#".repeat(601));
     stack.limits.yaml_file = 600;
-    let message = "the file has 601 bytes, more than the limit of 600";
+    let message = "the file exceeds the limit of 600 bytes: it has 601";
     expect(&stack.refused(), Reason::LimitExceeded, "metadata.yaml", None, message);
 }
 
@@ -64,7 +64,7 @@ fn archives_of_a_packed_release_share_the_limits() {
     stack.limits.unpacked = 1_000_000;
     let findings = stack.load().unwrap_err();
     let finding = findings.errors().find(|finding| finding.reason == Reason::LimitExceeded).unwrap();
-    let message = "unpacked, this archive makes the release larger than it may be";
+    let message = "with this archive unpacked, the release exceeds the limit of bytes";
     expect(finding, Reason::LimitExceeded, "openstack-demo-1-34-cluster-class-v2.tgz", None, message);
 }
 
@@ -89,8 +89,8 @@ fn what_a_bad_archive_would_have_held_is_not_missing() {
 fn a_part_that_is_there_packed_and_unpacked() {
     let bytes = archive(&[("c/Chart.yaml", "name: c\nversion: v2\n")]);
     let stack = Stack::single().with_bytes("openstack-demo-1-34-cluster-class-v2.tgz", bytes);
-    let message = "openstack-demo-1-34-cluster-class-v2.tgz holds it, and it is there unpacked as well: another entry \
-                   has the same path, or is a file where this one needs a directory";
+    let message = "the file is in openstack-demo-1-34-cluster-class-v2.tgz and also unpacked in the release: another \
+                   entry has the same path, or is a file where this one needs a directory";
     expect(&stack.refused(), Reason::InvalidPath, "cluster-class/Chart.yaml", None, message);
 }
 
@@ -109,7 +109,7 @@ fn a_bad_entry_of_a_vendored_chart() {
     let finding =
         Stack::good().with_bytes(path, archive(&[("cilium/Chart.yaml", "a: 1\na: 2\n")])).load().unwrap_err();
     let finding = finding.errors().next().unwrap();
-    let message = "the key \"a\" is there twice in one mapping";
+    let message = "duplicate key \"a\" in one mapping";
     expect(finding, Reason::DuplicateKey, &format!("{path}: cilium/Chart.yaml"), 2, message);
 }
 

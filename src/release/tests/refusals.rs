@@ -23,9 +23,9 @@ fn no_kubernetes_version() {
     let stack = Stack::good().with("metadata.yaml", "apiVersion: metadata.clusterstack.x-k8s.io/v1alpha1\n");
     expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 1, "versions is missing");
     for (text, message) in [
-        ("- versions\n", "the file must be a mapping, and is a list"),
-        ("versions: [v2]\n", "versions must be a mapping, and is a list"),
-        ("versions: v2\n", "versions must be a mapping, and is a string"),
+        ("- versions\n", "the file must be a mapping, but is a list"),
+        ("versions: [v2]\n", "versions must be a mapping, but is a list"),
+        ("versions: v2\n", "versions must be a mapping, but is a string"),
     ] {
         let finding = Stack::good().with("metadata.yaml", text).refused();
         expect(&finding, Reason::InvalidField, "metadata.yaml", 1, message);
@@ -44,14 +44,14 @@ fn a_kubernetes_version_without_v() {
 #[test]
 fn a_kubernetes_minor_other_than_the_name_s() {
     let finding = Stack::good().replacing("metadata.yaml", "v1.34.2", "v1.33.9").refused();
-    let message = "Kubernetes v1.33.9 is not of the minor version 1.34 that the release's name says";
+    let message = "Kubernetes v1.33.9 does not match the minor version 1.34 of the release's name";
     expect(&finding, Reason::MetadataMismatch, "metadata.yaml", 4, message);
 }
 
 #[test]
 fn a_version_other_than_the_name_s() {
     let finding = Stack::good().replacing("metadata.yaml", "clusterStack: v2", "clusterStack: v3").refused();
-    let message = "versions.clusterStack is v3, and the release's name says v2";
+    let message = "versions.clusterStack is v3, but the release's name says v2";
     expect(&finding, Reason::MetadataMismatch, "metadata.yaml", 3, message);
 }
 
@@ -59,7 +59,7 @@ fn a_version_other_than_the_name_s() {
 fn a_source_form_of_another_stack() {
     let csctl = "config:\n  clusterStackName: other\n  kubernetesVersion: v1.34.2\n";
     let finding = Stack::good().without("metadata.yaml").with("csctl.yaml", csctl).refused();
-    let message = "it says other, and the release's name says demo";
+    let message = "it says other, but the release's name says demo";
     expect(&finding, Reason::MetadataMismatch, "csctl.yaml", 2, message);
     let finding = Stack::good().without("metadata.yaml").with("csctl.yaml", "a: b\n").refused();
     expect(&finding, Reason::InvalidField, "csctl.yaml", 1, "config is missing");
@@ -70,7 +70,7 @@ fn duplicate_keys() {
     let finding = Stack::good()
         .replacing(STAGES, "  BeforeClusterUpgrade:", "  AfterControlPlaneInitialized:")
         .refused();
-    let message = "the key \"AfterControlPlaneInitialized\" is there twice in one mapping";
+    let message = "duplicate key \"AfterControlPlaneInitialized\" in one mapping";
     expect(&finding, Reason::DuplicateKey, STAGES, 9, message);
 }
 
@@ -103,20 +103,20 @@ fn a_file_that_is_not_yaml() {
     assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidYaml, STAGES));
     assert!(finding.line.is_some() && finding.text.is_some(), "{finding}");
     let finding = Stack::good().with_bytes("metadata.yaml", b"a: b\nc: \xff\n".to_vec()).refused();
-    expect(&finding, Reason::InvalidYaml, "metadata.yaml", 2, "the file is not UTF-8: a wrong byte");
+    expect(&finding, Reason::InvalidYaml, "metadata.yaml", 2, "the file is not UTF-8: invalid byte");
     assert_eq!(finding.column, Some(4));
 }
 
 #[test]
 fn values_of_another_type() {
     let stack = Stack::good().with("metadata.yaml", "versions:\n  kubernetes: [v1.34.2]\n");
-    let message = "versions.kubernetes must be a string, and is a list";
+    let message = "versions.kubernetes must be a string, but is a list";
     expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 2, message);
     let stack = Stack::single().with(STAGES, "addonStages: cni\n");
-    let message = "addonStages must be a mapping, and is a string";
+    let message = "addonStages must be a mapping, but is a string";
     expect(&stack.refused(), Reason::InvalidField, STAGES, 1, message);
     let stack = Stack::single().with(STAGES, "addonStages:\n  AfterClusterUpgrade:\n    name: cni\n");
-    let message = "addonStages.AfterClusterUpgrade must be a list, and is a mapping";
+    let message = "addonStages.AfterClusterUpgrade must be a list, but is a mapping";
     expect(&stack.refused(), Reason::InvalidField, STAGES, 3, message);
 }
 
@@ -175,14 +175,14 @@ fn a_stage_without_name_or_action() {
 #[test]
 fn a_stage_without_its_directory() {
     let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: cmm").refused();
-    let message = "the stage names the addon cmm, and there is no directory cluster-addon/cmm";
+    let message = "the stage names the addon cmm, but the directory cluster-addon/cmm is missing";
     expect(&finding, Reason::StageWithoutDirectory, STAGES, 7, message);
-    assert_eq!(finding.hint.as_deref(), Some("directories that are there: ccm, cni, storage-classes"));
+    assert_eq!(finding.hint.as_deref(), Some("existing directories: ccm, cni, storage-classes"));
     let stages = "addonStages:\n  AfterClusterUpgrade: [{name: cni, action: apply}]\n";
     let finding =
         Stack::single().without("cluster-addon/Chart.yaml").without("cluster-addon/templates/all.yaml");
     let finding = finding.with(STAGES, stages).refused();
-    assert_eq!(finding.hint.as_deref(), Some("cluster-addon/ has no directory: there is one for each addon"));
+    assert_eq!(finding.hint.as_deref(), Some("cluster-addon/ has no directories: each addon needs one"));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn waits_of_the_wrong_shape() {
             "{key: cilium,",
             "{key: 1x,",
             14,
-            "\"1x\" cannot be a variable of a CEL expression: letters, digits and '_' only",
+            "invalid CEL variable \"1x\": use letters, digits and '_', but no digit at its start",
         ),
         (
             "kind: DaemonSet, ",
@@ -245,7 +245,7 @@ fn no_addons_at_all() {
 #[test]
 fn no_cluster_class() {
     let finding = Stack::good().without("cluster-class/Chart.yaml").refused();
-    let message = "cluster-class is no chart: it has no Chart.yaml";
+    let message = "cluster-class is not a chart: Chart.yaml is missing";
     expect(&finding, Reason::MissingFile, "cluster-class/Chart.yaml", None, message);
 }
 
@@ -262,7 +262,7 @@ fn chart_versions_that_helm_refuses() {
     for version in ["latest", "1.2.3.4", "v", "1.2.x", "vv1", "1-", "1.2.3-01"] {
         let finding =
             Stack::good().replacing(CNI, "version: v1\n", &format!("version: {version}\n")).refused();
-        let message = format!("version {version} is none that Helm accepts");
+        let message = format!("invalid version {version}: Helm does not accept it");
         expect(&finding, Reason::InvalidChart, CNI, 3, &message);
     }
     for version in ["1", "v1.2", "1.2.3-rc.1+build.2", "v0-sha.abc"] {
@@ -276,8 +276,8 @@ fn a_dependency_from_nowhere() {
         .without("cluster-addon/cni/charts/cilium-1.18.9.tgz")
         .replacing(CNI, "    repository: https://charts.example.com\n", "")
         .refused();
-    let message = "dependency cilium is neither in charts/ nor has it a repository to come from: Helm would install \
-                   the chart without it, and call it ready";
+    let message = "dependency cilium is not in charts/ and has no repository: Helm would install the chart without \
+                   it and report success";
     expect(&finding, Reason::DependencyUnresolved, CNI, 7, message);
 }
 

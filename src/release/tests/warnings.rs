@@ -11,7 +11,7 @@ fn an_unknown_hook() {
     let finding = Stack::good()
         .replacing(STAGES, "  BeforeClusterUpgrade:", "  AfterClusterDelete: []\n  BeforeClusterUpgrade:")
         .warned();
-    let message = "\"AfterClusterDelete\" is not a hook that stackflux knows: its stages are not run";
+    let message = "unknown hook \"AfterClusterDelete\": its stages are not run";
     expect(&finding, Reason::UnknownHook, STAGES, 9, message);
     let hint = "known hooks: AfterControlPlaneInitialized, BeforeClusterUpgrade, AfterClusterUpgrade";
     assert_eq!(finding.hint.as_deref(), Some(hint));
@@ -20,13 +20,13 @@ fn an_unknown_hook() {
 #[test]
 fn unknown_fields() {
     let finding = Stack::good().replacing(STAGES, "addonStages:", "stages: []\naddonStages:").warned();
-    expect(&finding, Reason::UnknownField, STAGES, 3, "\"stages\" is not a field that anything reads");
+    expect(&finding, Reason::UnknownField, STAGES, 3, "unknown field \"stages\"");
     let finding = Stack::good().replacing(STAGES, "waitForPostCondition:", "waitForPostConditions:").warned();
-    let message = "\"waitForPostConditions\" is not a field that anything reads";
+    let message = "unknown field \"waitForPostConditions\"";
     expect(&finding, Reason::UnknownField, STAGES, 12, message);
     assert_eq!(
         finding.hint.as_deref(),
-        Some("fields here: name, action, waitForPreCondition, waitForPostCondition")
+        Some("known fields: name, action, waitForPreCondition, waitForPostCondition")
     );
 }
 
@@ -70,7 +70,7 @@ fn an_addon_that_no_stage_names() {
 fn a_dependency_to_be_fetched() {
     let finding = Stack::good().without("cluster-addon/cni/charts/cilium-1.18.9.tgz").warned();
     let message = "dependency cilium 1.18.9 is not vendored: source-controller fetches it from \
-                   https://charts.example.com when it packages the chart, and needs network access to it then";
+                   https://charts.example.com when it packages the chart, and needs network access to that repository";
     expect(&finding, Reason::DependencyNotVendored, CNI, 7, message);
 }
 
@@ -92,8 +92,8 @@ fn another_vendored_chart_is_not_the_dependency() {
 #[test]
 fn a_class_chart_of_another_version() {
     let finding = Stack::good().replacing("cluster-class/Chart.yaml", "version: v2", "version: v1").warned();
-    let message = "the class chart has version v1 and the release v2: a ClusterClass named by .Chart.Version is called \
-                   openstack-demo-1-34-v1, and Clusters of this release look for openstack-demo-1-34-v2";
+    let message = "the class chart has version v1, but the release has v2: a ClusterClass named by .Chart.Version is \
+                   openstack-demo-1-34-v1, but Clusters of this release look for openstack-demo-1-34-v2";
     expect(&finding, Reason::VersionMismatch, "cluster-class/Chart.yaml", 3, message);
 }
 
@@ -101,8 +101,8 @@ fn a_class_chart_of_another_version() {
 fn a_class_chart_of_another_stack() {
     let path = "cluster-class/Chart.yaml";
     let finding = Stack::good().replacing(path, "demo-class", "docker-demo-1-34-cluster-class").warned();
-    let message = "the class chart is called docker-demo-1-34-cluster-class, and that of openstack-demo-1-34-v2 \
-                   openstack-demo-1-34-cluster-class";
+    let message = "the class chart is named docker-demo-1-34-cluster-class, but that of openstack-demo-1-34-v2 must be \
+                   named openstack-demo-1-34-cluster-class";
     expect(&finding, Reason::MetadataMismatch, path, 2, message);
     Stack::good().replacing(path, "demo-class", "openstack-demo-1-34-cluster-class").clean();
 }
@@ -153,7 +153,8 @@ fn a_key_twice_in_a_chart_template() {
     let finding = Stack::good()
         .with(path, "kind: Deployment\nmetadata:\n  name: {{ .Release.Name }}\n  labels: {}\n  name: cni\n")
         .warned();
-    let message = "the key \"name\" is there twice in one mapping, first in line 3: Flux refuses what Helm renders of it";
+    let message = "duplicate key \"name\" in one mapping, first in line 3: Flux refuses the manifest that Helm \
+                   renders from it";
     expect(&finding, Reason::DuplicateKey, path, 5, message);
 }
 
@@ -161,7 +162,7 @@ fn a_key_twice_in_a_chart_template() {
 fn a_class_of_another_name() {
     let path = "cluster-class/templates/class.yaml";
     let finding = Stack::good().replacing(path, "{{ .Release.Name }}", "my-class").warned();
-    let message = "Clusters of this release look for a ClusterClass openstack-demo-1-34-v2, and this one is named \
+    let message = "Clusters of this release look for a ClusterClass openstack-demo-1-34-v2, but this one is named \
                    my-class-{{ .Chart.Version }}";
     expect(&finding, Reason::UnexpectedClassName, path, 4, message);
     assert_eq!(

@@ -42,7 +42,7 @@ fn everything_but_a_mapping_is_refused() {
         [("- a\n", "a list"), ("x\n", "a string"), ("1\n", "a number"), ("values: 'yes'", "a boolean")]
     {
         let error = read_values(rendered).unwrap_err();
-        assert_eq!(error.to_string(), format!("the rendered values must be a mapping, and are {kind}"));
+        assert_eq!(error.to_string(), format!("the rendered values must be a mapping, but are {kind}"));
     }
 }
 
@@ -56,8 +56,7 @@ fn an_error_names_the_line_of_the_values() {
         "{error}"
     );
     let error = read_values("a: 1\na: 2\n").unwrap_err();
-    let message =
-        "cannot read the rendered values in line 2 (\"a: 2\"): the key \"a\" is there twice in one mapping";
+    let message = "cannot read the rendered values in line 2 (\"a: 2\"): duplicate key \"a\" in one mapping";
     assert_eq!(error.to_string(), message);
 }
 
@@ -67,7 +66,7 @@ fn a_number_without_json_is_named() {
         let error = read_values(&format!("a: {number}\n")).unwrap_err().to_string();
         let expected = format!(
             "cannot read the rendered values in line 1 (\"a: {number}\"): {number} is a number in YAML, but not in \
-             JSON: Kubernetes cannot hold it"
+             JSON: Kubernetes cannot store it"
         );
         assert_eq!(error, expected);
     }

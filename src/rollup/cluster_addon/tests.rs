@@ -151,13 +151,13 @@ fn nothing_written_yet_is_never_ready() {
         (
             "Unknown".into(),
             "ControlPlaneNotInitialized".into(),
-            "not looked at while ClusterAvailable is Unknown (ControlPlaneNotInitialized)".into()
+            "not checked while ClusterAvailable is Unknown (ControlPlaneNotInitialized)".into()
         )
     );
 }
 
 #[test]
-fn deadlines_count_from_the_last_write_or_the_last_time_all_was_well() {
+fn addon_deadline_restarts_after_write_or_settled_phase() {
     let status = |phase: &str, since: &str| AddonStatus {
         phase: Some(phase.to_owned()),
         since: Some(Time(at(since))),
@@ -195,7 +195,7 @@ fn what_the_release_drops_keeps_no_addon_from_being_ready() {
 }
 
 #[test]
-fn what_keeps_an_object_from_being_written_is_told_of_the_delivery_and_not_of_the_values() {
+fn held_addon_is_reported_in_delivered_not_values_rendered() {
     for (reason, expected, message) in [
         (Reason::DeliveryFailed, "Unknown", "apply HelmRelease: no"),
         (Reason::Terminating, "False", "its old object goes"),
@@ -238,7 +238,7 @@ fn numbers_name_the_release_that_they_are_of() {
     let told = |kind| condition(&status, kind);
     let message = format!("{of_v2}; openstack-scs-1-32-v3 is not delivered");
     assert_eq!(told(ConditionType::AddonsReady), ("True".into(), "Applied".into(), message));
-    let cause = "not looked at while ClusterAvailable is False (KubernetesVersionMismatch)";
+    let cause = "not checked while ClusterAvailable is False (KubernetesVersionMismatch)";
     for kind in [ConditionType::ValuesRendered, ConditionType::Delivered] {
         assert_eq!(told(kind), ("Unknown".into(), "KubernetesVersionMismatch".into(), cause.into()));
     }

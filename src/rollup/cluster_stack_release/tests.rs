@@ -99,7 +99,7 @@ fn a_release_whose_parts_are_there_is_usable() {
 }
 
 #[test]
-fn equal_facts_give_equal_statuses_and_times_move_with_what_they_are_about() {
+fn unchanged_facts_keep_status_and_timestamps() {
     let release = release(false);
     let first = told(good(&release));
     assert_eq!(cluster_stack_release(good(&release), &first, later()), first);
@@ -158,7 +158,7 @@ fn each_part_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_broken_release_says_where_and_one_that_cannot_be_read_keeps_what_it_said() {
+fn broken_release_reports_line_and_unread_one_keeps_status() {
     let release = release(false);
     let first = told(good(&release));
     let report = |status| Report::new(status, "UnknownAction", "clusteraddon.yaml:3: no");
@@ -217,7 +217,7 @@ fn who_uses_it_and_what_that_means() {
         (0, true, false, None, "False Retiring"),
         (0, true, false, Some(shares.clone()), "False SharesObjects: Image a"),
         (1, false, false, None, "True Used: 1 Cluster uses it"),
-        (2, false, true, None, "True InUse: deleted, but 2 Clusters use it: it stays until none does"),
+        (2, false, true, None, "True InUse: deleted, but 2 Clusters use it: kept until no Cluster does"),
     ] {
         let first = (0..clusters).map(|number| format!("a/{number}")).collect();
         let usage = Usage { clusters, first, retiring, deleted };

@@ -50,7 +50,7 @@ fn the_transition_time_changes_only_with_the_status() {
 }
 
 #[test]
-fn an_issue_comes_before_what_is_unknown_and_that_before_what_is_good() {
+fn addon_summary_reports_issue_before_unknown_before_applied() {
     let failure = failed(Transient, "InstallFailed", "no luck");
     let applied = Verdict::Applied;
     let ready = addons(vec![("cni", Some(applied.clone())), ("csi", Some(applied.clone()))]);
@@ -62,7 +62,7 @@ fn an_issue_comes_before_what_is_unknown_and_that_before_what_is_good() {
         report(
             ConditionStatus::Unknown,
             "Several",
-            "1 of 3 addons; csi: Flux has not looked at it yet; ccm: not yet reported"
+            "1 of 3 addons; csi: Flux has not reconciled it yet; ccm: not yet reported"
         )
     );
     let issue = addons(vec![("cni", Some(applied)), ("csi", Some(Verdict::Pending)), ("ccm", Some(failure))]);
@@ -71,7 +71,7 @@ fn an_issue_comes_before_what_is_unknown_and_that_before_what_is_good() {
         report(
             ConditionStatus::False,
             "InstallFailed",
-            "1 of 3 addons; ccm: no luck; csi: Flux has not looked at it yet"
+            "1 of 3 addons; ccm: no luck; csi: Flux has not reconciled it yet"
         )
     );
 }
@@ -86,7 +86,7 @@ fn one_cause_of_several_addons_is_told_once() {
     let two = addons(vec![("ccm", waits()), ("cni", Some(Verdict::Pending)), ("csi", waits())]);
     assert_eq!(
         two.message,
-        "0 of 3 addons; ccm, csi: Secret a is missing; cni: Flux has not looked at it yet"
+        "0 of 3 addons; ccm, csi: Secret a is missing; cni: Flux has not reconciled it yet"
     );
 }
 
@@ -193,7 +193,7 @@ fn kstatus_conditions_are_there_only_while_true() {
     assert_eq!((reconciling([&applied]), stalled([&applied])), (None, None));
     assert_eq!(
         reconciling([&applied, &Verdict::Pending]),
-        Some(report(ConditionStatus::True, "Pending", "Flux has not looked at it yet"))
+        Some(report(ConditionStatus::True, "Pending", "Flux has not reconciled it yet"))
     );
     assert_eq!(reconciling([&given_up]), None);
     assert_eq!(
@@ -232,7 +232,7 @@ fn reports_of_verdicts() {
             waiting("SourceNotReady", "no chart", Some("1.0.0")),
             "Unknown SourceNotReady: no chart (1.0.0 works meanwhile)",
         ),
-        (Verdict::Pending, "Unknown Pending: Flux has not looked at it yet"),
+        (Verdict::Pending, "Unknown Pending: Flux has not reconciled it yet"),
         (Verdict::Applied, "True Applied: "),
         (drifted(), "False Drifted: ConfigMap/a/b changed; Flux only reports it (driftDetection: warn)"),
         (
@@ -246,8 +246,8 @@ fn reports_of_verdicts() {
                 controller: "helm-controller",
                 since: written_at(),
             }),
-            "Unknown ApplierUnavailable: helm-controller has left a change of 2026-11-20T10:00:00Z without an answer, and \
-             changed no other object of the kind for 2m",
+            "Unknown ApplierUnavailable: helm-controller has not responded to a change or request of \
+             2026-11-20T10:00:00Z, and changed no other object of the kind for 2m",
         ),
     ];
     for (verdict, words) in rows {

@@ -67,7 +67,7 @@ fn while_all_is_well() {
             but("observedGeneration", json!(1)),
             &[READY],
             progressing(
-                "helm-controller has not finished with generation 2; what it says is of an earlier one",
+                "helm-controller has not finished generation 2; its status is of an earlier generation",
             ),
         ),
         (
@@ -220,7 +220,7 @@ fn a_chart_version_that_is_not_known_is_never_applied() {
     };
     assert_eq!(judged(but("history", json!([]))), progressing("no Helm release is deployed"));
     let sentence = format!(
-        "chart version {CHART} is deployed; which one is expected is known when its HelmChart is packaged"
+        "chart version {CHART} is deployed; the expected version is known when the HelmChart is packaged"
     );
     assert_eq!(judged(done()), progressing(&sentence));
 }
@@ -348,7 +348,7 @@ fn repeated_failure_keeps_one_reason_in_all_faces() {
     };
     let told = |reason: Reason, message: &str| (reason, reason.to_string(), message.to_owned());
     assert_eq!(judged(4)[0], told(Reason::Retrying, "attempt 4 failed: no luck"));
-    let often = told(Reason::RepeatedlyFailing, "5 attempts and more have failed: no luck");
+    let often = told(Reason::RepeatedlyFailing, "5 or more attempts have failed: no luck");
     for failures in [5, 6, 500] {
         assert_eq!(judged(failures), [often.clone(), often.clone(), often.clone()], "{failures}");
     }
@@ -401,7 +401,7 @@ fn done_with_another_chart_says_which_one_is_expected() {
         done("1.0.0+old", 2),
         progressing("chart version 1.0.0+0123456789ab is expected, 1.0.0+old is deployed")
     );
-    let before = "helm-controller has not finished with generation 2; what it says is of an earlier one";
+    let before = "helm-controller has not finished generation 2; its status is of an earlier generation";
     assert_eq!(done(CHART, 1), progressing(before));
     assert_eq!(done(CHART, 2), Verdict::Applied);
 }

@@ -51,13 +51,13 @@ fn what_is_not_done_by_the_deadline_has_failed() {
         progressing("Running 'install'")
     );
     let verdict = judge_helm_release(&installing(), &at("2026-11-20T10:20:00Z"));
-    assert_eq!(verdict, late("not done after 20m: Running 'install'"));
+    assert_eq!(verdict, late("not ready after 20m: Running 'install'"));
     // A retry shows three faces; past the deadline they are one, and the verdict stays put.
     let begins = object(json!({"lastAttemptedGeneration": 2}), &FAILED);
     let runs = object(json!({"lastAttemptedGeneration": 2}), &[RUNNING[0], RUNNING[1], FAILED[1]]);
     for face in [retrying(), begins, runs] {
         let verdict = judge_helm_release(&face, &at("2026-11-20T11:00:00Z"));
-        assert_eq!(verdict, late("not done after 20m: no luck"));
+        assert_eq!(verdict, late("not ready after 20m: no luck"));
     }
 }
 
@@ -65,7 +65,7 @@ fn what_is_not_done_by_the_deadline_has_failed() {
 fn the_deadline_is_an_argument() {
     let moment = Moment { deadline: jiff::SignedDuration::from_secs(10), ..soon() };
     let verdict = judge_helm_release(&installing(), &moment);
-    assert_eq!(verdict, failed(Transient, "DeadlineExceeded", "not done after 10s: Running 'install'"));
+    assert_eq!(verdict, failed(Transient, "DeadlineExceeded", "not ready after 10s: Running 'install'"));
 }
 
 /// Waiting is a state, not an error; what is settled or given up is not late either.
@@ -124,7 +124,7 @@ fn full_queue_is_not_a_dead_controller() {
     assert_eq!(seen(late, Pulse::Alive), Verdict::Pending, "it renews its Lease");
     assert_eq!(seen(late, moved("2026-11-20T10:13:01Z")), Verdict::Pending, "it changes other objects");
     assert_eq!(seen(late, moved("2026-11-20T10:13:00Z")), silent);
-    let overdue = "not done after 20m: helm-controller is not known to have looked at it";
+    let overdue = "not ready after 20m: helm-controller has not reported a reconciliation";
     assert_eq!(seen("2026-11-20T10:20:00Z", Pulse::Alive), failed(Transient, "DeadlineExceeded", overdue));
 }
 

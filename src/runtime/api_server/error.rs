@@ -58,7 +58,7 @@ impl RequestError {
         self.code() == Some(403)
     }
 
-    /// Whether somebody else wrote in between, or the object is another one of the same name.
+    /// Whether another client wrote in between, or the object is another one of the same name.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
@@ -116,7 +116,7 @@ impl fmt::Display for RequestError {
         write!(f, "{verb} {}: ", self.object)?;
         match &self.failure {
             RequestFailure::Kube(error) => f.write_str(&explain(error)),
-            RequestFailure::Timeout(limit) => write!(f, "the API server did not answer within {limit:?}"),
+            RequestFailure::Timeout(limit) => write!(f, "timed out after {} s", limit.as_secs_f64()),
             RequestFailure::Fenced(closed) => closed.fmt(f),
         }
     }

@@ -85,7 +85,7 @@ fn what_is_written_during_a_list_stays() {
 }
 
 #[test]
-fn what_is_deleted_does_not_come_back_by_an_answer_that_was_on_its_way() {
+fn late_write_answer_does_not_restore_deleted_object() {
     let cache = listed(&[object("a", "1", "x")]);
     assert_eq!(cache.take(Event::Delete(object("a", "3", "x"))).len(), 1);
     // What we wrote before it was gone.
@@ -116,7 +116,7 @@ fn told_late(late: &mut UnboundedReceiver<Change<ConfigMap>>) -> Vec<String> {
 }
 
 #[test]
-fn our_own_write_is_not_told_though_the_watch_is_faster_than_the_answer() {
+fn own_write_seen_first_by_watch_is_not_reported() {
     let cache = listed(&[object("a", "1", "x")]);
     let mut late = cache.late().unwrap();
     let writing = cache.writing(&Key::new("n", "a"));
@@ -128,7 +128,7 @@ fn our_own_write_is_not_told_though_the_watch_is_faster_than_the_answer() {
 }
 
 #[test]
-fn what_others_write_meanwhile_is_told_when_our_write_is_answered() {
+fn foreign_change_during_own_write_is_reported_after_answer() {
     let cache = listed(&[object("a", "1", "x")]);
     let mut late = cache.late().unwrap();
     let key = Key::new("n", "a");

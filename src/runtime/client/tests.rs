@@ -9,7 +9,7 @@ fn what_a_failed_request_says() {
     let io = std::io::Error::other("disk on fire");
     assert_eq!(explain(&kube::Error::ReadEvents(io)), "Error reading events stream: disk on fire");
     let nested = kube::Error::Service(Box::new(ConnectError::Client(kube::Error::TlsRequired)));
-    let expected = "ServiceError: no client can be made: TLS required but no TLS stack selected";
+    let expected = "ServiceError: cannot create a Kubernetes client: TLS required but no TLS stack selected";
     assert_eq!(explain(&nested), expected);
 }
 
@@ -50,7 +50,6 @@ async fn proxy_of_a_kubeconfig_is_refused_without_its_password() {
     std::fs::write(&kubeconfig, content.to_string()).unwrap();
     let access = ClusterAccess { kubeconfig: Some(kubeconfig), context: None };
     let Err(error) = connect(&access).await else { panic!("it is connected") };
-    let expected =
-        "proxy-url of the kubeconfig: invalid proxy: the scheme socks5 is not supported, http and https are";
+    let expected = "proxy-url of the kubeconfig: invalid proxy: unsupported scheme socks5: use http or https";
     assert_eq!(error.to_string(), expected);
 }

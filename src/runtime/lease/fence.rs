@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 /// The write was not sent, or its answer is not waited for: this process is not, or not any more, the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this process does not hold the Lease of leader election (any more), so it writes nothing")]
+#[error("this process does not hold the leader election Lease, so it writes nothing")]
 pub struct NotLeader;
 
 /// Where this process stands.

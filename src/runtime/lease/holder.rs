@@ -36,7 +36,7 @@ pub enum LeaseError {
         deadline: Duration,
     },
     /// It could not be given back.
-    #[error("{0}; the others wait until it has expired")]
+    #[error("{0}; other replicas wait until the Lease expires")]
     NotGivenBack(#[source] RecordError),
     /// The task itself failed.
     #[error("the task that renews the Lease failed: {0}")]

@@ -29,7 +29,7 @@ pub enum RecordError {
         error: kube::Error,
     },
     /// The API server did not answer in time.
-    #[error("the Lease {lease} cannot be {verb}: no answer within {timeout:?}")]
+    #[error("the Lease {lease} cannot be {verb}: timed out after {} s", .timeout.as_secs_f64())]
     Timeout {
         /// Namespace and name.
         lease: String,
@@ -136,7 +136,7 @@ impl Record {
         if let Some(spec) = &mut lease.spec {
             spec.holder_identity = Some(String::new());
         }
-        self.replace("given back", &lease, settings).await.map(drop)
+        self.replace("released", &lease, settings).await.map(drop)
     }
 
     async fn replace(

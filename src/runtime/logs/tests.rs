@@ -57,7 +57,7 @@ fn every_line_has_the_fields_of_its_spans() {
 }
 
 #[test]
-fn the_level_says_what_is_logged_of_stackflux_and_what_of_libraries() {
+fn log_level_selects_messages_of_stackflux_and_libraries() {
     let said = |level| {
         let lines = written(level, LogEncoding::Json);
         ["compared", "held", "refused", "unreachable"].map(|word| lines.contains(word))

@@ -88,7 +88,7 @@ async fn what_is_asked_twice_before_it_runs_runs_once() {
 }
 
 #[tokio::test]
-async fn a_key_never_runs_twice_at_a_time_and_runs_again_when_it_changed_meanwhile() {
+async fn key_changed_while_running_runs_again_but_never_concurrently() {
     let (trigger, requests) = queue();
     trigger.now(1);
     let (running, most, again) = (Cell::new(0), Cell::new(0), trigger.clone());

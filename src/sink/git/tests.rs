@@ -26,7 +26,7 @@ fn target() -> Target {
 }
 
 #[test]
-fn a_commit_has_the_files_of_a_directory_and_the_same_again_is_no_commit() {
+fn commit_contains_directory_files_and_repeat_makes_none() {
     let repository = TempDir::new().unwrap();
     git2::Repository::init_bare(repository.path()).unwrap();
     let plan = Fixture::new().plan("v1", &["one", "two"]);

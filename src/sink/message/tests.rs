@@ -45,7 +45,7 @@ fn a_message_says_what_changed_in_which_cluster_and_why() {
 }
 
 #[test]
-fn a_message_of_a_thousand_clusters_is_short_and_its_subject_one_line() {
+fn commit_message_for_thousand_clusters_stays_short() {
     let (mut fixture, mut files) = (Fixture::new(), Files::new());
     let names: Vec<String> = (0..1_000).map(|number| format!("cluster-{number:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

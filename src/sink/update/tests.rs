@@ -78,7 +78,7 @@ fn list(files: &Files, directory: &str) -> Vec<String> {
 const CNI: &str = "clusters/stacks/one/helmrelease-one.cni.yaml";
 
 #[test]
-fn every_object_has_a_file_and_every_directory_lists_and_indexes_its_own() {
+fn delivered_directories_list_and_index_every_object_file() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     let files = delivered(&plan);
     let expected = ["cluster-class", "clusters/stacks/one", "clusters/stacks/two", "node-images", "sources"];
@@ -135,7 +135,7 @@ impl Tree for Only<'_> {
 }
 
 #[test]
-fn a_delivery_of_one_cluster_reads_no_other_and_gives_what_all_would() {
+fn scoped_delivery_reads_one_cluster_and_equals_full_delivery() {
     let fixture = Fixture::new();
     let (before, after) = (fixture.plan("v1", &["one", "two"]), fixture.plan("v2", &["one"]));
     let mut files = delivered(&before);
@@ -204,7 +204,7 @@ fn a_held_addon_keeps_its_file_and_the_others_go_on() {
 }
 
 #[test]
-fn a_cluster_with_anothers_class_keeps_its_files_until_the_other_takes_it_over() {
+fn cluster_with_foreign_class_keeps_files_until_takeover() {
     let fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
     let before = files.clone();
@@ -222,7 +222,7 @@ fn a_cluster_with_anothers_class_keeps_its_files_until_the_other_takes_it_over()
 }
 
 #[test]
-fn two_stacks_share_a_root_and_what_both_want_goes_with_the_last() {
+fn object_shared_by_two_stacks_is_removed_with_last_stack() {
     let fixture = Fixture::new();
     let (mine, theirs) = (fixture.plan("v1", &["one"]), fixture.plan("v1", &["two"]));
     let other = || "stacks/other".to_owned();
@@ -248,7 +248,7 @@ fn delivered_as(stack: &str, plan: &Plan) -> Files {
 
 /// Two that want an object otherwise would write it for ever.
 #[test]
-fn what_two_stacks_want_otherwise_is_written_by_who_changed_its_mind_and_told_by_the_other() {
+fn conflicting_stacks_keep_newer_object_and_refuse_older_one() {
     let mut fixture = Fixture::new();
     let plain = fixture.plan("v1", &["one"]);
     fixture.stack.source.url = "https://elsewhere.example.org/stacks.git".to_owned();
@@ -261,7 +261,7 @@ fn what_two_stacks_want_otherwise_is_written_by_who_changed_its_mind_and_told_by
     assert!(has(&files, "elsewhere"));
     let changes = deliver(&mut files, &delivery(&plain));
     assert!(changes.is_empty());
-    assert!(refusals(&changes)[0].contains("is shared with ClusterStack stacks/other"), "{changes:?}");
+    assert!(refusals(&changes)[0].contains("conflicts with ClusterStack stacks/other"), "{changes:?}");
     // Its mind changes as well: both agree.
     fixture.stack.source.url = "https://elsewhere.example.org/stacks.git".to_owned();
     let agreed = fixture.plan("v1", &["one"]);
@@ -270,7 +270,7 @@ fn what_two_stacks_want_otherwise_is_written_by_who_changed_its_mind_and_told_by
 }
 
 #[test]
-fn removals_stay_within_the_budget_unless_they_are_allowed_by_name() {
+fn removals_beyond_prune_budget_wait_for_allowed_digest() {
     let fixture = Fixture::new();
     let names: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -350,7 +350,7 @@ fn of_what_is_not_planned_only_that_goes_which_is_named() {
 }
 
 #[test]
-fn per_namespace_sources_of_one_cluster_are_added_and_nothing_shared_goes() {
+fn scoped_delivery_adds_per_namespace_sources_and_keeps_others() {
     let mut fixture = Fixture::new();
     fixture.stack.flux.sources = SourcePlacement::PerNamespace;
     let mut files = delivered(&fixture.plan("v1", &["one"]));
@@ -375,7 +375,7 @@ fn the_sources_that_were_written_are_found_again() {
 }
 
 #[test]
-fn a_cluster_without_a_plan_that_is_held_is_left_alone_also_where_it_is_new() {
+fn held_new_cluster_without_plan_writes_nothing() {
     let mut plan = Plan::default();
     let hold = Hold { reason: Reason::Paused, message: "paused".to_owned() };
     let (namespace, name) = ("stacks".parse().unwrap(), "one".parse().unwrap());

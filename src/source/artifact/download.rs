@@ -66,13 +66,13 @@ impl Download {
         let refuse = |url: &str, why: &str| ArtifactError::Url { url: url.to_owned(), why: why.to_owned() };
         let mut url = Url::parse(text).map_err(|error| refuse(text, &error.to_string()))?;
         if url.scheme() != "http" {
-            return Err(refuse(text, "source-controller serves http"));
+            return Err(refuse(text, "expected http, which source-controller serves"));
         }
         if let Some(address) = &self.address {
             let (host, port) = address.rsplit_once(':').unwrap_or((address, "80"));
             let replaced = port.parse().map(|port| url.set_port(Some(port)));
             if url.set_host(Some(host)).is_err() || replaced != Ok(Ok(())) {
-                return Err(refuse(address, "it is no address of the form host:port"));
+                return Err(refuse(address, "expected an address of the form host:port"));
             }
         }
         Ok(url)

@@ -17,7 +17,7 @@ const REACHED_BY: &str = "Flux's NetworkPolicy lets only pods of Flux's namespac
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     /// The status of the source has a field that makes no sense.
-    #[error("the artifact in the source's status has the {field} {value:?}: {error}")]
+    #[error("invalid artifact {field} {value:?} in the source's status: {error}")]
     Field {
         /// `digest` or `revision`.
         field: &'static str,
@@ -27,7 +27,7 @@ pub enum ArtifactError {
         error: String,
     },
     /// No address that could be asked.
-    #[error("the artifact's URL {url:?} cannot be fetched: {why}")]
+    #[error("invalid artifact URL {url:?}: {why}")]
     Url {
         /// The URL, or the address that stands in for its host.
         url: String,
@@ -43,7 +43,7 @@ pub enum ArtifactError {
         after: Duration,
     },
     /// No connection.
-    #[error("{url}: source-controller cannot be reached: {error}: look whether it runs; {REACHED_BY}")]
+    #[error("{url}: source-controller cannot be reached: {error}: check that it runs; {REACHED_BY}")]
     Unreachable {
         /// The URL.
         url: String,
@@ -68,7 +68,7 @@ pub enum ArtifactError {
     },
     /// More bytes than the limit, announced or sent.
     #[error(
-        "{url}: the artifact has more than {most} bytes: remove what is no release, or let .sourceignore leave it out"
+        "{url}: exceeds the limit of {most} bytes: remove files other than releases, or exclude them in .sourceignore"
     )]
     TooLarge {
         /// The URL.
@@ -77,9 +77,7 @@ pub enum ArtifactError {
         most: u64,
     },
     /// Other bytes than Flux says.
-    #[error(
-        "{url}: the artifact has the digest {found}, and its source's status says {expected}: it is not read"
-    )]
+    #[error("{url}: digest mismatch: expected {expected}, got {found}")]
     Digest {
         /// The URL.
         url: String,
@@ -92,9 +90,7 @@ pub enum ArtifactError {
     #[error("{0}")]
     Client(HttpError),
     /// The temporary file cannot be written.
-    #[error(
-        "the artifact cannot be kept in a temporary file: {0}: look at the directory of TMPDIR and at its disk"
-    )]
+    #[error("cannot keep the artifact in a temporary file: {0}: check the directory of TMPDIR and its disk")]
     Temporary(#[source] io::Error),
 }
 
@@ -124,8 +120,8 @@ impl ArtifactError {
 fn hint(status: u16) -> &'static str {
     match status {
         300..=399 => "redirects are not followed",
-        404 | 410 => "it has a newer artifact by now, or lost its storage; the source's status will say",
-        _ => "look at its log",
+        404 | 410 => "it has a newer artifact, or lost its storage; check the source's status",
+        _ => "check its log",
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) struct Api {
     /// `…/repos/<organisation>/<repository>/`.
     base: Url,
     authorization: Option<SecretString>,
-    /// The refusal after which nothing is asked any more: the requests of this hour are used up.
+    /// The refusal after which stackflux sends no more requests: those of this hour are used up.
     used_up: OnceLock<(u16, String)>,
 }
 
@@ -89,8 +89,8 @@ impl Api {
         match api.scheme() {
             "https" => {}
             "http" if access.plain_http => {}
-            "http" => return Err(refuse("plain HTTP has to be asked for (--plain-http)")),
-            _ => return Err(refuse("it is asked over https")),
+            "http" => return Err(refuse("plain HTTP requires --plain-http")),
+            _ => return Err(refuse("its scheme must be https")),
         }
         let path = api.path().trim_end_matches('/');
         let base = api.join(&format!("{path}/repos/{organisation}/{repository}/"));
@@ -98,7 +98,7 @@ impl Api {
             access.token.as_ref().map(|token| format!("Bearer {}", token.expose_secret()).into());
         Ok(Self {
             http: access.client.clone(),
-            base: base.map_err(|_| refuse("it is no URL"))?,
+            base: base.map_err(|_| refuse("invalid URL"))?,
             authorization,
             used_up: OnceLock::new(),
         })
@@ -188,23 +188,21 @@ impl Api {
                 let more = if has_token {
                     ""
                 } else {
-                    "; with a token there are more (--github-token-file, GITHUB_TOKEN)"
+                    "; a token raises the limit (--github-token-file, GITHUB_TOKEN)"
                 };
                 let minutes = after.as_secs().div_ceil(60);
-                let message =
-                    format!("the requests of this hour are used up, again in {minutes} minutes{more}");
+                let message = format!("rate limit exceeded; retry after {minutes} min{more}");
                 self.used_up.get_or_init(|| (status, message.clone()));
                 OriginError::Refused { place, status, message }
             }
-            (401, _) => {
-                OriginError::Unauthorised { place, error: "GitHub does not know the token".to_owned() }
-            }
+            (401, _) => OriginError::Unauthorised { place, error: "GitHub rejected the token".to_owned() },
             (403, _) => {
-                OriginError::Unauthorised { place, error: "the token does not give this right".to_owned() }
+                OriginError::Unauthorised { place, error: "the token lacks the permission".to_owned() }
             }
-            (404, _) if has_token => {
-                OriginError::NotFound { place, what: "what the token may see by this name".to_owned() }
-            }
+            (404, _) if has_token => OriginError::NotFound {
+                place,
+                what: "a repository or release of this name that the token can access".to_owned(),
+            },
             (404, _) => {
                 let what =
                     "a public repository or release of this name (a private one needs a token)".to_owned();
@@ -215,6 +213,6 @@ impl Api {
     }
 
     fn url(&self, path: &str) -> Result<Url, OriginError> {
-        self.base.join(path).map_err(|_| OriginError::Settings(format!("{path:?} cannot stand in a URL")))
+        self.base.join(path).map_err(|_| OriginError::Settings(format!("{path:?} cannot be part of a URL")))
     }
 }

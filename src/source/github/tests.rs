@@ -173,9 +173,9 @@ async fn the_token_does_not_go_to_where_assets_are_kept() {
 #[tokio::test]
 async fn assets_that_lie() {
     for (lie, expected) in [
-        ((|| said(200, "the glass")) as fn() -> Said, "has the digest"),
-        (|| said(200, "the class is longer"), "19 bytes, and 9 were announced"),
-        (endless, "more than 9 bytes"),
+        ((|| said(200, "the glass")) as fn() -> Said, "digest mismatch"),
+        (|| said(200, "the class is longer"), "expected 9 bytes, got 19"),
+        (endless, "exceeds the limit of 9 bytes"),
         (|| broken(200, b"the", Some(9)), "cannot be reached"),
         (|| redirect("ftp://127.0.0.1/?hidden"), "neither http nor https"),
     ] {
@@ -202,7 +202,7 @@ async fn lists_of_assets_that_lie() {
     for (assets, expected) in [
         (vec![asset(&FILES[0]), with_name("../evil")], "has a `..` in it"),
         (vec![asset(&FILES[0]), with_name("metadata.yaml")], "two files called"),
-        (vec![large], "more than 1048576 bytes"),
+        (vec![large], "exceeds the limit of 1048576 bytes"),
         (vec![undigested], "md5:00"),
         (vec![], "no files (assets)"),
     ] {
@@ -228,11 +228,11 @@ async fn what_github_refuses() {
     let used_up =
         || with(with(said(403, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800");
     for (answer, token, expected) in [
-        (used_up as fn() -> Said, false, "used up, again in"),
+        (used_up as fn() -> Said, false, "rate limit exceeded; retry after"),
         (used_up, false, "--github-token-file"),
-        (|| said(401, "hidden"), true, "does not know the token"),
-        (|| said(403, "hidden"), true, "does not give this right"),
-        (|| said(404, ""), true, "what the token may see"),
+        (|| said(401, "hidden"), true, "rejected the token"),
+        (|| said(403, "hidden"), true, "lacks the permission"),
+        (|| said(404, ""), true, "that the token can access"),
         (|| said(404, ""), false, "a private one needs a token"),
         (|| said(500, ""), true, "answered 500"),
         (|| said(200, "hidden"), true, "cannot be read"),
@@ -262,13 +262,16 @@ async fn nothing_is_asked_after_the_last_request_of_the_hour() {
     for _ in 0..3 {
         let error = origin.describe(&name()).await.unwrap_err();
         assert!(matches!(error, OriginError::Refused { status: 429, .. }), "{error}");
-        assert!(error.to_string().contains("used up, again in") && first.contains("used up"), "{error}");
+        assert!(
+            error.to_string().contains("rate limit exceeded; retry after") && first.contains("rate limit"),
+            "{error}"
+        );
     }
     assert_eq!(host.seen().len(), asked);
 }
 
 #[tokio::test]
-async fn the_api_is_asked_over_https_unless_it_was_asked_for_otherwise() {
+async fn api_url_requires_https_unless_plain_http_is_allowed() {
     let host = host(|_| None).await;
     let Ok(Address::GitHub(address)) = "github://scs/stacks".parse() else { panic!() };
     for (api, plain_http, is_good) in [

@@ -49,26 +49,26 @@ pub struct Mirror {
 
 /// Why a text names no mirror. Its URL may hold a password, so it is not shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a mirror is written registry.example.com=https://mirror.example.com/prefix: {0}")]
+#[error("invalid mirror: {0}; expected registry.example.com=https://mirror.example.com/prefix")]
 pub struct MirrorError(&'static str);
 
 impl FromStr for Mirror {
     type Err = MirrorError;
 
     fn from_str(text: &str) -> Result<Self, MirrorError> {
-        let (registry, url) = text.split_once('=').ok_or(MirrorError("there is no '='"))?;
+        let (registry, url) = text.split_once('=').ok_or(MirrorError("'=' is missing"))?;
         if registry.is_empty() || registry.contains('/') {
-            return Err(MirrorError("before the '=' stands a host, with its port where it has one"));
+            return Err(MirrorError("expected a host, with an optional port, before '='"));
         }
-        let url = Url::parse(url).map_err(|_| MirrorError("after the '=' stands a URL"))?;
+        let url = Url::parse(url).map_err(|_| MirrorError("expected a URL after '='"))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-            return Err(MirrorError("the mirror is asked over https, or http"));
+            return Err(MirrorError("the URL must be https or http"));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(MirrorError("the URL has a user: credentials come from the docker config"));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(MirrorError("the URL has something after its path"));
+            return Err(MirrorError("the URL has a query or a fragment"));
         }
         Ok(Self { registry: registry.to_owned(), url })
     }

@@ -83,7 +83,7 @@ impl Keychain {
         if let Some(name) = self.docker.helper(registry) {
             if !self.helpers {
                 let error = format!(
-                    "the docker config wants to run docker-credential-{name}, which is not done here"
+                    "the docker config names docker-credential-{name}: credential helpers are not run here"
                 );
                 return Err(OriginError::Settings(error));
             }

@@ -181,6 +181,6 @@ impl Endpoint {
     }
 
     fn url(&self, path: &str) -> Result<Url, OriginError> {
-        self.base.join(path).map_err(|_| OriginError::Settings(format!("{path:?} cannot stand in a URL")))
+        self.base.join(path).map_err(|_| OriginError::Settings(format!("{path:?} cannot be part of a URL")))
     }
 }

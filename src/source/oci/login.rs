@@ -74,7 +74,9 @@ impl Login {
             (Some(bearer), _) => self.token(bearer, &place).await?,
             (None, Some(_)) => self.credentials.basic().ok_or_else(|| refused(self.why_not()))?,
             (None, None) => {
-                return Err(refused("it does not say how it wants to be asked (WWW-Authenticate)"));
+                return Err(refused(
+                    "the server names no supported authentication scheme (WWW-Authenticate)",
+                ));
             }
         };
         *current = Some(value);
@@ -94,9 +96,9 @@ impl Login {
     /// Why a registry does not let us in, as far as that can be known from here.
     fn why_not(&self) -> &'static str {
         match self.credentials {
-            Credentials::Anonymous => "there is no such repository, or it wants credentials",
+            Credentials::Anonymous => "no such repository, or it requires credentials",
             Credentials::Password { .. } | Credentials::IdentityToken(_) => {
-                "there is no such repository, or the credentials for this registry do not open it"
+                "no such repository, or the credentials for this registry give no access to it"
             }
         }
     }
@@ -113,7 +115,7 @@ impl Login {
         let answer = match self.http.send(&request.within(LONGEST).named_by(&self.registry)).await?.success()
         {
             Err(HttpError::Status { status: 400 | 401 | 403, .. }) if has_credentials => {
-                return Err(refused(format!("{named} does not take the credentials for this registry")));
+                return Err(refused(format!("{named} rejected the credentials for this registry")));
             }
             answer => answer?.json::<Answer>().await?,
         };

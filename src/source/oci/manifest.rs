@@ -73,11 +73,11 @@ impl Document {
     pub fn parse(json: &[u8]) -> Result<Self, String> {
         let wire: Wire = serde_json::from_slice(json).map_err(|error| {
             let (line, column) = (error.line(), error.column());
-            format!("it is no manifest of OCI or Docker (line {line}, column {column})")
+            format!("invalid OCI or Docker manifest (line {line}, column {column})")
         })?;
         match wire {
             Wire { schema_version, .. } if schema_version != 2 => {
-                Err(format!("it is a manifest with schema version {schema_version}, and only 2 is read"))
+                Err(format!("unsupported manifest schema version {schema_version}: expected 2"))
             }
             // One that is both means one thing to us and another to somebody else (CVE-2021-41190).
             Wire { layers: Some(_), manifests: Some(_), .. } => {
@@ -99,14 +99,16 @@ impl Manifest {
         let titled: Vec<(&str, &Descriptor)> =
             self.layers.iter().filter_map(|layer| Some((layer.title()?, layer))).collect();
         if titled.is_empty() {
-            return Err(format!("no layer has the annotation {TITLE}, so it is no release"));
+            return Err(format!("no layer has the annotation {TITLE}, so it is not a release"));
         }
         if titled.len() > limits.entries {
-            return Err(format!("it has {} files, and a release may have {}", titled.len(), limits.entries));
+            let (most, has) = (limits.entries, titled.len());
+            return Err(format!("the release exceeds the limit of {most} files: it has {has}"));
         }
         let size = titled.iter().fold(0, |size: u64, (_, layer)| size.saturating_add(layer.size));
         if size > limits.unpacked {
-            return Err(format!("its files have {size} bytes, and a release may have {}", limits.unpacked));
+            let most = limits.unpacked;
+            return Err(format!("the release exceeds the limit of {most} bytes: it has {size}"));
         }
         let mut names = Files::default();
         for (title, layer) in &titled {

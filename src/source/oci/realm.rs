@@ -10,15 +10,15 @@ const SECOND_LEVELS: [&str; 16] =
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RealmError {
     /// It is no URL.
-    #[error("the registry names no realm that could be asked for a token")]
+    #[error("the registry names no valid token realm")]
     NoUrl,
     /// It would see credentials, or give tokens, in the clear.
-    #[error("the registry names the realm {0}, which is not encrypted: nothing is asked there")]
+    #[error("refusing the token realm {0} that the registry names: it is not encrypted")]
     Plain(String),
     /// It belongs to somebody else.
     #[error(
         "the registry names the realm {realm}, which is on another domain: it gets no credentials unless {host} is \
-         allowed to make this registry's tokens"
+         allowed to issue this registry's tokens"
     )]
     Foreign {
         /// The realm.

@@ -31,7 +31,7 @@ impl Reference {
             return Ok(());
         }
         Err(OriginError::Settings(format!(
-            "{tag:?} is no tag: letters, digits, '_', '.' and '-', at most 128"
+            "invalid tag {tag:?}: use letters, digits, '_', '.' and '-', at most 128 characters"
         )))
     }
 }

@@ -59,7 +59,7 @@ impl Registry {
         }
         let scheme = if access.plain_http { "http" } else { "https" };
         let url = Url::parse(&format!("{scheme}://{host}/"));
-        let url = url.map_err(|_| OriginError::Settings(format!("{host:?} is no host")))?;
+        let url = url.map_err(|_| OriginError::Settings(format!("invalid host {host:?}")))?;
         let origin = endpoint(&url, registry, repository, true, access).await?;
         Ok(Self { mirrors, origin })
     }
@@ -76,7 +76,7 @@ impl Registry {
         let [entry] = entries.as_slice() else {
             let count = entries.len();
             return Err(received.refused(format!(
-                "it is a list of {count} manifests, and a release has one: name its digest"
+                "it is a list of {count} manifests, but a release has one: name its digest"
             )));
         };
         let received = self.document(&Reference::Digest(entry.digest)).await?;
@@ -170,7 +170,7 @@ async fn endpoint(
     access: &Access,
 ) -> Result<Endpoint, OriginError> {
     let base = registry.join(&format!("/v2/{repository}/"));
-    let base = base.map_err(|_| OriginError::Settings(format!("{repository:?} cannot stand in a URL")))?;
+    let base = base.map_err(|_| OriginError::Settings(format!("{repository:?} cannot be part of a URL")))?;
     let credentials = access.keychain.of(host, repository, is_named).await?;
     let login = Login {
         http: access.client.clone(),

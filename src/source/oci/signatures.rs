@@ -71,8 +71,8 @@ impl Verification {
                 let Signed { release, repository, manifest } = signed;
                 let object = canonical::to_yaml(&identity.checked_by_flux(release, repository, manifest));
                 Err(signed.unverified(format!(
-                    "a signature of an identity (keyless) must be verified by Flux, stackflux verifies signatures of \
-                     keys (--key). Apply this object where Flux runs, wait until its condition SourceVerified is \
+                    "stackflux verifies signatures by a key (--key); only Flux can verify one by an identity \
+                     (keyless). Apply this object where Flux runs, wait until its condition SourceVerified is \
                      True, and publish with --digest {manifest} instead of the identity:\n\n{object}"
                 )))
             }
@@ -206,7 +206,7 @@ impl Search<'_> {
         if self.reasons.is_empty() {
             let tag = simple_signing::tag(self.signed.manifest);
             return self.signed.unverified(format!(
-                "it is not signed: there is no tag {tag} and no bundle of cosign that refers to it"
+                "it is not signed: there is no tag {tag} and no cosign bundle that refers to it"
             ));
         }
         let keys: Vec<String> = self.keys.iter().map(|key| key.fingerprint().to_string()).collect();

@@ -188,7 +188,7 @@ async fn a_digest_is_of_the_release_that_is_named_with_it() {
     assert!(matches!(error, OriginError::NoRelease { .. }), "it is not that of another one: {error}");
     let Ok(Address::Oci(address)) = format!("oci://{place}@{digest}").parse() else { panic!("{place}") };
     let error = OciOrigin::open(&address, &access(), limits()).await.unwrap_err();
-    assert!(error.to_string().contains("a digest is that of one release"), "{error}");
+    assert!(error.to_string().contains("a digest identifies one release"), "{error}");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ pub enum OriginError {
         name: Box<ReleaseName>,
     },
     /// There is no such place, or a part of a release is missing.
-    #[error("{place}: {what} is not there")]
+    #[error("{place}: not found: {what}")]
     NotFound {
         /// What was asked.
         place: String,
@@ -52,7 +52,7 @@ pub enum OriginError {
         what: String,
     },
     /// Other bytes than a digest says.
-    #[error("{place}: what came has the digest {found}, and it should be {expected}: it is not used")]
+    #[error("{place}: digest mismatch: expected {expected}, got {found}")]
     DigestMismatch {
         /// What was fetched.
         place: String,
@@ -62,7 +62,7 @@ pub enum OriginError {
         found: Digest,
     },
     /// More bytes or more entries than are read.
-    #[error("{place}: more than {most} {unit}, which is more than is read")]
+    #[error("{place}: exceeds the limit of {most} {unit}")]
     TooLarge {
         /// What was fetched.
         place: String,
@@ -72,7 +72,7 @@ pub enum OriginError {
         unit: &'static str,
     },
     /// The server sends to where nothing is fetched from.
-    #[error("{place}: the server sends to {to}, which is not followed: {why}")]
+    #[error("{place}: refusing redirect to {to}: {why}")]
     Redirect {
         /// What was asked.
         place: String,
@@ -90,7 +90,7 @@ pub enum OriginError {
         error: String,
     },
     /// A signature is missing or wrong.
-    #[error("{place}: the signature is not accepted: {error}")]
+    #[error("{place}: signature verification failed: {error}")]
     Unverified {
         /// The release.
         place: String,
@@ -120,7 +120,7 @@ impl OriginError {
         match self {
             Self::Unauthorised { .. } => Some(
                 "credentials come from docker login, --docker-config, or --username with --password-file, for GitHub from \
-                 --github-token-file; --token-realm HOST lets another host make a registry's tokens",
+                 --github-token-file; --token-realm HOST lets another host issue a registry's tokens",
             ),
             _ => None,
         }
@@ -147,14 +147,14 @@ impl From<HttpError> for OriginError {
                 Self::Unauthorised { place, error: "the server answered 401".to_owned() }
             }
             HttpError::Status { place, status, retry_after, .. } => {
-                let message = retry_after.map(|after| format!("ask again after {} s", after.as_secs()));
+                let message = retry_after.map(|after| format!("retry after {} s", after.as_secs()));
                 Self::Refused { place, status, message: message.unwrap_or_default() }
             }
             HttpError::Redirect { from, to, why } => Self::Redirect { place: from, to, why },
             HttpError::TooLarge { place, most } => Self::TooLarge { place, most, unit: "bytes" },
             HttpError::Size { place, expected, found } => Self::Malformed {
                 place,
-                error: format!("it has {found} bytes, and {expected} were announced"),
+                error: format!("size mismatch: expected {expected} bytes, got {found}"),
             },
             HttpError::Digest { place, expected, found } => Self::DigestMismatch { place, expected, found },
             HttpError::Malformed { place, error } => Self::Malformed { place, error },

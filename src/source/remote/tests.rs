@@ -49,7 +49,7 @@ fn name(name: &str) -> ReleaseName {
 }
 
 #[test]
-fn releases_are_found_below_their_directory_or_the_one_that_is_named() {
+fn listing_with_or_without_releases_path_finds_releases() {
     let (directory, _) = repository();
     for rest in ["", "//releases", "?ref=main", "//releases?ref=main"] {
         let listing = wait(origin(&directory, rest).list()).unwrap();
@@ -94,7 +94,7 @@ fn what_is_not_there_is_told() {
     assert_eq!(reason(wait(origin(&directory, "").fetch(&missing))), "ReleaseNotFound");
     for rest in ["//nosuch", "//releases/nosuch", "//README.md"] {
         let error = wait(origin(&directory, rest).list()).unwrap_err();
-        let told = format!(": the directory {} is not there", &rest[2..]);
+        let told = format!(": not found: the directory {}", &rest[2..]);
         assert!(error.to_string().ends_with(&told), "{error}");
         assert_eq!(reason(wait(origin(&directory, rest).fetch(&name(V1)))), "SourceNotFound", "{rest}");
     }

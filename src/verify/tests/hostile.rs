@@ -13,8 +13,5 @@ fn what_is_hostile_is_not_repeated_at_length() {
         assert!(error.to_string().len() < 400, "{} bytes", error.to_string().len());
     }
     let error = stored::signatures(json!({"layers": &long}).to_string().as_bytes()).unwrap_err();
-    assert!(
-        error.to_string().contains("the manifest: it is not the JSON that was expected (line 1"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("the manifest: not the expected JSON (line 1"), "{error}");
 }

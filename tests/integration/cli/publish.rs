@@ -68,10 +68,10 @@ fn a_digest_is_of_one_release() {
         &["--digest", &digest, "--release", RELEASE, "--release", "openstack-demo-1-34-v3"],
     ] {
         let run = publish(&directory, place, "to", more);
-        assert!(run.code == 2 && run.stderr.contains("a digest is that of one release"), "{}", run.stderr);
+        assert!(run.code == 2 && run.stderr.contains("a digest identifies one release"), "{}", run.stderr);
     }
     let run = publish(&directory, &pinned, "to", &["--all-new"]);
-    assert!(run.code == 2 && run.stderr.contains("a digest is that of one release"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("a digest identifies one release"), "{}", run.stderr);
     let (named, release) = (format!("{place}:{RELEASE}"), ["--release", RELEASE]);
     for (source, more) in [(&pinned, &release[..]), (&named, &["--release", RELEASE, "--digest", &digest])] {
         let run = publish(&directory, source, "to", more);
@@ -97,7 +97,7 @@ fn all_that_is_new() {
     fs::remove_dir_all(directory.join("stack/releases/openstack-demo-1-34-v3")).unwrap();
     let Run { code, stderr, .. } = publish(&directory, "stack", "to", &["--all-new"]);
     assert_eq!(code, 0, "{stderr}");
-    assert!(stderr.contains("nothing is new: of the 2 releases of stack"), "{stderr}");
+    assert!(stderr.contains("already has the 2 releases of stack"), "{stderr}");
 }
 
 #[test]
@@ -158,12 +158,9 @@ fn the_branch_is_the_one_that_the_repository_has() {
     git(&work, &["push", "-q", "origin", "master"]);
 
     for (more, said) in [
-        (
-            vec!["--branch", "main"],
-            "there is no branch main that could be changed: the repository has master",
-        ),
-        (vec!["--branch", "main", "--dry-run"], "there is no branch main"),
-        (vec!["--branch", "refs/heads/master"], "a branch is named without refs/heads/"),
+        (vec!["--branch", "main"], "branch main not found: the repository has master"),
+        (vec!["--branch", "main", "--dry-run"], "branch main not found"),
+        (vec!["--branch", "refs/heads/master"], "name the branch without refs/heads/"),
     ] {
         let refused = publish(&directory, "stack", &to, &[&["--release", RELEASE], &more[..]].concat());
         assert!(refused.code == 2 && refused.stderr.contains(said), "{more:?}: {}", refused.stderr);
@@ -179,8 +176,8 @@ fn what_looks_like_a_server_is_no_directory() {
     let directory = with_stack("publish-colon");
     for to in ["git.example.com:stacks.git", "bob:s3cret@git.example.com:stacks.git", "ext::sh -c x"] {
         let run = publish(&directory, "stack", to, &["--release", RELEASE]);
-        assert!(run.code == 2 && run.stderr.contains("is no address of a Git repository"), "{}", run.stderr);
-        assert!(run.stderr.contains("is written ./name") && !run.stderr.contains("s3cret"), "{}", run.stderr);
+        assert!(run.code == 2 && run.stderr.contains("invalid Git address"), "{}", run.stderr);
+        assert!(run.stderr.contains("as ./name:more") && !run.stderr.contains("s3cret"), "{}", run.stderr);
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is written");
     }
     let run = publish(&directory, "stack", "./a:b", &["--release", RELEASE]);
@@ -196,9 +193,9 @@ fn without_an_author_nothing_is_fetched() {
     let home = directory.to_str().unwrap();
     let environment = [("HOME", home), ("XDG_CONFIG_HOME", home), ("GIT_CONFIG_NOSYSTEM", "1")];
     let run = run_with(&directory, &["publish", "nowhere", "--to", &to], &environment);
-    assert!(run.code == 2 && run.stderr.contains("nobody is named as the author"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("missing commit author"), "{}", run.stderr);
     let bare = publish(&directory, "stack", "stacks.git", &["--all-new"]);
-    assert!(bare.code == 2 && bare.stderr.contains("write file://"), "{}", bare.stderr);
+    assert!(bare.code == 2 && bare.stderr.contains("pass file://"), "{}", bare.stderr);
 }
 
 #[test]
@@ -212,6 +209,6 @@ fn a_pull_request_needs_a_forge_and_a_token() {
     );
     let more = ["--all-new", "--pull-request", "--forge", "gitea"];
     let without = publish(&directory, "stack", "https://git.example.com/acme/stacks.git", &more);
-    assert!(without.code == 2 && without.stderr.contains("needs a token of the forge"), "{}", without.stderr);
+    assert!(without.code == 2 && without.stderr.contains("missing forge token"), "{}", without.stderr);
     assert!(!directory.join("to").exists());
 }

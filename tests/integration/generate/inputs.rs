@@ -58,8 +58,11 @@ fn inputs_without_something_are_refused_rather_than_planned() {
             whole.replace("spec:\n  provider", "spec:\n  suspend: true\n  provider"),
             "is suspended: nothing is written",
         ),
-        (whole.replace("kind: ClusterStack\n", "kind: Cluster Stack\n"), "those of one ClusterStack"),
-        (whole.replace("digest: \"sha256:", "digest: \"sha256:0"), "the directory has another content"),
+        (
+            whole.replace("kind: ClusterStack\n", "kind: Cluster Stack\n"),
+            "expected the inputs of one ClusterStack, got 0",
+        ),
+        (whole.replace("digest: \"sha256:", "digest: \"sha256:0"), "digest mismatch: expected"),
     ];
     for (inputs, expected) in cases {
         assert_ne!(inputs, whole, "{expected}");

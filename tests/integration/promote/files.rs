@@ -13,7 +13,7 @@ use crate::reference::Rows;
 const HEAD: &str = "\
 # The files of promotion
 
-<!-- Made from the types by tests/integration/promote/files.rs; UPDATE_GOLDEN=1 cargo test writes it anew. -->
+<!-- Generated from the types by tests/integration/promote/files.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
 [Promotion](promotion.md) explains them. `[]` stands for each entry of a list. A field with a `*` is required. Fields that
 there are not are refused, with file and line.

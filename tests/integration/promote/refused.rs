@@ -65,7 +65,7 @@ fn files_that_are_wrong_are_told_with_their_lines() {
     refused(
         &stacks,
         &PROMOTE,
-        "stackflux.yaml:3: stage \"prod\" comes after \"stag\", and there is no such stage\n  3 |   - name: prod\n",
+        "stackflux.yaml:3: stage \"prod\" comes after \"stag\", which does not exist\n  3 |   - name: prod\n",
     );
     stacks.write("stackflux.yaml", "stages:\n  - name: stage\n    pahts: x\n");
     stacks.push("main", "a field that there is not");
@@ -121,7 +121,9 @@ fn what_is_wrong_in_a_stage_keeps_no_release_in_it_or_out_of_it() {
     stacks.push("main", "inputs that are wrong");
     let rolled_back = stacks.done(&["rollback", "prod", "--reason", "it leaks", "--push"]);
     assert!(
-        rolled_back.stderr.contains("nothing is known here: prod/clusterstack.yaml: "),
+        rolled_back
+            .stderr
+            .contains("cannot read the ClusterStacks and Clusters of the stage: prod/clusterstack.yaml: "),
         "{}",
         rolled_back.stderr
     );
@@ -129,7 +131,7 @@ fn what_is_wrong_in_a_stage_keeps_no_release_in_it_or_out_of_it() {
 }
 
 #[test]
-fn a_stack_that_follows_something_else_is_named_where_none_follows_the_stage() {
+fn stack_that_follows_a_tag_is_named_when_none_follows_stage() {
     let stacks = Stacks::new("elsewhere");
     let file = stacks.work().join("prod/clusterstack.yaml");
     let text = fs::read_to_string(&file).unwrap().replace("branch: main", "tag: v1");
@@ -137,12 +139,12 @@ fn a_stack_that_follows_something_else_is_named_where_none_follows_the_stage() {
     stacks.push("main", "a tag");
     let shown = stacks.run(&PROMOTE);
     let told =
-        "ClusterStack demo/docker-demo-1-34 does not count: it follows the tag v1, which is no branch\n";
+        "ClusterStack demo/docker-demo-1-34 does not count: it follows the tag v1, which is not a branch\n";
     assert!(shown.stdout.contains(told), "{}", shown.stdout);
 }
 
 #[test]
-fn what_was_taken_back_from_the_first_stage_is_not_published_again() {
+fn release_rolled_back_from_first_stage_is_not_republished() {
     let stacks = Stacks::new("held-first");
     stacks.done(&["rollback", "stage", "--release", V2, "--reason", "it leaks", "--push"]);
     let before = stacks.git(&["for-each-ref"]);

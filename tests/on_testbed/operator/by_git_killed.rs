@@ -17,7 +17,7 @@ const KILLS: usize = 10;
 const SEED: u64 = 0xc0117;
 
 #[test]
-fn killed_ten_times_while_it_commits_it_loses_and_repeats_nothing() {
+fn operator_killed_during_commits_loses_and_repeats_nothing() {
     let testbed = Testbed::start_own(&Options::default()).unwrap();
     let scenario = Scenario::on(&testbed, "gitkilled");
     let fleet = Fleet::followed(&scenario);

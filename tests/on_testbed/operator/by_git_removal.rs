@@ -35,7 +35,7 @@ fn objects(clone: &Path) -> Vec<String> {
 }
 
 #[test]
-fn an_addon_a_release_a_cluster_and_a_stack_go_one_after_the_other() {
+fn addon_release_cluster_and_stack_are_removed_one_by_one() {
     let testbed = Testbed::start_own(&Options::default()).unwrap();
     let scenario = Scenario::on(&testbed, "gitremoval");
     let fleet = Fleet::followed(&scenario);

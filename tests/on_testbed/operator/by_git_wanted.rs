@@ -30,7 +30,7 @@ fn wait_held(scenario: &Scenario<'_>, cluster: &str) {
 }
 
 #[test]
-fn what_was_held_is_not_committed_for_a_paused_cluster_and_no_other_stack_keeps_a_deleted_one() {
+fn paused_cluster_discards_held_plan() {
     let testbed = Testbed::start_own(&Options { workloads: &["one", "two"], ..Options::default() }).unwrap();
     let scenario = Scenario::on(&testbed, "gitwanted");
     let fleet = Fleet::followed(&scenario);
@@ -83,7 +83,7 @@ fn publish_next(scenario: &Scenario<'_>) {
 }
 
 #[test]
-fn a_cluster_goes_to_the_next_version_where_both_stacks_have_one_place() {
+fn cluster_upgrade_to_next_stack_requires_the_same_git_path() {
     let testbed = Testbed::start_own(&Options::default()).unwrap();
     let scenario = Scenario::on(&testbed, "gitline");
     let fleet = Fleet::followed(&scenario);

@@ -65,7 +65,7 @@ fn one_line(message: &str) -> String {
 }
 
 #[test]
-fn failures_are_told_apart_in_helms_words_and_nothing_else_suffers() {
+fn failing_addons_report_helm_messages_and_others_stay_ready() {
     let scenario = Scenario::shared("failures");
     releases(&scenario);
     let _operator = scenario.operator();

@@ -95,7 +95,7 @@ fn operator(scenario: &Scenario) -> Operator {
 }
 
 #[test]
-fn a_stack_without_a_source_takes_the_default_one_and_serves_clusters_of_v1beta1() {
+fn stack_without_source_uses_default_for_v1beta1_clusters() {
     let scenario = Scenario::shared("gosample");
     for release in FERROL {
         scenario.publish_as(release, "v1.27.7");

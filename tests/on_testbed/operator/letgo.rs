@@ -21,7 +21,7 @@ fn all_gone(scenario: &Scenario, cluster: &str) {
 }
 
 #[test]
-fn a_cluster_that_goes_keeps_its_addons_and_one_of_its_name_gets_its_own() {
+fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
     let testbed = Testbed::start_own(&Options::default()).unwrap();
     let (scenario, _operator) = Scenario::on(&testbed, "letgo").with_cluster();
     let first = uid(&scenario.wait_addons("a")).to_owned();
@@ -106,7 +106,7 @@ fn a_cluster_whose_api_server_is_dead_goes_as_well() {
 }
 
 #[test]
-fn a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything() {
+fn orphaned_stack_leaves_releases_suspended_and_installed() {
     let testbed = Testbed::start_own(&Options::default()).unwrap();
     let (scenario, _operator) = Scenario::on(&testbed, "orphan").with_cluster();
     scenario.wait_ready("clusterstack", STACK);
@@ -183,7 +183,7 @@ fn paused(scenario: &Scenario, testbed: &OwnTestbed) {
 }
 
 #[test]
-fn a_namespace_that_goes_takes_its_clusters_and_leaves_their_addons() {
+fn deleted_namespace_removes_clusters_and_keeps_their_addons() {
     let testbed = Testbed::start_own(&Options::default()).unwrap();
     let (scenario, operator) = Scenario::on(&testbed, "namespace").with_cluster();
     let namespace = &scenario.namespace;

@@ -55,7 +55,7 @@ fn a_cluster_that_comes_back_is_looked_at_once_and_at_once() {
         let handled = |object: &Value| object["status"]["lastHandledReconcileAt"] == *asked[0];
         scenario.wait(kind, &name, "looked at by Flux", handled);
     }
-    let told = "the cluster's API server answers again: Flux was asked to look at 4 objects now";
+    let told = "the cluster's API server is reachable again: asked Flux to reconcile 4 objects now";
     eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(|note| note == told));
 
     // What else happens to the Cluster asks for nothing.

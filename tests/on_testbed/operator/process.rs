@@ -8,7 +8,7 @@ use super::scenario::{PATIENCE, SHORT_LEASE, eventually, leads};
 use crate::definitions::apply_definitions;
 
 #[test]
-fn an_operator_that_is_killed_or_ended_leads_again_and_writes_nothing_but_its_lease() {
+fn restarted_operator_leads_again_and_writes_only_its_lease() {
     let options = Options { workloads: &[], flux: &[], ..Options::default() };
     let testbed = Testbed::start_own(&options).unwrap();
     apply_definitions(testbed.management());

@@ -34,7 +34,7 @@ fn what_is_planned_waits_in_a_pull_request_until_it_is_merged() {
         condition(stack, "Delivered").1 == "PullRequestOpen"
     });
     let pull = format!("{}/{}/fleet/pulls/1", gitea.url(), gitea.user());
-    assert_eq!(condition(&open, "Delivered").2, format!("it waits in {pull}"));
+    assert_eq!(condition(&open, "Delivered").2, format!("waits for pull request {pull}"));
     assert!(scenario.get("gitrepository", &format!("{STACK}-catalog")).is_none(), "nothing is applied");
     let pulls = runtime.block_on(site.pulls());
     let branch = format!("stackflux/{}-{STACK}-", scenario.namespace);

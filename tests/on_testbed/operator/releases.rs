@@ -203,7 +203,7 @@ fn live(scenario: &Scenario, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn a_release_that_nothing_wants_goes_and_one_in_use_is_held_let_go_and_taken_over() {
+fn unused_release_is_removed_and_used_one_is_held() {
     let (scenario, _operator) = offered("retire");
     scenario.create_cluster("a", V1, "one");
     scenario.wait_addons("a");

@@ -38,7 +38,7 @@ fn without_entries(text: &str, addon: &str) -> String {
 }
 
 #[test]
-fn an_addon_that_a_release_drops_is_uninstalled_within_the_budget_and_the_old_release_goes() {
+fn addon_dropped_by_release_is_uninstalled_within_budget() {
     // Its own, for what Helm recorded there is looked at.
     let testbed = Testbed::start_own(&Options { workloads: &["one", "two"], ..Options::default() }).unwrap();
     let scenario = Scenario::on(&testbed, "removal");
@@ -81,7 +81,7 @@ fn the_budget_is_used_up(scenario: &Scenario) {
         ("True", "PruneBudgetExceeded", condition(&addon, "Reconciling").2)
     );
     let message = condition(&addon, "Delivered").2;
-    assert!(message.contains("1 of 7 addon objects may go in an hour, the next at "), "{message}");
+    assert!(message.contains("1 of 7 addon objects may be deleted per hour, the next at "), "{message}");
     let allowed = message.split("clusterstack.x-k8s.io/prune=").nth(1).unwrap();
     let allowed = allowed.split_whitespace().next().unwrap();
     assert!(scenario.get("helmrelease", "b.monitoring").is_some());

@@ -96,7 +96,7 @@ fn a_pull_request_on_gitea_is_opened_once_merged_and_taken_back() {
     let opened = site.propose(&promote);
     assert!(opened.stderr.contains("pull request 1 is opened: "), "{}", opened.stderr);
     let again = site.propose(&promote);
-    assert!(again.stderr.contains("pull request 1 is there already: "), "{}", again.stderr);
+    assert!(again.stderr.contains("pull request 1 is already open: "), "{}", again.stderr);
 
     site.merge(1, "merge");
     assert_eq!(

@@ -135,14 +135,14 @@ fn opened_once_merged_and_taken_back(hosted: &Hosted) {
 
     let again = hosted.run(&PROMOTE);
     assert_eq!(again.code, 0, "{}", again.stderr);
-    assert!(again.stderr.contains("pull request 1 is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("pull request 1 is already open"), "{}", again.stderr);
     assert_eq!((hosted.fake.pulls().len(), hosted.branches()), (1, branches.clone()));
 
     hosted.merge(branch);
     let rollback = hosted.run(&["rollback", "prod", "--reason", "it leaks"]);
     assert_eq!(rollback.code, 0, "{}{}", rollback.stdout, rollback.stderr);
     let again = hosted.run(&["rollback", "prod", "--reason", "it leaks"]);
-    assert!(again.stderr.contains("pull request 2 is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("pull request 2 is already open"), "{}", again.stderr);
     let titles: Vec<String> = hosted.fake.pulls().into_iter().map(|pull| pull.title).collect();
     assert_eq!(titles, [format!("Promote {V2} from stage to prod"), format!("Roll {V2} back from prod")]);
 

@@ -125,7 +125,7 @@ fn a_push_that_breaks_arrives_once() {
 }
 
 #[test]
-fn a_network_that_stays_away_is_told_and_the_next_run_loses_and_repeats_nothing() {
+fn next_push_after_network_failure_loses_and_repeats_nothing() {
     for (at, repository) in [(Break::Before, "away-before"), (Break::After, "away-after")] {
         let url = server().url(repository);
         pushed(write(&clone(&url, Credentials::default()), "first", "x"));
@@ -265,7 +265,7 @@ fn a_repository_that_sends_too_much_is_given_up() {
 }
 
 #[test]
-fn what_a_server_refuses_is_told_once_in_its_words_without_the_password_that_it_repeats() {
+fn server_refusal_is_reported_once_without_the_password() {
     let url = server().https_url("hook");
     pushed(write(&clone(&url, password()), "first", "x"));
     let hook = server().repository("hook").join("hooks/pre-receive");

@@ -65,7 +65,7 @@ fn a_host_key_of_another_kind_than_the_first_is_asked_for() {
 }
 
 #[test]
-fn an_unknown_host_and_a_changed_key_are_refused_by_name_and_fingerprint() {
+fn unknown_host_and_changed_key_are_refused_with_fingerprint() {
     let url = server().ssh_url("hosts");
     let with = |known: Option<&str>| {
         let known_hosts = known.map(|text| KnownHosts::new(text, "/etc/known"));
@@ -145,7 +145,7 @@ fn fifty_publishers_over_http_lose_nothing() {
 }
 
 #[test]
-fn the_command_line_reads_releases_and_trusts_what_the_system_trusts() {
+fn releases_command_trusts_ca_file_or_system_certificates() {
     let url = server().https_url("system");
     let metadata = "versions: {clusterStack: v1, kubernetes: v1.34.2}\n";
     pushed(write(&clone(&url, password()), "releases/docker-demo-1-34-v1/metadata.yaml", metadata));

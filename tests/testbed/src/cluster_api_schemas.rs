@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_object_keeps_unknown_fields_and_a_property_named_like_a_keyword_is_a_property() {
+    fn adapted_schema_keeps_unknown_fields_and_items_property() {
         let mut crd = json!({
             "metadata": {"name": "things"},
             "spec": {"versions": [{"name": "v1beta1", "schema": {"openAPIV3Schema": {

@@ -132,7 +132,7 @@ fn names(list: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_proxy_lies_in_lists_and_watches_and_single_objects_and_writes_are_true() {
+fn lying_proxy_falsifies_lists_and_watches_but_not_objects() {
     let testbed = own();
     let namespace = testbed.namespace("lies").unwrap();
     let proxy = LyingProxy::start(testbed.operator_kubeconfig()).unwrap();

@@ -103,7 +103,7 @@ fn a_pushed_chart_becomes_ready_in_a_workload_cluster() {
 }
 
 #[test]
-fn a_timeout_says_the_last_status_and_what_the_controllers_logged() {
+fn timeout_error_shows_last_status_and_controller_logs() {
     let testbed = Testbed::shared();
     let namespace = testbed.namespace("timeout").unwrap();
     testbed.add_kubeconfig_secret(&namespace, "c1", "one").unwrap();
@@ -159,7 +159,7 @@ fn run_git(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn an_old_cluster_class_keeps_its_fields_although_no_webhook_converts_it() {
+fn old_cluster_class_without_conversion_keeps_its_fields() {
     let testbed = Testbed::shared();
     let namespace = testbed.namespace("class").unwrap();
     let reference = json!({

@@ -18,9 +18,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         to_strings,
     ),
     Function::new("atoi", GROUP, "The int that a text says; 0 if it says none.", &[TextParameter], atoi),
-    Function::new("int", GROUP, "The argument as int; 0 if it is no number.", &[Any], int),
-    Function::new("int64", GROUP, "The argument as int64; 0 if it is no number.", &[Any], int64),
-    Function::new("float64", GROUP, "The argument as float64; 0 if it is no number.", &[Any], float64),
+    Function::new("int", GROUP, "The argument as int; 0 if it is not a number.", &[Any], int),
+    Function::new("int64", GROUP, "The argument as int64; 0 if it is not a number.", &[Any], int64),
+    Function::new("float64", GROUP, "The argument as float64; 0 if it is not a number.", &[Any], float64),
     Function::new(
         "toDecimal",
         GROUP,

@@ -124,7 +124,7 @@ fn where_everything_is_as_planned_nothing_differs() {
 }
 
 #[test]
-fn what_was_planned_otherwise_is_changed_and_what_nobody_plans_is_removed() {
+fn live_diff_shows_changed_and_unplanned_owned_objects() {
     let mut present = delivered();
     let ccm = object(&mut present, "HelmRelease", "one.ccm");
     ccm["metadata"]["annotations"][labels::PLAN_DIGEST] = json!("sha256:earlier");
@@ -176,13 +176,13 @@ fn what_is_suspended_is_not_written() {
 }
 
 #[test]
-fn a_release_that_the_directory_does_not_have_as_it_is_pinned_is_left_out() {
+fn release_with_mismatched_digest_is_left_out() {
     let mut present = live();
     let pin = present.releases.values_mut().next().unwrap().spec.source.as_mut().unwrap();
     pin.digest = pin.digest.chars().rev().collect();
     let (stacks, left_out) = stacks(&present);
     assert!(stacks.is_empty());
-    assert!(left_out[0].contains("the directory has another content"), "{left_out:?}");
+    assert!(left_out[0].contains("digest mismatch: expected"), "{left_out:?}");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn why_advice_changes_with_repeated_failures() {
         ("ReleaseReady", "True", "Usable", ""),
         ("ValuesRendered", "True", "Rendered", ""),
         ("Delivered", "True", "Delivered", ""),
-        ("AddonsReady", "False", "RepeatedlyFailing", "cni: 5 attempts and more have failed: x"),
+        ("AddonsReady", "False", "RepeatedlyFailing", "cni: 5 or more attempts have failed: x"),
     ];
     for (phase, reason, advice) in [
         ("Retrying", "Retrying", "retrying"),

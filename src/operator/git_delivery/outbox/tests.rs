@@ -129,7 +129,7 @@ fn a_plan_that_was_held_is_not_committed_once_nobody_wants_it() {
 }
 
 #[test]
-fn a_cluster_that_went_to_another_stack_is_written_by_that_one_only() {
+fn moved_cluster_is_committed_only_by_its_new_stack() {
     let (outbox, old, new) = (Outbox::default(), key("1-34"), key("1-35"));
     let cluster = Unit::Cluster(key("one"));
     outbox.want(&old, cluster.clone(), plan("held"), asker("one"));

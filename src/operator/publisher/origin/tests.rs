@@ -17,11 +17,11 @@ fn every_public_key_of_the_secret_counts() {
 }
 
 #[test]
-fn a_secret_without_a_usable_key_is_not_the_same_as_nothing_to_verify() {
-    assert_eq!(keys(&[]).unwrap_err(), "no key of it ends with .pub");
-    assert_eq!(keys(&[("cosign.key", b"x"), ("pub", KEY)]).unwrap_err(), "no key of it ends with .pub");
+fn verification_secret_without_usable_key_is_an_error() {
+    assert_eq!(keys(&[]).unwrap_err(), "none of its keys ends with .pub");
+    assert_eq!(keys(&[("cosign.key", b"x"), ("pub", KEY)]).unwrap_err(), "none of its keys ends with .pub");
     assert!(
         keys(&[("a.pub", KEY), ("b.pub", ED25519)]).unwrap_err().starts_with("b.pub: this is an Ed25519 key")
     );
-    assert_eq!(keys(&[("a.pub", &[0xff])]).unwrap_err(), "a.pub: this is no PEM");
+    assert_eq!(keys(&[("a.pub", &[0xff])]).unwrap_err(), "a.pub: this is not PEM");
 }

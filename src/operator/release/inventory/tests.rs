@@ -13,8 +13,8 @@ fn object_of_two_classes_is_told_in_words() {
     for (theirs, expected) in [
         (&[][..], None),
         (&["other_shared__ConfigMap"], None),
-        (&["demo_shared__ConfigMap"], Some("ConfigMap demo/shared, which docker-demo-1-34-v2 has, too")),
-        (&["_cluster_example.org_Image"], Some("Image cluster, which docker-demo-1-34-v2 has, too")),
+        (&["demo_shared__ConfigMap"], Some("ConfigMap demo/shared with docker-demo-1-34-v2")),
+        (&["_cluster_example.org_Image"], Some("Image cluster with docker-demo-1-34-v2")),
     ] {
         assert_eq!(shared(&ours, &ids(theirs), &other).as_deref(), expected);
     }

@@ -24,7 +24,7 @@ fn what_somebody_edited_is_refused_and_other_clusters_go_on() {
 }
 
 #[test]
-fn an_edited_cluster_that_is_not_planned_any_more_keeps_its_class() {
+fn edited_cluster_removed_from_plan_keeps_its_cluster_class() {
     let fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
     edit(&mut files, CNI);
@@ -55,7 +55,7 @@ fn files_that_are_not_ours_are_neither_written_over_nor_touched() {
     files.insert("clusters/stacks/two/mine.yaml".to_owned(), b"mine".to_vec());
     files.insert("README.md".to_owned(), b"mine".to_vec());
     let changes = deliver(&mut files, &delivery(&plan));
-    assert_eq!(refusals(&changes), [format!("{CNI} is there already, and stackflux did not write it")]);
+    assert_eq!(refusals(&changes), [format!("{CNI} already exists, but stackflux did not write it")]);
     assert_eq!(list(&files, ""), ["cluster-class", "clusters/stacks/two", "node-images", "sources"]);
     for path in [CNI, "clusters/stacks/two/mine.yaml", "README.md"] {
         assert_eq!(files[path], b"mine");
@@ -66,11 +66,11 @@ fn files_that_are_not_ours_are_neither_written_over_nor_touched() {
 type Foreign = fn(&mut Files);
 
 #[test]
-fn a_removed_file_a_foreign_line_in_a_list_and_a_broken_index_are_foreign_edits() {
+fn removed_or_damaged_file_is_refused_until_overwrite_is_set() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     let written = delivered(&plan);
     let cases: [(Foreign, &str); 5] = [
-        (|files| _ = files.remove(CNI), "cni.yaml was removed by somebody else"),
+        (|files| _ = files.remove(CNI), "cni.yaml was removed since stackflux wrote it"),
         (|files| edit(files, "clusters/stacks/one/kustomization.yaml"), "kustomization.yaml was edited"),
         (
             |files| _ = files.remove("clusters/stacks/one/kustomization.yaml"),
@@ -80,7 +80,7 @@ fn a_removed_file_a_foreign_line_in_a_list_and_a_broken_index_are_foreign_edits(
             |files| {
                 _ = files.insert("clusters/stacks/one/stackflux.index".to_owned(), b"version: 2\n".to_vec());
             },
-            "stackflux.index is an index that cannot be used",
+            "stackflux.index is an invalid index",
         ),
         (
             |files| _ = files.insert(CNI.to_owned(), vec![b' '; MAX_FILE + 1]),

@@ -47,7 +47,7 @@ impl fmt::Debug for Entry {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DockerConfigError {
     /// It is not the JSON of a docker config.
-    #[error("it is no docker config: see line {line}, column {column}")]
+    #[error("invalid docker config (line {line}, column {column})")]
     Json {
         /// The line, from 1 on.
         line: usize,

@@ -34,14 +34,14 @@ pub(super) async fn get(name: String, server: String) -> Result<Option<Credentia
     let plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.');
     if !name.chars().all(plain) || name.starts_with(['-', '.']) {
         return Err(format!(
-            "{name:?} in the docker config is no name of a credential helper: no slashes or blanks"
+            "invalid credential helper {name:?} in the docker config: a name has no slashes or blanks"
         ));
     }
     let program = format!("docker-credential-{name}");
     let called = program.clone();
     match spawn_blocking(move || run(&called, &server, LONGEST)).await {
         Ok(answer) => answer.map_err(|error| format!("{program}: {error}")),
-        Err(_) => Err(format!("{program} was not run to its end")),
+        Err(_) => Err(format!("{program} did not run to completion")),
     }
 }
 
@@ -62,7 +62,7 @@ pub(in crate::source::oci) fn run(
     let said = child.stdout.take().map(listen);
     let said = said.and_then(|said| said.recv_timeout(within).ok());
     let status = end(&mut child, until)?;
-    let said = said.ok_or("it ended, and something that it began did not")?;
+    let said = said.ok_or("it ended, but a process that it started did not")?;
     let said = said.map_err(|error| format!("cannot be read: {error}"))?;
     if !status.success() {
         let unknown = String::from_utf8_lossy(&said).contains("credentials not found");
@@ -72,8 +72,7 @@ pub(in crate::source::oci) fn run(
             Err(format!("it failed ({status}): run it by hand to see why"))
         };
     }
-    let found: Found =
-        serde_json::from_slice(&said).map_err(|_| "its answer is not that of a credential helper")?;
+    let found: Found = serde_json::from_slice(&said).map_err(|_| "invalid output for a credential helper")?;
     Ok(Some(match (found.username, found.secret) {
         (_, None) => Credentials::Anonymous,
         (user, Some(token)) if user == "<token>" => Credentials::IdentityToken(token),
@@ -102,7 +101,7 @@ fn end(child: &mut Child, until: Instant) -> Result<ExitStatus, String> {
         }
         if Instant::now() >= until {
             child.kill().and_then(|()| child.wait()).map_err(failed)?;
-            return Err("it did not answer in time, and was ended".to_owned());
+            return Err("timed out, and was killed".to_owned());
         }
         thread::sleep(PAUSE);
     }

@@ -174,7 +174,7 @@ fn bundles_are_found_on_every_page_of_referrers() {
 #[test]
 fn a_release_that_is_not_signed_is_refused() {
     let expected =
-        format!("it is not signed: there is no tag {}.sig and no bundle of cosign that refers to it", tag());
+        format!("it is not signed: there is no tag {}.sig and no cosign bundle that refers to it", tag());
     assert_eq!(Fake::default().refuses(), expected);
     assert_eq!(Fake { referrers: Some(Vec::new()), ..Fake::default() }.refuses(), expected);
 }
@@ -194,11 +194,11 @@ fn why_no_signature_counts_is_told_of_each() {
         refused.lines().collect::<Vec<_>>(),
         [
             "no signature by the key sha256:891cab868e3d3ab1fafbcdc874955f7adbd1a542774d8e8855e94c8982e4b604:",
-            &format!("  {tag}.sig, layer 1: the signature does not fit the key and the signed text"),
+            &format!("  {tag}.sig, layer 1: the signature does not match the key and the signed text"),
             &format!(
                 "  {tag}.sig, layer 2: it is malformed: a layer without the annotation dev.cosignproject.cosign/signature"
             ),
-            &format!("  bundle {bundle}: the signature does not fit the key and the signed text"),
+            &format!("  bundle {bundle}: the signature does not match the key and the signed text"),
         ]
     );
 }
@@ -212,7 +212,8 @@ fn a_certificate_makes_a_signature_keyless() {
     });
     let refused = Fake::default().signatures(&keyless).refuses();
     assert!(
-        refused.contains("layer 1: it was signed by an identity (keyless), which no key can check"),
+        refused
+            .contains("layer 1: it was signed by an identity (keyless), which cannot be verified with a key"),
         "{refused}"
     );
 }
@@ -304,7 +305,7 @@ fn an_identity_is_for_flux_to_verify() {
     let signed =
         Signed { release: &release, repository: "oci://registry.example.com/a", manifest: &manifest };
     let refused = block_on(Verification::Identity(identity).check(&fake, signed)).unwrap_err().to_string();
-    assert!(refused.contains("must be verified by Flux"), "{refused}");
+    assert!(refused.contains("only Flux can verify"), "{refused}");
     let (_, object) = refused.split_once("\n\n").unwrap();
     let object: Value = serde_yaml::from_str(object).unwrap();
     assert_eq!(object["kind"], "OCIRepository");

@@ -35,7 +35,7 @@ async fn a_password_where_a_registry_wants_one() {
     assert_eq!(host.seen()[0].header("authorization"), None, "nothing is sent before it is asked for");
     let error = refusal(&host, &access()).await;
     assert!(matches!(error, OriginError::Unauthorised { .. }), "{error}");
-    assert!(error.to_string().contains("wants credentials") && error.hint().is_some(), "{error}");
+    assert!(error.to_string().contains("requires credentials") && error.hint().is_some(), "{error}");
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a_password_that_is_wrong_is_tried_once() {
     let refuse = |_: &Seen| Some(with(said(401, ""), "www-authenticate", "Basic realm=\"hidden\""));
     let host = registry(release(), refuse).await;
     let error = refusal(&host, &with_password(access())).await;
-    assert!(error.to_string().contains("do not open it"), "{error}");
+    assert!(error.to_string().contains("give no access to it"), "{error}");
     assert_eq!(host.seen().len(), 2);
 }
 
@@ -72,7 +72,7 @@ async fn a_realm_on_another_host_gets_no_password() {
     let host = wants_token(&realm.by_name().join("token?hidden").unwrap()).await;
     let error = refusal(&host, &with_password(access())).await;
     assert!(matches!(error, OriginError::Unauthorised { .. }), "{error}");
-    for part in ["localhost", "allowed to make", &host.address()] {
+    for part in ["localhost", "allowed to issue", &host.address()] {
         assert!(error.to_string().contains(part), "{error}");
     }
     assert!(realm.seen().is_empty());
@@ -98,12 +98,12 @@ async fn a_token_that_is_exchanged() {
 #[tokio::test]
 async fn realms_that_give_none() {
     for (answer, expected) in [
-        ((|_| said(401, "hidden")) as fn(&Seen) -> Said, "does not take the credentials"),
+        ((|_| said(401, "hidden")) as fn(&Seen) -> Said, "rejected the credentials"),
         (|_| said(200, "{}"), "it has no token"),
         (|_| said(200, "{\"token\": \"\"}"), "it has no token"),
-        (|_| said(200, "hidden"), "not the JSON"),
-        (|_| said(200, "{\"token\": \"hidden\\nx\"}"), "no header can have"),
-        (|_| endless(), "more than 4194304 bytes"),
+        (|_| said(200, "hidden"), "not the expected JSON"),
+        (|_| said(200, "{\"token\": \"hidden\\nx\"}"), "invalid character in the value of the header"),
+        (|_| endless(), "exceeds the limit of 4194304 bytes"),
         (|_| redirect("https://evil.example.com/?hidden"), "answered 307"),
         (|_| said(500, ""), "answered 500"),
     ] {

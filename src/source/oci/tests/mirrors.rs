@@ -9,7 +9,7 @@ fn mirrored(host: &Host, mirror: &Url) -> Access {
 }
 
 #[tokio::test]
-async fn a_mirror_is_asked_first_by_its_prefix_and_without_our_password() {
+async fn mirror_with_prefix_is_tried_first_without_credentials() {
     let host = registry(release(), |_| None).await;
     let wants = |_: &Seen| None;
     let mirror = registry(release(), wants).await;

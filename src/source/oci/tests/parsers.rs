@@ -64,14 +64,20 @@ fn manifests() {
         (json!({"schemaVersion": 2, "layers": [], "manifests": []}), "ambiguous"),
         (json!({"schemaVersion": 3, "layers": []}), "schema version 3"),
         (json!({"schemaVersion": 2}), "no layers"),
-        (json!({"schemaVersion": 2, "layers": [{"digest": "sha512:00", "size": 1}]}), "no manifest of OCI"),
-        (json!({"schemaVersion": 2, "layers": [{"digest": digest(b"x"), "size": -1}]}), "no manifest of OCI"),
+        (
+            json!({"schemaVersion": 2, "layers": [{"digest": "sha512:00", "size": 1}]}),
+            "invalid OCI or Docker manifest",
+        ),
+        (
+            json!({"schemaVersion": 2, "layers": [{"digest": digest(b"x"), "size": -1}]}),
+            "invalid OCI or Docker manifest",
+        ),
         (
             json!({"schemaVersion": 2, "layers": [{"digest": digest(b"x"), "size": 1.5}]}),
-            "no manifest of OCI",
+            "invalid OCI or Docker manifest",
         ),
-        (json!({"schemaVersion": 2, "layers": [{"digest": digest(b"x")}]}), "no manifest of OCI"),
-        (json!({"schemaVersion": 2, "layers": {"hidden": 1}}), "no manifest of OCI"),
+        (json!({"schemaVersion": 2, "layers": [{"digest": digest(b"x")}]}), "invalid OCI or Docker manifest"),
+        (json!({"schemaVersion": 2, "layers": {"hidden": 1}}), "invalid OCI or Docker manifest"),
     ] {
         let error = parse(json).unwrap_err();
         assert!(error.contains(expected) && !error.contains("hidden"), "{error}");

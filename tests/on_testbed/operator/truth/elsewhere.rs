@@ -17,7 +17,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (
         Reason::DeliveredElsewhere,
         "tests/on_testbed/operator/by_git_wanted.rs",
-        "a_cluster_goes_to_the_next_version_where_both_stacks_have_one_place",
+        "cluster_upgrade_to_next_stack_requires_the_same_git_path",
     ),
     (Reason::PushFailed, "src/rollup/cluster_stack/tests.rs", "of_git_delivery_only_own_trouble_counts"),
     (Reason::FileEdited, "tests/on_testbed/operator/by_git.rs", "somebody_else"),
@@ -71,7 +71,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (
         Reason::RepeatedlyFailing,
         "tests/on_testbed/operator/failures.rs",
-        "failures_are_told_apart_in_helms_words_and_nothing_else_suffers",
+        "failing_addons_report_helm_messages_and_others_stay_ready",
     ),
     (Reason::Failed, "src/rollup/tests/helm_release.rs", "when_it_fails"),
     (Reason::DeadlineExceeded, "src/rollup/tests/moments.rs", "what_is_not_done_by_the_deadline_has_failed"),
@@ -92,7 +92,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (
         Reason::InUse,
         "tests/on_testbed/operator/letgo.rs",
-        "a_paused_cluster_is_not_written_and_an_orphaned_stack_leaves_everything",
+        "orphaned_stack_leaves_releases_suspended_and_installed",
     ),
     (Reason::AccessDenied, "tests/on_testbed/operator/strict.rs", "references_are_refused"),
     (Reason::ProviderNotReady, "tests/on_testbed/operator/releases.rs", "the_class_waits_for_the_provider"),

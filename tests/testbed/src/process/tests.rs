@@ -17,7 +17,7 @@ fn ends(process: &Process) -> bool {
 }
 
 #[test]
-fn everything_stops_and_data_goes_when_the_pipe_closes_and_logs_stay() {
+fn closed_pipe_stops_processes_and_keeps_only_logs() {
     let run = directory("pipe");
     let supervisor = Supervisor::new(&run).unwrap();
     let process = sleeping(&supervisor, "sleeper");
@@ -32,7 +32,7 @@ fn everything_stops_and_data_goes_when_the_pipe_closes_and_logs_stay() {
 }
 
 #[test]
-fn what_is_left_running_is_stopped_by_id_and_a_process_with_another_start_time_is_not() {
+fn left_process_is_stopped_by_id_unless_start_time_differs() {
     let run = directory("leave");
     let supervisor = Supervisor::new(&run).unwrap();
     let (ours, other) = (sleeping(&supervisor, "ours"), sleeping(&supervisor, "other"));
