@@ -145,7 +145,7 @@ async fn supervise(
     let mut controllers = Box::pin(controllers);
     tokio::select! {
         () = &mut controllers => return Err(ProcessError::ControllersEnded),
-        ended = first_end.wait() => return Err(ended.into()),
+        end = first_end.wait() => return Err(end.into()),
         lost = lost(&mut holding) => return Err(lost.into()),
         asked = shutdown::asked_to_end() => asked?,
     }

@@ -42,8 +42,6 @@ use crate::runtime::queue::Next;
 use content::Content;
 use tear_down::Course;
 
-pub(super) use content::{first_error, short};
-
 /// How many Clusters that use a release are remembered.
 const FEW: usize = 5;
 
@@ -188,8 +186,8 @@ impl Subject<'_> {
             self.commit(&plan, class_hold.is_none());
         }
         let versions = objects::versions(context, &inputs);
-        let content = ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() };
-        let facts = ReleaseFacts { provider, class_hold, ..self.facts(content, objects) };
+        let as_read = ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() };
+        let facts = ReleaseFacts { provider, class_hold, ..self.facts(as_read, objects) };
         let (ready, next) = write_status(context, object, facts).await?;
         let prepared = Prepared {
             stack_key: Key::of(self.owner),

@@ -24,12 +24,13 @@ use crate::api::{ClusterStack, ClusterStackStatus, Reason, labels};
 use crate::foreign::flux::observed::{GitRepositoryStatus, ObservedKind as _};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
-use crate::rollup::cluster_stack::{self as rollup, ReleaseState, StackFacts, Trouble, cluster_stack};
+use crate::rollup::cluster_stack::{self as rollup, ReleaseState, StackFacts, cluster_stack};
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
-use crate::subscription::{self, Role};
+use crate::subscription::{self, ReleaseDecision, ReleaseProblem, Retirement, Role};
+use pins::Receipts;
 use releases::Releases;
 use source::Source;
 
@@ -45,28 +46,51 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     }
     let writes = !stack.spec.suspend;
     let stack = if writes { finalizer::ensure(context, &context.caches.stacks, stack).await? } else { stack };
-    let mut source = Source::of(context, &stack, writes).await?;
-    let unfollowed = source.failure.take();
-    let retires = writes && source.is_followed;
+    let now = Timestamp::now();
+    let source = Source::of(context, &stack, writes).await?;
     let mut releases = Releases::of(context, &stack, &source);
-    let (mut troubles, failure) = pins::sync(context, &stack, &source, &mut releases, writes).await?;
-    let retirement = retire::plan(context, &stack, &releases, &mut troubles, retires).await?;
-    let (pruned, due) = (retirement.pruned.clone(), retirement.next);
-    let found = Found { source, releases, troubles, pruned, stays: None };
-    // The status counts what goes before it goes: a process that dies in between has used up its budget.
+    let decisions = pins::decide(context, &stack, &source, &releases, now).await?;
+    let receipts =
+        if writes { pins::act(context, &releases, &decisions).await? } else { Receipts::default() };
+    releases.owned.extend(receipts.written.clone());
+    let retirement = if writes && source.is_followed {
+        retire::decide(context, &stack, &releases, now).await?
+    } else {
+        Retirement::none(&stack)
+    };
+    let problems = problems(decisions, receipts.refused, retirement.problems.clone());
+    let found = Found { source, releases, problems, pruned: retirement.pruned.clone(), stays: None };
+    // The status counts what is deleted before it is: a process that dies in between has used up its budget.
     let next = finish(context, key, &stack, &found).await?;
-    retirement.carry_out(context, &stack).await?;
-    if let Some(failure) = unfollowed.or(failure) {
+    retire::prune(context, &stack, &found.releases, &retirement).await?;
+    if let Some(failure) = found.source.failure.or(receipts.failure) {
         return Err(failure);
     }
-    Ok(next.earlier(due.map_or(Next::Await, |due| at(due, Timestamp::now()))))
+    Ok(next.earlier(retirement.next.map_or(Next::Await, |due| at(due, Timestamp::now()))))
+}
+
+/// The problem of each release: an issue of the release itself hides a refused write, which is a consequence of it.
+fn problems(
+    decisions: BTreeMap<ReleaseName, ReleaseDecision>,
+    refused: BTreeMap<ReleaseName, ReleaseProblem>,
+    held_by_budget: BTreeMap<ReleaseName, ReleaseProblem>,
+) -> BTreeMap<ReleaseName, ReleaseProblem> {
+    let decided = decisions.into_iter().filter_map(|(name, decision)| Some((name, decision.problem?)));
+    let mut problems: BTreeMap<_, _> = decided.collect();
+    for (name, problem) in refused {
+        if problems.get(&name).is_none_or(|known| !known.is_issue) {
+            problems.insert(name, problem);
+        }
+    }
+    problems.extend(held_by_budget);
+    problems
 }
 
 /// All that was found of a `ClusterStack`.
 struct Found {
     source: Source,
     releases: Releases,
-    troubles: BTreeMap<ReleaseName, Trouble>,
+    problems: BTreeMap<ReleaseName, ReleaseProblem>,
     pruned: Option<Pruned>,
     stays: Option<Hold>,
 }
@@ -149,7 +173,7 @@ fn facts<'a>(
         interval: source.interval,
         available,
         releases: releases.roles.iter().map(state).collect(),
-        troubles: found.troubles.clone(),
+        problems: found.problems.clone(),
         clusters: clusters::states(context, stack, found, without_release),
         note: subscription::ignored(&stack.spec),
         pruned: found.pruned.clone(),

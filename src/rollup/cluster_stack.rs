@@ -12,7 +12,7 @@ use crate::api::conditions::{ConditionType, Reason};
 use crate::api::{ClusterStackRelease, ClusterStackStatus};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
-use crate::subscription::Role;
+use crate::subscription::{ReleaseProblem, Role};
 
 /// How long a fetch of the stack repository may take after it is due.
 const FETCH: SignedDuration = SignedDuration::from_mins(1);
@@ -26,15 +26,6 @@ pub struct ReleaseState<'a> {
     pub clusters: usize,
     /// Its `ClusterStackRelease`, where there is one of ours.
     pub release: Option<&'a ClusterStackRelease>,
-}
-
-/// Something that somebody should know about one release.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    /// Whether it keeps the release from being as it should.
-    pub is_issue: bool,
-    /// What it is.
-    pub hold: Hold,
 }
 
 /// One stack, as it was found.
@@ -55,7 +46,7 @@ pub struct StackFacts<'a> {
     /// The releases that are offered, in use, or there.
     pub releases: BTreeMap<ReleaseName, ReleaseState<'a>>,
     /// What is wrong with which release.
-    pub troubles: BTreeMap<ReleaseName, Trouble>,
+    pub problems: BTreeMap<ReleaseName, ReleaseProblem>,
     /// The Clusters of its classes.
     pub clusters: Vec<ClusterState<'a>>,
     /// A setting of the `ClusterStack` that has no effect, and why.
@@ -86,7 +77,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).collect();
     let sum = ready(&facts, &reports);
     let (clusters, counts_of_clusters) = clusters_ready(&facts.clusters);
-    let told = facts.releases.iter().filter_map(|(name, state)| told(name, state, &facts.troubles));
+    let told = facts.releases.iter().filter_map(|(name, state)| told(name, state, &facts.problems));
     let summary: Vec<_> = told.map(|release| since(release, &old.summary, now)).collect();
     let temporary = match sum.status {
         ConditionStatus::True => None,
@@ -122,7 +113,7 @@ fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     let stays = facts.stays.as_ref().map(|hold| {
         ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
     });
-    // What is not published while a person suspends the ClusterStack is no trouble of its.
+    // What is not published while a person suspends the ClusterStack is no problem of its.
     let is_own = |(kind, report): &&(ConditionType, Report)| match kind {
         // A release that is ready has its class.
         ConditionType::ClusterClassesReady => false,
@@ -152,8 +143,8 @@ fn releases(count: usize) -> String {
 /// the next fetch may mend is not terminal.
 fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -> bool {
     let of_source = [Reason::NoSource, Reason::AccessDenied, Reason::Invalid];
-    let of_release = |(name, trouble): (&ReleaseName, &Trouble)| match trouble.hold.reason {
-        _ if !trouble.is_issue => false,
+    let of_release = |(name, problem): (&ReleaseName, &ReleaseProblem)| match problem.hold.reason {
+        _ if !problem.is_issue => false,
         Reason::PruneBudgetExceeded | Reason::ApplierUnavailable | Reason::DeliveryFailed => false,
         Reason::ReleaseNotFound => {
             missing_after(facts.interval, summary, &name.to_string()).is_some_and(|limit| limit <= now)
@@ -161,7 +152,7 @@ fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -
         _ => true,
     };
     of_source.iter().any(|reason| reason.as_str() == facts.source_ready.reason)
-        || facts.troubles.iter().any(of_release)
+        || facts.problems.iter().any(of_release)
 }
 
 /// When a release that the stack repository lacks counts as missing: Flux has fetched again by then. `None` for any other
@@ -205,8 +196,8 @@ fn synced(facts: &StackFacts) -> Report {
         return Report::not_yet_reported();
     }
     let (mut parts, mut notes) = (Vec::new(), Vec::new());
-    for (name, trouble) in &facts.troubles {
-        let Trouble { is_issue, hold } = trouble;
+    for (name, problem) in &facts.problems {
+        let ReleaseProblem { is_issue, hold } = problem;
         if *is_issue {
             let status = if waits(hold) { ConditionStatus::Unknown } else { ConditionStatus::False };
             let report = Report::new(status, hold.reason.as_str(), &hold.message);
@@ -216,7 +207,7 @@ fn synced(facts: &StackFacts) -> Report {
         }
     }
     let missing = facts.releases.iter().filter(|(name, state)| {
-        state.role <= Role::Used && state.release.is_none() && !facts.troubles.contains_key(*name)
+        state.role <= Role::Used && state.release.is_none() && !facts.problems.contains_key(*name)
     });
     parts.extend(missing.map(|(name, _)| (name.to_string(), None)));
     let there = facts.releases.values().filter(|state| state.release.is_some()).count();
@@ -229,7 +220,7 @@ fn synced(facts: &StackFacts) -> Report {
 /// an issue.
 fn releases_are(facts: &StackFacts, kind: ConditionType, what: &str) -> Report {
     let has_issue = |name: &ReleaseName| {
-        facts.troubles.get(name).is_some_and(|trouble| trouble.is_issue && !waits(&trouble.hold))
+        facts.problems.get(name).is_some_and(|problem| problem.is_issue && !waits(&problem.hold))
     };
     let is_told = |name: &ReleaseName| kind == ConditionType::Ready && has_issue(name);
     let wanted = facts.releases.iter().filter(|(name, state)| state.role <= Role::Used && !is_told(name));
@@ -278,23 +269,23 @@ fn counts(facts: &StackFacts, old: &ClusterStackStatus) -> ReleaseCounts {
 fn told(
     name: &ReleaseName,
     state: &ReleaseState,
-    troubles: &BTreeMap<ReleaseName, Trouble>,
+    problems: &BTreeMap<ReleaseName, ReleaseProblem>,
 ) -> Option<ReleaseSummary> {
-    let trouble = troubles.get(name);
+    let problem = problems.get(name);
     let status = state.release.and_then(|release| release.status.as_ref());
     let Some(release) = state.release else {
-        let trouble = trouble?;
+        let problem = problem?;
         return Some(ReleaseSummary {
             name: name.to_string(),
             ready: false,
-            phase: trouble.hold.reason.to_string(),
-            message: Some(trouble.hold.message.clone()),
+            phase: problem.hold.reason.to_string(),
+            message: Some(problem.hold.message.clone()),
             ..ReleaseSummary::default()
         });
     };
     let ready = condition(release, ConditionType::Ready);
     let is_ready = ready.status == ConditionStatus::True;
-    let message = trouble.map(|trouble| trouble.hold.message.clone());
+    let message = problem.map(|problem| problem.hold.message.clone());
     Some(ReleaseSummary {
         name: name.to_string(),
         ready: is_ready,

@@ -1,5 +1,8 @@
 //! Which releases stay and which go.
 
+mod releases;
+mod retirement;
+
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;

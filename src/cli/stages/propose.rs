@@ -71,7 +71,7 @@ impl Delivery {
         let branch = target.push_to.as_deref().unwrap_or(&target.branch);
         match updated {
             Updated::Nothing => {
-                terminal::success(format!("branch {} already has this change", target.branch))
+                terminal::success(format!("branch {} already has this change", target.branch));
             }
             Updated::Present(commit) => {
                 terminal::success(format!("branch {branch} already has this change, at {commit}"));

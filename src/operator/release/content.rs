@@ -12,10 +12,11 @@ use crate::foreign::flux::observed::Artifact;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
-use crate::release::{Digest, Findings, Release};
+use crate::release::{Digest, Release};
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::cache::Key;
 use crate::source::artifact::ArtifactRef;
+use crate::subscription::{first_error, short};
 
 /// What is in a release.
 pub(super) enum Content {
@@ -51,24 +52,6 @@ fn not_pinned(context: &Context, stack: &Stack, name: &ReleaseName) -> Content {
                 format!("the stack repository has no such release at {}", short(read.revision.as_str()));
             unusable(Reason::ReleaseNotFound.as_str(), &message)
         }
-    }
-}
-
-/// A commit as people read it.
-pub(in super::super) fn short(revision: &str) -> &str {
-    revision.get(..12).unwrap_or(revision)
-}
-
-/// The first of the errors in one line, with its place.
-pub(in super::super) fn first_error(findings: &Findings) -> String {
-    let mut errors = findings.errors();
-    let Some(error) = errors.next() else { return Reason::Invalid.meaning().to_owned() };
-    let numbers = [error.line, error.column].into_iter().flatten().map(|number| number.to_string());
-    let place: Vec<String> = std::iter::once(error.file.clone()).chain(numbers).collect();
-    let place = place.join(":");
-    match errors.count() {
-        0 => format!("{place}: {}", error.message),
-        more => format!("{place}: {} (and {more} more, see `stackflux lint`)", error.message),
     }
 }
 

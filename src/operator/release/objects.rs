@@ -312,12 +312,12 @@ fn present_version(context: &Context, id: &ObjectId) -> Option<String> {
 /// manifests.
 pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<AddonName, String> {
     let version = |addon: &crate::release::Addon| {
-        let content = inputs.contents.addons.get(&addon.name)?;
-        let commit = inputs.contents.pins.get(&content.release)?.revision.to_string();
+        let pinned = inputs.contents.addons.get(&addon.name)?;
+        let commit = inputs.contents.pins.get(&pinned.release)?.revision.to_string();
         if !addon.is_chart() {
             return Some((addon.name.clone(), commit));
         }
-        let chart = find_chart(context, inputs, content.chart.as_str())?;
+        let chart = find_chart(context, inputs, pinned.chart.as_str())?;
         let packaged = chart.status.observed_source_artifact_revision.as_deref()?;
         let artifact = chart.status.artifact.as_ref().filter(|_| packaged.ends_with(&commit))?;
         Some((addon.name.clone(), artifact.revision.clone()))

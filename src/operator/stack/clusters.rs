@@ -7,12 +7,12 @@ use kube::ResourceExt as _;
 use super::super::cluster;
 use super::super::context::Context;
 use super::super::objects::{ClusterObject, addon_key};
-use super::super::release::short;
 use super::Found;
 use crate::api::{ClusterAddon, ClusterStack, ConditionType, Reason};
 use crate::names::ReleaseName;
 use crate::rollup::{ClusterState, ConditionStatus, Report, mirror};
 use crate::runtime::cache::Key;
+use crate::subscription::short;
 
 /// Why the releases that Clusters name and that are not installed are not, each as its Clusters tell it.
 pub(super) fn without_release(

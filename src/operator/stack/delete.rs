@@ -1,6 +1,6 @@
 //! A `ClusterStack` that was deleted: held while Clusters use it, let go where that is asked for, else taken down.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -155,10 +155,11 @@ async fn held(
     hold: Hold,
 ) -> Result<Next, ReconcileError> {
     let source = Source::of(context, stack, !stack.spec.suspend).await?;
-    let mut releases = Releases::of(context, stack, &source);
-    let (troubles, _) = pins::sync(context, stack, &source, &mut releases, false).await?;
+    let releases = Releases::of(context, stack, &source);
+    let decisions = pins::decide(context, stack, &source, &releases, Timestamp::now()).await?;
+    let problems = super::problems(decisions, BTreeMap::new(), BTreeMap::new());
     let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
-    let found = Found { source, releases, troubles, pruned, stays: Some(hold) };
+    let found = Found { source, releases, problems, pruned, stays: Some(hold) };
     super::finish(context, key, stack, &found).await?;
     Ok(Next::After(AGAIN))
 }

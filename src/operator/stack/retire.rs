@@ -1,73 +1,36 @@
-//! Releases that nothing wants: deleted after a while, a few at a time, and not before the API server itself was asked.
+//! The deletion of unused releases: each is confirmed with the API server before it is decided on, and deleted after the
+//! status counts it.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::release::users;
 use super::super::{events, ownership};
 use super::releases::Releases;
-use crate::api::cluster_stack::Pruned;
-use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, Reason, labels};
-use crate::gate::Hold;
+use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::names::ReleaseName;
-use crate::rollup::cluster_stack::Trouble;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::subscription::{self, PATIENCE, Role, deletions, in_words, left, spent};
+use crate::subscription::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
 
-/// What is to be deleted now.
-#[derive(Debug, Default)]
-pub(super) struct Retirement {
-    /// The releases, all of which may go.
-    due: Vec<Arc<ClusterStackRelease>>,
-    /// What the status has to say before they go.
-    pub(super) pruned: Option<Pruned>,
-    /// When to look again.
-    pub(super) next: Option<Timestamp>,
-}
-
-/// Finds the releases that are due, as far as the budget goes. The others are told.
-pub(super) async fn plan(
+/// Decides which releases are deleted, as far as the budget goes.
+pub(super) async fn decide(
     context: &Context,
     stack: &ClusterStack,
     releases: &Releases,
-    troubles: &mut BTreeMap<ReleaseName, Trouble>,
-    writes: bool,
+    now: Timestamp,
 ) -> Result<Retirement, RequestError> {
-    let now = Timestamp::now();
-    let mut pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
-    let mut retirement = Retirement { pruned: pruned.clone(), ..Retirement::default() };
-    if !writes {
-        return Ok(retirement);
-    }
-    let mut due = Vec::new();
-    for (name, release) in &releases.owned {
-        match since(releases, name, release).map(|since| since.saturating_add(PATIENCE)) {
-            Some(Ok(end)) if end > now => {
-                retirement.next = retirement.next.into_iter().chain([end]).min();
-            }
-            Some(_) if said(release) == Some(Reason::Retiring.as_str()) => due.push((name, release)),
-            _ => {}
-        }
-    }
-    let names = deletions(due.iter().map(|(name, _)| *name));
-    let annotation = stack.annotations().get(labels::PRUNE);
-    let allowed = subscription::allows(annotation.map(String::as_str), &names);
-    for (name, release) in due {
-        if !allowed && left(pruned.as_ref(), releases.owned.len(), now) == 0 {
-            let budget = in_words(pruned.as_ref(), (releases.owned.len(), "releases"), now);
-            troubles.insert(name.clone(), exceeded(&names, &budget));
-            let refilled = subscription::refilled(pruned.as_ref(), now);
-            retirement.next = retirement.next.into_iter().chain(refilled).min();
-        } else if is_caused(context, stack, release).await? {
-            pruned = Some(spent(pruned.as_ref(), now));
-            retirement.due.push(release.clone());
+    let owned: BTreeMap<ReleaseName, &ClusterStackRelease> =
+        releases.owned.iter().map(|(name, release)| (name.clone(), &**release)).collect();
+    let facts = RetirementFacts { stack, owned: &owned, roles: &releases.roles, now };
+    let mut confirmed = BTreeSet::new();
+    for name in due(&facts) {
+        let Some(release) = owned.get(name).filter(|_| has_room(&facts, confirmed.len())) else { continue };
+        if confirm(context, stack, release).await? {
+            confirmed.insert(name.clone());
         } else {
             warn!(
                 release = %name,
@@ -75,66 +38,34 @@ pub(super) async fn plan(
             );
         }
     }
-    retirement.pruned = pruned;
-    Ok(retirement)
+    Ok(decide_retirement(&facts, &confirmed))
 }
 
-/// Since when nothing wants a release.
-fn since(releases: &Releases, name: &ReleaseName, release: &ClusterStackRelease) -> Option<Timestamp> {
-    let is_retiring = releases.roles.get(name) == Some(&Role::Retiring);
-    let is_there = is_retiring && release.metadata.deletion_timestamp.is_none();
-    release.annotations().get(labels::RETIRING_SINCE).filter(|_| is_there)?.parse().ok()
-}
-
-/// What its own reconcile says of its use: it has looked at what the class shares with others.
-fn said(release: &ClusterStackRelease) -> Option<&str> {
-    let conditions = &release.status.as_ref()?.conditions;
-    let in_use = |condition: &&Condition| condition.type_ == ConditionType::InUse.as_str();
-    conditions.iter().find(in_use).map(|condition| condition.reason.as_str())
-}
-
-fn exceeded(deletions: &str, budget: &str) -> Trouble {
-    let message = format!(
-        "waits to be deleted: {budget}; annotate the ClusterStack with {}={deletions} to delete all that wait now",
-        labels::PRUNE
-    );
-    Trouble { is_issue: true, hold: Hold { reason: Reason::PruneBudgetExceeded, message } }
-}
-
-/// Whether the API server itself says that nothing wants the release: the `ClusterStack` that is there does not offer it, it
-/// is still on its way out, and none of its last users has its class.
-async fn is_caused(
+/// Asks the API server whether a release is unused.
+async fn confirm(
     context: &Context,
     stack: &ClusterStack,
     release: &ClusterStackRelease,
 ) -> Result<bool, RequestError> {
-    let now: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
-    let unchanged = |now: &ClusterStack| {
-        now.uid() == stack.uid() && now.spec == stack.spec && now.metadata.deletion_timestamp.is_none()
-    };
-    if !now.is_some_and(|now| unchanged(&now)) {
-        return Ok(false);
-    }
-    let now: Option<ClusterStackRelease> = context.api.get(&Key::of(release)).await?;
-    let is_retiring = |now: &ClusterStackRelease| {
-        now.uid() == release.uid() && now.annotations().contains_key(labels::RETIRING_SINCE)
-    };
-    if !now.is_some_and(|now| is_retiring(&now)) {
-        return Ok(false);
-    }
-    Ok(!users::any_last_user(context, release).await?)
+    let live_stack: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
+    let live_release: Option<ClusterStackRelease> = context.api.get(&Key::of(release)).await?;
+    let is_used = users::any_last_user(context, release).await?;
+    Ok(is_confirmed((stack, release), (live_stack.as_ref(), live_release.as_ref()), is_used))
 }
 
-impl Retirement {
-    /// Deletes what is due. What was made of each goes by its own reconcile.
-    pub(super) async fn carry_out(self, context: &Context, stack: &ClusterStack) -> Result<(), RequestError> {
-        for release in self.due {
-            let key = Key::of(&*release);
-            ownership::delete(context, &context.caches.releases, &*release).await?;
-            info!(release = %key, "deleted the unused release");
-            events::normal(context, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
-            context.triggers.releases.now(key);
-        }
-        Ok(())
+/// Deletes the releases that were decided on. The reconcile of each deletes what was made of it.
+pub(super) async fn prune(
+    context: &Context,
+    stack: &ClusterStack,
+    releases: &Releases,
+    retirement: &Retirement,
+) -> Result<(), RequestError> {
+    for release in retirement.delete.iter().filter_map(|name| releases.owned.get(name)) {
+        let key = Key::of(&**release);
+        ownership::delete(context, &context.caches.releases, &**release).await?;
+        info!(release = %key, "deleted the unused release");
+        events::normal(context, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
+        context.triggers.releases.now(key);
     }
+    Ok(())
 }

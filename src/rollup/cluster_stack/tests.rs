@@ -65,7 +65,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         interval: SignedDuration::from_mins(10),
         available: Some((Some(name("v2")), 2)),
         releases,
-        troubles: BTreeMap::new(),
+        problems: BTreeMap::new(),
         clusters: vec![cluster("1", good("Applied"))],
         note: None,
         pruned: None,
@@ -96,8 +96,8 @@ fn autosubscribe_of_custom_is_noted() {
     );
 }
 
-fn trouble(is_issue: bool, reason: Reason, message: &str) -> Trouble {
-    Trouble { is_issue, hold: Hold { reason, message: message.to_owned() } }
+fn problem(is_issue: bool, reason: Reason, message: &str) -> ReleaseProblem {
+    ReleaseProblem { is_issue, hold: Hold { reason, message: message.to_owned() } }
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn what_is_wrong_with_a_release_is_told_with_its_name() {
     let v1 = release("v1", true);
     let mut facts =
         facts([("v1", state(Role::Offered, 0, Some(&v1))), ("v9", state(Role::Offered, 0, None))]);
-    facts.troubles.insert(name("v9"), trouble(true, Reason::ReleaseNotFound, "it is not there"));
-    facts.troubles.insert(name("v1"), trouble(false, Reason::ReleaseClaimed, "b wants it, too"));
+    facts.problems.insert(name("v9"), problem(true, Reason::ReleaseNotFound, "it is not there"));
+    facts.problems.insert(name("v1"), problem(false, Reason::ReleaseClaimed, "b wants it, too"));
     let status = told(facts);
     assert_eq!(
         said(&status, "ReleasesSynced"),
@@ -154,8 +154,8 @@ fn stack_is_never_better_than_its_worst_release() {
     assert_eq!([of(Role::Offered), of(Role::Used)], [failed, failed]);
     assert_eq!(of(Role::Retiring), "True Usable: 2 releases", "nothing wants it");
     let releases = [("v1", state(Role::Offered, 0, Some(&failing)))];
-    let troubles = [(name("v1"), trouble(true, Reason::ReleaseMutated, "changed"))].into();
-    let status = told(StackFacts { troubles, ..facts(releases) });
+    let problems = [(name("v1"), problem(true, Reason::ReleaseMutated, "changed"))].into();
+    let status = told(StackFacts { problems, ..facts(releases) });
     assert_eq!(
         said(&status, "Ready"),
         "False ReleaseMutated: ReleasesSynced: docker-demo-1-34-v1: changed",
@@ -163,7 +163,7 @@ fn stack_is_never_better_than_its_worst_release() {
     );
 }
 
-/// What a suspended ClusterStack does not publish is no trouble of its; a source that is suspended is.
+/// What a suspended ClusterStack does not publish is no problem of its; a source that is suspended is.
 #[test]
 fn suspended_source_counts_and_suspended_publishing_does_not() {
     let suspended = || Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), "is suspended");
@@ -179,7 +179,7 @@ fn suspended_source_counts_and_suspended_publishing_does_not() {
 fn missing_release_stalls_after_an_interval() {
     let missing = |reason| {
         let mut facts = facts([("v9", state(Role::Offered, 0, None))]);
-        facts.troubles.insert(name("v9"), trouble(true, reason, "it is not there"));
+        facts.problems.insert(name("v9"), problem(true, reason, "it is not there"));
         facts
     };
     let kinds = |status: &ClusterStackStatus| {
@@ -215,7 +215,7 @@ fn missing_source_is_reconciling() {
 fn a_note_is_no_issue() {
     let v1 = release("v1", true);
     let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
-    facts.troubles.insert(name("v1"), trouble(false, Reason::ReleaseClaimed, "b wants it, too"));
+    facts.problems.insert(name("v1"), problem(false, Reason::ReleaseClaimed, "b wants it, too"));
     let said = said(&told(facts), "ReleasesSynced");
     assert_eq!(said, "True Synced: 1 release; docker-demo-1-34-v1: b wants it, too");
 }
@@ -249,7 +249,7 @@ fn a_source_that_is_unread_takes_nothing_back() {
 fn refused_write_of_a_release_is_tried_again() {
     let v1 = release("v1", true);
     let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
-    facts.troubles.insert(name("v1"), trouble(true, Reason::DeliveryFailed, "no"));
+    facts.problems.insert(name("v1"), problem(true, Reason::DeliveryFailed, "no"));
     let status = told(facts);
     assert_eq!(said(&status, "Ready"), "Unknown DeliveryFailed: ReleasesSynced: docker-demo-1-34-v1: no");
     assert!(said(&status, "Reconciling").starts_with("True DeliveryFailed"));
@@ -269,7 +269,7 @@ fn clusters_in_trouble_leave_the_stack_ready() {
     let broken = Report::new(ConditionStatus::False, "KubernetesVersionMismatch", "m");
     let mut facts = facts([("v1", state(Role::Used, 1, Some(&v1)))]);
     facts.clusters = vec![cluster("1", broken)];
-    facts.troubles.insert(name("v99"), trouble(false, Reason::ReleaseNotFound, "it is not there"));
+    facts.problems.insert(name("v99"), problem(false, Reason::ReleaseNotFound, "it is not there"));
     let status = told(facts);
     assert_eq!(said(&status, "Ready"), "True Usable: 1 release");
     assert_eq!(
@@ -333,12 +333,12 @@ proptest! {
         facts.stays = stays.then(|| Hold { reason: Reason::InUse, message: "used".to_owned() });
         for ((.., trouble_of), version) in releases.iter().zip(versions) {
             if let Some(is_issue) = trouble_of {
-                facts.troubles.insert(name(version), trouble(*is_issue, Reason::ReleaseMutated, "changed"));
+                facts.problems.insert(name(version), problem(*is_issue, Reason::ReleaseMutated, "changed"));
             }
         }
         let counted = releases.iter().filter(|(_, role, _)| roles[*role] <= Role::Used).map(|(ready, ..)| *ready);
         // An issue of a release counts in place of its Ready, and whatever its role is.
-        let issues = releases.iter().filter(|(.., trouble)| *trouble == Some(true)).map(|_| ConditionStatus::False);
+        let issues = releases.iter().filter(|(.., problem)| *problem == Some(true)).map(|_| ConditionStatus::False);
         let own = [source].into_iter().chain(stays.then_some(ConditionStatus::False));
         let worst = own.chain(counted).chain(issues).min().unwrap();
         let status = told(facts);

@@ -16,11 +16,12 @@ use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::plan::{ObjectId, Step};
 use crate::release::{File, Files, KnownAs, Limits, Release};
-use crate::rollup::cluster_stack::{ReleaseState, StackFacts, Trouble, cluster_stack};
+use crate::rollup::cluster_stack::{ReleaseState, StackFacts, cluster_stack};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ClusterState, ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report,
     Usage, Verdict, cluster_addon, cluster_stack_release, mirror, ready_of,
 };
+use crate::subscription::ReleaseProblem;
 use crate::subscription::Role;
 
 /// When the operator wrote it.
@@ -158,7 +159,7 @@ pub(super) fn stack(one: &Value, two: &Value) -> Value {
             (name("v1"), ReleaseState { role: Role::Offered, clusters: 3, release: Some(&release) }),
             (name("v9"), ReleaseState { role: Role::Used, clusters: 1, release: None }),
         ]),
-        troubles: BTreeMap::from([(name("v9"), Trouble { is_issue: false, hold: missing })]),
+        problems: BTreeMap::from([(name("v9"), ReleaseProblem { is_issue: false, hold: missing })]),
         clusters: vec![
             cluster("one", Some(ready(one))),
             cluster("two", Some(ready(two))),

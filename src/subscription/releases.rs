@@ -1,0 +1,301 @@
+//! Decides which `ClusterStackRelease`s a `ClusterStack` has: what each says, and what is wrong with it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{Resource as _, ResourceExt as _};
+use serde_json::{Map, Value, json};
+
+use super::{Claim, Role};
+use crate::api::cluster_stack_release::PinnedSource;
+use crate::api::{self, ClusterStack, ClusterStackRelease, ClusterStackReleaseSpec, Reason, labels};
+use crate::gate::Hold;
+use crate::inputs::content::{CatalogEntry, release_path};
+use crate::inputs::stack::Stack;
+use crate::names::{ReleaseName, Revision};
+use crate::release::Findings;
+
+/// The stack repository at one commit.
+#[derive(Clone, Copy, Debug)]
+pub struct CatalogFacts<'a> {
+    /// The commit.
+    pub revision: &'a Revision,
+    /// Each release, or all that makes it unusable.
+    pub releases: &'a BTreeMap<ReleaseName, Result<CatalogEntry, Findings>>,
+    /// Whether this is what Flux fetched last for the present source of the `ClusterStack`.
+    pub is_current: bool,
+}
+
+/// One release, as it was found.
+#[derive(Clone, Debug)]
+pub struct FoundRelease<'a> {
+    /// What it is to the `ClusterStack`.
+    pub role: Role,
+    /// Which `ClusterStack` it belongs to.
+    pub claim: Claim,
+    /// Its `ClusterStackRelease`, whichever `ClusterStack` owns it.
+    pub object: Option<&'a ClusterStackRelease>,
+    /// Whether this `ClusterStack` owns it.
+    pub is_owned: bool,
+    /// The `ClusterStack` of another shard that owns it.
+    pub other_shard: Option<String>,
+    /// Commit and digest of a pinned `GitRepository` that outlived its `ClusterStackRelease`.
+    pub left_pin: Option<(String, String)>,
+    /// How many Clusters have its class.
+    pub clusters: usize,
+}
+
+/// What is known about the releases of a `ClusterStack`.
+#[derive(Clone, Debug)]
+pub struct ReleasesFacts<'a> {
+    /// The `ClusterStack`.
+    pub stack: &'a ClusterStack,
+    /// The same, as plans see it.
+    pub planned: &'a Stack,
+    /// What the stack repository has; `None` before it was read.
+    pub catalog: Option<CatalogFacts<'a>>,
+    /// Since when source-controller has not reported anything, if it should have.
+    pub silence: Option<String>,
+    /// The releases that are offered, in use, or there.
+    pub releases: BTreeMap<ReleaseName, FoundRelease<'a>>,
+    /// The present time.
+    pub now: Timestamp,
+}
+
+/// A problem of one release that a person has to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseProblem {
+    /// Whether the release cannot be delivered because of it.
+    pub is_issue: bool,
+    /// The reason and the message.
+    pub hold: Hold,
+}
+
+/// What to do with one release.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReleaseDecision {
+    /// The `ClusterStackRelease` to write, if it is missing or differs.
+    pub apply: Option<DesiredRelease>,
+    /// Whether it is as it should be.
+    pub is_unchanged: bool,
+    /// What is wrong.
+    pub problem: Option<ReleaseProblem>,
+}
+
+/// A `ClusterStackRelease` as it should be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DesiredRelease {
+    /// The release.
+    pub name: ReleaseName,
+    /// The namespace.
+    pub namespace: String,
+    /// The `ClusterStack`.
+    pub owner: OwnerReference,
+    /// Since when it is unused, if it is to be deleted.
+    pub retiring_since: Option<String>,
+    /// The pin and the provider's object.
+    pub spec: ClusterStackReleaseSpec,
+}
+
+/// Decides what to do with each release.
+#[must_use]
+pub fn decide_releases(facts: &ReleasesFacts) -> BTreeMap<ReleaseName, ReleaseDecision> {
+    facts.releases.iter().map(|(name, found)| (name.clone(), decide_release(facts, name, found))).collect()
+}
+
+fn decide_release(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> ReleaseDecision {
+    let problem = problem(facts, name, found);
+    if matches!(found.claim, Claim::Theirs(_)) {
+        return ReleaseDecision { problem, ..ReleaseDecision::default() };
+    }
+    if let Some(other) = &found.other_shard {
+        let message = format!("it belongs to ClusterStack {other}, which is in another shard");
+        let problem = Some(issue(Reason::ReleaseClaimed, message));
+        return ReleaseDecision { problem, ..ReleaseDecision::default() };
+    }
+    let Some(desired) = desired(facts, name, found) else {
+        return ReleaseDecision { problem, ..ReleaseDecision::default() };
+    };
+    let is_unchanged = found.object.is_some_and(|object| desired.is_written(object));
+    let is_deleted = found.object.is_some_and(|object| object.metadata.deletion_timestamp.is_some());
+    let apply = (!is_unchanged && !is_deleted).then_some(desired);
+    ReleaseDecision { apply, is_unchanged, problem }
+}
+
+fn issue(reason: Reason, message: String) -> ReleaseProblem {
+    ReleaseProblem { is_issue: true, hold: Hold { reason, message } }
+}
+
+fn note(reason: Reason, message: String) -> ReleaseProblem {
+    ReleaseProblem { is_issue: false, hold: Hold { reason, message } }
+}
+
+/// What is wrong with a release.
+fn problem(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<ReleaseProblem> {
+    match &found.claim {
+        Claim::Theirs(other) => {
+            return Some(issue(Reason::ReleaseClaimed, format!("it belongs to ClusterStack {other}")));
+        }
+        Claim::Disputed(other) => {
+            return Some(note(Reason::ReleaseClaimed, format!("ClusterStack {other} claims it, too")));
+        }
+        Claim::Ours => {}
+    }
+    let pin = found.object.filter(|_| found.is_owned).and_then(|object| object.spec.source.as_ref());
+    let catalog = facts.catalog.as_ref()?;
+    let at = catalog.revision.as_str();
+    match (catalog.releases.get(name), pin) {
+        (None, None) if found.role <= Role::Used => Some(not_in_repository(facts, found, at)),
+        (Some(Ok(entry)), Some(pin)) if entry.digest.to_string() != pin.digest => Some(mutated(pin, at)),
+        (Some(Err(_)), Some(pin)) => Some(mutated(pin, at)),
+        (None, Some(pin)) if catalog.is_current => {
+            let message = format!(
+                "the stack repository no longer has the release at {}; the content of {} stays in use",
+                short(at),
+                short(&pin.revision)
+            );
+            Some(note(Reason::ReleaseNotFound, message))
+        }
+        (Some(Err(findings)), None) => Some(issue(Reason::Invalid, first_error(findings))),
+        _ => None,
+    }
+}
+
+/// A release that is offered, or that Clusters use, and that the stack repository does not have.
+fn not_in_repository(facts: &ReleasesFacts, found: &FoundRelease, revision: &str) -> ReleaseProblem {
+    let clusters = match found.clusters {
+        0 => String::new(),
+        1 => "; 1 Cluster has its class".to_owned(),
+        count => format!("; {count} Clusters have its class"),
+    };
+    let message = format!("the stack repository has no such release at {}{clusters}", short(revision));
+    // The repository may have it, if source-controller does not fetch.
+    let hold = match &facts.silence {
+        Some(silence) => {
+            Hold { reason: Reason::ApplierUnavailable, message: format!("{message}; {silence}") }
+        }
+        None => Hold { reason: Reason::ReleaseNotFound, message },
+    };
+    // If the ClusterStack does not offer it, its Clusters report that it is missing.
+    ReleaseProblem { is_issue: found.role == Role::Offered, hold }
+}
+
+/// A release that was changed after it was pinned.
+fn mutated(pin: &PinnedSource, revision: &str) -> ReleaseProblem {
+    let message = format!(
+        "the stack repository has other content at {}; the content of {} stays in use: publish the change as a new \
+         release",
+        short(revision),
+        short(&pin.revision)
+    );
+    issue(Reason::ReleaseMutated, message)
+}
+
+/// The first twelve digits of a commit.
+#[must_use]
+pub fn short(revision: &str) -> &str {
+    revision.get(..12).unwrap_or(revision)
+}
+
+/// The first of the errors in one line, with its position.
+#[must_use]
+pub fn first_error(findings: &Findings) -> String {
+    let mut errors = findings.errors();
+    let Some(error) = errors.next() else { return Reason::Invalid.meaning().to_owned() };
+    let numbers = [error.line, error.column].into_iter().flatten().map(|number| number.to_string());
+    let place: Vec<String> = std::iter::once(error.file.clone()).chain(numbers).collect();
+    let place = place.join(":");
+    match errors.count() {
+        0 => format!("{place}: {}", error.message),
+        more => format!("{place}: {} (and {more} more, see `stackflux lint`)", error.message),
+    }
+}
+
+/// The `ClusterStackRelease` as it should be; `None` if it does not exist and cannot be created.
+fn desired(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<DesiredRelease> {
+    let pin = found
+        .object
+        .and_then(|object| object.spec.source.clone())
+        .or_else(|| left_pin(facts, name, found))
+        .or_else(|| new_pin(facts, name));
+    let is_known = facts.catalog.is_some_and(|catalog| catalog.releases.contains_key(name));
+    if found.object.is_none() && (found.role > Role::Used || (pin.is_none() && !is_known)) {
+        return None;
+    }
+    let since = found.object.and_then(|object| object.annotations().get(labels::RETIRING_SINCE).cloned());
+    let retiring_since =
+        (found.role == Role::Retiring).then(|| since.unwrap_or_else(|| facts.now.to_string()));
+    let namespace = facts.planned.namespace.to_string();
+    let provider_ref = provider_object(facts.stack, name, &namespace);
+    let spec = ClusterStackReleaseSpec { provider_ref, source: pin };
+    Some(DesiredRelease { name: name.clone(), namespace, owner: owner(facts.stack), retiring_since, spec })
+}
+
+fn owner(stack: &ClusterStack) -> OwnerReference {
+    // An object of the API server has a name and a UID.
+    OwnerReference { controller: Some(true), ..stack.owner_ref(&()).unwrap_or_default() }
+}
+
+/// The pin of a `GitRepository` that outlived its `ClusterStackRelease`.
+fn left_pin(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<PinnedSource> {
+    let (revision, digest) = found.left_pin.clone()?;
+    Some(PinnedSource { revision, digest, path: directory(facts.planned, name) })
+}
+
+/// The present content of the stack repository; `None` if it cannot be used, which the release itself reports.
+fn new_pin(facts: &ReleasesFacts, name: &ReleaseName) -> Option<PinnedSource> {
+    let catalog = facts.catalog.filter(|catalog| catalog.is_current)?;
+    let entry = catalog.releases.get(name)?.as_ref().ok()?;
+    let (revision, digest) = (entry.revision.to_string(), entry.digest.to_string());
+    Some(PinnedSource { revision, digest, path: directory(facts.planned, name) })
+}
+
+fn directory(planned: &Stack, name: &ReleaseName) -> String {
+    release_path(&planned.source.path, name, "").trim_start_matches("./").to_owned()
+}
+
+/// The provider's object for a release: of the kind of the template, without `Template`.
+fn provider_object(stack: &ClusterStack, name: &ReleaseName, namespace: &str) -> Option<ObjectReference> {
+    let template = stack.spec.provider_ref.as_ref().filter(|_| !stack.spec.no_provider)?;
+    let kind = template.kind.as_deref()?;
+    Some(ObjectReference {
+        api_version: template.api_version.clone(),
+        kind: Some(kind.strip_suffix("Template").unwrap_or(kind).to_owned()),
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_string()),
+        ..ObjectReference::default()
+    })
+}
+
+impl DesiredRelease {
+    /// Whether an object says the same.
+    fn is_written(&self, found: &ClusterStackRelease) -> bool {
+        found.spec == self.spec
+            && found.annotations().get(labels::RETIRING_SINCE) == self.retiring_since.as_ref()
+            && found.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER)
+            && found.owner_references().iter().any(|owner| owner.uid == self.owner.uid)
+    }
+
+    /// The object to apply.
+    #[must_use]
+    pub fn object(&self) -> Value {
+        let since = self.retiring_since.as_ref();
+        let annotations: Map<String, Value> =
+            since.map(|since| (labels::RETIRING_SINCE.to_owned(), json!(since))).into_iter().collect();
+        json!({
+            "apiVersion": format!("{}/{}", api::GROUP, api::VERSION),
+            "kind": "ClusterStackRelease",
+            "metadata": {
+                "name": self.name.to_string(),
+                "namespace": self.namespace,
+                "labels": {labels::MANAGED_BY: labels::FIELD_MANAGER, labels::RELEASE: self.name.to_string()},
+                "annotations": annotations,
+                "finalizers": [labels::FINALIZER],
+                "ownerReferences": [self.owner],
+            },
+            "spec": self.spec,
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! Decides which unused releases are deleted: after ten minutes, within a budget, and each only once the API server confirms
+//! that it is unused.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+
+use super::budget::{allows, deletions, in_words, left, refilled, spent};
+use super::releases::ReleaseProblem;
+use super::roles::{PATIENCE, Role};
+use crate::api::cluster_stack::Pruned;
+use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, Reason, labels};
+use crate::gate::Hold;
+use crate::names::ReleaseName;
+
+/// What is known about the releases that may be deleted.
+#[derive(Clone, Copy, Debug)]
+pub struct RetirementFacts<'a> {
+    /// The `ClusterStack`.
+    pub stack: &'a ClusterStack,
+    /// The `ClusterStackRelease`s that it owns.
+    pub owned: &'a BTreeMap<ReleaseName, &'a ClusterStackRelease>,
+    /// What each release is to the `ClusterStack`.
+    pub roles: &'a BTreeMap<ReleaseName, Role>,
+    /// The present time.
+    pub now: Timestamp,
+}
+
+/// What to delete now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Retirement {
+    /// The releases to delete, in order.
+    pub delete: Vec<ReleaseName>,
+    /// The releases that the budget holds back.
+    pub problems: BTreeMap<ReleaseName, ReleaseProblem>,
+    /// What the status has to say before they are deleted.
+    pub pruned: Option<Pruned>,
+    /// When the decision may change although nothing else does.
+    pub next: Option<Timestamp>,
+}
+
+impl Retirement {
+    /// Nothing is deleted now.
+    #[must_use]
+    pub fn none(stack: &ClusterStack) -> Self {
+        let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
+        Self { pruned, ..Self::default() }
+    }
+}
+
+/// The releases that are unused for long enough. Before one is deleted the API server has to [confirm] that.
+///
+/// [confirm]: is_confirmed
+#[must_use]
+pub fn due<'a>(facts: &RetirementFacts<'a>) -> Vec<&'a ReleaseName> {
+    let is_due = |(name, release): &(&'a ReleaseName, &&ClusterStackRelease)| {
+        let is_over = end(facts, name, release).is_some_and(|end| end <= facts.now);
+        is_over && reported_use(release) == Some(Reason::Retiring.as_str())
+    };
+    facts.owned.iter().filter(is_due).map(|(name, _)| name).collect()
+}
+
+/// Whether another release may be deleted now, if `confirmed` ones are.
+#[must_use]
+pub fn has_room(facts: &RetirementFacts, confirmed: usize) -> bool {
+    let pruned = facts.stack.status.as_ref().and_then(|status| status.pruned.as_ref());
+    is_allowed(facts, &deletions(due(facts))) || left(pruned, facts.owned.len(), facts.now) > confirmed
+}
+
+fn is_allowed(facts: &RetirementFacts, deletions: &str) -> bool {
+    allows(facts.stack.annotations().get(labels::PRUNE).map(String::as_str), deletions)
+}
+
+/// Decides which of the releases that are [due] go now. `confirmed` are those that the API server confirms as unused.
+#[must_use]
+pub fn decide_retirement(facts: &RetirementFacts, confirmed: &BTreeSet<ReleaseName>) -> Retirement {
+    let (now, total) = (facts.now, facts.owned.len());
+    let due = due(facts);
+    let names = deletions(&due);
+    let is_allowed = is_allowed(facts, &names);
+    let waiting = facts.owned.iter().filter_map(|(name, release)| end(facts, name, release));
+    let next = waiting.filter(|end| *end > now).min();
+    let mut retirement = Retirement { next, ..Retirement::none(facts.stack) };
+    for name in due {
+        if !is_allowed && left(retirement.pruned.as_ref(), total, now) == 0 {
+            let budget = in_words(retirement.pruned.as_ref(), (total, "releases"), now);
+            retirement.problems.insert(name.clone(), exceeded(&names, &budget));
+            let refilled = refilled(retirement.pruned.as_ref(), now);
+            retirement.next = retirement.next.into_iter().chain(refilled).min();
+        } else if confirmed.contains(name) {
+            retirement.pruned = Some(spent(retirement.pruned.as_ref(), now));
+            retirement.delete.push(name.clone());
+        }
+    }
+    retirement
+}
+
+/// Whether the API server confirms that a release is unused: the `ClusterStack` that is there does not offer it, the release
+/// is still retiring, and none of the Clusters that used it last has its class. `live` are the two objects as the API server
+/// has them now.
+#[must_use]
+pub fn is_confirmed(
+    (stack, release): (&ClusterStack, &ClusterStackRelease),
+    live: (Option<&ClusterStack>, Option<&ClusterStackRelease>),
+    is_used: bool,
+) -> bool {
+    let is_same_stack = live.0.is_some_and(|now| {
+        now.uid() == stack.uid() && now.spec == stack.spec && now.metadata.deletion_timestamp.is_none()
+    });
+    let is_retiring = live.1.is_some_and(|now| {
+        now.uid() == release.uid() && now.annotations().contains_key(labels::RETIRING_SINCE)
+    });
+    is_same_stack && is_retiring && !is_used
+}
+
+/// When a release is unused for long enough; `None` if it is not to be deleted.
+fn end(facts: &RetirementFacts, name: &ReleaseName, release: &ClusterStackRelease) -> Option<Timestamp> {
+    let is_retiring = facts.roles.get(name) == Some(&Role::Retiring);
+    let is_there = is_retiring && release.metadata.deletion_timestamp.is_none();
+    let since: Timestamp =
+        release.annotations().get(labels::RETIRING_SINCE).filter(|_| is_there)?.parse().ok()?;
+    Some(since.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX))
+}
+
+/// What the release itself reports of its use: its reconcile knows which objects its class shares with others.
+fn reported_use(release: &ClusterStackRelease) -> Option<&str> {
+    let conditions = &release.status.as_ref()?.conditions;
+    let in_use = conditions.iter().find(|condition| condition.type_ == ConditionType::InUse.as_str())?;
+    Some(&in_use.reason)
+}
+
+fn exceeded(deletions: &str, budget: &str) -> ReleaseProblem {
+    let message = format!(
+        "waits to be deleted: {budget}; annotate the ClusterStack with {}={deletions} to delete all that wait now",
+        labels::PRUNE
+    );
+    ReleaseProblem { is_issue: true, hold: Hold { reason: Reason::PruneBudgetExceeded, message } }
+}
