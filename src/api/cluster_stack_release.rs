@@ -1,7 +1,7 @@
 //! `ClusterStackRelease`: one release that is in use or offered.
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,14 @@ pub struct ClusterStackReleaseSpec {
     /// The content that the release was first read with, and to which it stays pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PinnedSource>,
+}
+
+impl ClusterStackRelease {
+    /// The `ClusterStack` that owns the release.
+    #[must_use]
+    pub fn stack_owner(&self) -> Option<&OwnerReference> {
+        self.metadata.owner_references.iter().flatten().find(|owner| owner.kind == "ClusterStack")
+    }
 }
 
 /// The commit and directory that a release is read from.

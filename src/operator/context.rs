@@ -293,8 +293,7 @@ impl Context {
     #[must_use]
     pub fn owner(&self, namespace: &str, release: &ReleaseName) -> Option<String> {
         let release = self.caches.releases.get(&Key::new(namespace, &release.to_string()))?;
-        let mut owners = release.metadata.owner_references.iter().flatten();
-        owners.find(|owner| owner.kind == "ClusterStack").map(|owner| owner.uid.clone())
+        release.stack_owner().map(|owner| owner.uid.clone())
     }
 
     /// The `ClusterStack` that a release belongs to, whether it exists or not.

@@ -106,7 +106,7 @@ pub fn release_changed(context: &Context, change: &Change<ClusterStackRelease>) 
 pub fn release_status_changed(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let namespace = release.namespace().unwrap_or_default();
-    for owner in release.owner_references().iter().filter(|owner| owner.kind == "ClusterStack") {
+    if let Some(owner) = release.stack_owner() {
         context.triggers.stacks.now(Key::new(&namespace, &owner.name));
     }
 }

@@ -150,8 +150,7 @@ fn take_out_of<K: Resource<DynamicType = ()>>(
 
 /// The `ClusterStack` that a release belongs to.
 fn stack_of(release: &ClusterStackRelease) -> Option<Key> {
-    let mut owners = release.owner_references().iter();
-    let owner = owners.find(|owner| owner.kind == "ClusterStack")?;
+    let owner = release.stack_owner()?;
     Some(Key::new(&release.namespace().unwrap_or_default(), &owner.name))
 }
 

@@ -129,8 +129,7 @@ pub(super) async fn is_stack_there(
     object: &ClusterStackRelease,
 ) -> Result<bool, RequestError> {
     let namespace = object.namespace().unwrap_or_default();
-    let owner = object.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
-    let Some(owner) = owner else { return Ok(false) };
+    let Some(owner) = object.stack_owner() else { return Ok(false) };
     let found: Option<ClusterStack> = context.api.get(&Key::new(&namespace, &owner.name)).await?;
     Ok(found.is_some_and(|found| found.uid().as_ref() == Some(&owner.uid)))
 }
@@ -156,8 +155,7 @@ struct Known {
 /// The `ClusterStack` that a release belongs to.
 pub(super) fn stack_of(context: &Context, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
     let namespace = object.namespace().unwrap_or_default();
-    let mut owners = object.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
-    let owner = owners.next()?;
+    let owner = object.stack_owner()?;
     let stack = context.caches.stacks.get(&Key::new(&namespace, &owner.name))?;
     (stack.uid().as_ref() == Some(&owner.uid)).then_some(stack)
 }

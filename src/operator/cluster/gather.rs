@@ -196,9 +196,8 @@ pub(super) fn is_orphan(object: &ObjectMeta) -> bool {
 /// The `ClusterStack` of a release that is deleted and leaves everything as it is.
 fn orphaning_stack(context: &Context, release: &ClusterStackRelease) -> Option<Key> {
     let namespace = release.namespace().unwrap_or_default();
-    let stacks = release.owner_references().iter().filter(|owner| owner.kind == "ClusterStack");
-    let mut stacks = stacks.filter_map(|owner| context.caches.stacks.get(&Key::new(&namespace, &owner.name)));
-    stacks.find(|stack| is_orphan(&stack.metadata)).map(|stack| Key::of(&*stack))
+    let stack = context.caches.stacks.get(&Key::new(&namespace, &release.stack_owner()?.name))?;
+    is_orphan(&stack.metadata).then(|| Key::of(&*stack))
 }
 
 /// The deleted `ClusterStack` that leaves a Cluster's addons to themselves: that of the release of its class; of the release

@@ -97,8 +97,8 @@ fn unused(context: &Context, release: &ClusterStackRelease) -> (Vec<Key>, Vec<Ke
 
 /// The line of the `ClusterStack` that owns the release; that of its name where the `ClusterStack` is not there.
 fn line(context: &Context, release: &ClusterStackRelease, name: &ReleaseName) -> Line {
-    let owner = release.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
-    let key = owner.map(|owner| Key::new(&release.namespace().unwrap_or_default(), &owner.name));
+    let key =
+        release.stack_owner().map(|owner| Key::new(&release.namespace().unwrap_or_default(), &owner.name));
     let stack = key.and_then(|key| context.caches.stacks.get(&key));
     stack.map_or_else(|| Line::of(name), |stack| Line::of_stack(&stack.spec))
 }

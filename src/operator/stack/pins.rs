@@ -86,13 +86,12 @@ async fn other_shard(
 ) -> Result<Option<String>, RequestError> {
     let is_sharded = context.is_sharded();
     let Some(found) = found.filter(|_| is_sharded) else { return Ok(None) };
-    let owner = found.owner_references().iter().find(|owner| owner.kind == "ClusterStack");
     let namespace = stack.namespace().unwrap_or_default();
     let is_watched = |owner: &&OwnerReference| {
         Some(&owner.uid) == stack.uid().as_ref()
             || context.caches.stacks.get(&Key::new(&namespace, &owner.name)).is_some()
     };
-    let Some(owner) = owner.filter(|owner| !is_watched(owner)) else { return Ok(None) };
+    let Some(owner) = found.stack_owner().filter(|owner| !is_watched(owner)) else { return Ok(None) };
     Ok(is_stack_there(context, found).await?.then(|| owner.name.clone()))
 }
 

@@ -146,8 +146,14 @@ fn release_is_pinned_once_and_keeps_its_pin() {
         (Row { object: Some("one"), ..Row::default() }, "unchanged"),
         (Row { object: Some("two"), ..Row::default() }, "unchanged, ReleaseMutated!"),
         (Row { object: Some("one"), has: Some(Has::Broken), ..Row::default() }, "unchanged, ReleaseMutated!"),
-        (Row { object: Some("one"), has: Some(Has::Nothing), ..Row::default() }, "unchanged, ReleaseNotFound"),
-        (Row { object: Some("one"), has: Some(Has::Nothing), is_current: false, ..Row::default() }, "unchanged"),
+        (
+            Row { object: Some("one"), has: Some(Has::Nothing), ..Row::default() },
+            "unchanged, ReleaseNotFound",
+        ),
+        (
+            Row { object: Some("one"), has: Some(Has::Nothing), is_current: false, ..Row::default() },
+            "unchanged",
+        ),
         (Row { object: Some("one"), has: None, ..Row::default() }, "unchanged"),
         (Row { object: Some(""), ..Row::default() }, "apply with pin one of c0ffee000000"),
         // The pin of a GitRepository that outlived its release comes before the present content.

@@ -34,8 +34,13 @@ fn demo(status: &Value, allowed: Option<&str>) -> ClusterStack {
 }
 
 /// The decision in short: what is deleted, what waits for the budget, and in how many minutes to look again.
-fn decided(stack: &ClusterStack, releases: &[(&str, Role, ClusterStackRelease)], unconfirmed: &str) -> String {
-    let owned: BTreeMap<_, _> = releases.iter().map(|(version, _, object)| (release(version), object)).collect();
+fn decided(
+    stack: &ClusterStack,
+    releases: &[(&str, Role, ClusterStackRelease)],
+    unconfirmed: &str,
+) -> String {
+    let owned: BTreeMap<_, _> =
+        releases.iter().map(|(version, _, object)| (release(version), object)).collect();
     let roles = releases.iter().map(|(version, role, _)| (release(version), *role)).collect();
     let now: Timestamp = NOW.parse().unwrap();
     let facts = RetirementFacts { stack, owned: &owned, roles: &roles, now };
