@@ -41,6 +41,7 @@ mod retry;
 pub mod secrets;
 pub mod settings;
 pub mod stack;
+mod status;
 
 use process::ProcessError;
 use settings::Settings;

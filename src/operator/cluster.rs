@@ -9,7 +9,6 @@ mod hand_over;
 mod identity;
 mod let_go;
 mod removal;
-mod status;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +21,7 @@ use super::git_delivery::outbox::Unit;
 use super::metrics::Queue;
 use super::objects::{ClusterObject, cluster_of, term};
 use super::reconcile::ReconcileError;
-use super::retry;
+use super::{retry, status};
 use crate::api::{ClusterAddon, Reason};
 use crate::gate;
 use crate::inputs::ClusterInputs;

@@ -13,18 +13,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use tracing::{debug, info};
+use tracing::debug;
 
 use super::context::{Context, Preparation, Prepared};
-use super::enqueue::release_status_changed;
-use super::events;
 use super::git_delivery::commit;
 use super::git_delivery::outbox::{Change as Wish, Unit};
 use super::metrics::Queue;
 use super::objects::term;
 use super::reconcile::ReconcileError;
-use super::{request, retry};
-use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
+use super::{request, retry, status};
+use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
 use crate::foreign::flux::observed::{GitRepositoryStatus, HelmReleaseStatus, ObservedKind as _};
 use crate::gate::Hold;
 use crate::inputs::stack::Stack;
@@ -37,7 +35,7 @@ use crate::rollup::{
     with_rest,
 };
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::{Change, Key};
+use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use content::Content;
 use tear_down::Course;
@@ -351,28 +349,6 @@ async fn write_status(
     // Nobody tells that a kind will not be listed, since no API serves it.
     let next = if unlisted { next.earlier(Next::After(UNLISTED)) } else { next };
     let ready = ready_of(&status);
-    put_status(context, object, &status).await?;
+    status::write(context, object, &status).await?;
     Ok((ready, next))
-}
-
-/// Writes a status where it changed.
-async fn put_status(
-    context: &Context,
-    object: &ClusterStackRelease,
-    status: &ClusterStackReleaseStatus,
-) -> Result<(), RequestError> {
-    let (key, old) = (Key::of(object), object.status.clone().unwrap_or_default());
-    if *status == old {
-        context.metrics.runtime.skipped("ClusterStackRelease");
-        return Ok(());
-    }
-    let before = object.metadata.resource_version.as_deref();
-    let _writing = context.caches.releases.writing(&key);
-    let written: ClusterStackRelease = context.api.write_status(&key, status, before).await?;
-    let written = context.caches.releases.written(written);
-    events::ready_changed(context, &*written, &old.conditions, &status.conditions).await;
-    info!(ready = status.ready, "status written");
-    let before = Some(Arc::new(object.clone()));
-    release_status_changed(context, &Change { before, now: Some(written) });
-    Ok(())
 }

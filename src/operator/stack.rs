@@ -13,20 +13,18 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use tracing::info;
 
 use super::context::Context;
 use super::metrics::Queue;
 use super::reconcile::ReconcileError;
-use super::{events, finalizer};
+use super::{finalizer, status};
 use crate::api::cluster_stack::{CommittedDelivery, Pruned};
-use crate::api::{ClusterStack, ClusterStackStatus, Reason, labels};
+use crate::api::{ClusterStack, Reason, labels};
 use crate::foreign::flux::observed::{GitRepositoryStatus, ObservedKind as _};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::rollup::cluster_stack::{self as rollup, ReleaseState, StackFacts, cluster_stack};
 use crate::rollup::{ConditionStatus, Report};
-use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
 use crate::subscription::{self, ReleaseDecision, ReleaseProblem, Retirement, Role};
@@ -116,28 +114,8 @@ async fn finish(
     let next = next.earlier(missing);
     // They look at who uses them, and at what the stack repository has.
     found.releases.owned.values().for_each(|release| context.triggers.releases.now(Key::of(&**release)));
-    put_status(context, stack, &status).await?;
+    status::write(context, &**stack, &status).await?;
     Ok(next)
-}
-
-/// Writes a status where it changed.
-async fn put_status(
-    context: &Context,
-    stack: &ClusterStack,
-    status: &ClusterStackStatus,
-) -> Result<(), RequestError> {
-    let (key, old) = (Key::of(stack), stack.status.clone().unwrap_or_default());
-    if *status == old {
-        context.metrics.runtime.skipped("ClusterStack");
-        return Ok(());
-    }
-    let before = stack.metadata.resource_version.as_deref();
-    let _writing = context.caches.stacks.writing(&key);
-    let written: ClusterStack = context.api.write_status(&key, status, before).await?;
-    let written = context.caches.stacks.written(written);
-    events::ready_changed(context, &*written, &old.conditions, &status.conditions).await;
-    info!(releases = status.summary.len(), "status written");
-    Ok(())
 }
 
 /// When what Flux says of the source may change though nothing happens.

@@ -23,9 +23,9 @@ use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, committing_stack, term};
 use super::super::reconcile::ReconcileError;
-use super::super::{events, finalizer, ownership};
+use super::super::{events, finalizer, ownership, status};
 use super::gather::Gathered;
-use super::{committed, identity, status};
+use super::{committed, identity};
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
@@ -167,13 +167,7 @@ async fn tell(
         return Ok(());
     }
     let status = cluster_addon_that_goes(why, waits_for, &old, generation, Timestamp::now());
-    match status::write(context, &addon, &status).await {
-        Err(error) if !error.is_conflict() => {
-            info!("cannot report the deletion in the status: {error}");
-            Ok(())
-        }
-        written => written,
-    }
+    status::write_deletion(context, &*addon, &status).await
 }
 
 /// Why the addons of a Cluster are let go: the Cluster is gone, another one, or going, or the `ClusterAddon` or the namespace

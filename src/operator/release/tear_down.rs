@@ -14,9 +14,9 @@ use super::super::context::Context;
 use super::super::enqueue::release_status_changed;
 use super::super::git_delivery::outbox::Unit;
 use super::super::git_delivery::take_out_for;
-use super::super::{annotations, events, finalizer, ownership};
+use super::super::{annotations, events, finalizer, ownership, status};
 use super::inventory::{self, Inventory};
-use super::{put_status, users};
+use super::users;
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::gate::Hold;
@@ -91,13 +91,7 @@ async fn say_deleted(
     let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
     let status =
         ClusterStackReleaseStatus { ready: false, observed_generation: Some(generation), conditions, ..old };
-    match put_status(context, release, &status).await {
-        Err(error) if !error.is_conflict() => {
-            info!("cannot report the deletion in the status: {error}");
-            Ok(())
-        }
-        written => written,
-    }
+    status::write_deletion(context, release, &status).await
 }
 
 async fn done(context: &Context, release: &ClusterStackRelease, how: &str) -> Result<Course, RequestError> {

@@ -12,11 +12,11 @@ use super::super::annotations::annotate;
 use super::super::context::Context;
 use super::super::reconcile::ReconcileError;
 use super::super::release::users;
-use super::super::{cluster, finalizer, ownership};
+use super::super::{cluster, finalizer, ownership, status};
+use super::Found;
 use super::pins;
 use super::releases::{self, Releases};
 use super::source::{self, Source};
-use super::{Found, put_status};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Reason, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
@@ -93,13 +93,7 @@ async fn say_deleted(context: &Context, stack: &ClusterStack, message: &str) -> 
     let generation = stack.metadata.generation.unwrap_or_default();
     let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
     let status = ClusterStackStatus { observed_generation: Some(generation), conditions, ..old };
-    match put_status(context, stack, &status).await {
-        Err(error) if !error.is_conflict() => {
-            info!("cannot report the deletion in the status: {error}");
-            Ok(())
-        }
-        written => written,
-    }
+    status::write_deletion(context, stack, &status).await
 }
 
 /// Whether `ClusterAddon`s of these releases are still to be left to themselves, which the reconcile of each Cluster does. The

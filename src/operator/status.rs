@@ -1,0 +1,125 @@
+//! The status of our own objects: written only if it changed.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Resource;
+use serde::Serialize;
+use tracing::info;
+
+use super::context::Context;
+use super::enqueue::{addon_status_changed, release_status_changed};
+use super::events;
+use crate::api::cluster_addon::ClusterAddonStatus;
+use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackStatus};
+use crate::runtime::api_server::{Kind, RequestError};
+use crate::runtime::cache::{Cache, Cached, Change, Key};
+
+/// A kind of ours, whose status the operator writes.
+pub(super) trait Reported: Kind + Cached + Resource<DynamicType = ()> {
+    /// Its status.
+    type Status: Default + PartialEq + Serialize;
+
+    fn status(&self) -> Option<&Self::Status>;
+    fn conditions(status: &Self::Status) -> &[Condition];
+    fn cache(context: &Context) -> &Cache<Self>;
+    /// Reports a written status to the reconciles that read it.
+    fn enqueue_readers(context: &Context, change: &Change<Self>);
+}
+
+impl Reported for ClusterStack {
+    type Status = ClusterStackStatus;
+
+    fn status(&self) -> Option<&Self::Status> {
+        self.status.as_ref()
+    }
+
+    fn conditions(status: &Self::Status) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn cache(context: &Context) -> &Cache<Self> {
+        &context.caches.stacks
+    }
+
+    fn enqueue_readers(_: &Context, _: &Change<Self>) {}
+}
+
+impl Reported for ClusterStackRelease {
+    type Status = ClusterStackReleaseStatus;
+
+    fn status(&self) -> Option<&Self::Status> {
+        self.status.as_ref()
+    }
+
+    fn conditions(status: &Self::Status) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn cache(context: &Context) -> &Cache<Self> {
+        &context.caches.releases
+    }
+
+    fn enqueue_readers(context: &Context, change: &Change<Self>) {
+        release_status_changed(context, change);
+    }
+}
+
+impl Reported for ClusterAddon {
+    type Status = ClusterAddonStatus;
+
+    fn status(&self) -> Option<&Self::Status> {
+        self.status.as_ref()
+    }
+
+    fn conditions(status: &Self::Status) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn cache(context: &Context) -> &Cache<Self> {
+        &context.caches.addons
+    }
+
+    fn enqueue_readers(context: &Context, change: &Change<Self>) {
+        addon_status_changed(context, change);
+    }
+}
+
+/// Writes a status if it differs from that of the object, and publishes an event if `Ready` changed.
+pub(super) async fn write<K: Reported>(
+    context: &Context,
+    object: &K,
+    status: &K::Status,
+) -> Result<(), RequestError> {
+    let none = K::Status::default();
+    let before = object.status().unwrap_or(&none);
+    if status == before {
+        context.metrics.runtime.skipped(&K::kind(&()));
+        return Ok(());
+    }
+    let (key, cache) = (Key::of(object), K::cache(context));
+    let _writing = cache.writing(&key);
+    let version = object.meta().resource_version.as_deref();
+    let written: K = context.api.write_status(&key, status, version).await?;
+    let written = cache.written(written);
+    events::ready_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
+    info!("status written");
+    K::enqueue_readers(context, &Change { before: Some(Arc::new(object.clone())), now: Some(written) });
+    Ok(())
+}
+
+/// Writes the status of an object that is being deleted. The deletion goes on if that fails, unless the object was changed.
+pub(super) async fn write_deletion<K: Reported>(
+    context: &Context,
+    object: &K,
+    status: &K::Status,
+) -> Result<(), RequestError> {
+    match write(context, object, status).await {
+        Err(error) if !error.is_conflict() => {
+            info!("cannot report the deletion in the status: {error}");
+            Ok(())
+        }
+        written => written,
+    }
+}
