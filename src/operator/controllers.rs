@@ -209,7 +209,7 @@ fn watch_clusters(process: &Process, context: &Arc<Context>) {
     let part = watches::part(&format!("Cluster ({})", capi::GROUP));
     readiness.waits_for(&part, "not listed yet");
     process.tasks.spawn("watch of Clusters", async move {
-        let failed = |failure: &watches::Failure| failure.tell(&readiness, &part);
+        let failed = |failure: &watches::Failure| failure.report(&readiness, &part);
         let kind = watches::served(&client, capi::GROUP, "Cluster", failed).await;
         context.clusters_are(kind.clone());
         let api = watches::api_of(client, namespace.as_deref(), &kind);

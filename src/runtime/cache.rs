@@ -1,16 +1,17 @@
-//! Objects of one kind as the API server last told them.
+//! Objects of one kind as the API server last reported them.
 //!
 //! A cache is fed by a watch and by the answers to our own writes, so that a reconcile sees what the one before it
 //! wrote. Of two states of an object the one with the higher resource version stays, whichever way it came: Kubernetes
 //! guarantees that resource versions of a kind compare as numbers (KEP-5504).
 //!
-//! What the watch said to be deleted does not come back by an answer that was on its way meanwhile.
+//! An object that the watch reported as deleted does not come back with an answer that was on its way meanwhile.
 //!
-//! A watch often tells of a write before its answer arrives. While an object [is being written](Cache::writing) such news
-//! is kept back, and it is told only when it is more than our write: nobody is to follow what he did himself.
+//! A watch often reports a write before its answer arrives. While an object [is being written](Cache::writing), the cache
+//! withholds such events, and emits them only if they hold more than our write: a controller must not react to its own
+//! writes.
 //!
-//! The answer to a write has what others wrote just before it. The watch tells of that one later, when the object that is
-//! here is newer already; it is a change all the same, as no reconcile has seen it.
+//! The answer to a write includes what other clients wrote just before it. The watch reports that write later, when the
+//! cached object is newer already; it is still a change, because no reconcile has seen it.
 
 mod deleted;
 mod own;
@@ -62,20 +63,20 @@ impl fmt::Display for Key {
     }
 }
 
-/// What a cache keeps, and by what else than its key it is found.
+/// An object that a cache holds, and the index keys that find it.
 pub trait Cached: Resource + Send + Sync + 'static {
-    /// What the object can be found by, such as the owner's key: [`Cache::find`].
+    /// The index keys of the object, such as its owner's key: see [`Cache::find`].
     fn terms(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A change that a watch told.
+/// A change that a watch reported.
 #[derive(Debug)]
 pub struct Change<K> {
-    /// The object before; `None` where it was not known.
+    /// The object before; `None` if it was unknown.
     pub before: Option<Arc<K>>,
-    /// The object now; `None` where it is gone.
+    /// The object now; `None` if it was deleted.
     pub now: Option<Arc<K>>,
 }
 
@@ -92,13 +93,13 @@ struct Objects<K> {
     by_key: BTreeMap<Key, Arc<K>>,
     by_term: BTreeMap<String, BTreeSet<Key>>,
     deleted: Deleted,
-    /// What we wrote and the watch has not told yet.
+    /// Our writes that the watch has not reported yet.
     own: Own,
-    /// Those that are being written.
+    /// Objects that are being written.
     writing: BTreeMap<Key, Withheld<K>>,
-    /// Where changes go that were kept back.
+    /// Receives the changes that were withheld.
     late: UnboundedSender<Change<K>>,
-    /// What a list that has begun has told so far.
+    /// The keys that an unfinished list has reported so far.
     listed: Option<BTreeSet<Key>>,
     synced: bool,
 }
@@ -121,7 +122,7 @@ impl<K> Default for Cache<K> {
 }
 
 impl<K: Cached> Cache<K> {
-    /// The object of that key.
+    /// The object with this key.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
         self.read().by_key.get(key).cloned()
@@ -133,7 +134,7 @@ impl<K: Cached> Cache<K> {
         self.read().by_key.values().cloned().collect()
     }
 
-    /// The objects that have this among their [terms](Cached::terms), in the order of their keys.
+    /// The objects with this [index key](Cached::terms), in the order of their keys.
     #[must_use]
     pub fn find(&self, term: &str) -> Vec<Arc<K>> {
         let objects = self.read();
@@ -141,19 +142,19 @@ impl<K: Cached> Cache<K> {
         keys.filter_map(|key| objects.by_key.get(key).cloned()).collect()
     }
 
-    /// Whether any object has this among its terms.
+    /// Whether any object has this index key.
     #[must_use]
     pub fn has(&self, term: &str) -> bool {
         self.read().by_term.contains_key(term)
     }
 
-    /// Whether a first list was complete.
+    /// Whether the first list is complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {
         self.read().synced
     }
 
-    /// Takes in an event of the watch; returns what it changed.
+    /// Applies an event of the watch and returns what it changed.
     pub fn take(&self, event: Event<K>) -> Vec<Change<K>> {
         let mut objects = self.write();
         match event {
@@ -188,7 +189,7 @@ impl<K: Cached> Cache<K> {
         }
     }
 
-    /// Takes in what the API server answered to a write of ours.
+    /// Stores the API server's answer to a write of ours.
     pub fn written(&self, object: K) -> Arc<K> {
         let object = lean(object);
         let mut objects = self.write();
@@ -205,13 +206,14 @@ impl<K: Cached> Cache<K> {
         object
     }
 
-    /// Changes that were kept back while their objects were being written. For the one that feeds the cache.
+    /// The changes that were withheld while their objects were being written, for the task that feeds the cache. `None` if they
+    /// were taken before.
     #[must_use]
     pub fn late(&self) -> Option<UnboundedReceiver<Change<K>>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Takes out what the API server answered to be gone.
+    /// Removes an object that the API server answered to be gone.
     pub fn gone(&self, key: &Key) {
         self.write().remove(key);
     }
@@ -231,7 +233,7 @@ impl<K: Cached> Objects<K> {
         self.insert_shared(lean(object))
     }
 
-    /// What an event of the watch changes: nothing where it tells of our own write, or again of what is there.
+    /// The change of an event; `None` if it reports our own write, or a state that is cached already.
     fn told(&mut self, object: K) -> Option<Change<K>> {
         let (key, told) = (Key::of(&object), version(&object));
         let is_ours = self.own.is_told(&key, told);
@@ -239,12 +241,12 @@ impl<K: Cached> Objects<K> {
         if !is_older {
             return self.insert(object);
         }
-        // It is in what was answered to our write, and nobody has looked at it yet.
+        // The answer to our write has it, and no reconcile has seen it yet.
         let now = self.by_key.get(&key).filter(|_| !is_ours)?.clone();
         Some(Change { before: None, now: Some(now) })
     }
 
-    /// `None` where what is there is the same or newer.
+    /// `None` if the cached object is the same or newer.
     fn insert_shared(&mut self, object: Arc<K>) -> Option<Change<K>> {
         let key = Key::of(&*object);
         if self.by_key.get(&key).is_some_and(|known| !is_newer(&*object, &**known)) {
@@ -272,14 +274,13 @@ impl<K: Cached> Objects<K> {
     }
 }
 
-/// An object without its `managedFields`: nobody reads them any more, and they are half of it.
+/// An object without its `managedFields`, which are half of it and which nothing reads.
 fn lean<K: Resource>(mut object: K) -> Arc<K> {
     object.meta_mut().managed_fields = None;
     Arc::new(object)
 }
 
-/// Whether the first is a later state than the second. Versions that are no numbers count as new: the last one told
-/// stays.
+/// Whether the first is a later state than the second. Versions that are not numbers count as newer: the last report wins.
 fn is_newer<K: Resource>(object: &K, known: &K) -> bool {
     match (version(object), version(known)) {
         (Some(new), Some(old)) => new > old,

@@ -9,26 +9,26 @@ use kube::config::{Cluster, Config, InClusterError, KubeConfigOptions, Kubeconfi
 
 use crate::http::{Proxies, Proxy, ProxyError, install_tls_provider, place};
 
-/// How long to wait for a connection. An API server that is there answers in milliseconds.
+/// Timeout of a connection attempt. A reachable API server answers in milliseconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the API server may say nothing on a connection. Longer than a watch without any news lasts (290 s), so it
-/// finds connections that are dead; requests that are waited for have timeouts of their own.
+/// Maximum silence on a connection: longer than a watch without events lasts (290 s), so that it detects dead connections.
+/// Each request has its own timeout.
 const READ_TIMEOUT: Duration = Duration::from_secs(330);
 
-/// Which cluster, and as whom.
+/// Selects the management cluster and the credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterAccess {
-    /// A kubeconfig; none for `KUBECONFIG`, `~/.kube/config` or the Pod's service account, the first that is there.
+    /// A kubeconfig. Defaults to the first of `KUBECONFIG`, `~/.kube/config` and the Pod's service account.
     pub kubeconfig: Option<PathBuf>,
-    /// A context of the kubeconfig; its current one when absent.
+    /// A context of the kubeconfig. Defaults to its current context.
     pub context: Option<String>,
 }
 
-/// A client, and what the kubeconfig or the Pod says about it.
+/// A client, and its configuration from the kubeconfig or the Pod.
 pub struct Connected {
     /// The client.
     pub client: Client,
-    /// What another client for the same API server is made of.
+    /// The configuration, to create further clients for the same API server.
     pub config: Config,
     /// The namespace of the kubeconfig's context, or that of the Pod.
     pub namespace: String,
@@ -36,34 +36,35 @@ pub struct Connected {
     pub server: String,
 }
 
-/// Why there is no connection to be had, whatever the API server says.
+/// A client cannot be created, whatever the API server would answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// There is no kubeconfig, or it cannot be used.
+    /// The kubeconfig is missing or invalid.
     #[error("the kubeconfig cannot be used: {}; name another one with --kubeconfig or KUBECONFIG", in_words(.0))]
     Kubeconfig(#[from] KubeconfigError),
-    /// A variable that names proxies cannot be used.
+    /// A variable that names a proxy is invalid.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
-    /// The kubeconfig does not have the context that was named.
+    /// The kubeconfig does not have the named context.
     #[error("the kubeconfig has no context {context:?}; it has {}", .known.join(", "))]
     Context {
         /// The context.
         context: String,
-        /// Those that there are.
+        /// The contexts of the kubeconfig.
         known: Vec<String>,
     },
     /// A Pod's service account cannot be used.
     #[error("there is no kubeconfig, and the service account of this Pod cannot be used: {0}")]
     Pod(#[from] InClusterError),
-    /// The client cannot be made of what they say.
+    /// The configuration does not make a client.
     #[error("cannot create a Kubernetes client: {0}")]
     Client(#[from] kube::Error),
 }
 
-/// Makes a client. Nothing is sent yet.
+/// Creates a client without sending a request.
 ///
-/// It does not try again by itself, as kube's own default does for minutes: who asks knows how long the answer is of use.
+/// Unlike kube's default client, which retries for minutes, this one does not retry: the caller knows how long an answer is
+/// of use.
 pub async fn connect(access: &ClusterAccess) -> Result<Connected, ConnectError> {
     install_tls_provider();
     let mut config = config(access).await?;
@@ -89,7 +90,7 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
     let is_named = kubeconfig.is_some() || context.is_some() || is_set("KUBECONFIG");
     let content = kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
     let content = match content {
-        // What every Pod has.
+        // Every Pod has this variable.
         Err(_) if !is_named && is_set("KUBERNETES_SERVICE_HOST") => return Ok(Config::incluster()?),
         content => content?,
     };
@@ -140,7 +141,7 @@ fn of_environment(server: &str) -> Result<Option<Proxy>, ProxyError> {
     Ok(Proxies::of_environment().of(&server)?.cloned())
 }
 
-/// What is wrong with a kubeconfig: kube quotes a path twice.
+/// The error of a kubeconfig as text: kube quotes a path twice.
 fn in_words(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::ReadConfig(error, path) => format!("{}: {error}", path.display()),
@@ -152,14 +153,14 @@ fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
-/// Whether nothing answered a request: no connection, or one that broke.
+/// Whether a request was not answered, because the connection failed or broke.
 #[must_use]
 pub fn is_unanswered(error: &kube::Error) -> bool {
     matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_))
 }
 
-/// What a failed request says, for people: the API server's own words, or every cause down to the operating system's.
-/// kube's own text has neither.
+/// The text of a failed request: the API server's message, or every cause down to the operating system's. kube's own text
+/// has neither.
 #[must_use]
 pub fn explain(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {

@@ -10,15 +10,15 @@ use tracing::{debug, warn};
 
 use super::client::{explain, is_namespace_terminating};
 
-/// How long an event may take. It keeps the reconcile waiting.
+/// Timeout of one event, which the reconcile waits for.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How many bytes the note of an event may have: the API server refuses longer ones (`NoteLengthLimit`).
+/// Maximum length of an event's note in bytes: the API server refuses longer notes (`NoteLengthLimit`).
 const MAX_NOTE: usize = 1024;
 
 /// Publishes events.
 ///
-/// A [`Recorder`] takes all events with one reason about an object within six minutes for one, and keeps the note of the first.
-/// The notes are what people read, so each event has a recorder of its own.
+/// A [`Recorder`] merges all events with one reason about an object within six minutes, and keeps the note of the first.
+/// People read the notes, so each event has its own recorder.
 #[derive(Clone)]
 pub struct Events {
     client: Client,
@@ -26,13 +26,13 @@ pub struct Events {
 }
 
 impl Events {
-    /// Events that name this controller.
+    /// Creates events that name this controller.
     #[must_use]
     pub fn new(client: Client, controller: &str) -> Self {
         Self { client, reporter: Reporter { controller: controller.to_owned(), instance: None } }
     }
 
-    /// Publishes an event about an object. One that cannot be published is logged: it is not worth a failure.
+    /// Publishes an event about an object. A failure is logged, and does not fail the reconcile.
     pub async fn publish(&self, about: &ObjectReference, type_: EventType, reason: &str, note: &str) {
         let (reason, note) = (reason.to_owned(), Some(fitting(note)));
         let event = Event { type_, reason, note, action: "Reconcile".to_owned(), secondary: None };
@@ -48,7 +48,7 @@ impl Events {
     }
 }
 
-/// The note, or the beginning of one that is too long.
+/// The note, truncated to the maximum length.
 fn fitting(note: &str) -> String {
     let mut fitting = note.to_owned();
     if note.len() > MAX_NOTE {

@@ -1,4 +1,4 @@
-//! What the process answers over HTTP: whether it lives, whether it is ready and what it waits for, and its metrics.
+//! HTTP endpoints for liveness, readiness and metrics.
 
 mod readiness;
 
@@ -22,10 +22,10 @@ pub use readiness::Readiness;
 use super::metrics;
 use super::tasks::Tasks;
 
-/// The media type of what [`metrics::text`] gives.
+/// Media type of [`metrics::text`].
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Where a server listens: `host:port`, or `:port` for all addresses of the machine. Port 0 is any that is free.
+/// Address to listen on: `host:port`, or `:port` for all addresses of the machine. Port 0 selects a free port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenAddress {
     host: String,
@@ -61,7 +61,7 @@ impl ListenAddress {
         if !self.host.is_empty() {
             return TcpListener::bind(self.to_string()).await;
         }
-        // The first takes both IPv6 and IPv4; where there is no IPv6 it fails.
+        // This address accepts IPv6 and IPv4; without IPv6 on the machine it fails.
         match TcpListener::bind(("::", self.port)).await {
             Ok(listener) => Ok(listener),
             Err(_) => TcpListener::bind(("0.0.0.0", self.port)).await,
@@ -69,7 +69,7 @@ impl ListenAddress {
     }
 }
 
-/// A server that could not be started.
+/// A server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address} for {what}: {error}")]
 pub struct ServeError {
@@ -78,9 +78,9 @@ pub struct ServeError {
     error: io::Error,
 }
 
-/// Answers `/healthz` and `/readyz`. Returns the address that it listens on.
+/// Serves `/healthz` and `/readyz`. Returns the address that it listens on.
 ///
-/// `/readyz` is 503 while something is waited for, with a line for each such thing.
+/// `/readyz` answers 503 until the operator is ready, with a line for each part that is not.
 pub async fn serve_health(
     tasks: &Tasks,
     address: &ListenAddress,
@@ -93,7 +93,7 @@ pub async fn serve_health(
     serve(tasks, "health", address, router).await
 }
 
-/// Answers `/metrics`. Returns the address that it listens on.
+/// Serves `/metrics`. Returns the address that it listens on.
 pub async fn serve_metrics(
     tasks: &Tasks,
     address: &ListenAddress,
@@ -119,7 +119,7 @@ async fn text(State(registry): State<Arc<Registry>>) -> Response {
     }
 }
 
-/// Serves for as long as the process lives: also while it shuts down, so that nobody takes it for dead.
+/// Serves as long as the process lives, also during shutdown, so that the kubelet does not take the process for dead.
 async fn serve(
     tasks: &Tasks,
     what: &'static str,

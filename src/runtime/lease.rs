@@ -1,10 +1,10 @@
 //! Leader election: of several operators only the one that holds the Lease writes.
 //!
 //! The rules are client-go's (`k8s.io/client-go/tools/leaderelection`), so that a Lease reads as people know it:
-//! - What other machines' clocks say is not believed. A candidate waits until the Lease has not changed for as long as
-//!   its holder announced, by its own clock.
+//! - A candidate does not trust other machines' clocks: it waits until the Lease has not changed, by its own clock, for as
+//!   long as the holder announced.
 //! - The holder stops writing at the renew deadline, counted from the *start* of its last renewal that succeeded. That
-//!   is before any other may take over, whatever happened to it meanwhile: see [`Fence`].
+//!   is before another process may take over, whatever happened meanwhile: see [`Fence`].
 //! - A process that lost the Lease ends. One that ends in good order gives the Lease back.
 
 mod fence;
@@ -17,24 +17,24 @@ pub use fence::{Fence, NotLeader};
 pub use holder::{Candidate, Holding, LeaseError};
 pub use record::RecordError;
 
-/// How long a Lease is held, in client-go's words and with its defaults.
+/// The timing of leader election, with client-go's names and defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseSettings {
-    /// How long the others wait for a renewal before one of them takes over.
+    /// Time that other candidates wait for a renewal before one of them takes over.
     pub duration: Duration,
-    /// How long the holder writes without a renewal. Less than `duration`.
+    /// Time that the holder may write without a renewal. Less than `duration`.
     pub renew_deadline: Duration,
     /// The time between two tries to acquire or to renew. Less than `renew_deadline`.
     pub retry_period: Duration,
 }
 
 impl LeaseSettings {
-    /// How long one request about the Lease may take: one that hangs leaves time for another.
+    /// Timeout of one request about the Lease, short enough to leave time for another.
     fn request_timeout(&self) -> Duration {
         self.renew_deadline / 2
     }
 
-    /// What is announced to the others: whole seconds, never less than the duration.
+    /// The announced duration: whole seconds, never less than `duration`.
     fn announced_seconds(&self) -> i32 {
         let seconds = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
         i32::try_from(seconds).unwrap_or(i32::MAX)
@@ -51,36 +51,36 @@ impl Default for LeaseSettings {
     }
 }
 
-/// What a candidate knows of a Lease that exists.
+/// A Lease as a candidate last saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// Who holds it; none when it was given back.
+    /// Identity of the holder; `None` if the Lease was released.
     pub holder: Option<String>,
-    /// How long its holder says that others must wait.
+    /// Time that other candidates have to wait, as the holder announced.
     pub duration: Option<Duration>,
-    /// When this version of it was seen first, by the clock of this process.
+    /// Time at which this process first saw this version of the Lease.
     pub since: Instant,
 }
 
-/// What to do about a Lease.
+/// The next step of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// There is none: create it.
+    /// The Lease does not exist: create it.
     Create,
-    /// Nobody holds it, or its holder is gone: take it.
+    /// The Lease was released or has expired: take it over.
     TakeOver,
-    /// It is ours: renew it.
+    /// This process holds the Lease: renew it.
     Renew,
-    /// Somebody else holds it.
+    /// Another process holds the Lease.
     Wait {
-        /// Who.
+        /// Identity of that process.
         holder: String,
-        /// When it may be taken unless it is renewed before.
+        /// Time at which the Lease expires unless it is renewed.
         until: Instant,
     },
 }
 
-/// What `me` does about a Lease at the time `now`.
+/// Decides the next step of the candidate `me` at the time `now`.
 #[must_use]
 pub fn decide(lease: Option<&Observation>, me: &str, now: Instant, settings: &LeaseSettings) -> Decision {
     let Some(lease) = lease else { return Decision::Create };

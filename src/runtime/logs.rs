@@ -1,7 +1,7 @@
-//! What the operator says, on standard error.
+//! The operator's log, on standard error.
 //!
-//! Spans carry what a line is about (`cluster`, `addon`, `release`, `stack`); their fields are part of every line within
-//! them, in both encodings and at every level.
+//! Spans name the object of a line (`cluster`, `addon`, `release`, `stack`). Their fields are part of every line within them,
+//! in both encodings and at every level.
 
 use std::io::{self, IsTerminal as _};
 
@@ -14,7 +14,7 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::registry;
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 
-/// How much is said, in the words of Flux's controllers.
+/// The log level, named as in Flux's controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
     /// Everything, that of libraries included
@@ -36,17 +36,17 @@ pub enum LogEncoding {
     Console,
 }
 
-/// What is logged, and how.
+/// The settings of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// How much.
+    /// The lowest level to log.
     pub level: LogLevel,
-    /// In which form.
+    /// The form of a line.
     pub encoding: LogEncoding,
 }
 
 impl LogLevel {
-    /// What is logged of stackflux itself.
+    /// The level for stackflux itself.
     fn own(self) -> LevelFilter {
         match self {
             Self::Trace => LevelFilter::TRACE,
@@ -56,8 +56,8 @@ impl LogLevel {
         }
     }
 
-    /// What is logged of the libraries. Each failed request is an error to them, without saying what it was about; all
-    /// that fails is told by us, with that.
+    /// The level for libraries. They log each failed request as an error without naming its object; the operator logs the same
+    /// failures with their objects.
     fn libraries(self) -> LevelFilter {
         match self {
             Self::Trace => LevelFilter::TRACE,
@@ -71,14 +71,14 @@ impl LogLevel {
         let crate_name = env!("CARGO_CRATE_NAME");
         filter_fn(move |metadata| {
             let is_own = metadata.target().split("::").next() == Some(crate_name);
-            // A span is no line: it is kept at every level so that the lines in it have its fields.
+            // Spans are enabled at every level, so that the lines in them have their fields.
             let wanted = if is_own { own } else { libraries };
             (is_own && metadata.is_span()) || *metadata.level() <= wanted
         })
     }
 }
 
-/// Logs to standard error from now on. An error when somebody else has set where this process logs to.
+/// Starts to log to standard error. Fails if the process has a global logger already.
 pub fn start(settings: LogSettings) -> Result<(), TryInitError> {
     subscriber(settings, io::stderr, io::stderr().is_terminal()).try_init()
 }
@@ -87,7 +87,7 @@ fn subscriber<W>(settings: LogSettings, writer: W, colours: bool) -> impl Subscr
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    // A line that cannot be written is lost: reported on standard error, as the layer does by default, it is a panic.
+    // A line that cannot be written is lost. The layer's default, a report on standard error, would panic.
     let lines = fmt::layer().with_writer(writer).log_internal_errors(false);
     let lines = match settings.encoding {
         LogEncoding::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),

@@ -1,6 +1,6 @@
 //! Counts requests, reconciles and leadership, for Prometheus.
 //!
-//! Names, labels and units are here alone; whoever registers adds a prefix.
+//! Names, labels and units are here alone; the registry adds a prefix.
 
 mod labels;
 
@@ -21,15 +21,15 @@ pub use labels::{Verb, Written};
 
 use crate::error::{Class, Classify};
 
-/// Upper bounds in seconds of what a reconcile takes, waiting for its writes included.
+/// Buckets in seconds for the duration of a reconcile, including its writes.
 const RECONCILE_SECONDS: [f64; 12] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
-/// Upper bounds in seconds of what the API server takes to answer.
+/// Buckets in seconds for the API server's time to answer.
 const REQUEST_SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
 type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// The metrics that any operator has. Copies count the same.
+/// The metrics of any operator. Copies share the same counters.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -45,7 +45,7 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Registers metrics of which nothing has happened yet.
+    /// Registers the metrics.
     #[must_use]
     pub fn new(registry: &mut Registry) -> Self {
         let mut to = Register(registry);
@@ -69,7 +69,7 @@ impl Metrics {
         }))
     }
 
-    /// A reconcile of a queue ended.
+    /// Counts a reconcile that ended.
     pub fn reconciled(&self, queue: &'static str, result: Result<(), &dyn Classify>, took: Duration) {
         let (outcome, reason) = match result {
             Ok(()) => ("success", ""),
@@ -81,31 +81,31 @@ impl Metrics {
         durations.observe(took.as_secs_f64());
     }
 
-    /// A request that writes an object of this kind ended.
+    /// Counts a write request for an object of this kind.
     pub fn wrote(&self, verb: Verb, kind: &str, result: Written) {
         let labels = WriteLabels { kind: kind.to_owned(), verb: verb.into(), result: result.into() };
         self.0.writes.get_or_create(&labels).inc();
     }
 
-    /// An object of this kind was not written because it is as it should be.
+    /// Counts an object of this kind that needed no write.
     pub fn skipped(&self, kind: &str) {
         self.0.skipped_writes.get_or_create(&KindLabels { kind: kind.to_owned() }).inc();
     }
 
-    /// So many objects of a queue wait, and so many are being reconciled.
+    /// Sets the number of objects of a queue that wait, and that are being reconciled.
     pub fn queued(&self, queue: &'static str, waiting: usize, running: usize) {
         for (gauge, count) in [(&self.0.queue_depth, waiting), (&self.0.in_flight, running)] {
             gauge.get_or_create(&QueueLabels { queue }).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
 
-    /// The API server answered a request about an object of this kind, or was given up on.
+    /// Records the duration of a request about an object of this kind, answered or timed out.
     pub fn answered(&self, verb: Verb, kind: &str, took: Duration) {
         let labels = RequestLabels { verb: verb.into(), kind: kind.to_owned() };
         self.0.requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// This process leads, or does not.
+    /// Sets whether this process leads.
     pub fn leads(&self, leads: bool) {
         self.0.leader.set(leads.into());
     }
@@ -128,14 +128,14 @@ impl fmt::Debug for Metrics {
 pub struct Register<'a>(pub &'a mut Registry);
 
 impl Register<'_> {
-    /// A metric that counts.
+    /// Registers a counter or gauge.
     pub fn counted<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
         let metric = M::default();
         self.0.register(name, help, metric.clone());
         metric
     }
 
-    /// A metric in seconds.
+    /// Registers a metric in seconds.
     pub fn timed<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
         self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
         metric

@@ -1,4 +1,4 @@
-//! A queue of keys: each is reconciled by one task at a time, and again when something happened meanwhile.
+//! A queue of keys. One task at a time reconciles a key, and again if the key was queued meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
@@ -14,22 +14,22 @@ use jiff::{SignedDuration, Timestamp};
 use kube::runtime::scheduler::{ScheduleRequest, scheduler};
 use tokio::time::Instant;
 
-/// The shortest and the longest pause after a failure; each further one doubles it, with jitter.
+/// The shortest and the longest pause after a failure. Each further failure doubles the pause, with jitter.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_mins(1));
 
-/// What follows a reconcile.
+/// The next reconcile of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing until something happens.
+    /// Only after a change.
     Await,
-    /// Once more after this time, if nothing happens before.
+    /// After this time, if nothing changes before.
     After(Duration),
-    /// It failed: once more after a pause that grows with each failure of this key.
+    /// The reconcile failed: after a pause that grows with each failure of this key.
     Retry,
 }
 
 impl Next {
-    /// What follows where two things are waited for. A failure comes before both.
+    /// The earlier of two. A failure comes before both.
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         match (self, other) {
@@ -40,14 +40,14 @@ impl Next {
     }
 }
 
-/// Once more at this time, which is a little later than the limit that it stands for.
+/// A reconcile at this time, a little after the limit that it stands for.
 #[must_use]
 pub fn at(limit: Timestamp, now: Timestamp) -> Next {
     let left = limit.duration_since(now).max(SignedDuration::ZERO).unsigned_abs();
     Next::After(left.saturating_add(Duration::from_millis(10)))
 }
 
-/// Where keys are put that something happened to.
+/// Queues the keys of changed objects.
 #[derive(Debug)]
 pub struct Trigger<K>(UnboundedSender<ScheduleRequest<K>>);
 
@@ -80,13 +80,13 @@ pub fn queue<K>() -> (Trigger<K>, Requests<K>) {
     (Trigger(sender), receiver)
 }
 
-/// What a queue tells about itself.
+/// Receives the depth of a queue.
 pub trait Depth {
-    /// How many keys are due and wait for room, and how many are being reconciled.
+    /// Reports the number of keys that are due and wait, and of those that are being reconciled.
     fn is(&self, waiting: usize, running: usize);
 }
 
-/// Keys that are due, in the order in which they became so, each once.
+/// The keys that are due, each once, in the order in which they became due.
 struct Waiting<K> {
     order: VecDeque<K>,
     keys: BTreeSet<K>,
@@ -99,7 +99,7 @@ impl<K: Ord + Clone> Waiting<K> {
         }
     }
 
-    /// Takes out the first that is not busy.
+    /// Removes and returns the first key that is not busy.
     fn take(&mut self, busy: &BTreeSet<K>) -> Option<K> {
         let position = self.order.iter().position(|key| !busy.contains(key))?;
         let key = self.order.remove(position)?;
@@ -148,7 +148,7 @@ pub async fn run<K, F>(
     while running.next().await.is_some() {}
 }
 
-/// Schedules what follows a reconcile. `failing` holds the pauses of the keys that failed last.
+/// Schedules the next reconcile. `failing` holds the pauses of the keys that failed last.
 fn settle<K: Ord + Clone>(
     failing: &mut BTreeMap<K, ExponentialBackoff>,
     trigger: &Trigger<K>,

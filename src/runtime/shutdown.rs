@@ -1,4 +1,4 @@
-//! The end of the process in good order.
+//! Graceful shutdown.
 
 use std::io;
 use std::time::Duration;
@@ -8,40 +8,40 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 
-/// How long threads have at the very end, when nobody waits for what they do.
+/// Time that threads have at the very end, when their results are no longer needed.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// Whether the process is to end. Copies tell the same.
+/// Whether the process shuts down. Copies share the same state.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// The one who says that the process is to end.
+/// Begins the shutdown.
 #[derive(Debug)]
 pub struct Ender(watch::Sender<bool>);
 
 impl Ender {
-    /// Nothing has begun yet.
+    /// A shutdown that has not begun.
     #[must_use]
     pub fn new() -> (Self, Shutdown) {
         let (sender, receiver) = watch::channel(false);
         (Self(sender), Shutdown(receiver))
     }
 
-    /// The process is to end.
+    /// Begins the shutdown.
     pub fn end(&self) {
         self.0.send_replace(true);
     }
 }
 
 impl Shutdown {
-    /// Waits until no new work is to be taken. What is under way is to be finished.
+    /// Waits until the shutdown begins: then no new work is taken, and running work is finished.
     pub async fn begun(&self) {
-        // Without the one who says so the process is ending as well.
+        // A dropped sender means that the process ends as well.
         let _ = self.0.clone().wait_for(|begun| *begun).await;
     }
 }
 
-/// Ends what runs on threads. One that a server holds cannot be ended, and is not waited for: it ends with the process.
+/// Ends the threads of a runtime. A thread that a server blocks cannot be ended; it ends with the process.
 pub fn end_threads(runtime: Runtime) {
     runtime.shutdown_timeout(LAST_MOMENT);
 }

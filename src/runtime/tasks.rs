@@ -1,7 +1,7 @@
 //! Tasks that run as long as the process does.
 //!
-//! The end of any of them is the end of the process, also by a panic: a cache that nothing feeds any longer would be believed
-//! for ever. Linkerd's policy controller does the same.
+//! The end of any task, also by a panic, ends the process: the operator would trust a cache that is no longer fed. Linkerd's
+//! policy controller does the same.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use tokio::task::AbortHandle;
 
-/// Starts tasks. Copies start tasks of the same process.
+/// Starts tasks. Copies report to the same [`FirstEnd`].
 #[derive(Clone, Debug)]
 pub struct Tasks(UnboundedSender<TaskError>);
 
@@ -19,31 +19,31 @@ pub struct Tasks(UnboundedSender<TaskError>);
 #[derive(Debug)]
 pub struct FirstEnd(UnboundedReceiver<TaskError>);
 
-/// A task ended that runs as long as the process does.
+/// A task ended that should run as long as the process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
-    /// It returned.
+    /// The task returned.
     #[error("the task {0:?} ended")]
     Ended(Cow<'static, str>),
-    /// It panicked.
+    /// The task panicked.
     #[error("the task {name:?} panicked: {message}")]
     Panicked {
         /// The task.
         name: Cow<'static, str>,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
 }
 
 impl Tasks {
-    /// No tasks, and where the end of the first one is reported.
+    /// Creates the starter of tasks, and the receiver of the first end.
     #[must_use]
     pub fn new() -> (Self, FirstEnd) {
         let (sender, receiver) = unbounded();
         (Self(sender), FirstEnd(receiver))
     }
 
-    /// Starts a task. One that is aborted by its handle has not ended.
+    /// Starts a task. A task that is aborted by its handle does not count as ended.
     pub fn spawn(
         &self,
         name: impl Into<Cow<'static, str>>,

@@ -16,21 +16,21 @@ use super::cache::{Cache, Cached, Change};
 use super::client::{explain, is_unanswered};
 use super::health::Readiness;
 
-/// How long after a failure it is asked again which version of a kind is served.
+/// Pause between two discoveries of the version in which a kind is served.
 const DISCOVERY_PAUSE: Duration = Duration::from_secs(5);
 
-/// A cache that is fed.
+/// Feeds a cache from a watch.
 pub struct Feed<'a, K> {
-    /// What is watched, for messages: `HelmRelease (helm.toolkit.fluxcd.io/v2)`.
+    /// Name of the kind for messages: `HelmRelease (helm.toolkit.fluxcd.io/v2)`.
     pub name: String,
-    /// Where the objects go.
+    /// The cache.
     pub cache: &'a Cache<K>,
-    /// What is not ready before the first list is complete.
+    /// The readiness that waits for the first list.
     pub waits: Option<&'a Readiness>,
 }
 
 impl<K: Cached> Feed<'_, K> {
-    /// Feeds the cache for ever, and tells every change.
+    /// Feeds the cache for ever, and calls `on_change` for each change.
     pub async fn run(
         self,
         events: impl Stream<Item = watcher::Result<Event<K>>>,
@@ -64,22 +64,21 @@ impl<K: Cached> Feed<'_, K> {
     fn failed(&self, error: &watcher::Error) {
         let failure = Failure::of(error);
         if let Some(readiness) = self.waits.filter(|_| !self.cache.is_synced()) {
-            failure.tell(readiness, &part(&self.name));
+            failure.report(readiness, &part(&self.name));
         } else {
             let why = failure.to_string();
-            warn!(watch = self.name, why, "what the API server has cannot be followed");
+            warn!(watch = self.name, why, "cannot watch the API server");
         }
     }
 }
 
-/// How the cache of a kind is called in what the operator waits for.
+/// Name of a kind's cache in `/readyz`.
 #[must_use]
 pub fn part(name: &str) -> String {
     format!("cache of {name}")
 }
 
-/// The events of all objects that an API has, or of those with these labels. After a failure it goes on by itself, after a
-/// pause.
+/// The watch events of all objects of an API, or of those with these labels. Retries after a failure, with back-off.
 pub fn events<K>(api: Api<K>, labels: Option<&str>) -> impl Stream<Item = watcher::Result<Event<K>>> + use<K>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
@@ -88,8 +87,7 @@ where
     watcher(api, config).default_backoff()
 }
 
-/// The events without those of objects that have another shape than our types, each of which is told: one bad object
-/// does not hide all the others.
+/// Drops and logs the events of objects that our types cannot read, so that one malformed object does not hide the others.
 pub fn well_formed<K>(
     events: impl Stream<Item = watcher::Result<Event<DeserializeGuard<K>>>>,
 ) -> impl Stream<Item = watcher::Result<Event<K>>>
@@ -117,7 +115,7 @@ where
     })
 }
 
-/// An API over the objects of a kind that is known at run time, of all namespaces or of one.
+/// An API for a kind that is known only at run time, in all namespaces or in one.
 #[must_use]
 pub fn api_of<K>(client: Client, namespace: Option<&str>, kind: &ApiResource) -> Api<K>
 where
@@ -129,12 +127,12 @@ where
     }
 }
 
-/// Why a kind cannot be listed or watched.
+/// A kind cannot be listed or watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Nothing answered, and this is why. It says nothing of the kind.
+    /// The API server did not answer, for this reason. Says nothing about the kind.
     NoAnswer(String),
-    /// What the API server answered.
+    /// The answer of the API server.
     Answer(String),
 }
 
@@ -168,8 +166,8 @@ impl Failure {
         if is_unanswered(error) { Self::NoAnswer(explain(error)) } else { Self::Answer(explain(error)) }
     }
 
-    /// Tells it as the reason for which a part is waited for.
-    pub fn tell(&self, readiness: &Readiness, part: &str) {
+    /// Reports the failure as the reason for which `part` is not ready.
+    pub fn report(&self, readiness: &Readiness, part: &str) {
         match self {
             Self::NoAnswer(cause) => readiness.waits_for_server(part, cause),
             Self::Answer(why) => readiness.waits_for(part, why),
@@ -177,9 +175,9 @@ impl Failure {
     }
 }
 
-/// The resource of a kind in the version that the API server prefers for its group, and where that version does not have
-/// the kind, in the most stable one that does: providers of infrastructure share a group, but not its versions. Asks until
-/// there is one, and tells why not.
+/// Discovers the resource of a kind in the version that the API server prefers for its group; if that version does not have
+/// the kind, in the most stable version that does, because infrastructure providers share a group but not its versions.
+/// Retries until the kind is served, and reports each failure to `failed`.
 pub async fn served(client: &Client, group: &str, kind: &str, failed: impl Fn(&Failure)) -> ApiResource {
     loop {
         let unknown = || format!("unknown kind {kind} in {group}: is its CRD installed?");

@@ -1,4 +1,4 @@
-//! Why a request failed.
+//! The error of a request to the API server.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::runtime::client::{explain, is_namespace_terminating};
 use crate::runtime::lease::NotLeader;
 use crate::runtime::metrics::{Verb, Written};
 
-/// What the API server says of a JSON patch that does not fit the object, as one whose `test` fails, and of nothing else that
-/// it answers with 422: the text of `NewGenericServerResponse` in `k8s.io/apimachinery/pkg/api/errors`.
+/// The API server's message for a JSON patch that does not fit the object, such as one whose `test` fails. No other answer
+/// with 422 has it: it is the text of `NewGenericServerResponse` in `k8s.io/apimachinery/pkg/api/errors`.
 pub const TEST_FAILED: &str = "the server rejected our request due to an error in our request";
 
-/// A request about one object that was not answered as it should.
+/// A request about one object failed.
 #[derive(Debug)]
 pub struct RequestError {
     pub(super) verb: Verb,
@@ -22,12 +22,12 @@ pub struct RequestError {
     pub(super) failure: RequestFailure,
 }
 
-/// What went wrong with it.
+/// The failure of a request.
 #[derive(Debug)]
 pub enum RequestFailure {
-    /// The API server refused, could not be reached, or answered something else than an object.
+    /// The API server refused the request, could not be reached, or did not answer with an object.
     Kube(Box<kube::Error>),
-    /// There was no answer in time.
+    /// The request timed out.
     Timeout(Duration),
     /// This process does not lead.
     Fenced(NotLeader),
@@ -46,25 +46,25 @@ impl From<NotLeader> for RequestFailure {
 }
 
 impl RequestError {
-    /// Whether there is no such object.
+    /// Whether the object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.code() == Some(404)
     }
 
-    /// Whether the operator's account has no right to do it.
+    /// Whether the operator's account lacks the permission.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
     }
 
-    /// Whether another client wrote in between, or the object is another one of the same name.
+    /// Whether another client wrote in between, or another object has the name now.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
     }
 
-    /// Whether the namespace is being deleted, so that nothing can be made in it.
+    /// Whether the namespace is being deleted, so that nothing can be created in it.
     #[must_use]
     pub fn is_namespace_terminating(&self) -> bool {
         match &self.failure {
@@ -73,8 +73,8 @@ impl RequestError {
         }
     }
 
-    /// Whether the API server refuses the object and goes on doing so: it is invalid, its kind is not served, or neither a
-    /// right nor an admission policy allows it. A patch whose test fails, or whose object is gone, lost a race.
+    /// Whether the API server refuses the object and keeps refusing it: the object is invalid, its kind is not served, or a
+    /// missing permission or an admission policy forbids it. A patch whose test fails, or whose object is gone, lost a race.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         let Some(status) = self.status() else { return false };
@@ -96,7 +96,7 @@ impl RequestError {
         }
     }
 
-    /// The code of that.
+    /// The HTTP status code of the answer.
     fn code(&self) -> Option<u16> {
         self.status().map(|status| status.code)
     }
@@ -125,7 +125,7 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 impl Classify for RequestError {
-    /// A refusal can be mended without us hearing of it (a permission, an admission policy), so all is tried again.
+    /// The cause of a refusal (a permission, an admission policy) can go away without an event, so every failure is retried.
     fn class(&self) -> Class {
         Class::Transient
     }

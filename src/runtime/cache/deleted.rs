@@ -1,11 +1,11 @@
-//! What was deleted lately.
+//! The latest deletions.
 
 use std::collections::BTreeMap;
 use std::mem;
 
 use super::Key;
 
-/// How many deletions are remembered at least, which is far more than there are answers on their way.
+/// Minimum number of deletions to remember: far more than there are answers on their way.
 const ENOUGH: usize = 1024;
 
 /// The resource versions of the latest deletions.

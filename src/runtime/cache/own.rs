@@ -1,22 +1,22 @@
-//! What we wrote and the watch has not told yet.
+//! Our writes that the watch has not reported yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Key;
 
-/// The resource versions that our writes made, of each object that the watch is behind of.
+/// The resource versions of our writes, for each object that the watch lags behind on.
 #[derive(Debug, Default)]
 pub(super) struct Own(BTreeMap<Key, BTreeSet<u128>>);
 
 impl Own {
-    /// Remembers that a write of ours made this version.
+    /// Records the resource version of a write of ours.
     pub(super) fn note(&mut self, key: &Key, version: Option<u128>) {
         let Some(version) = version else { return };
         self.0.entry(key.clone()).or_default().insert(version);
     }
 
-    /// Whether the version that the watch tells is one of ours. A watch tells versions in their order: it and those before
-    /// it are forgotten.
+    /// Whether the version that the watch reports is one of ours. A watch reports versions in order, so this one and those
+    /// before it are dropped.
     pub(super) fn is_told(&mut self, key: &Key, version: Option<u128>) -> bool {
         let (Some(version), Some(versions)) = (version, self.0.get_mut(key)) else { return false };
         let is_ours = versions.contains(&version);

@@ -1,4 +1,4 @@
-//! Objects that are being written: what the watch tells of them meanwhile.
+//! Objects that are being written, and the watch events that arrive meanwhile.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use kube::ResourceExt as _;
 
 use super::{Cache, Cached, Change, Key, Objects, is_newer};
 
-/// What was told of an object while it is being written.
+/// The change of an object that is withheld while the object is being written.
 #[derive(Debug)]
 pub(super) struct Withheld<K> {
     writers: usize,
     change: Option<Change<K>>,
-    /// Whether the watch told of more than one write.
+    /// Whether the watch reported more than one write.
     is_several: bool,
 }
 
-/// An object is being written as long as this is there.
+/// Marks an object as being written until it is dropped.
 #[must_use]
 #[derive(Debug)]
 pub struct Writing<'a, K: Cached> {
@@ -24,8 +24,8 @@ pub struct Writing<'a, K: Cached> {
 }
 
 impl<K: Cached> Cache<K> {
-    /// Keeps back what the watch tells of an object until what comes back is dropped. Then it is told, unless it is no more
-    /// than the [answer](Cache::written) to the write.
+    /// Withholds the watch events of an object until the returned guard is dropped. Then they are emitted, unless they hold no
+    /// more than the [answer](Cache::written) to the write.
     pub fn writing(&self, key: &Key) -> Writing<'_, K> {
         let mut objects = self.write();
         let withheld = objects.writing.entry(key.clone());
@@ -49,7 +49,7 @@ impl<K: Cached> Drop for Writing<'_, K> {
 }
 
 impl<K: Cached> Objects<K> {
-    /// The change again, unless it is kept back.
+    /// Returns the change, unless it is withheld.
     pub(super) fn withhold(&mut self, change: Change<K>) -> Option<Change<K>> {
         let key = change.now.as_ref().map(|now| Key::of(&**now));
         let Some(withheld) = key.and_then(|key| self.writing.get_mut(&key)) else { return Some(change) };
@@ -63,14 +63,14 @@ impl<K: Cached> Objects<K> {
         None
     }
 
-    /// Forgets what was kept back of an object that is gone.
+    /// Drops the withheld change of an object that is gone.
     pub(super) fn forget_withheld(&mut self, key: &Key) {
         if let Some(withheld) = self.writing.get_mut(key) {
             withheld.change = None;
         }
     }
 
-    /// Forgets what was kept back where that is the write that was answered, and nothing else.
+    /// Drops the withheld change if it is only the write that was answered.
     pub(super) fn answered(&mut self, answer: &Arc<K>) {
         let Some(withheld) = self.writing.get_mut(&Key::of(&**answer)) else { return };
         let Some(change) = &mut withheld.change else { return };

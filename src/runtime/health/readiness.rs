@@ -1,13 +1,13 @@
-//! What has to happen before the operator is ready.
+//! The readiness of the operator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::info;
 
-/// What is waited for. Copies are the same one: each part of the operator says what it waits for, and when it has it.
+/// The parts of the operator that are not ready. Copies share the same state.
 ///
-/// It begins with the operator's start as what is waited for: nothing is ready before the parts have said what they need.
+/// At first the operator's start is such a part, so that nothing is ready before each part has been registered.
 #[derive(Clone, Debug)]
 pub struct Readiness(Arc<Mutex<Waits>>);
 
@@ -16,32 +16,32 @@ struct Waits {
     starting: bool,
     /// The URL of the API server.
     server: String,
-    /// Why, by what is waited for.
+    /// The reason for each part that is not ready.
     parts: BTreeMap<String, Why>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Why {
-    /// The API server does not answer, and this is why.
+    /// The API server does not answer, for this reason.
     NoAnswer(String),
-    /// Anything else.
+    /// Any other reason.
     Other(String),
 }
 
 impl Readiness {
-    /// One of an operator that starts. `server` is the URL of the API server.
+    /// The readiness of an operator that starts. `server` is the URL of the API server.
     #[must_use]
     pub fn starting(server: &str) -> Self {
         let waits = Waits { starting: true, server: server.to_owned(), parts: BTreeMap::new() };
         Self(Arc::new(Mutex::new(waits)))
     }
 
-    /// Every part that has to be waited for has said so.
+    /// Marks that every part has been registered.
     pub fn started(&self) {
         self.lock().starting = false;
     }
 
-    /// `part` is waited for, and why: it reads `<part>: <why>`, such as
+    /// Marks `part` as not ready, which `/readyz` shows as `<part>: <why>`, such as
     /// `caches: HelmRelease (helm.toolkit.fluxcd.io/v2): not found: is Flux installed?`.
     pub fn waits_for(&self, part: &str, why: &str) {
         if self.insert(part, Why::Other(why.to_owned())) {
@@ -49,14 +49,14 @@ impl Readiness {
         }
     }
 
-    /// `part` is waited for because the API server does not answer: one line for all such parts.
+    /// Marks `part` as not ready because the API server does not answer. `/readyz` has one line for all such parts.
     pub fn waits_for_server(&self, part: &str, cause: &str) {
         if self.insert(part, Why::NoAnswer(cause.to_owned())) {
             info!(part, cause, "waiting: the API server does not answer");
         }
     }
 
-    /// Whether that is news.
+    /// Records the reason. Returns whether it changed.
     fn insert(&self, part: &str, why: Why) -> bool {
         let mut waits = self.lock();
         let is_news = waits.parts.get(part) != Some(&why);
@@ -64,15 +64,15 @@ impl Readiness {
         is_news
     }
 
-    /// `part` is there.
+    /// Marks `part` as ready.
     pub fn has(&self, part: &str) {
         if self.lock().parts.remove(part).is_some() {
             info!(part, "there");
         }
     }
 
-    /// A line for each thing that is waited for; none when the operator is ready. What all parts wait for that wait for the
-    /// API server is one thing.
+    /// One line for each part that is not ready, and one for all parts that wait for the API server; empty if the operator is
+    /// ready.
     #[must_use]
     pub fn waits(&self) -> Vec<String> {
         let waits = self.lock();

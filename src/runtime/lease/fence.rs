@@ -8,21 +8,21 @@ use std::time::Instant;
 use hyper::rt::Executor;
 use tokio::sync::watch;
 
-/// The write was not sent, or its answer is not waited for: this process is not, or not any more, the leader.
+/// The write was not sent, or its answer was not awaited: this process is not the leader, or no longer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this process does not hold the leader election Lease, so it writes nothing")]
 pub struct NotLeader;
 
-/// Where this process stands.
+/// The leadership of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Another one leads.
+    /// Another process leads.
     Candidate,
-    /// It leads, until then unless it renews before.
+    /// This process leads until then, unless it renews the Lease before.
     LeaderUntil(Instant),
-    /// There is no election.
+    /// Leader election is disabled.
     Alone,
-    /// It led, and does not any more.
+    /// This process led, and no longer does.
     Closed,
 }
 
@@ -36,7 +36,7 @@ impl Standing {
         }
     }
 
-    /// Whether it led, and does not any more at the time `now`.
+    /// Whether this process led, and no longer does at the time `now`.
     fn is_lost(self, now: Instant) -> bool {
         match self {
             Self::LeaderUntil(until) => now >= until,
@@ -48,19 +48,19 @@ impl Standing {
 
 /// Whether this process may write, as of now.
 ///
-/// It closes by itself at the renew deadline, by the monotonic clock, which goes on while a process is stopped: in one that
-/// was paused past its Lease (`SIGSTOP`) and goes on no task finds it open.
+/// The fence closes by itself at the renew deadline, by the monotonic clock. That clock runs on while a process is stopped:
+/// in a process that was stopped past its Lease (`SIGSTOP`) and continues, every task finds the fence closed.
 #[derive(Clone, Debug)]
 pub struct Fence(watch::Receiver<Standing>);
 
 impl Fence {
-    /// A fence that is always open: there is no leader election.
+    /// A fence that is always open, for operators without leader election.
     #[must_use]
     pub fn open() -> Self {
         Self(watch::channel(Standing::Alone).1)
     }
 
-    /// A fence that stands as the sender says.
+    /// A fence with the leadership that the sender reports.
     pub(super) fn new() -> (watch::Sender<Standing>, Self) {
         let (sender, receiver) = watch::channel(Standing::Candidate);
         (sender, Self(receiver))
@@ -71,12 +71,12 @@ impl Fence {
         if self.0.borrow().allows(Instant::now()) { Ok(()) } else { Err(NotLeader) }
     }
 
-    /// Runs a write: not at all while the fence is closed, and given up where it closes before the answer is there.
+    /// Runs a write: not at all while the fence is closed, and only until the fence closes.
     ///
-    /// The fence is looked at each time that the write goes on, so what a paused process has not sent yet it never
-    /// sends. What the connection was given already ends with the connection, where a client has this fence for its
-    /// executor. A request that the operating system has cannot be called back: the time between the renew deadline and
-    /// the Lease's duration is for that.
+    /// The fence is checked each time that the write is polled, so a stopped process never sends what it has not sent yet.
+    /// Bytes that a connection has taken already end with the connection, if the client has this fence for its executor. A
+    /// request that the operating system has cannot be called back: the time between the renew deadline and the Lease's
+    /// duration covers that.
     pub async fn guard<T>(&self, write: impl Future<Output = T>) -> Result<T, NotLeader> {
         let mut write = pin!(write);
         let guarded = poll_fn(|context| match self.check() {
@@ -90,15 +90,15 @@ impl Fence {
         }
     }
 
-    /// Waits until this process leads. An error when it has led already and lost that.
+    /// Waits until this process leads. Fails if it led before and lost the leadership.
     pub async fn leading(&self) -> Result<(), NotLeader> {
         let mut standing = self.0.clone();
-        // The sender goes only with the process that it speaks for.
+        // The sender lives as long as the process.
         let led = standing.wait_for(|standing| *standing != Standing::Candidate).await.map(|found| *found);
         if led.is_ok_and(|standing| standing.allows(Instant::now())) { Ok(()) } else { Err(NotLeader) }
     }
 
-    /// Whether this process led, and does not any more.
+    /// Whether this process led, and no longer does.
     fn is_lost(&self) -> bool {
         self.0.borrow().is_lost(Instant::now())
     }
@@ -123,8 +123,8 @@ impl Fence {
     }
 }
 
-/// Runs the connections of a client, each until this process loses its leadership: a connection whose turn comes after
-/// that ends, and does not send what it was given.
+/// Runs each connection of a client until this process loses its leadership. A connection that is polled after that ends,
+/// and does not send what it has taken.
 impl<Connection: Future<Output = ()> + Send + 'static> Executor<Connection> for Fence {
     fn execute(&self, connection: Connection) {
         let fence = self.clone();

@@ -1,4 +1,4 @@
-//! The task that acquires, renews and gives back the Lease.
+//! The task that acquires, renews and releases the Lease.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use super::{Decision, Fence, LeaseSettings, decide};
 use crate::names::Namespace;
 use crate::runtime::metrics::Metrics;
 
-/// Why this process does not hold the Lease any more, or could not give it back.
+/// The Lease was lost, or could not be released.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Somebody else has it.
+    /// Another process holds it.
     #[error("leadership lost: {holder} holds the Lease {lease} now")]
     Taken {
         /// Namespace and name.
@@ -35,7 +35,7 @@ pub enum LeaseError {
         /// The renew deadline.
         deadline: Duration,
     },
-    /// It could not be given back.
+    /// The Lease could not be released.
     #[error("{0}; other replicas wait until the Lease expires")]
     NotGivenBack(#[source] RecordError),
     /// The task itself failed.
@@ -43,7 +43,7 @@ pub enum LeaseError {
     Task(#[from] JoinError),
 }
 
-/// One that wants to hold a Lease.
+/// A process that competes for a Lease.
 pub struct Candidate {
     record: Record,
     identity: String,
@@ -51,24 +51,24 @@ pub struct Candidate {
     metrics: Metrics,
 }
 
-/// What came of one try.
+/// The outcome of one attempt.
 enum Standpoint {
-    /// It is ours; writes may be sent until then.
+    /// This process holds the Lease and may write until then.
     Ours(Instant),
-    /// It is somebody else's, and cannot be taken before then.
+    /// Another process holds the Lease, which expires then at the earliest.
     Theirs { holder: String, until: Instant },
 }
 
 /// The task that holds the Lease.
 #[derive(Debug)]
 pub struct Holding {
-    /// None when it has ended and was told about.
+    /// `None` after its end was reported.
     task: Option<JoinHandle<Result<(), LeaseError>>>,
     release: oneshot::Sender<()>,
 }
 
 impl Holding {
-    /// Waits until the Lease is lost, which is told once.
+    /// Waits until the Lease is lost. Returns once; waits for ever after that.
     pub async fn lost(&mut self) -> LeaseError {
         let Some(task) = &mut self.task else { return std::future::pending().await };
         let ended = task.await;
@@ -76,14 +76,14 @@ impl Holding {
         match ended {
             Ok(Err(lost)) => lost,
             Err(failed) => LeaseError::Task(failed),
-            // The task ends without an error only when it was told to, which consumes `self`.
+            // The task ends without an error only after `release`, which consumes `self`.
             Ok(Ok(())) => std::future::pending().await,
         }
     }
 
-    /// Closes the fence and gives the Lease back, so that another operator takes over at once.
+    /// Closes the fence and releases the Lease, so that another operator takes over at once.
     pub async fn release(self) -> Result<(), LeaseError> {
-        // Nobody listens when the task has ended already; what it ended with is below.
+        // A task that has ended does not receive this; its result is read below.
         let _ = self.release.send(());
         match self.task {
             Some(task) => task.await?,
@@ -93,7 +93,7 @@ impl Holding {
 }
 
 impl Candidate {
-    /// One that wants the Lease `namespace`/`name`. `identity` is unique among all processes ever.
+    /// A candidate for the Lease `namespace`/`name`. `identity` must be unique among all processes ever.
     #[must_use]
     pub fn new(
         client: Client,
@@ -108,7 +108,7 @@ impl Candidate {
         Self { record, identity, settings, metrics }
     }
 
-    /// Starts to try, in a task of its own.
+    /// Starts the election in a task of its own.
     #[must_use]
     pub fn start(self) -> (Fence, Holding) {
         let (standing, fence) = Fence::new();
@@ -124,7 +124,7 @@ impl Candidate {
     ) -> Result<(), LeaseError> {
         let lost = tokio::select! {
             lost = self.hold(&standing) => Some(lost),
-            // A sender that is dropped releases as well: nobody is left who would write.
+            // A dropped sender releases the Lease as well: the process no longer writes.
             _ = &mut released => None,
         };
         standing.send_replace(Standing::Closed);
@@ -149,7 +149,7 @@ impl Candidate {
         }
     }
 
-    /// Tries until the Lease is ours.
+    /// Tries until this process holds the Lease.
     async fn acquire(&mut self) -> Instant {
         let mut told = None;
         loop {
@@ -175,13 +175,13 @@ impl Candidate {
     async fn renew(&mut self, until: Instant) -> Result<Instant, LeaseError> {
         loop {
             tokio::time::sleep(self.settings.retry_period).await;
-            // A process that was stopped for longer than it may lead must not even renew: it would lead again without
-            // having been told that it did not.
+            // A process that was stopped past its deadline must not renew: it would lead again without having noticed that it
+            // did not lead in between.
             if Instant::now() >= until {
                 return Err(self.expired());
             }
             match tokio::time::timeout_at(until.into(), self.try_once()).await {
-                // The answer may be there as late as the end of the time.
+                // The answer may have arrived after the deadline.
                 Ok(Ok(Standpoint::Ours(_))) if Instant::now() >= until => return Err(self.expired()),
                 Ok(Ok(Standpoint::Ours(until))) => return Ok(until),
                 Ok(Ok(Standpoint::Theirs { holder, .. })) => {
@@ -193,7 +193,7 @@ impl Candidate {
         }
     }
 
-    /// Looks at the Lease, unless what our own last write returned still holds, and does what is to be done.
+    /// Reads the Lease, unless the answer to our last write is still valid, and takes the next step.
     async fn try_once(&mut self) -> Result<Standpoint, RecordError> {
         if !self.record.is_of(&self.identity) {
             self.record.look(&self.settings).await?;
@@ -207,9 +207,9 @@ impl Candidate {
         Ok(Standpoint::Ours(start + self.settings.renew_deadline))
     }
 
-    /// Gives the Lease back if it is ours.
+    /// Releases the Lease if this process holds it.
     async fn give_back(mut self) -> Result<(), RecordError> {
-        // What is known may be old: a renewal may have been on its way.
+        // The last state may be outdated: a renewal may have been on its way.
         self.record.look(&self.settings).await?;
         if self.record.is_of(&self.identity) {
             self.record.give_back(&self.settings).await?;

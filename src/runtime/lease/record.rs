@@ -1,4 +1,4 @@
-//! The Lease object: read, and written with the version that was seen as precondition.
+//! The Lease object. A write has the resource version that was read as its precondition.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::names::Namespace;
 use crate::runtime::client::explain;
 use crate::runtime::metrics::{Metrics, Verb};
 
-/// Why nothing came of a request about a Lease.
+/// A request about a Lease failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The API server refused or cannot be reached.
@@ -23,7 +23,7 @@ pub enum RecordError {
     Api {
         /// Namespace and name.
         lease: String,
-        /// What was tried.
+        /// The operation, as a past participle.
         verb: &'static str,
         /// The refusal.
         error: kube::Error,
@@ -33,14 +33,14 @@ pub enum RecordError {
     Timeout {
         /// Namespace and name.
         lease: String,
-        /// What was tried.
+        /// The operation, as a past participle.
         verb: &'static str,
-        /// How long an answer was waited for.
+        /// The timeout.
         timeout: Duration,
     },
 }
 
-/// A Lease of the API server, with what this process knows of it.
+/// A Lease of the API server, and its state as this process last saw it.
 pub(super) struct Record {
     api: Api<Lease>,
     name: String,
@@ -54,7 +54,7 @@ pub(super) struct Record {
 /// A Lease as it was when it was last read or written.
 struct Seen {
     lease: Lease,
-    /// When this version of it was seen first.
+    /// Time at which this version was first seen.
     since: Instant,
 }
 
@@ -81,7 +81,7 @@ impl Record {
         self.seen.as_ref().and_then(Seen::holder) == Some(me)
     }
 
-    /// What is known; none when there is no Lease.
+    /// The last state; `None` if the Lease does not exist.
     pub(super) fn observation(&self) -> Option<Observation> {
         let seen = self.seen.as_ref()?;
         let seconds = seen.lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
@@ -101,7 +101,7 @@ impl Record {
         Ok(())
     }
 
-    /// Writes it as that of `me`. Whatever goes wrong, it is not known any more and has to be looked at.
+    /// Writes the Lease with `me` as its holder. After any failure its state is unknown and has to be read again.
     pub(super) async fn write(
         &mut self,
         me: &str,

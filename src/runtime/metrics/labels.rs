@@ -20,7 +20,7 @@ macro_rules! label {
 pub(crate) use label;
 
 label! {
-    /// What a request does.
+    /// The verb of a request.
     Verb {
         /// Reads one object.
         Get => "get",
@@ -40,17 +40,17 @@ label! {
 }
 
 label! {
-    /// How a request that writes ended.
+    /// The result of a write request.
     Written {
         /// The object has changed.
         Changed => "changed",
-        /// The object was as it should be already: the request was not needed.
+        /// The object was in that state already: the request was not needed.
         Unchanged => "unchanged",
         /// The API server refused: a conflict, missing permission, invalid content.
         Refused => "refused",
         /// The API server failed, or did not answer in time.
         Failed => "failed",
-        /// It was not sent, or not waited for: this process does not lead (any more).
+        /// Not sent, or its answer not awaited: this process does not lead, or no longer does.
         Fenced => "fenced",
     }
 }
