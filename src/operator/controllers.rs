@@ -32,15 +32,15 @@ use crate::runtime::api_server::ApiServer;
 use crate::runtime::cache::{Cache, Cached, Change, Key};
 use crate::runtime::events::Events;
 use crate::runtime::metrics::Metrics;
-use crate::runtime::queue::{Depth, Next, Requests, queue};
+use crate::runtime::queue::{Next, QueueObserver, Requests, queue};
 use crate::runtime::watches::{self, Feed};
 use crate::source::artifact::{Download, FetchLimits};
 
-/// How often it is looked whether the caches are complete.
+/// Pause between two checks whether the caches are complete.
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
 
 /// The receiving ends of the queues.
-struct Inbox {
+struct WorkQueues {
     stacks: Requests<Key>,
     releases: Requests<Key>,
     clusters: Requests<Key>,
@@ -48,16 +48,16 @@ struct Inbox {
     publishes: Requests<Key>,
 }
 
-impl Inbox {
-    /// Takes out whatever comes, until the process ends.
-    async fn forget(&mut self) {
-        let forget = async |requests: &mut Requests<Key>| while requests.next().await.is_some() {};
+impl WorkQueues {
+    /// Drops all keys that arrive before this process leads.
+    async fn drain(&mut self) {
+        let drain = async |requests: &mut Requests<Key>| while requests.next().await.is_some() {};
         join5(
-            forget(&mut self.stacks),
-            forget(&mut self.releases),
-            forget(&mut self.clusters),
-            forget(&mut self.commits),
-            forget(&mut self.publishes),
+            drain(&mut self.stacks),
+            drain(&mut self.releases),
+            drain(&mut self.clusters),
+            drain(&mut self.commits),
+            drain(&mut self.publishes),
         )
         .await;
     }
@@ -70,7 +70,7 @@ pub(super) async fn run(process: Process) {
         Ok(download) => download,
         Err(error) => return error!("releases cannot be read: {error}"),
     };
-    let (context, mut inbox, changes) = assemble(&process, Library::new(download));
+    let (context, mut queues, changes) = assemble(&process, Library::new(download));
     let context = Arc::new(context);
     watch(&process, &context, changes);
     process.readiness.started();
@@ -84,17 +84,17 @@ pub(super) async fn run(process: Process) {
         leading = ready => leading.is_ok(),
         () = shutdown.begun() => false,
         // Who begins to lead looks at everything, so nothing piles up before.
-        () = inbox.forget() => false,
+        () = queues.drain() => false,
     };
     if is_leader {
-        work(&process, &context, inbox).await;
+        work(&process, &context, queues).await;
     } else {
         // A Lease that was lost ends the process, and this with it.
         process.shutdown.begun().await;
     }
 }
 
-fn assemble(process: &Process, library: Library) -> (Context, Inbox, UnboundedReceiver<Changed>) {
+fn assemble(process: &Process, library: Library) -> (Context, WorkQueues, UnboundedReceiver<Changed>) {
     let (stacks, stack_requests) = queue();
     let (releases, release_requests) = queue();
     let (clusters, cluster_requests) = queue();
@@ -116,14 +116,14 @@ fn assemble(process: &Process, library: Library) -> (Context, Inbox, UnboundedRe
         process.metrics.clone(),
         Triggers { stacks, releases, clusters, commits, publishes },
     );
-    let inbox = Inbox {
+    let queues = WorkQueues {
         stacks: stack_requests,
         releases: release_requests,
         clusters: cluster_requests,
         commits: commit_requests,
         publishes: publish_requests,
     };
-    (context, inbox, changes)
+    (context, queues, changes)
 }
 
 /// Starts all watches. They go on until the process ends.
@@ -257,8 +257,8 @@ async fn synced(context: &Context) {
 }
 
 /// Works on the queues until the shutdown has begun.
-async fn work(process: &Process, context: &Context, inbox: Inbox) {
-    let Inbox { stacks, releases, clusters, commits, publishes } = inbox;
+async fn work(process: &Process, context: &Context, queues: WorkQueues) {
+    let WorkQueues { stacks, releases, clusters, commits, publishes } = queues;
     everything_changed(context);
     join5(
         work_on(process, context, Queue::ClusterStack, stacks, stack::reconcile),
@@ -279,10 +279,10 @@ async fn work_on(
     reconcile: impl AsyncFn(&Context, &Key) -> Result<Next, ReconcileError>,
 ) {
     let trigger = context.triggers.of(queue).clone();
-    let counted = Counted { queue, metrics: process.metrics.runtime.clone() };
+    let depth = DepthMetrics { queue, metrics: process.metrics.runtime.clone() };
     let reconcile = |key| timed(context, queue, key, &reconcile);
     let concurrent = process.settings.concurrent.get();
-    crate::runtime::queue::run(requests, trigger, concurrent, process.shutdown.begun(), counted, reconcile)
+    crate::runtime::queue::run(requests, trigger, concurrent, process.shutdown.begun(), depth, reconcile)
         .await;
 }
 
@@ -309,14 +309,14 @@ async fn timed(
     .await
 }
 
-/// Counts what a queue works on.
-struct Counted {
+/// Reports the depth of a queue as a metric.
+struct DepthMetrics {
     queue: Queue,
     metrics: Metrics,
 }
 
-impl Depth for Counted {
-    fn is(&self, waiting: usize, running: usize) {
+impl QueueObserver for DepthMetrics {
+    fn observe(&self, waiting: usize, running: usize) {
         self.metrics.queued(self.queue.into(), waiting, running);
     }
 }

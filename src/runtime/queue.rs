@@ -81,9 +81,9 @@ pub fn queue<K>() -> (Trigger<K>, Requests<K>) {
 }
 
 /// Receives the depth of a queue.
-pub trait Depth {
+pub trait QueueObserver {
     /// Reports the number of keys that are due and wait, and of those that are being reconciled.
-    fn is(&self, waiting: usize, running: usize);
+    fn observe(&self, waiting: usize, running: usize);
 }
 
 /// The keys that are due, each once, in the order in which they became due.
@@ -114,7 +114,7 @@ pub async fn run<K, F>(
     trigger: Trigger<K>,
     concurrent: usize,
     stop: impl Future<Output = ()>,
-    depth: impl Depth,
+    observer: impl QueueObserver,
     reconcile: impl Fn(K) -> F,
 ) where
     K: Ord + Hash + Clone,
@@ -126,7 +126,7 @@ pub async fn run<K, F>(
     let (mut failing, mut busy) = (BTreeMap::new(), BTreeSet::<K>::new());
     let mut waiting = Waiting { order: VecDeque::new(), keys: BTreeSet::new() };
     loop {
-        depth.is(waiting.order.len(), busy.len());
+        observer.observe(waiting.order.len(), busy.len());
         tokio::select! {
             biased;
             () = &mut stop => break,

@@ -15,7 +15,7 @@ pub struct NotLeader;
 
 /// The leadership of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Leadership {
     /// Another process leads.
     Candidate,
     /// This process leads until then, unless it renews the Lease before.
@@ -26,7 +26,7 @@ pub(super) enum Standing {
     Closed,
 }
 
-impl Standing {
+impl Leadership {
     /// Whether a write may be sent at the time `now`.
     pub(super) fn allows(self, now: Instant) -> bool {
         match self {
@@ -51,18 +51,18 @@ impl Standing {
 /// The fence closes by itself at the renew deadline, by the monotonic clock. That clock runs on while a process is stopped:
 /// in a process that was stopped past its Lease (`SIGSTOP`) and continues, every task finds the fence closed.
 #[derive(Clone, Debug)]
-pub struct Fence(watch::Receiver<Standing>);
+pub struct Fence(watch::Receiver<Leadership>);
 
 impl Fence {
     /// A fence that is always open, for operators without leader election.
     #[must_use]
     pub fn open() -> Self {
-        Self(watch::channel(Standing::Alone).1)
+        Self(watch::channel(Leadership::Alone).1)
     }
 
     /// A fence with the leadership that the sender reports.
-    pub(super) fn new() -> (watch::Sender<Standing>, Self) {
-        let (sender, receiver) = watch::channel(Standing::Candidate);
+    pub(super) fn new() -> (watch::Sender<Leadership>, Self) {
+        let (sender, receiver) = watch::channel(Leadership::Candidate);
         (sender, Self(receiver))
     }
 
@@ -92,10 +92,11 @@ impl Fence {
 
     /// Waits until this process leads. Fails if it led before and lost the leadership.
     pub async fn leading(&self) -> Result<(), NotLeader> {
-        let mut standing = self.0.clone();
+        let mut leadership = self.0.clone();
         // The sender lives as long as the process.
-        let led = standing.wait_for(|standing| *standing != Standing::Candidate).await.map(|found| *found);
-        if led.is_ok_and(|standing| standing.allows(Instant::now())) { Ok(()) } else { Err(NotLeader) }
+        let led =
+            leadership.wait_for(|leadership| *leadership != Leadership::Candidate).await.map(|found| *found);
+        if led.is_ok_and(|leadership| leadership.allows(Instant::now())) { Ok(()) } else { Err(NotLeader) }
     }
 
     /// Whether this process led, and no longer does.
@@ -105,17 +106,17 @@ impl Fence {
 
     /// Waits until an open fence is closed.
     async fn closed(&self) {
-        let mut standing = self.0.clone();
+        let mut leadership = self.0.clone();
         loop {
-            let current = *standing.borrow_and_update();
+            let current = *leadership.borrow_and_update();
             let until = match current {
-                Standing::LeaderUntil(until) if Instant::now() < until => until,
-                Standing::Alone => return std::future::pending().await,
+                Leadership::LeaderUntil(until) if Instant::now() < until => until,
+                Leadership::Alone => return std::future::pending().await,
                 _ => return,
             };
             tokio::select! {
                 () = tokio::time::sleep_until(until.into()) => {}
-                changed = standing.changed() => if changed.is_err() {
+                changed = leadership.changed() => if changed.is_err() {
                     return tokio::time::sleep_until(until.into()).await;
                 },
             }

@@ -7,7 +7,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tracing::{info, warn};
 
-use super::fence::Standing;
+use super::fence::Leadership;
 use super::record::{Record, RecordError};
 use super::{Decision, Fence, LeaseSettings, decide};
 use crate::names::Namespace;
@@ -52,11 +52,11 @@ pub struct Candidate {
 }
 
 /// The outcome of one attempt.
-enum Standpoint {
+enum Attempt {
     /// This process holds the Lease and may write until then.
-    Ours(Instant),
+    Leading(Instant),
     /// Another process holds the Lease, which expires then at the earliest.
-    Theirs { holder: String, until: Instant },
+    Following { holder: String, until: Instant },
 }
 
 /// The task that holds the Lease.
@@ -111,23 +111,23 @@ impl Candidate {
     /// Starts the election in a task of its own.
     #[must_use]
     pub fn start(self) -> (Fence, Holding) {
-        let (standing, fence) = Fence::new();
+        let (leadership, fence) = Fence::new();
         let (release, released) = oneshot::channel();
-        let task = tokio::spawn(self.run(standing, released));
+        let task = tokio::spawn(self.run(leadership, released));
         (fence, Holding { task: Some(task), release })
     }
 
     async fn run(
         mut self,
-        standing: watch::Sender<Standing>,
+        leadership: watch::Sender<Leadership>,
         mut released: oneshot::Receiver<()>,
     ) -> Result<(), LeaseError> {
         let lost = tokio::select! {
-            lost = self.hold(&standing) => Some(lost),
+            lost = self.hold(&leadership) => Some(lost),
             // A dropped sender releases the Lease as well: the process no longer writes.
             _ = &mut released => None,
         };
-        standing.send_replace(Standing::Closed);
+        leadership.send_replace(Leadership::Closed);
         self.metrics.leads(false);
         match lost {
             Some(lost) => Err(lost),
@@ -136,12 +136,12 @@ impl Candidate {
     }
 
     /// Acquires the Lease and renews it until it is lost.
-    async fn hold(&mut self, standing: &watch::Sender<Standing>) -> LeaseError {
+    async fn hold(&mut self, leadership: &watch::Sender<Leadership>) -> LeaseError {
         let mut until = self.acquire().await;
         info!(lease = self.record.lease, identity = self.identity, "leading");
         self.metrics.leads(true);
         loop {
-            standing.send_replace(Standing::LeaderUntil(until));
+            leadership.send_replace(Leadership::LeaderUntil(until));
             until = match self.renew(until).await {
                 Ok(until) => until,
                 Err(lost) => return lost,
@@ -154,8 +154,8 @@ impl Candidate {
         let mut told = None;
         loop {
             let pause = match self.try_once().await {
-                Ok(Standpoint::Ours(until)) => return until,
-                Ok(Standpoint::Theirs { holder, until }) => {
+                Ok(Attempt::Leading(until)) => return until,
+                Ok(Attempt::Following { holder, until }) => {
                     if told.as_ref() != Some(&holder) {
                         info!(lease = self.record.lease, holder, "another operator leads; waiting");
                         told = Some(holder);
@@ -182,9 +182,9 @@ impl Candidate {
             }
             match tokio::time::timeout_at(until.into(), self.try_once()).await {
                 // The answer may have arrived after the deadline.
-                Ok(Ok(Standpoint::Ours(_))) if Instant::now() >= until => return Err(self.expired()),
-                Ok(Ok(Standpoint::Ours(until))) => return Ok(until),
-                Ok(Ok(Standpoint::Theirs { holder, .. })) => {
+                Ok(Ok(Attempt::Leading(_))) if Instant::now() >= until => return Err(self.expired()),
+                Ok(Ok(Attempt::Leading(until))) => return Ok(until),
+                Ok(Ok(Attempt::Following { holder, .. })) => {
                     return Err(LeaseError::Taken { lease: self.record.lease.clone(), holder });
                 }
                 Ok(Err(error)) => warn!("{error}; trying again"),
@@ -194,17 +194,17 @@ impl Candidate {
     }
 
     /// Reads the Lease, unless the answer to our last write is still valid, and takes the next step.
-    async fn try_once(&mut self) -> Result<Standpoint, RecordError> {
+    async fn try_once(&mut self) -> Result<Attempt, RecordError> {
         if !self.record.is_of(&self.identity) {
             self.record.look(&self.settings).await?;
         }
         let observation = self.record.observation();
         let start = Instant::now();
         match decide(observation.as_ref(), &self.identity, start, &self.settings) {
-            Decision::Wait { holder, until } => return Ok(Standpoint::Theirs { holder, until }),
+            Decision::Wait { holder, until } => return Ok(Attempt::Following { holder, until }),
             decision => self.record.write(&self.identity, &decision, &self.settings).await?,
         }
-        Ok(Standpoint::Ours(start + self.settings.renew_deadline))
+        Ok(Attempt::Leading(start + self.settings.renew_deadline))
     }
 
     /// Releases the Lease if this process holds it.

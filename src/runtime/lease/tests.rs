@@ -6,7 +6,7 @@ use futures::poll;
 use hyper::rt::Executor as _;
 use tokio::sync::{Notify, oneshot};
 
-use super::fence::Standing;
+use super::fence::Leadership;
 use super::*;
 
 const ME: &str = "me";
@@ -65,39 +65,39 @@ fn the_announced_duration_is_never_shorter_than_the_own() {
 fn when_a_write_may_be_sent() {
     let now = Instant::now();
     let table = [
-        (Standing::Candidate, false),
-        (Standing::LeaderUntil(now + Duration::from_nanos(1)), true),
-        (Standing::LeaderUntil(now), false),
-        (Standing::LeaderUntil(now.checked_sub(HOUR).unwrap()), false),
-        (Standing::Alone, true),
-        (Standing::Closed, false),
+        (Leadership::Candidate, false),
+        (Leadership::LeaderUntil(now + Duration::from_nanos(1)), true),
+        (Leadership::LeaderUntil(now), false),
+        (Leadership::LeaderUntil(now.checked_sub(HOUR).unwrap()), false),
+        (Leadership::Alone, true),
+        (Leadership::Closed, false),
     ];
-    for (standing, expected) in table {
-        assert_eq!(standing.allows(now), expected, "{standing:?}");
+    for (leadership, expected) in table {
+        assert_eq!(leadership.allows(now), expected, "{leadership:?}");
     }
 }
 
 #[tokio::test]
 async fn a_fence_says_when_the_process_leads() {
     assert_eq!(Fence::open().leading().await, Ok(()));
-    let (standing, fence) = Fence::new();
+    let (leadership, fence) = Fence::new();
     let copy = fence.clone();
     let mut leading = Box::pin(copy.leading());
     assert_eq!(poll!(&mut leading), Poll::Pending);
     assert_eq!(fence.check(), Err(NotLeader));
-    standing.send_replace(Standing::LeaderUntil(Instant::now() + HOUR));
+    leadership.send_replace(Leadership::LeaderUntil(Instant::now() + HOUR));
     assert_eq!(leading.await, Ok(()));
     assert_eq!(fence.check(), Ok(()));
-    standing.send_replace(Standing::Closed);
+    leadership.send_replace(Leadership::Closed);
     assert_eq!(fence.check(), Err(NotLeader));
     assert_eq!(fence.leading().await, Err(NotLeader));
 }
 
 #[tokio::test]
 async fn a_write_is_not_begun_while_the_fence_is_closed() {
-    let (standing, fence) = Fence::new();
-    for closed in [Standing::Candidate, Standing::LeaderUntil(Instant::now()), Standing::Closed] {
-        standing.send_replace(closed);
+    let (leadership, fence) = Fence::new();
+    for closed in [Leadership::Candidate, Leadership::LeaderUntil(Instant::now()), Leadership::Closed] {
+        leadership.send_replace(closed);
         let write = async { panic!("sent") };
         assert_eq!(fence.guard(write).await, Err::<(), _>(NotLeader), "{closed:?}");
     }
@@ -105,33 +105,33 @@ async fn a_write_is_not_begun_while_the_fence_is_closed() {
 
 #[tokio::test]
 async fn a_write_outlives_a_renewal_and_not_the_lease() {
-    let (standing, fence) = Fence::new();
-    standing.send_replace(Standing::LeaderUntil(Instant::now() + HOUR));
+    let (leadership, fence) = Fence::new();
+    leadership.send_replace(Leadership::LeaderUntil(Instant::now() + HOUR));
     let (answer, answered) = oneshot::channel();
     let mut write = Box::pin(fence.guard(answered));
     assert!(poll!(&mut write).is_pending());
-    standing.send_replace(Standing::LeaderUntil(Instant::now() + 2 * HOUR));
+    leadership.send_replace(Leadership::LeaderUntil(Instant::now() + 2 * HOUR));
     assert!(poll!(&mut write).is_pending());
     answer.send("written").unwrap();
     assert_eq!(write.await, Ok(Ok("written")));
 
     let mut write = Box::pin(fence.guard(pending::<()>()));
     assert!(poll!(&mut write).is_pending());
-    standing.send_replace(Standing::Closed);
+    leadership.send_replace(Leadership::Closed);
     assert_eq!(write.await, Err(NotLeader));
 }
 
 #[tokio::test]
 async fn a_write_is_given_up_when_the_lease_runs_out() {
-    let (standing, fence) = Fence::new();
-    standing.send_replace(Standing::LeaderUntil(Instant::now() + Duration::from_millis(20)));
+    let (leadership, fence) = Fence::new();
+    leadership.send_replace(Leadership::LeaderUntil(Instant::now() + Duration::from_millis(20)));
     assert_eq!(fence.guard(pending::<()>()).await, Err(NotLeader));
 }
 
 #[tokio::test]
 async fn a_write_that_was_begun_does_not_go_on_behind_a_closed_fence() {
-    let (standing, fence) = Fence::new();
-    standing.send_replace(Standing::LeaderUntil(Instant::now() + HOUR));
+    let (leadership, fence) = Fence::new();
+    leadership.send_replace(Leadership::LeaderUntil(Instant::now() + HOUR));
     let mut steps = 0;
     let write = poll_fn(|_| {
         steps += 1;
@@ -140,7 +140,7 @@ async fn a_write_that_was_begun_does_not_go_on_behind_a_closed_fence() {
     let mut guarded = Box::pin(fence.guard(write));
     assert!(poll!(&mut guarded).is_pending());
     // As after a pause: the time is over, and nothing has told anybody yet.
-    standing.send_replace(Standing::LeaderUntil(Instant::now()));
+    leadership.send_replace(Leadership::LeaderUntil(Instant::now()));
     assert_eq!(poll!(&mut guarded), Poll::Ready(Err(NotLeader)));
     drop(guarded);
     assert_eq!(steps, 1);
@@ -148,8 +148,8 @@ async fn a_write_that_was_begun_does_not_go_on_behind_a_closed_fence() {
 
 #[tokio::test]
 async fn a_connection_ends_with_the_leadership_before_it_sends_more() {
-    for lost in [Standing::LeaderUntil(Instant::now()), Standing::Closed] {
-        let (standing, fence) = Fence::new();
+    for lost in [Leadership::LeaderUntil(Instant::now()), Leadership::Closed] {
+        let (leadership, fence) = Fence::new();
         let (given, (sender, mut sent)) = (Arc::new(Notify::new()), tokio::sync::mpsc::unbounded_channel());
         let write = given.clone();
         fence.execute(async move {
@@ -161,10 +161,10 @@ async fn a_connection_ends_with_the_leadership_before_it_sends_more() {
         // A candidate reads.
         given.notify_one();
         assert_eq!(sent.recv().await, Some(()));
-        standing.send_replace(Standing::LeaderUntil(Instant::now() + HOUR));
+        leadership.send_replace(Leadership::LeaderUntil(Instant::now() + HOUR));
         given.notify_one();
         assert_eq!(sent.recv().await, Some(()));
-        standing.send_replace(lost);
+        leadership.send_replace(lost);
         given.notify_one();
         assert_eq!(sent.recv().await, None, "{lost:?}");
     }

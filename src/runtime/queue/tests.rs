@@ -3,16 +3,16 @@ use std::rc::Rc;
 
 use super::*;
 
-impl Depth for () {
-    fn is(&self, _: usize, _: usize) {}
+impl QueueObserver for () {
+    fn observe(&self, _: usize, _: usize) {}
 }
 
 /// The most that were told to wait, and to run.
 #[derive(Default)]
 struct Most(Rc<Cell<(usize, usize)>>);
 
-impl Depth for Most {
-    fn is(&self, waiting: usize, running: usize) {
+impl QueueObserver for Most {
+    fn observe(&self, waiting: usize, running: usize) {
         let (most_waiting, most_running) = self.0.get();
         self.0.set((most_waiting.max(waiting), most_running.max(running)));
     }

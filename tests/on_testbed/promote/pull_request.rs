@@ -174,6 +174,6 @@ fn without_a_token_nothing_is_pushed() {
     fs::write(&hosted.token, "").unwrap();
     let run = hosted.run(&PROMOTE);
     assert_eq!(run.code, 2, "{}", run.stderr);
-    assert!(run.stderr.contains("should have a token"), "{}", run.stderr);
+    assert!(run.stderr.contains("expected a token"), "{}", run.stderr);
     assert_eq!(hosted.branches(), ["main"]);
 }
