@@ -63,7 +63,7 @@ fn lines_of_code(code: &str, with_docs: bool) -> Vec<Line> {
         rest = match here.as_bytes() {
             [b'/', b'/', ..] => {
                 let end = here.find('\n').unwrap_or(here.len());
-                if with_docs && here.starts_with("///") {
+                if with_docs && (here.starts_with("///") || here.starts_with("//!")) {
                     lines.push(Line { number, text: here[..end].to_owned() });
                 }
                 &here[end..]
@@ -119,9 +119,9 @@ fn texts_for_people_have_no_refused_words() {
     let documents = files(root(), "md").into_iter().filter(|file| !is_test(file));
     let documents =
         documents.flat_map(|file| findings(&file, &lines_of_document(&fs::read_to_string(&file).unwrap())));
-    let code = files(&root().join("src"), "rs").into_iter().filter(|file| !is_test(file));
-    let code = code.flat_map(|file| {
-        let with_docs = ["src/cli", "src/api"].iter().any(|part| file.starts_with(root().join(part)));
+    let code = ["src", "crates"].into_iter().flat_map(|part| files(&root().join(part), "rs"));
+    let code = code.filter(|file| !is_test(file)).flat_map(|file| {
+        let with_docs = ["src/cli", "src/api", "crates"].iter().any(|part| file.starts_with(root().join(part)));
         findings(&file, &lines_of_code(&fs::read_to_string(&file).unwrap(), with_docs))
     });
     let found: Vec<_> = documents.chain(code).collect();

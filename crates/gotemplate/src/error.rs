@@ -1,4 +1,4 @@
-//! What can be wrong with a template, and with rendering it.
+//! The errors of parsing and rendering a template.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Where in which template something is wrong, with the line itself.
+/// The place of an error: template, line and column, with the line itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The name given to the template when it was parsed.
@@ -76,13 +76,13 @@ fn excerpt(line: &str) -> String {
     }
 }
 
-/// Why a source is no template.
+/// The reason why a source is not a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}{}\n    {}", hint(.suggestion.as_deref()), .place.source_line)]
 pub struct ParseError {
     /// Where.
     pub place: Place,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
     /// The function that was probably meant.
     pub suggestion: Option<String>,
@@ -92,7 +92,7 @@ fn hint(suggestion: Option<&str>) -> String {
     suggestion.map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
 }
 
-/// Why a template gives no output for these data, in one line.
+/// The reason why a template gives no output for these data, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// A field that is absent or null is needed. Not a failure: the field may appear later.
@@ -100,7 +100,7 @@ pub enum RenderError {
     Missing {
         /// The field, from the root of the data.
         path: FieldPath,
-        /// Where it is needed.
+        /// The place that needs the value.
         place: Place,
     },
     /// The template fails with these data, as it does in Go.
@@ -108,13 +108,13 @@ pub enum RenderError {
     Failed {
         /// Where.
         place: Place,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
     /// The template uses more than it may.
     #[error("{place}: {limit}{}", .place.quoted())]
     Limit {
-        /// What there is too much of.
+        /// The limit that is exceeded.
         limit: Limit,
         /// Where.
         place: Place,

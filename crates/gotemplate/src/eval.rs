@@ -49,7 +49,7 @@ pub(super) fn render(
     }
 }
 
-/// Where a list of nodes is left.
+/// The way in which a list of nodes ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,

@@ -1,9 +1,9 @@
-//! Why a value cannot be computed, before it is known where in the source.
+//! The reasons why a value cannot be computed, before the place in the source is known.
 
 use super::limits::Limit;
 use super::value::FieldNames;
 
-/// Why a value cannot be computed.
+/// The reason why a value cannot be computed.
 #[derive(Clone, Debug)]
 pub(super) enum Fault<'a> {
     /// Go fails as well, with these words or some like them.

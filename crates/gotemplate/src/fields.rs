@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 pub(super) use reads::fields_read;
 
-/// How much of what is at a path a template reads.
+/// The part of the value at a path that a template reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Extent {
@@ -23,13 +23,13 @@ pub enum Extent {
     Below,
 }
 
-/// What a template can see at a [`FieldPath`].
+/// The part of the data that a template can see at a [`FieldPath`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Seen<'d> {
     /// The field is absent, or only the way to it is read.
     Nothing,
-    /// A value on the way that is no object, and so has no field of this name. It can make the template fail.
+    /// A value on the way that is not an object, and so does not have the field. It can make the template fail.
     NoField(&'d str, &'d Json),
     /// Whether the value of the field counts as true, where the template asks no more.
     Presence(bool),
@@ -40,7 +40,7 @@ pub enum Seen<'d> {
 /// A place in the data, from their root, and how much of it is read.
 ///
 /// Shown as `.cluster.status.network.id`; with `?` at the end when only its presence matters, with `.*` when
-/// everything below it does. A key that is no name is shown in brackets: `.cluster.metadata.labels["a/b"]`.
+/// everything below it does. A key that is not a name is shown in brackets: `.cluster.metadata.labels["a/b"]`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPath {
     segments: Vec<String>,
@@ -62,13 +62,13 @@ impl FieldPath {
         &self.segments
     }
 
-    /// How much of the place is read.
+    /// The part of the place that is read.
     #[must_use]
     pub fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// What the template can see there. Equal answers for two data mean that this path gives no reason to render again.
+    /// Selects what the template can see there. Equal answers for two data mean that this path gives no reason to render again.
     #[must_use]
     pub fn select<'d>(&'d self, data: &'d Json) -> Seen<'d> {
         let mut place = data;

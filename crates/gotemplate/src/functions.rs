@@ -31,7 +31,7 @@ pub(super) use regex::Regexes;
 use super::fault::Fault;
 use super::value::{Heap, Value};
 
-/// What a function works with besides its arguments.
+/// The state that a function uses besides its arguments.
 #[derive(Default)]
 pub(super) struct Context<'a> {
     pub heap: Heap<'a>,
@@ -44,7 +44,7 @@ pub(super) type Outcome<'a> = Result<Value<'a>, Fault<'a>>;
 
 type Run = for<'a> fn(&mut Context<'a>, &Arguments<'_, 'a>) -> Outcome<'a>;
 
-/// What Go declares a parameter to be.
+/// The type that Go declares for a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parameter {
     Any,
@@ -70,7 +70,7 @@ impl Parameter {
     }
 }
 
-/// What a function does with a field that is absent.
+/// The behaviour of a function for a field that is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
     /// It needs the value: the render waits for the field.
@@ -79,7 +79,7 @@ pub(super) enum Absence {
     Allowed,
 }
 
-/// How a function is called.
+/// The calling convention of a function.
 #[derive(Clone, Copy)]
 pub(super) enum Body {
     /// All arguments are evaluated first.
@@ -193,7 +193,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Why a function of slim-sprig is left out, if that is what the name is.
+/// The reason why a function of slim-sprig is left out, if the name is such a function.
 pub(super) fn why_refused(name: &str) -> Option<&'static str> {
     REFUSED.iter().find(|(_, names)| names.contains(&name)).map(|(reason, _)| *reason)
 }
@@ -208,7 +208,7 @@ pub(super) fn similar(name: &str) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// How many characters must be changed, added or left out to get from one name to the other.
+/// The number of characters to change, add or leave out to get from one name to the other.
 fn distance(from: &str, to: &str) -> usize {
     let mut previous: Vec<usize> = (0..=to.chars().count()).collect();
     for (row, expected) in from.chars().take(64).enumerate() {
@@ -225,14 +225,14 @@ fn distance(from: &str, to: &str) -> usize {
     previous.last().copied().unwrap_or_default()
 }
 
-/// What people should know about a function.
+/// The documentation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionInfo {
     /// The name that templates call it by.
     pub name: &'static str,
     /// The group of functions it belongs to.
     pub group: &'static str,
-    /// What it does, in one sentence.
+    /// One sentence that says what the function does.
     pub summary: &'static str,
     /// The smallest number of arguments.
     pub least_arguments: usize,

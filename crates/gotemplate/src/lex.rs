@@ -2,7 +2,7 @@
 
 use super::syntax::Span;
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Error,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Keyword(Keyword),
 }
 
-/// The words that are no names.
+/// Keywords: words that cannot be names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keyword {
     Block,
@@ -51,7 +51,7 @@ pub(super) enum Keyword {
 pub(super) struct Token {
     pub kind: Kind,
     pub span: Span,
-    /// What is wrong, for an error.
+    /// The text of the error.
     pub message: &'static str,
 }
 

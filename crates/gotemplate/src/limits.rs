@@ -1,26 +1,27 @@
-//! What a template may use. They are constants: whoever writes a template could otherwise make it run for ever, or use all memory.
+//! The limits of a template. They are constants: the author of a template could otherwise make it run for ever, or use all
+//! memory.
 
 /// The largest template source, in bytes.
 pub const SOURCE_BYTES: usize = 256 * 1024;
 /// The largest output of one render, in bytes.
 pub const OUTPUT_BYTES: usize = 1024 * 1024;
-/// How deep parentheses and blocks may be nested in a source, and containers in a value that is walked.
+/// Maximum depth of parentheses and blocks in a source, and of containers in a value that is walked.
 pub const NESTING: usize = 100;
-/// How many variables may be declared at the same place.
+/// Maximum number of variables declared at the same place.
 pub const VARIABLES: usize = 1_000;
-/// How many calls by `template` may be open at the same time.
+/// Maximum number of calls by `template` that are open at the same time.
 pub const CALLS: usize = 100;
-/// How many blocks, pipelines and calls may be open at the same time in one render.
+/// Maximum number of blocks, pipelines and calls that are open at the same time in one render.
 pub const OPEN: usize = 300;
 /// Maximum number of steps of one render: one is an action, a command, an iteration, or [`STEP_BYTES`] read or made.
 pub const STEPS: usize = 1_000_000;
-/// How many bytes read or made are one step.
+/// Number of bytes read or made that count as one step.
 pub const STEP_BYTES: usize = 64;
 /// The longest text that a function may make, in bytes.
 pub const TEXT_BYTES: usize = 1024 * 1024;
 /// The longest list or map that a function may make.
 pub const ELEMENTS: usize = 100_000;
-/// What all values made in one render may need together, in bytes.
+/// Maximum memory of all values made in one render, in bytes.
 pub const MEMORY_BYTES: usize = 64 * 1024 * 1024;
 /// The longest regular expression, in bytes.
 pub const REGEX_BYTES: usize = 1024;

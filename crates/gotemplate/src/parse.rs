@@ -9,7 +9,7 @@ use super::lex::{Keyword, Kind, Lexer, Token};
 use super::limits::{NESTING, SOURCE_BYTES};
 use super::syntax::{Branches, Call, Node, Pipeline, RangeNode, Templates};
 
-/// What is wrong with a source, and at which byte of it.
+/// An error in a source, and its byte offset.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub offset: usize,
@@ -42,7 +42,7 @@ fn wrong(offset: usize, message: impl Into<String>) -> Wrong {
     Wrong { offset, message: message.into(), suggestion: None }
 }
 
-/// What is known inside one template: a `define` or `block` starts anew.
+/// The scope of one template: a `define` or `block` opens a new one.
 struct Scope {
     variables: Vec<String>,
     ranges: usize,
@@ -60,7 +60,7 @@ struct Parser<'s> {
     /// Tokens that were put back, the next one last.
     pending: Vec<Token>,
     templates: Templates,
-    /// How many blocks and parentheses are open.
+    /// Number of open blocks and parentheses.
     depth: usize,
     scope: Scope,
 }
@@ -72,7 +72,7 @@ enum Item {
     End,
 }
 
-/// What ended a list.
+/// The action that ended a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Else,

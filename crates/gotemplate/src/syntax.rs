@@ -37,7 +37,7 @@ pub(super) struct Branches {
     pub moves_dot: bool,
     /// The conditions in their order, each with what is done when it is the first that holds.
     pub conditions: Vec<(Pipeline, Vec<Node>)>,
-    /// What is done when none holds.
+    /// The branch if none holds.
     pub otherwise: Vec<Node>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Branches {
 pub(super) struct RangeNode {
     pub pipeline: Pipeline,
     pub body: Vec<Node>,
-    /// What is done when there is nothing to iterate over.
+    /// The branch if there is nothing to iterate over.
     pub otherwise: Vec<Node>,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Operand {
     pub kind: OperandKind,
 }
 
-/// What an operand is.
+/// The kinds of operands.
 #[derive(Debug)]
 pub(super) enum OperandKind {
     Function(&'static Function),

@@ -27,7 +27,7 @@ pub(super) enum Value<'a> {
     Map(MapId),
 }
 
-/// How a value is not there. Go tells the first two apart as well.
+/// The kinds of missing values. Go distinguishes the first two as well.
 #[derive(Clone, Debug)]
 pub(super) enum Nil<'a> {
     /// There is nothing at all: a key that a map does not have, the literal `nil`.
@@ -40,7 +40,7 @@ pub(super) enum Nil<'a> {
     Null(FieldNames<'a>),
 }
 
-/// What the elements of a list are declared to be in Go.
+/// The type that Go declares for the elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListType {
     Any,
@@ -49,7 +49,7 @@ pub(super) enum ListType {
     Lists,
 }
 
-/// What the values of a map are declared to be in Go. The keys are always texts.
+/// The type that Go declares for the values of a map. The keys are always texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MapType {
     Any,

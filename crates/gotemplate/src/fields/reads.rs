@@ -1,6 +1,6 @@
 //! Follows the data through a template without rendering it.
 //!
-//! What a value may be is known as the set of places it may come from. A place is noted when something looks at its
+//! A value is known as the set of places that it may come from. A place is noted when something looks at its
 //! value. A value whose place was noted as a whole needs no further following: everything in it is noted.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +20,12 @@ const NOTED: usize = 1_000;
 /// So many places and entries one value is followed through: beyond that it is taken to be read as a whole.
 const PLACES: usize = 32;
 
-/// Where a value may come from.
+/// The places that a value may come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin {
     /// Places in the data.
     places: BTreeSet<Vec<String>>,
-    /// What a map made by the template holds, by its constant keys.
+    /// The content of a map made by the template, by its constant keys.
     entries: BTreeMap<String, Origin>,
 }
 
@@ -44,7 +44,7 @@ impl Origin {
         field
     }
 
-    /// How many places and entries there are.
+    /// Number of places and entries.
     fn weight(&self) -> usize {
         self.places.len() + self.entries.values().map(|entry| 1 + entry.weight()).sum::<usize>()
     }
@@ -78,9 +78,9 @@ struct Reader<'t> {
     /// Templates that were followed already, with what their dot was.
     followed: BTreeSet<(String, Origin)>,
     nodes: usize,
-    /// How many ranges are open.
+    /// Number of open ranges.
     loops: usize,
-    /// How many lists of nodes are open.
+    /// Number of open lists of nodes.
     open: usize,
 }
 
@@ -293,7 +293,7 @@ impl Reader<'_> {
         if origin.weight() > PLACES { self.consume(&origin, Extent::Value) } else { origin }
     }
 
-    /// What a function looks at, and where its result may come from.
+    /// The places that a function reads, and those that its result may come from.
     fn result(&mut self, name: &str, arguments: Vec<Argument>) -> Origin {
         match (name, arguments.as_slice()) {
             // One of the arguments as it is, chosen by whether they are empty.

@@ -23,7 +23,7 @@ impl<'a> Printer<'_, 'a> {
             false => '+',
         };
         if !number.is_finite() {
-            // What is no number is not padded with zeros.
+            // Infinities and NaN are not padded with zeros.
             let shows_sign = self.style.plus || self.style.space || number.is_infinite();
             let signed = if shows_sign { format!("{sign}{text}") } else { text };
             return self.pad_with_spaces(signed.as_bytes());

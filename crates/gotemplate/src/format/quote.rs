@@ -70,7 +70,7 @@ pub(super) fn can_be_raw(bytes: &[u8]) -> bool {
     })
 }
 
-/// How many characters there are; a byte that belongs to none counts one.
+/// Number of characters; a byte that belongs to none counts one.
 pub(super) fn character_count(bytes: &[u8]) -> usize {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return text.chars().count();

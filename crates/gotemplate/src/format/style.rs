@@ -2,7 +2,7 @@
 
 use super::super::value::decode_character;
 
-/// How a directive of `printf` asks a value to be written.
+/// The options of one directive of `printf`.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,

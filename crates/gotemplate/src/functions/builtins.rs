@@ -1,4 +1,4 @@
-//! What Go's `text/template` has built in, without comparisons and escaping.
+//! The built-in functions of Go's `text/template`, without comparisons and escaping.
 
 use super::super::fault::Fault;
 use super::super::format::Printer;

@@ -73,7 +73,7 @@ fn parse_float(text: &[u8]) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let lower = unsigned.to_ascii_lowercase();
     if matches!(lower.as_str(), "inf" | "infinity" | "nan") {
-        // A sign before nan is no number in Go.
+        // Go refuses a sign before nan.
         return if lower == "nan" && unsigned != text { None } else { text.parse().ok() };
     }
     super::super::parse::parse_float(text)

@@ -1,4 +1,4 @@
-//! What a value is in Go (slim-sprig's `reflect.go`).
+//! The types and kinds of values in Go (slim-sprig's `reflect.go`).
 
 use super::super::value::{Value, deep_equal};
 use super::Parameter::{Any, Text};

@@ -83,7 +83,7 @@ struct Compiled {
     groups: Vec<String>,
 }
 
-/// How many expressions are kept at the same time.
+/// Maximum number of compiled expressions that are kept.
 const KEPT: usize = 16;
 
 fn compiled<'a>(context: &mut Context<'a>, pattern: &[u8], length: usize) -> Result<Rc<Compiled>, Fault<'a>> {

@@ -281,7 +281,7 @@ fn split<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
 }
 
 fn splitn<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
-    // A negative number is no limit.
+    // A negative number means: unlimited.
     let most = usize::try_from(arguments.int(1)?).unwrap_or(usize::MAX);
     let parts = search::split(arguments.bytes(2)?, arguments.bytes(0)?, most);
     numbered(context, parts)

@@ -31,7 +31,7 @@ pub(super) fn character(quoted: &str) -> Option<Number> {
     })
 }
 
-/// What one character or escape stands for.
+/// The meaning of one character or escape.
 enum Unit {
     Character(char),
     /// `\x` and octal escapes are bytes, which need not be UTF-8.
@@ -171,7 +171,7 @@ fn underscores_separate_digits(unsigned: &str) -> bool {
     previous != b'_'
 }
 
-/// `strconv.ParseFloat`, out of range is no number.
+/// `strconv.ParseFloat`; `None` for a number out of range.
 pub(crate) fn float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !underscores_separate_digits(unsigned) {

@@ -1,4 +1,4 @@
-//! When two values are the same: Go's `reflect.DeepEqual`.
+//! Compares two values as Go's `reflect.DeepEqual` does.
 
 use super::{Heap, Value, deeper};
 use crate::fault::Fault;

@@ -1,4 +1,4 @@
-//! Where the lists and maps of one render live.
+//! The memory for the lists and maps of one render.
 //!
 //! A map can be put into itself (`set`), so containers are named by number rather than held by each other: nothing
 //! leaks, and dropping a value never recurses. The data are taken over one level at a time, when a level is looked at.
@@ -23,7 +23,7 @@ pub(crate) struct MapId(usize);
 /// The entries of a map in the order of their keys' bytes, as Go prints them and ranges over them.
 pub(crate) type Entries<'a> = BTreeMap<Text<'a>, Value<'a>>;
 
-/// What an entry of a map counts.
+/// The size that an entry of a map counts.
 const ENTRY_BYTES: usize = 2 * size_of::<Value<'_>>() + 16;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct List<'a> {
     is_nil: bool,
     items: Rc<Vec<Value<'a>>>,
     unread: Option<&'a [Json]>,
-    /// Where it is in the data, if it is theirs.
+    /// The path in the data, if it comes from there.
     path: Option<FieldNames<'a>>,
 }
 
@@ -42,7 +42,7 @@ struct Map<'a> {
     is_nil: bool,
     entries: Rc<Entries<'a>>,
     unread: Option<&'a serde_json::Map<String, Json>>,
-    /// Where it is in the data, if it is theirs.
+    /// The path in the data, if it comes from there.
     path: Option<FieldNames<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a field is in the data.
+//! The path of a field in the data.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ pub(crate) struct FieldNames<'a>(Option<Rc<Field<'a>>>);
 struct Field<'a> {
     name: Text<'a>,
     container: FieldNames<'a>,
-    /// How many keys it has from the root.
+    /// Number of keys from the root.
     depth: usize,
 }
 
@@ -23,7 +23,7 @@ impl<'a> FieldNames<'a> {
         Self(Some(Rc::new(field)))
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     pub(crate) fn depth(&self) -> usize {
         self.0.as_ref().map_or(0, |field| field.depth)
     }

@@ -15,7 +15,7 @@ pub(crate) fn random(seed: u64, count: u64) -> Child {
         .expect("the oracle starts")
 }
 
-/// Writes the conformance files anew, below the target directory.
+/// Writes the conformance files again, below the target directory.
 pub(crate) fn conformance() -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
     if directory.exists() {

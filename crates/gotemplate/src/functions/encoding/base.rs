@@ -3,7 +3,7 @@
 use base64::alphabet;
 use base64::engine::{Engine as _, GeneralPurpose, GeneralPurposeConfig};
 
-/// As Go's `StdEncoding`, which does not look at the bits that a last character has too many.
+/// Decodes as Go's `StdEncoding` does, which ignores the bits that a last character has too many.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
@@ -41,7 +41,7 @@ pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
     BASE64.decode(without_line_ends(text)).map_err(|_| wrong_in_base64(text))
 }
 
-/// Where Go finds a text wrong: it counts line ends, and characters back to the begin of a group that is not full.
+/// The offset that Go reports for a wrong text: it counts line ends, and characters back to the begin of a group that is not full.
 fn wrong_in_base64(text: &[u8]) -> usize {
     let mut in_group = 0;
     for (position, byte) in text.iter().enumerate().filter(|(_, byte)| !is_line_end(**byte)) {

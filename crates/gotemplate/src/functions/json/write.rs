@@ -4,7 +4,7 @@ use super::super::super::fault::Fault;
 use super::super::super::format::format_float;
 use super::super::super::value::{Heap, TextBuilder, Value, decode_character, deeper};
 
-/// How JSON is laid out.
+/// The layout of JSON.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Compact,

@@ -11,7 +11,7 @@ use super::super::super::value::decode_character;
 pub(super) struct Searched<'t> {
     original: &'t [u8],
     text: Cow<'t, str>,
-    /// Where each byte of the searched text stands in the original, if they differ.
+    /// The offset of each byte of the searched text in the original, if they differ.
     offsets: Option<Vec<usize>>,
 }
 

@@ -41,7 +41,7 @@ struct Translator<'p> {
     rest: &'p str,
     result: String,
     groups: Vec<String>,
-    /// How often the last item is repeated by counts, with all counts inside of it.
+    /// Number of repetitions of the last item by counts, with all counts inside of it.
     last: u32,
     /// The largest such number in the group that is open, and in those around it.
     largest: u32,

@@ -2,7 +2,7 @@
 
 use super::super::super::value::decode_character;
 
-/// Where the needle is found first.
+/// The offset at which the needle is found first.
 pub(super) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     if needle.is_empty() {
         return Some(0);
