@@ -1,24 +1,17 @@
 //! The real stacks, read from the directory that `STACKFLUX_SHARED` names (`make test-shared`).
 
+#![cfg(test)]
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "the whole binary is a test")]
 
-#[cfg(test)]
 #[path = "../support/definitions.rs"]
 mod definitions;
-#[cfg(test)]
 #[path = "../support/git.rs"]
 mod git;
-#[cfg(test)]
 mod openstack;
-#[cfg(test)]
 mod operator;
-#[cfg(test)]
 mod stack;
-#[cfg(test)]
 #[path = "../support.rs"]
 mod support;
-#[cfg(test)]
 mod workers;
 
 use std::path::PathBuf;

@@ -113,14 +113,9 @@ impl<'a> Value<'a> {
     pub(super) fn type_name(&self, heap: &Heap<'a>) -> &'static str {
         match self {
             Value::Nil(_) => "<nil>",
-            Value::Bool(_) => "bool",
-            Value::Int(_) => "int",
-            Value::Int64(_) => "int64",
-            Value::Byte(_) => "uint8",
-            Value::Float(_) => "float64",
-            Value::Text(_) => "string",
             Value::List(list) => heap.list_type(*list).name(),
             Value::Map(map) => heap.map_type(*map).name(),
+            scalar => scalar.kind_name(),
         }
     }
 
