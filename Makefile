@@ -28,11 +28,12 @@ testbed-down: ## stop exactly what `make testbed` started
 build: ## build the binary, optimised
 	$(CARGO) build --release --locked
 
-check: ## formatting, lints, and that the pure core stays pure
+check: ## formatting, lints, the words of texts, the direction of imports, and that the pure core stays pure
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --test shared_content --locked -- -D warnings
 	$(CARGO) check --no-default-features --locked
+	$(CARGO) test --locked --test integration -- language:: architecture::
 	for directory in $(FUZZ_DIRS); do $(CARGO) check --manifest-path $$directory/Cargo.toml --locked || exit 1; done
 	@! $(CARGO) tree --package gotemplate --edges normal,features --locked | grep -n preserve_order || \
 		{ echo "gotemplate alone must be tested without serde_json's feature preserve_order" >&2; exit 1; }

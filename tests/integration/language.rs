@@ -1,8 +1,9 @@
 //! The words of documents, help texts, errors and conditions (`docs/glossary.md` has those that we use), and the length of
-//! test names.
+//! test names. And what no file may have: the markers of a merge.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -121,11 +122,40 @@ fn texts_for_people_have_no_refused_words() {
         documents.flat_map(|file| findings(&file, &lines_of_document(&fs::read_to_string(&file).unwrap())));
     let code = ["src", "crates"].into_iter().flat_map(|part| files(&root().join(part), "rs"));
     let code = code.filter(|file| !is_test(file)).flat_map(|file| {
-        let with_docs = ["src/cli", "src/api", "crates"].iter().any(|part| file.starts_with(root().join(part)));
+        let with_docs =
+            ["src/cli", "src/api", "crates"].iter().any(|part| file.starts_with(root().join(part)));
         findings(&file, &lines_of_code(&fs::read_to_string(&file).unwrap(), with_docs))
     });
     let found: Vec<_> = documents.chain(code).collect();
     assert!(found.is_empty(), "docs/glossary.md has better words:\n{}", found.join("\n"));
+}
+
+/// `file:line` of each marker that Git leaves in a file with a conflict.
+fn markers(file: &str, text: &str) -> Vec<String> {
+    let is_marker =
+        |line: &str| ["<<<<<<<", "|||||||", ">>>>>>>"].iter().any(|marker| line.starts_with(marker));
+    let lines = text.lines().enumerate().filter(|(_, line)| is_marker(line));
+    lines.map(|(at, _)| format!("{file}:{}", at + 1)).collect()
+}
+
+#[test]
+fn tracked_files_have_no_conflict_markers() {
+    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output().unwrap();
+    let listed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && listed.contains("Cargo.toml"), "{listed}");
+    // A file that is deleted but not committed, and a link to a directory, have no text.
+    let text = |file: &str| fs::read(root().join(file)).unwrap_or_default();
+    let found: Vec<_> = listed
+        .split_terminator('\0')
+        .flat_map(|file| markers(file, &String::from_utf8_lossy(&text(file))))
+        .collect();
+    assert!(found.is_empty(), "unresolved conflicts:\n{}", found.join("\n"));
+}
+
+#[test]
+fn conflict_markers_are_found_by_line() {
+    let text = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\n <<<<<<< quoted\n";
+    assert_eq!(markers("x", text), ["x:2", "x:6"]);
 }
 
 #[test]
