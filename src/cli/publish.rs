@@ -180,7 +180,7 @@ async fn wanted(
     if matches!(source, Address::Path(_)) && listed.len() == 1 {
         return Ok(listed.into_iter().collect());
     }
-    let message = format!("{source} has {} releases, but none is named", listed.len());
+    let message = format!("{source} has {}, but none is named", count(listed.len(), "release"));
     Err(CliError::usage(message).hint("name one with --release, or publish every new one with --all-new"))
 }
 

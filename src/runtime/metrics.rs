@@ -50,22 +50,22 @@ impl Metrics {
     pub fn new(registry: &mut Registry) -> Self {
         let mut to = Register(registry);
         Self(Arc::new(Inner {
-            reconciles: to.counted("reconciles", "Reconciles by how they ended; reason is that of the error"),
+            reconciles: to.counted("reconciles", "Reconciles, by outcome; reason is that of the error"),
             reconcile_durations: to.timed(
                 "reconcile_duration",
-                "Time that a reconcile took",
+                "Duration of a reconcile",
                 Family::new_with_constructor(|| Histogram::new(RECONCILE_SECONDS)),
             ),
-            writes: to.counted("writes", "Requests that write, by result"),
-            skipped_writes: to.counted("skipped_writes", "Writes not sent because nothing would change"),
-            queue_depth: to.counted("queue_depth", "Objects that wait for a reconcile"),
+            writes: to.counted("writes", "Write requests to the API server, by result"),
+            skipped_writes: to.counted("skipped_writes", "Writes skipped because nothing would change"),
+            queue_depth: to.counted("queue_depth", "Objects waiting for a reconcile"),
             in_flight: to.counted("reconciles_in_flight", "Reconciles in progress"),
             requests: to.timed(
                 "api_request_duration",
-                "Time until the API server answered, or was not waited for any longer",
+                "Duration of a request to the API server, until its answer or the timeout",
                 Family::new_with_constructor(|| Histogram::new(REQUEST_SECONDS)),
             ),
-            leader: to.counted("leader", "1 where this process holds the Lease of leader election"),
+            leader: to.counted("leader", "1 if this process holds the Lease of leader election, otherwise 0"),
         }))
     }
 

@@ -20,7 +20,7 @@ const CYAN: Style = AnsiColor::Cyan.on_default();
 /// The differences with colours. `summary` leaves the lines out.
 pub(super) fn write(differences: &Differences, summary: bool) -> String {
     let (from, to) = (&differences.from.release, &differences.to.release);
-    let mut text = Text { out: String::new(), from, to, summary };
+    let mut text = Text { out: String::new(), from, to, release: from, summary };
     text.releases(differences);
     if let Some(plans) = &differences.plans {
         text.plans(plans);
@@ -30,7 +30,7 @@ pub(super) fn write(differences: &Differences, summary: bool) -> String {
 
 /// What would change in a live cluster, with colours.
 pub(super) fn write_live(plans: &Plans, summary: bool) -> String {
-    let mut text = Text { out: String::new(), from: "there", to: "planned", summary };
+    let mut text = Text { out: String::new(), from: "live", to: "planned", release: "its release", summary };
     text.plans(plans);
     text.out.trim_start().to_owned()
 }
@@ -40,6 +40,8 @@ struct Text<'a> {
     /// What the old and the new are called.
     from: &'a str,
     to: &'a str,
+    /// The release that an object goes with.
+    release: &'a str,
     summary: bool,
 }
 
@@ -186,7 +188,7 @@ impl Text<'_> {
             if let Some(effect) = object.effect {
                 let _ = write!(line, ": {}", sentence(effect));
             } else if object.change == Verb::Removed {
-                let _ = write!(line, ", once no Cluster uses {}", self.from);
+                let _ = write!(line, ", once no Cluster uses {}", self.release);
             }
             self.line(&line);
         }
