@@ -33,7 +33,7 @@ check: ## formatting, lints, the words of texts, the direction of imports, and t
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --test shared_content --locked -- -D warnings
 	$(CARGO) check --no-default-features --locked
-	$(CARGO) test --locked --test integration -- language:: architecture::
+	$(CARGO) test --locked --test integration -- language:: architecture:: transcripts::
 	for directory in $(FUZZ_DIRS); do $(CARGO) check --manifest-path $$directory/Cargo.toml --locked || exit 1; done
 	@! $(CARGO) tree --package gotemplate --edges normal,features --locked | grep -n preserve_order || \
 		{ echo "gotemplate alone must be tested without serde_json's feature preserve_order" >&2; exit 1; }

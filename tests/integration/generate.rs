@@ -198,7 +198,7 @@ fn somebody_elses_kustomize_root_is_refused() {
 }
 
 #[test]
-fn what_somebody_edited_stays_and_is_told_of() {
+fn an_edited_file_is_kept_and_reported() {
     let example = Example::new("edited");
     example.generate();
     let before = example.files();
@@ -209,8 +209,10 @@ fn what_somebody_edited_stays_and_is_told_of() {
     }
     let run = example.generate();
     assert_eq!(run.code, 1);
-    let told = format!("✗ {path} was edited since stackflux wrote it: clusters/demo/one is left as it is\n");
-    assert!(run.stderr.contains(&told), "{}", run.stderr);
+    let message =
+        format!("✗ {path} was edited since stackflux wrote it: clusters/demo/one is left as it is\n");
+    assert!(run.stderr.contains(&message), "{}", run.stderr);
+    assert!(include_str!("../../docs/git-delivery.md").contains(&message), "the document shows it");
     let after = example.files();
     let changed = |cluster: &str| {
         let path = format!("clusters/demo/{cluster}/helmrelease-{cluster}.monitoring.yaml");

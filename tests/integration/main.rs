@@ -27,4 +27,5 @@ mod streams;
 #[path = "../support.rs"]
 mod support;
 mod temporary;
+mod transcripts;
 mod yaml;
