@@ -6,7 +6,7 @@ use crate::api::{ConditionType, Reason};
 use crate::foreign::capi::Cluster;
 use crate::release::Release;
 
-/// Why something is not delivered now.
+/// The reason why something is not delivered now, with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The condition's reason.
@@ -15,7 +15,7 @@ pub struct Hold {
     pub message: String,
 }
 
-/// What to do with a Cluster.
+/// The action for a Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     /// There is nothing of it, or it goes and nothing of ours is left.
@@ -52,7 +52,7 @@ pub struct Owned {
     pub committed: bool,
 }
 
-/// What becomes of a Cluster's addons as far as `ClusterStack`s say.
+/// The action for a Cluster's addons, as far as `ClusterStack`s decide it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backing {
     /// The release of its class is not there.
@@ -64,12 +64,12 @@ pub enum Backing {
     Orphaned,
 }
 
-/// What else says what to do with a Cluster.
+/// The other facts that decide about a Cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Around {
     /// Whether its namespace is being deleted.
     pub namespace_goes: bool,
-    /// What its `ClusterStack` says.
+    /// The decision of its `ClusterStack`.
     pub backing: Backing,
     /// Whether something of an earlier `ClusterAddon` waits for the next one.
     pub handed_over: bool,
@@ -77,13 +77,13 @@ pub struct Around {
     pub removing: bool,
 }
 
-/// What to do with a Cluster and its `ClusterAddon`. One that was made for an earlier Cluster of the same name is let go
-/// before there can be a new one. In a namespace that is being deleted nothing can be made, and what is there is let go
-/// before its turn comes.
+/// Decides the action for a Cluster and its `ClusterAddon`. A `ClusterAddon` that was made for an earlier Cluster of the
+/// same name is let go before there can be a new one. In a namespace that is being deleted nothing can be created, and
+/// existing objects are let go before Kubernetes deletes them.
 ///
-/// What a deleted `ClusterAddon` owns must not be uninstalled. The next one of the same Cluster takes it over: an addon that
-/// waits for its removal would be forgotten otherwise, for no plan has it. Files in a repository cannot be taken over, so
-/// that such a removal ends first.
+/// The objects of a deleted `ClusterAddon` must not be uninstalled. The next `ClusterAddon` of the same Cluster takes them
+/// over: an addon that waits for its removal would be forgotten otherwise, because it is in no plan. Files in a
+/// repository cannot be taken over, so that such a removal ends first.
 #[must_use]
 pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) -> Course {
     let rest = if around.handed_over { Course::LetGo } else { Course::Nothing };
@@ -130,7 +130,7 @@ pub fn came_back(before: &[Condition], cluster: &Cluster) -> bool {
 /// A check of one Cluster against its release.
 type Check = fn(&Cluster, &Release) -> Option<Hold>;
 
-/// The checks in the order in which a reader expects them: the first hold is the one that is told.
+/// The checks in the order in which a reader expects them: the first hold is the one that is reported.
 const CHECKS: [Check; 4] = [
     |cluster, _| not_deleting(cluster),
     |cluster, _| not_paused(cluster),

@@ -1,7 +1,7 @@
 //! The immutable snapshot that a plan is computed from.
 //!
-//! Where it comes from differs (the watch caches of the operator, the files given to the command line); what it is
-//! does not, and so equal inputs give equal bytes everywhere.
+//! The operator reads it from its watch caches, the command line from files; its form is the same, so equal inputs give
+//! equal bytes everywhere.
 
 pub mod cluster;
 pub mod content;
@@ -21,6 +21,6 @@ pub struct ReleaseInputs<'a> {
     pub stack: &'a Stack,
     /// The release.
     pub release: &'a Release,
-    /// Where its contents come from.
+    /// The origin of its contents.
     pub contents: &'a Contents,
 }

@@ -24,7 +24,7 @@ pub const STABLE: &str = "stable";
 /// The channel of a `ClusterStack` that offers versions with any suffix, such as the content hashes of test builds.
 pub const CUSTOM: &str = "custom";
 
-/// Why a name was refused.
+/// The reason why a name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Not `<provider>-<stack>-<major>-<minor>-<version>`.
@@ -344,7 +344,7 @@ impl ObjectName {
 }
 
 impl Namespace {
-    /// As [`ObjectName::bounded`], for a namespace.
+    /// Like [`ObjectName::bounded`], for a namespace.
     pub fn bounded(text: &str) -> Result<Self, NameError> {
         bounded(text).parse()
     }

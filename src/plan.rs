@@ -24,7 +24,7 @@ pub use addons::{rendered_values, values};
 use object::Rank;
 pub use object::{ObjectId, PlannedObject, Step};
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// A name that Kubernetes would refuse.
@@ -38,7 +38,7 @@ pub enum PlanError {
     Conflict(ObjectId),
 }
 
-/// Why an addon of a cluster, or the whole cluster, is left out of a plan.
+/// The reason why an addon of a cluster, or the whole cluster, is left out of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The Cluster's namespace.
@@ -47,11 +47,11 @@ pub struct Held {
     pub cluster: ObjectName,
     /// The addon; `None` for all of the cluster.
     pub addon: Option<AddonName>,
-    /// Why.
+    /// The reason.
     pub hold: Hold,
 }
 
-/// Where an object stands in a plan: by step, within one what others need first, then by identity.
+/// Position of an object in a plan: by step, within one what others need first, then by identity.
 type Order = (Step, Rank, ObjectId);
 
 /// Flux objects in the order of delivery, each identity once, and what is held back.
@@ -67,7 +67,7 @@ impl Plan {
         self.objects.values()
     }
 
-    /// What is held back, and why.
+    /// The parts that are held, and the reasons.
     #[must_use]
     pub fn held(&self) -> &[Held] {
         &self.held

@@ -1,8 +1,8 @@
 //! A cluster stack release, read from files and checked whole.
 //!
 //! The format is SCS's: a cluster class, cluster addons, node images and a few YAML files, packed in archives or
-//! unpacked in directories. [`Release::load`] tells everything that is wrong with one at once; what it returns cannot
-//! be wrong any more.
+//! unpacked in directories. [`Release::load`] reports everything that is wrong with one at once; what it returns can
+//! no longer be wrong.
 
 pub mod archive;
 pub mod bound;
@@ -76,7 +76,7 @@ pub struct Release {
     /// The addons that a stage applies, in the order in which stages name them first; in the single-chart form the
     /// one addon `cluster-addon`.
     pub addons: Vec<Addon>,
-    /// What happens at which hook, in the file's order. Empty in the single-chart form.
+    /// The stages of each hook, in the file's order. Empty in the single-chart form.
     pub stages: BTreeMap<Hook, Vec<Stage>>,
     /// The manifests of an image operator.
     pub node_images: Option<NodeImages>,
@@ -90,7 +90,7 @@ pub struct Release {
 pub struct Addon {
     /// Its name, which is its directory.
     pub name: AddonName,
-    /// What it consists of.
+    /// The content of the addon.
     pub kind: AddonKind,
     /// Its directory in the release: `cluster-addon/cni`, or `cluster-addon` in the single-chart form.
     pub path: String,
@@ -117,7 +117,7 @@ impl Addon {
     }
 }
 
-/// What an addon consists of.
+/// The content of an addon: a chart or manifests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddonKind {
     /// A Helm chart.
@@ -153,7 +153,7 @@ pub struct Loaded {
     pub release: Release,
     /// Its files, unpacked.
     pub files: Files,
-    /// Findings that are no errors.
+    /// Findings that are not errors.
     pub warnings: Findings,
 }
 

@@ -87,7 +87,7 @@ pub struct ClusterStackSpec {
 }
 
 impl ClusterStack {
-    /// Where the operator brings releases from into the stack repository.
+    /// The source from which the operator copies releases into the stack repository.
     #[must_use]
     pub fn upstream(&self) -> Option<&Upstream> {
         self.spec.source.as_ref()?.upstream.as_ref()

@@ -41,7 +41,7 @@ words! {
         Ready,
         /// All kinds: something is under way. Absent when nothing is. As in kstatus.
         Reconciling,
-        /// All kinds: there is no progress until a person changes something. Absent otherwise. As in kstatus.
+        /// All kinds: progress needs a change by a person. Absent otherwise. As in kstatus.
         Stalled,
         /// `ClusterStack`: Flux follows the stack repository, and it was read.
         SourceReady,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// What the text looks like. Flux's pattern, with as many digits and parts as Go's 64-bit nanoseconds hold for
+/// The pattern of the text: Flux's, with as many digits and parts as Go's 64-bit nanoseconds hold for
 /// certain: Flux's own lets through what its controllers then cannot read.
 const PATTERN: &str = r"^([0-9]{1,5}(\.[0-9]{1,5})?(ms|s|m|h)){1,4}$";
 
@@ -81,7 +81,7 @@ impl FromStr for Duration {
     }
 }
 
-/// What follows the first number with its unit.
+/// The text after the first number with its unit.
 fn after_one_part(text: &str) -> Option<&str> {
     let rest = after_digits(text)?;
     let rest = match rest.strip_prefix('.') {
@@ -91,7 +91,7 @@ fn after_one_part(text: &str) -> Option<&str> {
     ["ms", "s", "m", "h"].iter().find_map(|unit| rest.strip_prefix(unit))
 }
 
-/// What follows one to five digits.
+/// The text after one to five digits.
 fn after_digits(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|character: char| character.is_ascii_digit());
     (1..=5).contains(&(text.len() - rest.len())).then_some(rest)

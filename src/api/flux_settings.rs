@@ -79,7 +79,7 @@ pub struct KubeConfig {
 }
 
 impl KubeConfig {
-    /// What stands for the name of the Cluster in [`KubeConfig::secret_name`].
+    /// Placeholder for the name of the Cluster in [`KubeConfig::secret_name`].
     pub const CLUSTER: &str = "{cluster}";
 
     /// The name of the Secret for one Cluster.

@@ -153,7 +153,7 @@ pub enum GitProvider {
     Github,
 }
 
-/// Where releases are unless a source says otherwise.
+/// Directory of releases unless a source says otherwise.
 const DEFAULT_PATH: &str = "releases";
 
 fn default_path() -> String {

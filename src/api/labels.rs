@@ -63,5 +63,5 @@ pub const HANDED_OVER: &str = "clusterstack.x-k8s.io/handed-over";
 /// Annotation on a `ClusterStackRelease`: the time since which the release is no longer needed.
 pub const RETIRING_SINCE: &str = "clusterstack.x-k8s.io/retiring-since";
 
-/// Annotation on a `ClusterStack`: the digest, told in its status, of the deletions that may exceed the budget.
+/// Annotation on a `ClusterStack`: the digest, from its status, of the deletions that may exceed the budget.
 pub const PRUNE: &str = "clusterstack.x-k8s.io/prune";

@@ -29,7 +29,7 @@ pub struct Problem {
     pub column: u64,
     /// The field, such as `spec.flux.interval`.
     pub field: String,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub message: String,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a file gives no `ClusterStack` that the API server would admit.
+/// The reason why a file gives no `ClusterStack` that the API server would admit.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Not YAML, or a value that no type holds; the text names line and column.
@@ -48,7 +48,7 @@ pub enum ReadError {
     /// None, or more than one.
     #[error("expected one ClusterStack, found {found}")]
     Count {
-        /// How many there are.
+        /// Number of objects.
         found: usize,
     },
     /// A version that this program does not know.
@@ -129,7 +129,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_yaml::Error> {
 
 /// One document of a YAML stream.
 struct Document<'a> {
-    /// How many lines are before it.
+    /// Number of lines before it.
     lines_before: usize,
     /// From its `---`, where it has one, to the next.
     text: &'a str,
@@ -198,13 +198,13 @@ fn compare(tree: &Tree, schema: &JSONSchemaProps, path: &str, problems: &mut Vec
     }
 }
 
-/// What a schema says about a field.
+/// The answer of a schema about a field.
 enum Field<'a> {
     /// This.
     Known(&'a JSONSchemaProps),
     /// Nothing: it belongs to Kubernetes' own part of the object.
     Open,
-    /// There is no such field.
+    /// The field does not exist.
     Unknown,
 }
 
@@ -224,7 +224,7 @@ fn is_root(schema: &JSONSchemaProps) -> bool {
     schema.properties.as_ref().is_some_and(|properties| properties.contains_key("spec"))
 }
 
-/// What to say about an unknown field: which ones there are.
+/// Describes an unknown field, with the fields that exist.
 fn unknown(schema: &JSONSchemaProps, key: &str) -> String {
     let known: Vec<&str> =
         schema.properties.iter().flat_map(|properties| properties.keys()).map(String::as_str).collect();

@@ -8,10 +8,10 @@ mod check;
 
 pub use check::Violation;
 
-/// How many versions a `ClusterStack` may list.
+/// Maximum number of versions that a `ClusterStack` lists.
 pub(super) const MAX_VERSIONS: usize = 256;
 
-/// How many addons a `ClusterStack` may have settings for.
+/// Maximum number of addons with settings in a `ClusterStack`.
 pub(super) const MAX_ADDONS: usize = 64;
 
 /// The longest DNS label, word of a release's name, or version.
@@ -22,7 +22,7 @@ const MAX_LABEL: usize = 63;
 pub(super) struct Rule {
     /// The CEL expression over `self`, the value of the field that the rule is at.
     cel: &'static str,
-    /// What the user reads when it does not hold.
+    /// The message for the user if the rule does not hold.
     message: &'static str,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What became of a part or a file.
+/// The kinds of changes of a part or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
@@ -17,7 +17,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// What became of something with this content.
+    /// The change of something with this content.
     #[must_use]
     pub fn between<T: PartialEq>(from: Option<&T>, to: Option<&T>) -> Self {
         match (from, to) {

@@ -11,7 +11,7 @@ use super::values::{self, ValueChange};
 use crate::release::values::read_values;
 use crate::release::{Addon, CLUSTER_CLASS, Chart, Digest, Files, Limits, archive};
 
-/// How deep charts lie in charts.
+/// Maximum depth of charts in charts.
 const DEPTH: usize = 4;
 
 /// The charts and kinds of a part that differ.
@@ -50,14 +50,14 @@ pub struct VersionChange {
 pub struct KindChange {
     /// Its name, such as `ciliumnodes.cilium.io`; as the template has it where it is one.
     pub name: String,
-    /// What became of it.
+    /// The kind of change.
     pub change: Change,
-    /// Who deletes it, and with it all objects of the kind.
+    /// The controller that deletes the CRD, and with it all objects of the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deleted_by: Option<Owner>,
 }
 
-/// Who deletes an object once it is not among what it has to apply.
+/// The controller that deletes an object once it is no longer in what it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Owner {
@@ -84,7 +84,7 @@ pub fn of_class(from: &Side, to: &Side) -> ChartsAndKinds {
     one(from).compare(&one(to))
 }
 
-/// What one side has.
+/// The content of one side.
 #[derive(Default)]
 struct Contents {
     /// Name and version of the chart itself.
@@ -104,7 +104,7 @@ struct Definition {
 }
 
 impl Definition {
-    /// Who deletes it when it becomes `to`.
+    /// The controller that deletes it when it becomes `to`.
     fn deleted_by(&self, to: Option<&Self>) -> Option<Owner> {
         self.owner.filter(|_| !self.keep && to.is_none_or(|to| to.owner != self.owner))
     }
@@ -186,7 +186,7 @@ fn defaults(files: &Files, path: &str) -> Option<Value> {
     let Some(file) = files.get(&format!("{path}/values.yaml")) else {
         return Some(Value::Object(Map::new()));
     };
-    // One that cannot be read is told by `lint`, and by Helm.
+    // A CRD that cannot be read is reported by `lint`, and by Helm.
     let values = std::str::from_utf8(&file.content).ok().and_then(|text| read_values(text).ok());
     values.map(Value::Object)
 }

@@ -49,7 +49,7 @@ impl<'a> Contents<'a> {
 pub struct FileChange {
     /// The path in the release: the second one's, unless it is gone there.
     pub path: String,
-    /// What became of it.
+    /// The kind of change.
     pub change: Change,
     /// The chart that it is, where it is the archive of one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub struct FileChange {
     pub lines: Lines,
 }
 
-/// What is looked for in files that differ.
+/// The kinds of differences to show in files that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Which they are.
@@ -71,16 +71,16 @@ pub enum Detail {
     Lines,
 }
 
-/// How the content of a file is shown.
+/// The ways to show the content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lines {
     /// A unified diff without its header; empty where the content is the same, or lines are not looked for.
     Text(String),
-    /// Bytes that are no text, or too many: how many there are on each side.
+    /// Binary content, or too many bytes: their number on each side.
     Bytes {
-        /// Of the first release.
+        /// Bytes of the first release.
         from: usize,
-        /// Of the second release.
+        /// Bytes of the second release.
         to: usize,
     },
 }
@@ -104,7 +104,7 @@ struct Vendored {
     version: String,
 }
 
-/// What is read of a `Chart.yaml` in an archive.
+/// The part of a `Chart.yaml` in an archive that is read.
 #[derive(Deserialize)]
 struct ChartFile {
     name: String,
@@ -112,8 +112,8 @@ struct ChartFile {
 }
 
 impl Vendored {
-    /// The name of the chart in this file, and the chart. `None` where the file is no archive of one that can be read:
-    /// then it is compared as any other file, and loading the release has told what is wrong with it.
+    /// The name of the chart in this file, and the chart. `None` if the file is not a readable archive of a chart:
+    /// then it is compared as any other file, and loading the release has reported what is wrong with it.
     fn read(path: &str, file: &File) -> Option<(String, Self)> {
         let (_, name) = path.rsplit_once("/charts/")?;
         name.strip_suffix(".tgz").filter(|name| !name.contains('/'))?;

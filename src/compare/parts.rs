@@ -28,7 +28,7 @@ pub struct Parts {
     pub values_template: Option<Part>,
     /// The addons: those of the second release, then those that only the first has.
     pub addons: Vec<AddonPart>,
-    /// What stackflux does not read.
+    /// A file that stackflux does not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<Part>,
 }
@@ -59,7 +59,7 @@ impl Parts {
 /// A part of a release, compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// What became of it.
+    /// The kind of change.
     pub change: Change,
     /// Its chart, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct Part {
 pub struct AddonPart {
     /// Its name.
     pub name: String,
-    /// What became of it.
+    /// The kind of change.
     #[serde(flatten)]
     pub part: Part,
 }
@@ -81,10 +81,10 @@ pub struct AddonPart {
 /// A chart in both releases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChartChange {
-    /// What it was called.
+    /// The old name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<ChartName>,
-    /// What it is called.
+    /// The new name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<ChartName>,
 }
@@ -105,7 +105,7 @@ impl ChartChange {
     }
 }
 
-/// The files of each part that is no addon.
+/// The files of each part that is not an addon.
 const METADATA: &[&str] = &["metadata.yaml", "csctl.yaml"];
 const STAGES: &[&str] = &["clusteraddon.yaml"];
 const VALUES_TEMPLATE: &[&str] = &["cluster-addon-values.yaml"];

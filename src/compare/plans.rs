@@ -1,4 +1,4 @@
-//! What an upgrade from one release to the other does to the Flux objects of Clusters.
+//! The effect of an upgrade from one release to the other on the Flux objects of Clusters.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::plan::diff::{self, Inventory};
 use crate::plan::{self, Held, ObjectId, Plan, PlanError, PlannedObject, canonical};
 use crate::release::Release;
 
-/// What the upgrade does, in plans.
+/// The effect of the upgrade, in plans.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plans {
     /// The objects that all Clusters share: sources, charts, node images and the cluster class.
@@ -35,18 +35,18 @@ impl Plans {
     }
 }
 
-/// What the upgrade does to one Cluster.
+/// The effect of the upgrade on one Cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClusterChange {
     /// The Cluster's namespace.
     pub namespace: String,
     /// The Cluster's name.
     pub name: String,
-    /// What becomes of its objects.
+    /// The changes of its objects.
     pub objects: Vec<ObjectChange>,
     /// The addons whose objects stay as they are, byte for byte.
     pub unchanged: Vec<String>,
-    /// What is not delivered now.
+    /// The parts that are not delivered now.
     pub held: Vec<HeldAddon>,
     /// Whether one of them would not be held by the first release.
     #[serde(skip)]
@@ -54,7 +54,7 @@ pub struct ClusterChange {
 }
 
 impl ClusterChange {
-    /// What one plan does to a Cluster, with what it would change.
+    /// The effect of one plan on a Cluster, with what it would change.
     #[must_use]
     pub fn new(cluster: &ClusterInputs, objects: Vec<ObjectChange>, plan: &Plan) -> Self {
         let is_changed = |addon: &str| objects.iter().any(|object| object.addon.as_deref() == Some(addon));
@@ -83,7 +83,7 @@ impl ClusterChange {
     }
 }
 
-/// What the second release would not deliver now.
+/// The parts that the second release would not deliver now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldAddon {
     /// The addon; absent where all of the Cluster is held.
@@ -105,11 +105,11 @@ impl HeldAddon {
     }
 }
 
-/// What becomes of one object.
+/// The change of one object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectChange {
-    /// What becomes of it.
+    /// The kind of change.
     pub change: Verb,
     /// Group and version.
     pub api_version: String,
@@ -123,7 +123,7 @@ pub struct ObjectChange {
     /// The addon that it delivers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addon: Option<String>,
-    /// What Flux does in the workload cluster because of it.
+    /// The effect in the workload cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
     /// The values of Helm that differ; of an object that stays only.
@@ -134,7 +134,7 @@ pub struct ObjectChange {
     pub lines: String,
 }
 
-/// What becomes of an object.
+/// The kinds of changes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
@@ -146,7 +146,7 @@ pub enum Verb {
     Removed,
 }
 
-/// What Flux does in the workload cluster because of it.
+/// The effects of a change in the workload cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Effect {
@@ -166,7 +166,7 @@ pub enum Effect {
     Prunes,
 }
 
-/// Why there are no plans to compare.
+/// The reason why there are no plans to compare.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// The commit that stands for all is none.
@@ -248,7 +248,7 @@ fn cluster_change(cluster: &ClusterInputs, before: &Plan, after: &Plan) -> Clust
     ClusterChange { newly_held, ..ClusterChange::new(cluster, objects, after) }
 }
 
-/// What the second plan changes over the first one.
+/// The changes from the first plan to the second.
 fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
     let old: BTreeMap<&ObjectId, &Value> =
         before.objects().map(|object| (&object.id, &object.value)).collect();
@@ -269,7 +269,7 @@ fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
 }
 
 impl ObjectChange {
-    /// What becomes of the object that was `old` and is `new`.
+    /// The change of the object that was `old` and is `new`.
     #[must_use]
     pub fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
         let addon = new.or(old).and_then(addon_of).map(str::to_owned);
@@ -287,7 +287,7 @@ impl ObjectChange {
     }
 }
 
-/// What Flux does when an addon's object of this kind becomes another.
+/// The effect in the workload cluster when an addon's object of this kind becomes another.
 fn effect(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Effect> {
     let chart = |object| field(object, &["spec", "chartRef"]);
     let has_new_chart = old.and_then(chart) != new.and_then(chart);

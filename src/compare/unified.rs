@@ -7,7 +7,7 @@ use similar::TextDiff;
 /// The longest text that is compared line by line, in bytes. What is longer was not written by people.
 const LONGEST: usize = 4 << 20;
 
-/// How long the smallest difference is looked for. After that the one is taken that is known.
+/// Maximum time to look for the smallest difference. After that the one that is known is taken.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The bytes as a text that can be compared line by line.

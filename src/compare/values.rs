@@ -8,13 +8,13 @@ use crate::plan;
 /// A value that is another than it was, or is there on one side only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ValueChange {
-    /// Where it is, as Helm's `--set` spells it: `cilium.operator.replicas`, `tolerations[0].key`, and `labels.a\.b`
+    /// The path, as Helm's `--set` spells it: `cilium.operator.replicas`, `tolerations[0].key`, and `labels.a\.b`
     /// for a key with a dot.
     pub path: String,
-    /// What it was, as JSON.
+    /// The old value, as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// What it is, as JSON.
+    /// The new value, as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -50,7 +50,7 @@ fn between(path: &str, old: Option<&Value>, new: Option<&Value>, changes: &mut V
                 between(&format!("{path}[{at}]"), old.get(at), new.get(at), changes);
             }
         }
-        // A mapping on one side only is told by what is in it.
+        // A mapping on one side only is shown by its content.
         (None, Some(Value::Object(entries))) if !entries.is_empty() => {
             entries.iter().for_each(|(key, value)| between(&below(path, key), None, Some(value), changes));
         }

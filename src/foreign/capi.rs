@@ -12,7 +12,7 @@ use crate::names::{KubernetesVersion, NameError, Namespace, ObjectName, ReleaseN
 /// The API group of Clusters.
 pub const GROUP: &str = "cluster.x-k8s.io";
 
-/// Why an object is not a Cluster that can be used.
+/// The reason why an object is not a Cluster that can be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
     /// Another kind or group.
@@ -26,7 +26,7 @@ pub enum ClusterError {
     Name {
         /// `name` or `namespace`.
         field: &'static str,
-        /// What is wrong with it.
+        /// Description of the problem.
         source: NameError,
     },
 }
@@ -168,7 +168,7 @@ impl Cluster {
         field(&self.object, &["metadata", "deletionTimestamp"]).is_some()
     }
 
-    /// Since when it is being deleted.
+    /// The time of its deletion, if it is being deleted.
     #[must_use]
     pub fn deleting_since(&self) -> Option<&str> {
         field(&self.object, &["metadata", "deletionTimestamp"]).and_then(Value::as_str)

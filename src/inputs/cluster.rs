@@ -17,7 +17,7 @@ pub struct ClusterInputs {
     /// The Cluster.
     pub cluster: Cluster,
     data: Value,
-    /// What the Cluster refers to and what is not there (yet), by root.
+    /// The objects that the Cluster refers to and that do not exist (yet), by root.
     not_found: BTreeMap<&'static str, ObjectReference>,
 }
 

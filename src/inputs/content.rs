@@ -1,4 +1,4 @@
-//! Where the contents of a release come from: which release's directory, at which commit.
+//! The sources of a release's contents: which release's directory, at which commit.
 //!
 //! Charts are content-addressed and shared. The source of a content is an input of the plan, because moving a chart to
 //! another commit changes its version and so upgrades every addon that uses it. Manifests have no object of their own: what
@@ -90,7 +90,7 @@ impl Existing {
         }
     }
 
-    /// As [`Existing::insert`], of a `GitRepository` that was watched.
+    /// Like [`Existing::insert`], for a `GitRepository` that was watched.
     pub fn insert_repository(&mut self, object: &GitRepository) {
         let revision = object.refers_to.commit.parse();
         if let (Some((place, digest)), Ok(revision)) = (place(object), revision) {
@@ -98,7 +98,7 @@ impl Existing {
         }
     }
 
-    /// As [`Existing::insert`], of a `HelmChart` that was watched.
+    /// Like [`Existing::insert`], for a `HelmChart` that was watched.
     pub fn insert_chart(&mut self, object: &HelmChart) {
         let (source, path) = (object.refers_to.source.clone(), object.refers_to.chart.clone());
         if let Some((place, digest)) = place(object) {
@@ -106,7 +106,7 @@ impl Existing {
         }
     }
 
-    /// As [`Existing::insert`], of a `Kustomization` that was watched.
+    /// Like [`Existing::insert`], for a `Kustomization` that was watched.
     pub fn insert_manifests(&mut self, object: &Kustomization) {
         let addon = object.object.labels.as_ref().and_then(|labels| labels.get(labels::ADDON));
         let Ok(source) = object.refers_to.source.parse::<ReleaseName>() else { return };
@@ -159,7 +159,7 @@ fn of_stack<'a, T>(found: &'a BTreeMap<String, T>, stack: &Stack) -> Option<&'a 
     found.get(stack.source.namespace.as_str()).or_else(copy)
 }
 
-/// Why the source of a content cannot be told.
+/// The reason why the source of a content is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
     /// Another content has the same first twelve digits.
@@ -183,7 +183,7 @@ pub enum ContentError {
     ReleaseMutated {
         /// The release.
         release: Box<ReleaseName>,
-        /// Where it is pinned.
+        /// The commit that it is pinned to.
         revision: Revision,
         /// The digest that was pinned.
         pinned: String,

@@ -13,10 +13,10 @@ use crate::inputs::line::Line;
 use crate::names::credentials::has_credentials;
 use crate::names::{NameError, Namespace, ObjectName};
 
-/// Why a `ClusterStack` cannot be planned for.
+/// The reason why a `ClusterStack` cannot be planned for.
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
-    /// It names no source and there is no default.
+    /// It does not name a source, and the operator does not have a default.
     #[error("ClusterStack {0} has no spec.source: set source.git.url, or source.gitRepositoryRef")]
     NoSource(String),
     /// It refers to a `GitRepository` that was not given.
@@ -46,7 +46,7 @@ pub enum StackError {
     SourceInvalid {
         /// The `GitRepository`'s name.
         name: String,
-        /// What does not fit.
+        /// The problem.
         source: serde_json::Error,
     },
     /// The address of its source holds credentials, which plans would copy and print.
@@ -60,7 +60,7 @@ pub enum StackError {
 }
 
 impl StackError {
-    /// What it is called in a status.
+    /// The name in a status.
     #[must_use]
     pub fn reason(&self) -> Reason {
         match self {
@@ -81,11 +81,11 @@ pub struct Stack {
     pub namespace: Namespace,
     /// The releases that are of it, for any Kubernetes version.
     pub line: Line,
-    /// Where releases come from.
+    /// The place that releases come from.
     pub source: StackSource,
-    /// What the user says about the Flux objects.
+    /// The user's settings for the Flux objects.
     pub flux: FluxSettings,
-    /// How they get to the API server. Plans are the same either way.
+    /// Their way to the API server. Plans are the same either way.
     pub delivery: Delivery,
 }
 
@@ -98,15 +98,15 @@ pub struct StackSource {
     pub namespace: Namespace,
     /// The repository.
     pub url: String,
-    /// How it is reached and verified.
+    /// Access to the repository, and its verification.
     pub access: Access,
     /// The directory with the releases.
     pub path: String,
-    /// What is followed, where the `GitRepository` is ours to write; `None` where it is somebody else's.
+    /// The reference and interval to follow, if stackflux writes the `GitRepository`; `None` if it has another owner.
     pub followed: Option<Followed>,
 }
 
-/// What the followed `GitRepository` follows, and how often it looks.
+/// The reference that the followed `GitRepository` follows, and its interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Followed {
     /// Flux's `spec.ref`.
@@ -173,7 +173,7 @@ impl Stack {
         cluster.class().is_some_and(|class| class.name == name && class.namespace == self.namespace.as_str())
     }
 
-    /// Where the sources and charts for objects of `consumer` are.
+    /// The place of the sources and charts for objects of `consumer`.
     #[must_use]
     pub fn source_namespace<'a>(&'a self, consumer: &'a Namespace) -> &'a Namespace {
         match self.flux.sources {
@@ -237,7 +237,7 @@ fn catalog_name(stack: &str) -> Result<ObjectName, NameError> {
     ObjectName::bounded(&format!("{stack}-catalog"))
 }
 
-/// What is taken from the spec of a `GitRepository` that exists.
+/// The part of an existing `GitRepository`'s spec that is used.
 #[derive(Deserialize)]
 struct Remote {
     url: String,

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-/// What stands for credentials in a message.
+/// Placeholder for credentials in a message.
 const MASK: &str = "…";
 
 /// Whether an address holds a user and a password, or what may be one of them.
 ///
-/// In `https://` a user alone counts, too: forges take a token there. The user of `ssh://` is no secret, and every forge
+/// In `https://` a user alone counts, too: forges take a token there. The user of `ssh://` is not a secret, and every forge
 /// needs one (`git`). Any other `@` counts, as a password with a `/` puts its end into the path; there an `@` is written
 /// as `%40`.
 #[must_use]
@@ -21,8 +21,8 @@ pub fn has_credentials(address: &str) -> bool {
 
 /// The text with `//…@` for the credentials of each address in it.
 ///
-/// What ends an address is a blank or a quote, which Go escapes in one. Everything before the last `@` of an address
-/// goes, as a password may hold any sign; the `@` before a digest is none of credentials.
+/// An address ends at a blank or a quote, which Go escapes in one. Everything before the last `@` of an address
+/// is masked, because a password may hold any character; the `@` before a digest does not belong to credentials.
 #[must_use]
 pub fn masked(text: &str) -> Cow<'_, str> {
     if !text.contains("//") || !text.contains('@') {

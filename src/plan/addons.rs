@@ -18,12 +18,12 @@ use crate::release::values::read_values;
 use crate::release::{Addon, Form, ValuesTemplate};
 use gotemplate::RenderError;
 
-/// Where addons and Helm's record of them go.
+/// The namespaces of addons and of Helm's record of them.
 const NAMESPACE: &str = "kube-system";
 /// The Helm release name that the Go operator gave to every addon.
 const ADOPTED_RELEASE: &str = "cluster-addon";
 
-/// What becomes of an addon: its object, or the reason why there is none now.
+/// The plan of an addon: its object, or the reason why there is none now.
 pub(super) type Outcome = Result<PlannedObject, Hold>;
 
 /// The object of one addon in one cluster.

@@ -7,7 +7,7 @@ use crate::api::labels::{FIELD_MANAGER, PLAN_DIGEST, SUSPEND_FIELD_MANAGER};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{Observed, SpecDigest};
 
-/// What has to be done with one object.
+/// The action for one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It is as planned.
@@ -16,11 +16,11 @@ pub enum Action {
     Apply,
     /// Somebody else changed it: apply it, and take out what is not ours.
     Repair,
-    /// It is being deleted, and made anew when it is gone.
+    /// It is being deleted, and is created again when it is gone.
     Wait,
 }
 
-/// What has to be done with a planned object. `found` is the object that is there, `expected` the digest of its spec as
+/// Decides the action for a planned object. `found` is the object that is there, `expected` the digest of its spec as
 /// our last write returned it, `owners` the UIDs that have to be among its owners.
 #[must_use]
 pub fn action<Status>(
@@ -64,8 +64,8 @@ pub fn foreign_fields(object: &Value) -> Vec<String> {
     found
 }
 
-/// An object as it was written: what anybody put into its spec but `suspend`, and what we put into its metadata. What the
-/// API server filled in by itself and the status are not in it. `object` is whole, with its `managedFields`.
+/// An object as it was written: all fields of its spec but `suspend`, by any writer, and our fields of its metadata. The
+/// status, and what the API server filled in by itself, are not in it. `object` is whole, with its `managedFields`.
 #[must_use]
 pub fn written(object: &Value) -> Value {
     let entries = field(object, &["metadata", "managedFields"]).and_then(Value::as_array);

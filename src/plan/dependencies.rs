@@ -1,4 +1,4 @@
-//! What an addon waits for: the addons of the same cluster that its settings name.
+//! The dependencies of an addon: the addons of the same cluster that its settings name.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl Needed<'_> {
     }
 }
 
-/// What `addon` waits for. What can never come is a hold: Flux would wait for ever.
+/// Finds the dependencies of `addon`. One that can never exist is a hold: Flux would wait for ever.
 pub(super) fn of<'a>(inputs: &'a ReleaseInputs, addon: &Addon) -> Result<Vec<Needed<'a>>, Hold> {
     let names = declared(inputs, addon.name.as_str());
     let invalid = |why: String| Hold {

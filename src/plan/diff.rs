@@ -1,4 +1,4 @@
-//! What a plan changes over what is there.
+//! The changes from the existing objects to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::{ObjectId, Plan, PlannedObject};
 pub struct Inventory(BTreeMap<ObjectId, String>);
 
 impl Inventory {
-    /// What is there once the plan was delivered.
+    /// The objects that exist once the plan was delivered.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         plan.objects().map(|object| (object.id.clone(), object.digest().to_owned())).collect()
@@ -22,7 +22,7 @@ impl FromIterator<(ObjectId, String)> for Inventory {
     }
 }
 
-/// What becomes of one object.
+/// The change of one object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change<'a> {
     /// It is new.
@@ -33,7 +33,7 @@ pub enum Change<'a> {
     Removed(&'a ObjectId),
 }
 
-/// What the plan changes over the inventory: what it creates and changes in its own order, then what it removes.
+/// The changes of the plan over the inventory: what it creates and changes in its own order, then what it removes.
 #[must_use]
 pub fn diff<'a>(plan: &'a Plan, inventory: &'a Inventory) -> Vec<Change<'a>> {
     let written = plan.objects().filter_map(|object| match inventory.0.get(&object.id) {

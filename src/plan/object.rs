@@ -31,7 +31,7 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// Where in the order of delivery an object stands.
+/// The step of delivery that an object belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     /// Sources and charts.
@@ -44,7 +44,7 @@ pub enum Step {
     Addons,
 }
 
-/// What comes first within a step: an object after those that it needs.
+/// The order within a step: an object comes after those that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     Namespace,
@@ -67,9 +67,9 @@ impl Rank {
 /// An object as it is to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedObject {
-    /// When it is delivered.
+    /// The step of its delivery.
     pub step: Step,
-    /// What it is.
+    /// The object itself.
     pub id: ObjectId,
     /// The whole object, its digest annotation included.
     pub value: Value,

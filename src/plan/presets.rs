@@ -10,17 +10,17 @@ use crate::foreign::flux::helm::{
 };
 use crate::names::AddonName;
 
-/// How many revisions Helm keeps.
+/// Number of revisions that Helm keeps.
 pub(super) const MAX_HISTORY: u32 = 3;
-/// How often a pinned source and a chart of it are looked at again: a commit does not change.
+/// Interval of a pinned source and of its charts: a commit does not change.
 pub(super) const PINNED_INTERVAL: &str = "24h";
-/// How often what was applied from plain manifests is compared.
+/// Interval at which what was applied from plain manifests is compared.
 pub(super) const INTERVAL: &str = "10m";
-/// How long after a failure it is tried again.
+/// Time from a failure to the next attempt.
 pub(super) const RETRY_INTERVAL: &str = "1m";
-/// How long uploading and importing a node image may take.
+/// Maximum duration of uploading and importing a node image.
 pub(super) const IMAGE_TIMEOUT: &str = "20m";
-/// How long one attempt to install may hold a worker of helm-controller. Short, so that an addon that waits for
+/// Maximum time for which one install holds a worker of helm-controller. Short, so that an addon that waits for
 /// another one always gives its worker back.
 const INSTALL_TIMEOUT: &str = "2m";
 /// Attempts after the first failed upgrade, and of a stateless addon's install.

@@ -1,9 +1,9 @@
-//! Addons that a Cluster's release does not have any more, or in another form: what becomes of their objects.
+//! Addons that a Cluster's release no longer has, or has in another form: the removal of their objects.
 
 /// A Flux object that names a `ClusterAddon` as its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Belonging {
-    /// What it delivers.
+    /// The addon that it delivers.
     pub delivers: Delivers,
     /// Whether it is suspended.
     pub suspended: bool,
@@ -11,7 +11,7 @@ pub struct Belonging {
     pub terminating: bool,
 }
 
-/// What an object delivers.
+/// The relation of an object to the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivers {
     /// An addon of the release.
@@ -24,7 +24,7 @@ pub enum Delivers {
     Anothers,
 }
 
-/// What becomes of an object.
+/// The decision about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is of no addon that is removed or replaced.
@@ -37,9 +37,9 @@ pub enum Fate {
     Due,
 }
 
-/// What becomes of an object; `may_go` says that nothing comes first: of a dropped addon all that the release has is
+/// Decides about an object; `may_go` says that nothing comes first: of a dropped addon all that the release has is
 /// delivered, of a replaced one the new form only waits for this. What is suspended waits: its deletion would leave
-/// everything in the cluster, and somebody wants it left alone.
+/// everything in the cluster, and an owner wants it left alone.
 #[must_use]
 pub fn fate(object: Belonging, may_go: bool) -> Fate {
     match object {

@@ -19,7 +19,7 @@ const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
 const OWN_TEMPLATE: &str = "overwrite.yaml";
 
 /// The addons that a stage applies, in the order in which stages name them first. Where the stages are not `complete`
-/// every directory is taken for an addon, so that what is wrong with it is told together with what is wrong with them.
+/// every directory is taken for an addon, so that all findings are reported together.
 pub(super) fn read_staged(
     files: &Files,
     stages: &BTreeMap<Hook, Vec<Stage>>,
@@ -95,8 +95,8 @@ fn read_addon(
     Some(Addon { name, kind, path, digest, template })
 }
 
-/// The values template of the chart in this directory. The common one is parsed for each chart that it is for; what is
-/// wrong with it is told once, because equal findings are.
+/// The values template of the chart in this directory. The common one is parsed for each chart that it is for; its
+/// findings are reported once, because equal findings are.
 fn read_template(
     files: &Files,
     path: &str,

@@ -1,4 +1,4 @@
-//! Archives (`.tgz`) that somebody else made: read in memory, entry by entry, and refused for whatever could reach
+//! Archives (`.tgz`) from others: read in memory, entry by entry, and refused for whatever could reach
 //! outside, be more than it seems, or mean two things.
 
 use std::cell::Cell;
@@ -15,8 +15,8 @@ use super::finding::{Finding, Findings, Reason};
 /// Long names and the like stand before an entry and are held in memory: more than these bytes no entry needs.
 const MOST_BEFORE_ENTRY: u64 = 1 << 20;
 
-/// The files in a gzipped tar archive. `name` is what findings call it. Directories are no files and only have their
-/// path checked; everything wrong with entries is told at once, what exceeds a limit ends the reading.
+/// The files in a gzipped tar archive. `name` is what findings call it. Directories are not files and only have their
+/// path checked; all bad entries are reported at once, a limit that is exceeded ends the reading.
 pub fn unpack(bytes: &[u8], name: &str, limits: &Limits) -> Result<Files, Findings> {
     unpack_within(bytes, name, &mut limits.clone())
 }
@@ -54,10 +54,10 @@ pub(super) fn inside(mut finding: Finding, archive: &str) -> Finding {
     finding
 }
 
-/// Why the reading of an archive ended early.
+/// The reason why the reading of an archive ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It is no archive, or ends too early.
+    /// It is not an archive, or ends too early.
     Unreadable(io::Error),
     /// It has more entries than may be read.
     Entries,
@@ -71,7 +71,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// What a gzipped tar archive is read from.
+/// The reader of a gzipped tar archive.
 pub(super) type Unpacked<R> = Metered<Take<MultiGzDecoder<R>>>;
 
 /// Hands each entry of a gzipped tar archive to `visit`, with its path as it stands there but for a leading `./`. What

@@ -15,7 +15,7 @@ use super::metadata::METADATA;
 pub fn check(name: &ReleaseName, files: &Files, limits: &Limits) -> Findings {
     let mut findings = Findings::default();
     let chart = format!("{CLUSTER_CLASS}/Chart.yaml");
-    // What else is wrong with the files is told by whoever loads the release.
+    // Loading the release reports what else is wrong with the files.
     let unread = &mut Findings::default();
     if let Some(document) = Document::read(files, &chart, false, limits, unread)
         && let Some(value) = document.root().get("name")
@@ -37,10 +37,10 @@ pub fn check(name: &ReleaseName, files: &Files, limits: &Limits) -> Findings {
     findings
 }
 
-/// What the chart of a release's cluster class is called.
+/// The name of the chart of a release's cluster class.
 pub(super) fn chart_name(name: &ReleaseName) -> String {
     format!("{}{CHART}", name.prefix())
 }
 
-/// What the name of the chart of a cluster class ends with.
+/// The end of the name of a cluster class's chart.
 pub(super) const CHART: &str = "-cluster-class";

@@ -13,7 +13,7 @@ use super::{Loaded, Release};
 use crate::error::{Class, Classify};
 use crate::names::ReleaseName;
 
-/// How much of an archive of many releases is read before all of it is refused.
+/// The limits for an archive of many releases: above them, all of it is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogLimits {
     /// All content together, unpacked, in bytes.
@@ -30,10 +30,10 @@ impl Default for CatalogLimits {
     }
 }
 
-/// Why nothing of an archive can be used.
+/// The reason why nothing of an archive can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    /// It is no archive, or ends too early.
+    /// It is not an archive, or ends too early.
     #[error("the archive cannot be read: {0}")]
     Unreadable(#[source] io::Error),
     /// More files and directories than the limit.
@@ -63,12 +63,12 @@ impl Classify for CatalogError {
     }
 }
 
-/// What else is where the releases are.
+/// The other entries beside the releases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
     /// Directories with the name of a release that was not asked for.
     pub unwanted: usize,
-    /// Directories whose names are no release names. Real repositories have some.
+    /// Directories whose names are not release names. Real repositories have some.
     pub malformed: usize,
 }
 
@@ -77,7 +77,7 @@ pub struct Others {
 pub struct Found<T> {
     /// Each release, or all that makes it unusable.
     pub releases: BTreeMap<ReleaseName, Result<T, Findings>>,
-    /// What was passed over.
+    /// The entries that were skipped.
     pub others: Others,
 }
 
@@ -116,7 +116,7 @@ struct Reading<'a, T, W, K> {
     limits: &'a CatalogLimits,
     wanted: W,
     keep: K,
-    /// What may still come.
+    /// The remaining limits.
     entries: usize,
     unpacked: u64,
     top: Top,

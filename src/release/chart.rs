@@ -10,7 +10,7 @@ use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::range;
 
-/// How a template reads the values of its chart.
+/// The way in which a template reads the values of its chart.
 const VALUES: &[u8] = b".Values";
 
 /// A Helm chart with a name and a version, all of whose dependencies are there or can be fetched.
@@ -53,7 +53,7 @@ pub struct Dependency {
     pub vendored: Option<String>,
 }
 
-/// What people know a chart by.
+/// The name and version by which people know a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownAs {
     /// The name of the chart.
@@ -222,7 +222,7 @@ fn read_dependencies(
     dependencies
 }
 
-/// The version that a dependency takes: one of its range. Where there is none, it is told what lies there.
+/// The version that a dependency takes: one of its range, otherwise one that exists, for the message.
 fn taken(versions: &[String], wanted: &str) -> Option<String> {
     let of_range = chart_index::choose(versions.iter().map(String::as_str), wanted).ok().flatten();
     of_range.map(str::to_owned).or_else(|| versions.last().cloned())

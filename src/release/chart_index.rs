@@ -24,7 +24,7 @@ pub struct Entry {
     /// The SHA-256 of the archive in hex, with or without `sha256:` before it.
     #[serde(default)]
     pub digest: Option<String>,
-    /// Where the archive is; relative ones begin at the index.
+    /// The address of the archive; relative ones begin at the index.
     #[serde(default)]
     pub urls: Option<Vec<String>>,
 }

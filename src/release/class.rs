@@ -1,7 +1,7 @@
 //! The cluster class's chart: whether its objects get names that two releases of one class can have side by side.
 //!
 //! Which names Helm would render is not known here. The templates' text is looked at, line by line, so these are hints:
-//! a name that gets its version in a way that the text does not show is told of without need.
+//! a name that gets its version in a way that the text does not show is reported without need.
 
 use std::collections::BTreeMap;
 use std::ops::BitOr;
@@ -13,12 +13,12 @@ use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::{CLUSTER_CLASS, bound};
 
-/// What a name must contain to differ between two releases of a class.
+/// The texts that make a name differ between two releases of a class.
 const VERSION: &str = ".Chart.Version";
-/// What a name must contain to begin with the class's prefix.
+/// The texts that make a name begin with the class's prefix.
 const RELEASE: &str = ".Release.Name";
 
-/// The most objects of one file that are told of.
+/// Maximum number of objects reported per file.
 const MOST_OBJECTS: usize = 20;
 
 /// Warns of a chart name or version that is not the release's, and of names without a version. Templates beyond the size of one
@@ -52,10 +52,10 @@ pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings
     }
 }
 
-/// What the chart says of itself.
+/// The chart's metadata.
 fn check_chart(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
     let path = format!("{CLUSTER_CLASS}/Chart.yaml");
-    // What else is wrong with the file is told by whoever reads the chart.
+    // Reading the chart reports what else is wrong with the file.
     let Some(document) = Document::read(files, &path, false, limits, &mut Findings::default()) else {
         return;
     };

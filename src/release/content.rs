@@ -1,4 +1,4 @@
-//! What can be wrong with any file of a release, whatever is in it.
+//! The findings about any file of a release, whatever is in it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES};
 
-/// The most placeholders that are told of one file.
+/// Maximum number of placeholders reported per file.
 const MOST_PLACEHOLDERS: usize = 20;
 
 /// The most paths that are reported for differing from another one in case alone.
@@ -86,7 +86,7 @@ pub fn is_needed_by_a_chart(path: &str) -> bool {
         && !path.contains("/.circleci/")
 }
 
-/// Whether stackflux, Flux or Helm reads the file: placeholders elsewhere harm nobody.
+/// Whether stackflux, Flux or Helm reads the file: placeholders elsewhere are harmless.
 fn is_read(path: &str) -> bool {
     let named = ["metadata.yaml", "csctl.yaml", "clusteraddon.yaml", "cluster-addon-values.yaml"];
     is_in_directory(path) || named.contains(&path)

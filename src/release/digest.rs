@@ -15,7 +15,7 @@ impl Digest {
     /// The digest of what lies below `directory` (the empty string is the root): SHA-256 over one record per regular
     /// file, in the order of the paths' bytes. A record is the path relative to `directory` and a NUL byte, `x` for
     /// an executable file or `-`, and the 32 bytes of the content's SHA-256. What Flux leaves out of an artifact and
-    /// links are no part of it, nor are empty directories.
+    /// links are not part of it, nor are empty directories.
     #[must_use]
     pub fn of(files: &Files, directory: &str) -> Self {
         let mut hash = Sha256::new();
@@ -33,7 +33,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// What was hashed piece by piece.
+    /// The digest of the pieces that were hashed one by one.
     #[must_use]
     pub fn of_hashed(hash: Sha256) -> Self {
         Self(hash.finalize().into())

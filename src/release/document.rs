@@ -1,5 +1,5 @@
 //! YAML files of a release as a tree in which every key and value knows its place, so that everything that is wrong
-//! with a file can be told at once, with line and column.
+//! with a file can be reported at once, with line and column.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// What a person would call it.
+    /// The name of the kind for people.
     fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -130,7 +130,7 @@ const ALIASES: usize = 1_000;
 /// Maximum number of values that aliases may stand for in one file.
 const ALIASED: usize = 20_000;
 
-/// How YAML of releases is read: with legacy octal numbers, as Go does, and a limit on nesting.
+/// The options for YAML of releases: legacy octal numbers, as in Go, and a limit on nesting.
 pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Options {
     let mut options = serde_yaml::options! {
         budget: serde_yaml::budget! { max_depth: depth, max_aliases: ALIASES },

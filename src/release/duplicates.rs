@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 
-/// The most duplicates of one file that are told of.
+/// Maximum number of duplicates reported per file.
 const MOST: usize = 20;
 
 /// Warns of duplicate keys in the templates of the chart in this directory, and of charts that lie unpacked in it.
@@ -170,7 +170,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     (!key.is_empty() && (value.is_empty() || value.starts_with(' '))).then(|| (key, value.trim()))
 }
 
-/// What ends the action that begins on the line and does not end on it.
+/// The end of an action that begins on the line and does not end on it.
 fn unfinished(text: &str) -> Option<&'static str> {
     if text.matches("/*").count() > text.matches("*/").count() {
         return Some("*/");

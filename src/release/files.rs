@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much of a release is read before it is refused.
+/// The limits on what is read of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// All regular files together, unpacked, in bytes.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for File {
     }
 }
 
-/// Why a path cannot be one of a release's.
+/// The reason why a path cannot be in a release.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// It begins at the root of a file system.
@@ -63,7 +63,7 @@ pub enum PathError {
     Taken,
 }
 
-/// The files of a release: relative paths with `/` to content, and what is there but is no part of it.
+/// The files of a release: relative paths with `/` to content, and the entries that are not part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     regular: BTreeMap<String, File>,
@@ -86,7 +86,7 @@ impl Files {
         Ok(())
     }
 
-    /// Notes a file that Flux leaves out of an artifact, and so is no part of the release.
+    /// Notes a file that Flux leaves out of an artifact, and so is not part of the release.
     pub fn insert_ignored(&mut self, path: &str) -> Result<(), PathError> {
         self.check(path)?;
         self.ignored.insert(path.to_owned());
@@ -170,7 +170,7 @@ impl Files {
         if paths.all(|path| path.starts_with(&prefix)) { self.moved_up(directory) } else { self }
     }
 
-    /// What lies below a directory, as if the directory were the root.
+    /// The content of a directory, as if the directory were the root.
     fn moved_up(self, directory: &str) -> Self {
         let prefix = format!("{directory}/");
         let up = |path: String| path.strip_prefix(&prefix).map(str::to_owned);

@@ -1,16 +1,16 @@
-//! What is wrong with a release, in words that can be acted on.
+//! Errors and warnings about a release, with what to do about them.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::error::{Class, Classify};
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The release cannot be used.
     Error,
-    /// The release can be used; somebody should know.
+    /// The release can be used, but an author should know.
     Warning,
 }
 
@@ -27,7 +27,7 @@ impl Severity {
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $reason:ident,)*) => {
-        /// What kind of thing is wrong.
+        /// The kinds of findings.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Reason {
             $($(#[$doc])* $reason,)*
@@ -55,7 +55,7 @@ reasons! {
     MissingFile,
     /// More files, more bytes or a longer file than the limits allow.
     LimitExceeded,
-    /// Bytes that are no archive, or an archive that ends too early.
+    /// Bytes that are not an archive, or an archive that ends too early.
     InvalidArchive,
     /// A path that is absolute, leaves its directory, or appears twice.
     InvalidPath,
@@ -112,7 +112,7 @@ reasons! {
 }
 
 impl Reason {
-    /// What to do about it where that is the same in every case; other findings have hints of their own.
+    /// The hint, if it is the same in every case; other findings have hints of their own.
     fn remedy(self) -> Option<&'static str> {
         match self {
             Self::InvalidArchive => Some("pack or download it again"),
@@ -139,20 +139,20 @@ pub struct Finding {
     pub line: Option<u64>,
     /// The column in characters, from 1.
     pub column: Option<u64>,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What kind of thing it is.
+    /// The kind of finding.
     pub reason: Reason,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
     /// The line's text.
     pub text: Option<String>,
-    /// What to do about it.
+    /// The hint: how to mend it.
     pub hint: Option<String>,
 }
 
 /// The longest part of a line, a file's name or a message that a finding keeps, in characters: all have parts that
-/// somebody else wrote.
+/// others wrote.
 const LONGEST_TEXT: usize = 200;
 const LONGEST_FILE: usize = 500;
 const LONGEST_MESSAGE: usize = 1000;
@@ -246,7 +246,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Text of somebody else's, with control characters (a terminal obeys some) replaced one by one.
+/// Text from others, with control characters (a terminal obeys some) replaced one by one.
 pub struct Printable<'a>(pub &'a str);
 
 impl fmt::Display for Printable<'_> {
@@ -302,7 +302,7 @@ impl Findings {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Number of findings.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -1,4 +1,4 @@
-//! What Flux leaves out of an artifact.
+//! The files that Flux leaves out of an artifact.
 //!
 //! source-controller (package `sourceignore` of fluxcd/pkg) has pattern rules of its own, near to Git's and not the
 //! same: a file below a left-out directory can be brought back, `*` stands for Go's `filepath.Match`, and one pattern in
@@ -18,7 +18,7 @@ pub const IGNORE_FILE: &str = ".sourceignore";
 /// Always left out, unless a pattern brings it back.
 const VERSION_CONTROL: [&str; 4] = [".git/", ".gitignore", ".gitmodules", ".gitattributes"];
 
-/// Left out where there is no pattern of the repository's own.
+/// The patterns for a repository without patterns of its own.
 const DEFAULTS: [&str; 20] = [
     "*.jpg",
     "*.jpeg",
@@ -45,7 +45,7 @@ const DEFAULTS: [&str; 20] = [
 /// A longer line ends the reading of a file of patterns, as Go's line scanner does.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// More patterns than these are no rules but an attack: each is compared with each file.
+/// Maximum number of patterns: more of them are an attack, because each is compared with each file.
 const MOST_PATTERNS: usize = 1_000;
 
 /// Which files Flux leaves out.
@@ -120,7 +120,7 @@ struct Pattern {
     directories_only: bool,
 }
 
-/// What stands between two `/` of a pattern.
+/// The parts of a pattern between two `/`.
 #[derive(Clone, Debug)]
 enum Part {
     Empty,

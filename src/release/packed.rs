@@ -55,7 +55,7 @@ fn directory_of(name: &ReleaseName, path: &str) -> Option<&'static str> {
     ARCHIVES.into_iter().find(|(infix, _)| part.starts_with(infix)).map(|(_, directory)| directory)
 }
 
-/// Helm packs a chart below one directory of the chart's name, which is no part of the chart.
+/// Helm packs a chart below one directory of the chart's name, which is not part of the chart.
 fn without_top(content: Files) -> Files {
     let top = content.directories("").into_iter().next().map(str::to_owned);
     match top.filter(|top| content.get(&format!("{top}/Chart.yaml")).is_some()) {

@@ -29,7 +29,7 @@ pub struct Range {
     alternatives: Vec<Vec<Comparator>>,
 }
 
-/// The text is no range of versions.
+/// The text is not a range of versions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid version range {0:?}: expected one that Helm accepts, such as 1.2.3, ~1.2 or >=1.2 <2")]
 pub struct RangeError(String);
@@ -202,7 +202,7 @@ fn hyphen(text: &str) -> Option<(Partial, &str)> {
     bound(rest.strip_prefix([' ', '\t'])?.trim_start())
 }
 
-/// What follows a blank or a comma between two comparators.
+/// The text after a blank or a comma between two comparators.
 fn separator(text: &str) -> Option<&str> {
     let rest = text.trim_start();
     match rest.strip_prefix(',') {

@@ -46,7 +46,7 @@ impl Hook {
     }
 }
 
-/// What a stage does with its addon.
+/// The action of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Install or upgrade it.
@@ -72,11 +72,11 @@ impl Action {
 pub struct Stage {
     /// The addon.
     pub addon: AddonName,
-    /// What is done with it.
+    /// The action.
     pub action: Action,
-    /// What must be true before.
+    /// The condition that must be true before.
     pub wait_before: Option<Wait>,
-    /// What must be true after, before the next stage begins.
+    /// The condition that must be true after, before the next stage begins.
     pub wait_after: Option<Wait>,
 }
 

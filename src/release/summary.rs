@@ -1,4 +1,4 @@
-//! What a release says of itself in its small files, for lists of releases that nobody wants to fetch whole.
+//! The summary of a release from its small files, for lists of releases that are not fetched whole.
 
 use crate::names::{KubernetesVersion, ReleaseName};
 
@@ -9,7 +9,7 @@ use super::{CLUSTER_ADDON, addons, metadata, stages};
 /// The files that a summary is read from. No release has all of them.
 pub const FILES: [&str; 3] = [metadata::METADATA, metadata::CSCTL, stages::FILE];
 
-/// What the small files of a release tell.
+/// The content of the small files of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The full Kubernetes version; `None` where neither `metadata.yaml` nor `csctl.yaml` is there.
@@ -18,7 +18,7 @@ pub struct Summary {
     pub addons: Vec<String>,
 }
 
-/// Reads the small files of a release ([`FILES`]) and no others. That a release has no `metadata.yaml` is no error
+/// Reads the small files of a release ([`FILES`]) and no others. A missing `metadata.yaml` is not an error
 /// here; what one of the files has wrong is.
 pub fn read(name: &ReleaseName, files: &Files, limits: &Limits) -> Result<Summary, Findings> {
     let mut findings = Findings::default();

@@ -11,7 +11,7 @@ const WRAPPER: &str = "values";
 /// The deepest nesting of values.
 const DEPTH: usize = 64;
 
-/// Why rendered text is no values.
+/// The reason why rendered text is not a mapping of values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValuesError {
     /// It is not YAML that JSON can hold, with the line of the text in which it is not.
@@ -19,9 +19,9 @@ pub enum ValuesError {
     Yaml {
         /// The line of the values document, from 1.
         line: Option<u64>,
-        /// What the line says.
+        /// The text of the line.
         text: Option<String>,
-        /// What is wrong.
+        /// Description of the problem.
         message: String,
     },
     /// It is YAML, and not a mapping.

@@ -9,7 +9,7 @@ use super::cause;
 use super::report::{ConditionStatus, Report, summary};
 use super::verdict::{SEVERAL, Verdict};
 
-/// What a phase or a hold means for readiness. An issue is what somebody may have to look at or to mend; what is only on
+/// The readiness of a phase or a hold. An issue may need a person to look at or to mend it; what is only on
 /// its way, comes by itself or cannot be known is unknown.
 #[must_use]
 pub fn status_of(reason: Reason) -> ConditionStatus {
@@ -60,8 +60,8 @@ impl Verdict {
         }
     }
 
-    /// What a condition about the object alone says: its phase as the reason, Flux's reason where it has one, or the cause
-    /// that Flux's message tells where no retry alone mends it.
+    /// The report about the object alone: its phase as the reason, Flux's reason if it has one, or the cause
+    /// in Flux's message if a retry alone does not mend it.
     #[must_use]
     pub fn report(&self) -> Report {
         let reason = match (self.cause(), self) {
@@ -72,7 +72,7 @@ impl Verdict {
         Report::new(status_of(self.phase()), reason, &self.message())
     }
 
-    /// Why it fails, where the message tells.
+    /// The cause of the failure, if the message has it.
     fn cause(&self) -> Option<Reason> {
         match self {
             Self::Failed { message, .. } | Self::Retrying { message, .. } => cause::told(message),

@@ -2,7 +2,7 @@
 
 use crate::api::conditions::Reason;
 
-/// What stands in a message, by the cause that it tells. The texts are those of Helm, `client-go` and Go's YAML.
+/// Parts of messages, by their cause. The texts are those of Helm, `client-go` and Go's YAML.
 const TEXTS: [(Reason, &[&str]); 6] = [
     (Reason::KindNotInstalled, &["no matches for kind"]),
     (Reason::KindNotInstalled, &["ensure CRDs are installed first"]),
@@ -18,10 +18,10 @@ pub(super) fn told(message: &str) -> Option<Reason> {
     TEXTS.iter().find(|(_, texts)| has_all(texts)).map(|(reason, _)| *reason)
 }
 
-/// How helm-controller and kustomize-controller begin to say that they cannot read the Secret with the kubeconfig.
+/// The beginnings of messages of helm-controller and kustomize-controller about an unreadable Secret with a kubeconfig.
 const KUBECONFIG: [&str; 2] = ["could not get KubeConfig secret '", "unable to read KubeConfig secret '"];
 
-/// What to say where the Secret with the kubeconfig is missing: the same, whichever controller misses it.
+/// The message about a missing Secret with the kubeconfig: the same, whichever controller misses it.
 pub(super) fn missing_kubeconfig(message: &str) -> Option<String> {
     let rest = KUBECONFIG.iter().find_map(|start| message.strip_prefix(start))?;
     let (secret, why) = rest.split_once('\'')?;

@@ -1,4 +1,4 @@
-//! What is known of one cluster's addons to the status of its `ClusterAddon`.
+//! Computes the status of a `ClusterAddon` from the facts about one cluster's addons.
 
 mod going;
 
@@ -27,15 +27,15 @@ pub struct AddonFacts {
     pub name: AddonName,
     /// The chart that is installed; none for plain manifests.
     pub chart: Option<KnownAs>,
-    /// Why its object is not written now.
+    /// The reason why its object is not written now.
     pub hold: Option<Hold>,
     /// Its object, where one was written.
     pub object: Option<AddonObject>,
-    /// What Flux has to have done.
+    /// The content that Flux has to have delivered.
     pub expected: Option<AddonState>,
-    /// What Flux has done.
+    /// The status that Flux reports.
     pub observed: Option<AddonState>,
-    /// What that means.
+    /// The verdict on that status.
     pub verdict: Option<Verdict>,
     /// The digest of the rendered values.
     pub values_digest: Option<String>,
@@ -48,7 +48,7 @@ pub struct ClusterFacts {
     pub generation: i64,
     /// The request to reconcile that this answers.
     pub requested_at: Option<String>,
-    /// Why addons are not delivered, or cannot be reached, for the whole cluster.
+    /// The reason why addons are not delivered, or cannot be reached, for the whole cluster.
     pub hold: Option<Hold>,
     /// The release that the class asks for.
     pub desired: String,
@@ -63,11 +63,11 @@ pub struct ClusterFacts {
     pub of_desired: bool,
     /// Whether the addons are those of the desired release, all written.
     pub delivered: bool,
-    /// What was removed lately, where that is news.
+    /// The latest removals, if the status does not have them yet.
     pub pruned: Option<Pruned>,
     /// The `ClusterStack` that commits what the cluster gets.
     pub committed_by: Option<String>,
-    /// What the values were rendered from; none where nothing was rendered.
+    /// The source of the values; none if nothing was rendered.
     pub inputs: Option<RenderedInputs>,
 }
 
@@ -124,7 +124,7 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
     }
 }
 
-/// Since when an addon's object is expected to be as it is now: the deadlines count from there. `old` is what the status
+/// The time since which an addon's object is expected to be as it is now; deadlines count from it. `old` is what the status
 /// has; while an object is settled they do not run.
 #[must_use]
 pub fn expected_since(old: Option<&AddonStatus>, spec_digest: &str, now: Timestamp) -> Timestamp {
@@ -166,13 +166,13 @@ fn wanted(facts: &ClusterFacts) -> impl Iterator<Item = &AddonFacts> {
     facts.addons.iter().filter(|addon| !is_removed(addon))
 }
 
-/// What `Ready` tells: each cause once. What only waits for something before it is left out.
+/// The parts of `Ready`: each cause once. A part that only waits for an earlier one is left out.
 fn told(facts: &ClusterFacts, reports: &[(ConditionType, Report)]) -> Vec<(ConditionType, Option<Report>)> {
     let mut parts: Vec<(ConditionType, Report)> = Vec::new();
     let is_issue = |report: &Report| report.status != ConditionStatus::True;
     for (kind, report) in reports {
         let has_cause = parts.iter().any(|(_, part)| is_issue(part));
-        // What is held was told by the condition that holds it.
+        // The condition that holds an addon has reported it.
         let is_sum = *kind == ConditionType::AddonsReady && is_issue(report) && has_cause;
         let Some(part) = (if is_sum { not_held(facts) } else { Some(report.clone()) }) else { continue };
         let is_same = |(_, cause): &(ConditionType, Report)| is_issue(cause) && cause.reason == part.reason;
@@ -194,7 +194,7 @@ fn not_held(facts: &ClusterFacts) -> Option<Report> {
     is_seen.then(|| summary(&parts, (Reason::Applied, "")))
 }
 
-/// How far the cluster is, where the desired release is `is_delivered`, and all of it `is_ready`.
+/// The progress of the cluster, if the desired release is `is_delivered`, and all of it `is_ready`.
 fn progress(
     desired: String,
     namespace: Option<String>,
@@ -260,14 +260,14 @@ fn told_by(reason: Reason) -> ConditionType {
     }
 }
 
-/// What waits for its hour to be removed. Nothing is wrong with it.
+/// The report about addons that wait for the removal budget. They are not a problem.
 fn waits(facts: &ClusterFacts) -> Option<Report> {
     let mut holds = facts.addons.iter().filter_map(|addon| addon.hold.as_ref());
     let hold = holds.find(|hold| hold.reason == Reason::PruneBudgetExceeded)?;
     Some(Report { status: ConditionStatus::True, ..held(hold) })
 }
 
-/// Whether an addon is none of the release's any more: that keeps nothing from being rendered or ready.
+/// Whether an addon no longer belongs to the release: it does not block rendering or readiness.
 fn is_removed(addon: &AddonFacts) -> bool {
     let reason = addon.hold.as_ref().map(|hold| hold.reason);
     matches!(reason, Some(Reason::AddonRemoved | Reason::PruneBudgetExceeded))
@@ -294,7 +294,7 @@ fn delivered(facts: &ClusterFacts) -> Report {
     not_looked_at(facts)
 }
 
-/// What is unknown because something before it is not as it should be.
+/// The report of a condition that is unknown because an earlier one is not true.
 fn not_looked_at(facts: &ClusterFacts) -> Report {
     let available = available(facts.hold.as_ref());
     let before =

@@ -1,4 +1,4 @@
-//! What is known of one stack and in sum of its clusters to the status of its `ClusterStack`.
+//! Computes the status of a `ClusterStack` from the facts about the stack and the sum of its clusters.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::subscription::{ReleaseProblem, Role};
 
-/// How long a fetch of the stack repository may take after it is due.
+/// Maximum time for a fetch of the stack repository after it is due.
 const FETCH: SignedDuration = SignedDuration::from_mins(1);
 
 /// One release of a stack, as it was found.
 #[derive(Clone, Copy, Debug)]
 pub struct ReleaseState<'a> {
-    /// What it is to the stack.
+    /// The role in the stack.
     pub role: Role,
-    /// How many Clusters use it.
+    /// Number of Clusters that use it.
     pub clusters: usize,
     /// Its `ClusterStackRelease`, where there is one of ours.
     pub release: Option<&'a ClusterStackRelease>,
@@ -37,7 +37,7 @@ pub struct StackFacts<'a> {
     pub requested_at: Option<String>,
     /// Whether the stack repository is followed and was read.
     pub source_ready: Report,
-    /// What is known of the stack repository.
+    /// The facts about the stack repository.
     pub source: Option<FollowedSource>,
     /// The interval at which Flux fetches the stack repository.
     pub interval: SignedDuration,
@@ -45,7 +45,7 @@ pub struct StackFacts<'a> {
     pub available: Option<(Option<ReleaseName>, usize)>,
     /// The releases that are offered, in use, or there.
     pub releases: BTreeMap<ReleaseName, ReleaseState<'a>>,
-    /// What is wrong with which release.
+    /// The problems of releases, by name.
     pub problems: BTreeMap<ReleaseName, ReleaseProblem>,
     /// The Clusters of its classes.
     pub clusters: Vec<ClusterState<'a>>,
@@ -53,11 +53,11 @@ pub struct StackFacts<'a> {
     pub note: Option<&'static str>,
     /// The releases that were deleted in the present hour.
     pub pruned: Option<Pruned>,
-    /// How far commits are, where delivery is through Git: the condition, and what the status keeps.
+    /// The progress of commits, if delivery is through Git: the condition, and what the status keeps.
     pub delivered: Option<(Report, Option<CommittedDelivery>)>,
     /// Whether what is wanted of the upstream source is published, where there is one.
     pub published: Option<Report>,
-    /// Why the `ClusterStack` does not go although it was deleted.
+    /// The reason why the deleted `ClusterStack` stays.
     pub stays: Option<Hold>,
 }
 
@@ -107,13 +107,13 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     }
 }
 
-/// Whether the stack itself is as it should be. What becomes of its Clusters is told by `ClustersReady`: who waits for a
+/// The condition `Ready` of the stack itself. Its Clusters are reported by `ClustersReady`: a user who waits for a
 /// `ClusterStack` must not wait for ever while Clusters come and go.
 fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     let stays = facts.stays.as_ref().map(|hold| {
         ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
     });
-    // What is not published while a person suspends the ClusterStack is no problem of its.
+    // A release that is not published because a person suspended the ClusterStack is not a problem of the stack.
     let is_own = |(kind, report): &&(ConditionType, Report)| match kind {
         // A release that is ready has its class.
         ConditionType::ClusterClassesReady => false,
@@ -155,8 +155,8 @@ fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -
         || facts.problems.iter().any(of_release)
 }
 
-/// When a release that the stack repository lacks counts as missing: Flux has fetched again by then. `None` for any other
-/// release.
+/// The time at which a release that the stack repository lacks counts as missing, because Flux has fetched again. `None`
+/// for any other release.
 fn missing_after(interval: SignedDuration, summary: &[ReleaseSummary], name: &str) -> Option<Timestamp> {
     let missing = Reason::ReleaseNotFound.as_str();
     let release = summary.iter().find(|release| release.name == name && release.phase == missing)?;
@@ -164,7 +164,7 @@ fn missing_after(interval: SignedDuration, summary: &[ReleaseSummary], name: &st
     since.checked_add(interval).and_then(|due| due.checked_add(FETCH)).ok()
 }
 
-/// When `Stalled` may take the place of `Reconciling` though nothing happens.
+/// The time at which `Stalled` may replace `Reconciling` though nothing happens.
 #[must_use]
 pub fn next_limit(
     interval: SignedDuration,

@@ -1,4 +1,4 @@
-//! What is known of one release to the status of its `ClusterStackRelease`.
+//! Computes the status of a `ClusterStackRelease` from the facts about one release.
 
 mod addons;
 mod objects;
@@ -16,20 +16,20 @@ use crate::release::Release;
 
 pub use objects::{ObjectFacts, expected_since, kept, with_rest};
 
-/// How many Clusters the status remembers at most.
+/// Maximum number of Clusters that the status lists.
 const LAST_USERS: usize = 5;
 
-/// What source-controller 1.9 says of a commit that the repository does not have (any more).
+/// The message of source-controller 1.9 about a commit that the repository does not have (now).
 const COMMIT_GONE: &str = "unable to resolve commit object";
 
-/// What is known of a release's content.
+/// The facts about a release's content.
 #[derive(Clone, Debug)]
 pub enum ContentFacts<'a> {
     /// It was read.
     Known {
         /// The release.
         release: &'a Release,
-        /// What the stack repository says now, where that is another content.
+        /// The different content that the stack repository has now.
         mutated: Option<String>,
     },
     /// It cannot be used.
@@ -38,14 +38,14 @@ pub enum ContentFacts<'a> {
     Unread(Report),
 }
 
-/// Who uses a release.
+/// The users of a release.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    /// How many Clusters have its class.
+    /// Number of Clusters that have its class.
     pub clusters: usize,
     /// The first of them, as `<namespace>/<name>`.
     pub first: Vec<String>,
-    /// Whether nothing wants it any more.
+    /// Whether the release is no longer needed.
     pub retiring: bool,
     /// Whether the `ClusterStackRelease` was deleted.
     pub deleted: bool,
@@ -60,15 +60,15 @@ pub struct ReleaseFacts<'a> {
     pub requested_at: Option<String>,
     /// Its content.
     pub content: ContentFacts<'a>,
-    /// What the provider's object says.
+    /// The report of the provider's object.
     pub provider: Report,
-    /// What was made of it, in the order of delivery.
+    /// The objects generated from it, in the order of delivery.
     pub objects: Vec<ObjectFacts>,
-    /// Why the cluster class is not written yet.
+    /// The reason why the cluster class is not written yet.
     pub class_hold: Option<Hold>,
-    /// Who uses it.
+    /// The users of the release.
     pub usage: Usage,
-    /// Why it does not go although it should.
+    /// The reason why it stays although it should be deleted.
     pub stays: Option<Hold>,
 }
 
@@ -158,7 +158,7 @@ fn of_step<'a>(facts: &'a ReleaseFacts, step: Step) -> Vec<(&'a ObjectId, Option
     objects.map(|object| (&object.id, Some(report(object)))).collect()
 }
 
-/// What is said of an object. A commit that is gone has a name of its own: nothing but the commit brings it back.
+/// The report of an object. A missing commit has a reason of its own: nothing but the commit mends it.
 fn report(object: &ObjectFacts) -> Report {
     let report = object_ready(object.verdict.as_ref());
     let is_gone = report.reason == "GitOperationFailed" && report.message.contains(COMMIT_GONE);
@@ -217,7 +217,7 @@ fn in_use(facts: &ReleaseFacts) -> Report {
     }
 }
 
-/// What is on its way without Flux.
+/// The progress that does not depend on Flux.
 fn on_its_way(facts: &ReleaseFacts) -> Option<Report> {
     let waits = match &facts.content {
         ContentFacts::Unread(report) => Some(report.clone()),
@@ -230,7 +230,7 @@ fn on_its_way(facts: &ReleaseFacts) -> Option<Report> {
     Some(Report { status: ConditionStatus::True, ..report })
 }
 
-/// What nobody but the author of the release can mend.
+/// The problems that only the author of the release can mend.
 fn given_up(facts: &ReleaseFacts) -> Option<Report> {
     match &facts.content {
         ContentFacts::Unusable(report) if report.status == ConditionStatus::False => {

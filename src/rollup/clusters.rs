@@ -22,14 +22,14 @@ pub struct ClusterState<'a> {
     pub suspended: bool,
     /// Whether its control plane was initialized.
     pub initialized: bool,
-    /// Why there is no `ClusterStackRelease` for its class: false if the stack repository does not have the release,
-    /// unknown if that is not known.
+    /// The reason why its class does not have a `ClusterStackRelease`: false if the stack repository does not have the
+    /// release, unknown if that is not known.
     pub without_release: Option<Report>,
-    /// The `Ready` of its `ClusterAddon` about the release of its class; `None` if there is no such report.
+    /// The `Ready` of its `ClusterAddon` about the release of its class; `None` without such a report.
     pub ready: Option<Report>,
 }
 
-/// How a Cluster counts in `ClustersReady`: the first variant that describes it.
+/// The part of a Cluster in `ClustersReady`: the first variant that describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClusterStanding {
     /// The Cluster is being deleted.
@@ -178,7 +178,7 @@ pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
     (report, counts)
 }
 
-/// What those say that count.
+/// The sum of the reports that count.
 fn sum(counted: &BTreeMap<String, &Report>) -> Report {
     let total = counted.len();
     let good = |message: &str| Report::new(ConditionStatus::True, Reason::Applied.as_str(), message);

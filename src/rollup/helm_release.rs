@@ -7,7 +7,7 @@ use crate::foreign::flux::observed::{Condition, HelmRelease, Snapshot, Status};
 
 use super::verdict::{Expected, Moment, SEVERAL, Verdict, doing, said};
 
-/// Reasons of `Ready=False` that are not the release's own doing: somebody else has to act first.
+/// Reasons of `Ready=False` that are not the release's own doing: something else has to happen first.
 const WAITING: [&str; 6] = [
     "DependencyNotReady",
     "SourceNotReady",
@@ -20,14 +20,14 @@ const WAITING: [&str; 6] = [
 /// The reason of `Stalled` where an installation failed twice. Flux retries it as an upgrade, to which the remedies of
 /// upgrades apply: there is nothing to roll back to, and it gives up.
 const NEVER_INSTALLED: &str = "MissingRollbackTarget";
-/// How long after that it is tried again, as Flux tries an installation again.
+/// Time until the next attempt, which is Flux's interval for installations.
 const RETRY_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
-/// What is said of a rollback that helm-controller takes for a success. Why the upgrade failed is in its events alone.
+/// The message about a rollback that helm-controller takes for a success. Only its events say why the upgrade failed.
 const UNNOTICED: &str = "the upgrade failed, and Helm rolled it back to the previous revision. helm-controller reports \
      success, because both revisions have the same chart version and values; its events say why the upgrade failed";
 
-/// What a `HelmRelease` says. `expected.version` is the version of the chart.
+/// Reads the status of a `HelmRelease`. `expected.version` is the version of the chart.
 ///
 /// The rules come from helm-controller 1.6 (`internal/controller`, `internal/reconcile`) and from what was recorded of
 /// a running one (`tests/recorded`).
@@ -69,8 +69,8 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
     moment.judge(verdict, object, expected)
 }
 
-/// What is applied, unless Flux has found since that the workload cluster differs. Where drift is not looked for, the
-/// condition is of the time when it was.
+/// Applied, unless Flux has found drift since. If drift detection is off, the
+/// condition is from the time when it was on.
 fn unless_drifted(object: &HelmRelease, deadline: Timestamp) -> Verdict {
     let drift = object.conditions.with("Drifted", Status::True).map(|drift| drift.message.clone());
     match (object.refers_to.drift_detection, drift) {
@@ -82,7 +82,7 @@ fn unless_drifted(object: &HelmRelease, deadline: Timestamp) -> Verdict {
     }
 }
 
-/// When Flux has to be made to try an installation again that it gave up on; `None` where it did not, or is asked already.
+/// The time to request a retry of an installation that Flux gave up on; `None` if it did not, or is asked already.
 #[must_use]
 pub fn retry_at(object: &HelmRelease) -> Option<Timestamp> {
     let is_asked = object.metadata.requested_at != object.last_handled_reconcile_at;
@@ -127,7 +127,7 @@ fn has_failed_often(object: &HelmRelease) -> bool {
     attempts(object) >= SEVERAL && object.current_with("Released", Status::False).is_some()
 }
 
-/// How many attempts have failed: as many as Flux counts, and at least the revisions of a Helm release that never worked.
+/// Number of failed attempts: Flux's count, and at least the revisions of a Helm release that never worked.
 /// Flux's own counter begins again when it is made to try an installation again that it gave up on.
 fn attempts(object: &HelmRelease) -> i64 {
     let history = &object.status.history;
@@ -136,7 +136,7 @@ fn attempts(object: &HelmRelease) -> i64 {
     revisions.map_or(0, |latest| latest.version).max(object.status.failures)
 }
 
-/// What is missing although Flux says that it is done; otherwise what Flux says.
+/// The part that is missing although Flux reports success; otherwise Flux's message.
 fn awaited(object: &HelmRelease, expected: &Expected) -> String {
     let generation = object.metadata.generation;
     if object.conditions.with("Ready", Status::True).is_none() {
@@ -179,7 +179,7 @@ fn deployed(object: &HelmRelease) -> Option<&Snapshot> {
     object.status.history.first().filter(|snapshot| snapshot.status == "deployed")
 }
 
-/// Why the last attempt failed, else what Flux says it is doing.
+/// The cause of the last failure, otherwise Flux's message.
 fn last_words(object: &HelmRelease) -> String {
     object
         .current_with("Released", Status::False)

@@ -5,10 +5,10 @@ use crate::foreign::flux::observed::{Kustomization, Status};
 use super::source::holds_commit;
 use super::verdict::{Expected, Moment, Verdict, doing};
 
-/// Reasons of `Ready=False` that are not the manifests' own doing: somebody else has to act first.
+/// Reasons of `Ready=False` that are not the manifests' own doing: something else has to happen first.
 const WAITING: [&str; 3] = ["DependencyNotReady", "ArtifactFailed", "HealthCheckCanceled"];
 
-/// What a `Kustomization` says. `expected.version` is the commit.
+/// Reads the status of a `Kustomization`. `expected.version` is the commit.
 ///
 /// The rules come from kustomize-controller 1.9 (`internal/controller/kustomization_controller.go`).
 #[must_use]
@@ -39,7 +39,7 @@ pub fn kustomization(object: &Kustomization, expected: &Expected, moment: &Momen
     moment.judge(verdict, object, expected)
 }
 
-/// What is missing although Flux says that it is done; otherwise what Flux says.
+/// The part that is missing although Flux reports success; otherwise Flux's message.
 fn awaited(object: &Kustomization, expected: &Expected) -> String {
     let is_ready = object.conditions.with("Ready", Status::True).is_some();
     match (&object.status.last_applied_revision, &expected.version) {

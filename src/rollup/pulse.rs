@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long a controller may leave its Lease without renewing it.
+/// Maximum age of a controller's last renewal of its Lease.
 pub const LEASE_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The Lease of a controller, as it was last read.
@@ -13,7 +13,7 @@ pub const LEASE_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 pub struct SeenLease {
     /// `spec.renewTime`, by the controller's clock.
     pub renewed: Timestamp,
-    /// When this renewal was first seen, by our clock: the two clocks are never compared.
+    /// Time of the first sight of this renewal, by our clock: the two clocks are never compared.
     pub seen: Timestamp,
 }
 
@@ -30,14 +30,14 @@ impl SeenLease {
 pub enum Pulse {
     /// There is no Lease, or it cannot be read: only the objects of the controller tell.
     Unknown {
-        /// When the status of one of them last changed.
+        /// Time of the last change of a status of theirs.
         moved: Option<Timestamp>,
     },
     /// The controller renews its Lease, or works on its objects.
     Alive,
     /// It does neither.
     Dead {
-        /// When it last renewed its Lease.
+        /// Time of the last renewal of its Lease.
         since: Timestamp,
     },
 }

@@ -2,8 +2,7 @@
 //! of another object, *summary* over the condition types of one object, *aggregate* one type over many objects
 //! (`sigs.k8s.io/cluster-api/util/conditions`).
 //!
-//! All conditions here are good when true. What is false is an issue and is told before what is unknown, and that before
-//! what is true.
+//! All conditions here are good when true. False is an issue and comes before unknown, which comes before true.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -16,7 +15,7 @@ use crate::api::conditions::{ConditionType, Reason};
 
 /// The longest message of a condition, in characters: enough for what Helm says, small enough for thousands of objects.
 const MAX_MESSAGE: usize = 1024;
-/// How many reasons and how many names an aggregate spells out.
+/// Maximum number of reasons, and of names, that an aggregate spells out.
 const MAX_NAMED: usize = 3;
 
 /// The status of a condition, what matters most first.
@@ -26,12 +25,12 @@ pub enum ConditionStatus {
     False,
     /// Not known, or not yet.
     Unknown,
-    /// As it should be.
+    /// The part is good.
     True,
 }
 
 impl ConditionStatus {
-    /// As the API spells it.
+    /// The value in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +41,7 @@ impl ConditionStatus {
     }
 }
 
-/// What a condition says.
+/// The content of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Issue, unknown or good.
@@ -110,8 +109,9 @@ pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
 
 /// One report of several parts of one object, each with its name; a part that is missing is not yet reported.
 ///
-/// The reason is that of the worst parts, `Several` where they have different ones. The message tells every part that is
-/// not good, the worst first, otherwise in the order given; parts with one cause are told once, with at most three names. `good` is what is said when all are good (and when there are none).
+/// The reason is that of the worst parts, `Several` where they have different ones. The message has every part that is
+/// not good, the worst first, otherwise in the order given; parts with one cause appear once, with at most three names.
+/// `good` is the report if all are good (and if there are none).
 #[must_use]
 pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &str)) -> Report {
     let mut told: Vec<(&Name, Report)> = parts
@@ -200,7 +200,7 @@ fn with_rest(items: impl Iterator<Item = String>, count: usize, what: &str) -> S
     }
 }
 
-/// What the API takes as the reason of a condition (`metav1.Condition`, without its rarer `,` and `:`).
+/// The form of the reason of a condition (`metav1.Condition`, without its rarer `,` and `:`).
 fn is_reason(text: &str) -> bool {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.len() <= 128

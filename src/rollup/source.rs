@@ -4,14 +4,14 @@ use crate::foreign::flux::observed::{GitRepository, HelmChart, Observed, Status}
 
 use super::verdict::{Expected, Moment, Verdict, doing};
 
-/// What a `GitRepository` says. `expected.version` is the commit.
+/// Reads the status of a `GitRepository`. `expected.version` is the commit.
 #[must_use]
 pub fn git_repository(object: &GitRepository, expected: &Expected, moment: &Moment) -> Verdict {
     let revision = object.status.artifact.as_ref().map(|artifact| artifact.revision.as_str());
     source(object, revision, expected, moment)
 }
 
-/// What a `HelmChart` says. `expected.version` is the commit that it is packaged from.
+/// Reads the status of a `HelmChart`. `expected.version` is the commit that it is packaged from.
 ///
 /// The version of a chart holds twelve digits of the commit, or nothing of it where `reconcileStrategy` is
 /// `ChartVersion`; the whole commit is in the revision of the source.

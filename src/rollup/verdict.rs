@@ -1,4 +1,4 @@
-//! What one Flux object says, as a value.
+//! The verdict on the status of one Flux object, as a value.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ use crate::api::conditions::Reason;
 use crate::error::Class;
 use crate::foreign::flux::observed::{Condition, Observed, SpecDigest, Status};
 
-/// How long an object may be on its way before that is a failure: Flux retries for ever and never says so itself.
+/// Maximum time for an object to become ready; after that it failed: Flux retries for ever and never says so itself.
 pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
-/// As many failed attempts are no coincidence: most of what fails right after the creation of a cluster heals before.
+/// Number of failed attempts that is not a coincidence: most failures right after the creation of a cluster heal before.
 pub(super) const SEVERAL: i64 = 5;
-/// How long Flux may leave a change or a request without any answer.
+/// Maximum time for Flux to answer a change or a request.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(2);
 
-/// What stackflux wrote, and so waits to see.
+/// The content that stackflux wrote, and so waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The digest of the spec that our own write returned.
     pub spec_digest: SpecDigest,
-    /// What the object is to deliver: for a `HelmRelease` the version of the chart that our `HelmChart` says it
+    /// The version to deliver: for a `HelmRelease` the version of the chart that our `HelmChart` says it
     /// packaged, for every other kind the full commit. Nothing counts as applied while it is not known.
     pub version: Option<String>,
-    /// When it was written, or was last [settled](Verdict::is_settled), whichever is later.
+    /// Time of the write, or of the last [settled](Verdict::is_settled) state, whichever is later.
     pub since: Timestamp,
 }
 
 impl Expected {
-    /// What the status of a `ClusterAddon` keeps. None where it keeps no digest (first start, lost status): then the
-    /// object is applied once more, which changes nothing where nothing differs, and its digest is learnt.
+    /// The expectation that the status of a `ClusterAddon` keeps. `None` without a digest (first start, lost status): then
+    /// the object is applied once more, which changes nothing if nothing differs, and returns the digest.
     #[must_use]
     pub fn kept(state: &AddonState, since: Timestamp) -> Option<Self> {
         let spec_digest = SpecDigest::kept(state.spec_digest.as_ref()?);
@@ -40,7 +40,7 @@ impl Expected {
     }
 }
 
-/// What a verdict needs to know that is in no object.
+/// The facts that a verdict needs and that are in no object.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// The time.
@@ -106,9 +106,9 @@ pub enum Verdict {
     },
     /// Flux is at it.
     Progressing {
-        /// What Flux says it is doing.
+        /// Flux's message.
         message: String,
-        /// When it is late.
+        /// The time from which it is late.
         deadline: Timestamp,
     },
     /// The source has what is expected of it.
@@ -117,21 +117,21 @@ pub enum Verdict {
     ApplierUnavailable(Silence),
 }
 
-/// How a controller shows that it is not there.
+/// The signs that a controller is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
     /// A change or a request got no answer for [`PATIENCE`], and nothing else of the kind changed meanwhile.
     NoAnswer {
         /// The controller.
         controller: &'static str,
-        /// When the change or the request was made.
+        /// Time of the change or the request.
         since: Timestamp,
     },
     /// Its Lease was not renewed for [`LEASE_PATIENCE`](super::LEASE_PATIENCE).
     LeaseNotRenewed {
         /// The controller.
         controller: &'static str,
-        /// When it last renewed its Lease.
+        /// Time of the last renewal of its Lease.
         since: Timestamp,
     },
 }
@@ -193,7 +193,7 @@ impl Verdict {
         Some(Self::Waiting { reason: Reason::KubeConfigNotFound.to_string(), message, last_good })
     }
 
-    /// Whether it stays like this without anybody doing anything: our deadlines do not run meanwhile.
+    /// Whether the state stays until a person or another controller acts: deadlines do not run meanwhile.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         matches!(self, Self::Applied | Self::Drifted { .. } | Self::Fetched | Self::Suspended)
@@ -224,7 +224,7 @@ impl Moment {
         Self { now, applier: Applier::unknown(), deadline: DEADLINE }
     }
 
-    /// How the controller of the object shows that it is not there, whatever its objects wait for.
+    /// The sign that the controller of the object is missing, whatever its objects wait for.
     #[must_use]
     pub fn dead(&self) -> Option<Silence> {
         match self.applier.pulse {
@@ -250,16 +250,16 @@ impl Moment {
         }
     }
 
-    /// When an object that is expected since then is late.
+    /// The time from which an object that is expected since then is late.
     pub(super) fn deadline_of(&self, expected: &Expected) -> Timestamp {
         expected.since.saturating_add(self.deadline).unwrap_or(Timestamp::MAX)
     }
 
-    /// When the verdict may change without the object changing: the next of the time limits.
+    /// The time at which the verdict may change although the object does not: the next of the time limits.
     #[must_use]
     pub fn next_limit(&self, verdict: &Verdict, since: Timestamp) -> Option<Timestamp> {
         let after = |time: Timestamp, limit| time.saturating_add(limit).unwrap_or(Timestamp::MAX);
-        // Whether a Lease is renewed is told as soon as it changes.
+        // Whether a Lease is renewed is seen as soon as it changes.
         let silent = match self.applier.pulse {
             Pulse::Unknown { moved } => Some(after(moved.map_or(since, |moved| moved.max(since)), PATIENCE)),
             Pulse::Alive | Pulse::Dead { .. } => None,
@@ -288,7 +288,7 @@ impl Moment {
         }
     }
 
-    /// What a verdict becomes after the deadline. All that can take turns while Flux retries becomes the same.
+    /// The verdict after the deadline. All verdicts that can alternate while Flux retries becomes the same.
     fn overdue(&self, verdict: Verdict) -> Verdict {
         let message = match verdict {
             Verdict::Retrying { message, .. }
@@ -308,15 +308,15 @@ pub(super) fn said<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) 
     messages.filter(|message| !message.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
-/// What Flux says it is doing.
+/// Flux's message about its progress.
 pub(super) fn doing<KindStatus>(object: &Observed<KindStatus>) -> String {
     let reconciling = object.conditions.with("Reconciling", Status::True);
     let condition = reconciling.or_else(|| object.conditions.get("Ready"));
     condition.map(|condition| condition.message.clone()).unwrap_or_default()
 }
 
-/// Since when a request to reconcile was not acted upon. Flux notes it only at the end of a reconciliation, so while it
-/// is at work nothing is missing; a value that is no time was not written by us and is no measure.
+/// The time since which a request to reconcile was not handled. Flux notes it only at the end of a reconciliation, so while
+/// Flux reconciles nothing is missing; a value that is not a time was not written by us and does not count.
 fn unhandled_since<KindStatus>(object: &Observed<KindStatus>) -> Option<Timestamp> {
     let requested = object.metadata.requested_at.as_ref()?;
     let handled = object.last_handled_reconcile_at.as_ref() == Some(requested);

@@ -1,4 +1,4 @@
-//! How many objects may be deleted in an hour because nothing wants them: a mistake takes few before somebody sees it.
+//! The budget of deletions in an hour of objects that are no longer needed: a mistake deletes few before a person sees it.
 
 use std::fmt::Display;
 
@@ -8,16 +8,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::api::cluster_stack::Pruned;
 use crate::release::Digest;
 
-/// How long the deletions of one budget are counted.
+/// Time for which the deletions of one budget are counted.
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// How many of so many may go in an hour: a tenth, and at least one.
+/// Number of objects that may be deleted in an hour: a tenth of all, and at least one.
 #[must_use]
 pub fn allowance(total: usize) -> usize {
     (total / 10).max(1)
 }
 
-/// How many may still go now. `pruned` is what statuses say went already.
+/// Number of objects that may still be deleted now. `pruned` are the deletions that statuses report.
 #[must_use]
 pub fn left<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, total: usize, now: Timestamp) -> usize {
     let present = pruned.into_iter().filter_map(|pruned| present(Some(pruned), now));
@@ -25,14 +25,14 @@ pub fn left<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, total: usize, now:
     allowance(total).saturating_sub(gone.fold(0, usize::saturating_add))
 }
 
-/// When some of what went is no longer counted.
+/// Time at which some deletions are no longer counted.
 #[must_use]
 pub fn refilled<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, now: Timestamp) -> Option<Timestamp> {
     let present = pruned.into_iter().filter_map(|pruned| present(Some(pruned), now));
     present.filter_map(|pruned| pruned.since.0.checked_add(HOUR).ok()).min()
 }
 
-/// What the status says when one more goes.
+/// The status after one more deletion.
 #[must_use]
 pub fn spent(pruned: Option<&Pruned>, now: Timestamp) -> Pruned {
     match present(pruned, now) {
@@ -41,15 +41,15 @@ pub fn spent(pruned: Option<&Pruned>, now: Timestamp) -> Pruned {
     }
 }
 
-/// What is spent of a budget that a status and a reservation tell of: the one that tells of more. A reservation is made before
+/// The spent part of a budget, by its status and a reservation: the larger of the two. A reservation is made before
 /// the status says what it is for.
 #[must_use]
 pub fn known<'a>(status: Option<&'a Pruned>, reserved: Option<&'a Pruned>) -> Option<&'a Pruned> {
     status.into_iter().chain(reserved).max_by_key(|pruned| (pruned.since.0, pruned.count))
 }
 
-/// How large a budget is, and when the next may go, in words. `pruned` is what went already, `what` are the objects that the
-/// budget is of.
+/// Describes the size of a budget and the time of the next deletion. `pruned` are earlier deletions, `what` names the
+/// objects of the budget.
 #[must_use]
 pub fn in_words<'a>(
     pruned: impl IntoIterator<Item = &'a Pruned> + Clone,
@@ -62,19 +62,19 @@ pub fn in_words<'a>(
     format!("{allowance} of {total} {what} may be deleted per hour{next}")
 }
 
-/// What went in the present hour.
+/// The deletions of the present hour.
 fn present(pruned: Option<&Pruned>, now: Timestamp) -> Option<&Pruned> {
     pruned.filter(|pruned| now.duration_since(pruned.since.0) < HOUR)
 }
 
-/// The name of a set of deletions, by which somebody can allow all of them at once.
+/// The name of a set of deletions, by which a user can allow all of them at once.
 #[must_use]
 pub fn deletions(names: impl IntoIterator<Item: Display>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
     Digest::of_bytes(names.join("\n").as_bytes()).short()
 }
 
-/// Whether somebody allows these deletions, whatever the budget says. `annotation` is the value of
+/// Whether a user allows these deletions, whatever the budget says. `annotation` is the value of
 /// [`PRUNE`](crate::api::labels::PRUNE): one or more names of deletions, with commas between them.
 #[must_use]
 pub fn allows(annotation: Option<&str>, deletions: &str) -> bool {

@@ -10,7 +10,7 @@ use crate::names::ReleaseName;
 #[derive(Clone, Copy, Debug)]
 pub struct Claimant<'a>(pub &'a ClusterStack);
 
-/// Whose a release is.
+/// The owner of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// Nobody else wants it.
@@ -56,8 +56,8 @@ pub fn holder<'a>(
     Some(first.0)
 }
 
-/// Whose a release is that `us` wants. `others` are the other `ClusterStack`s of the namespace, `owner` is the UID of the one
-/// that owns the `ClusterStackRelease`: it goes on working, whatever the others want.
+/// Decides the owner of a release that `us` offers. `others` are the other `ClusterStack`s of the namespace, `owner` is the
+/// UID of the one that owns the `ClusterStackRelease`: it keeps the release, whatever the others offer.
 #[must_use]
 pub fn claim(
     us: Claimant,

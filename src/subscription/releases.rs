@@ -31,7 +31,7 @@ pub struct CatalogFacts<'a> {
 /// One release, as it was found.
 #[derive(Clone, Debug)]
 pub struct FoundRelease<'a> {
-    /// What it is to the `ClusterStack`.
+    /// The role of the release for the `ClusterStack`.
     pub role: Role,
     /// Which `ClusterStack` it belongs to.
     pub claim: Claim,
@@ -43,20 +43,20 @@ pub struct FoundRelease<'a> {
     pub other_shard: Option<String>,
     /// Commit and digest of a pinned `GitRepository` that outlived its `ClusterStackRelease`.
     pub left_pin: Option<(String, String)>,
-    /// How many Clusters have its class.
+    /// Number of Clusters that have its class.
     pub clusters: usize,
 }
 
-/// What is known about the releases of a `ClusterStack`.
+/// The facts about the releases of a `ClusterStack`.
 #[derive(Clone, Debug)]
 pub struct ReleasesFacts<'a> {
     /// The `ClusterStack`.
     pub stack: &'a ClusterStack,
     /// The same, as plans see it.
     pub planned: &'a Stack,
-    /// What the stack repository has; `None` before it was read.
+    /// The releases in the stack repository; `None` before it was read.
     pub catalog: Option<CatalogFacts<'a>>,
-    /// Since when source-controller has not reported anything, if it should have.
+    /// The time since which source-controller has not reported anything, if it should have.
     pub silence: Option<String>,
     /// The releases that are offered, in use, or there.
     pub releases: BTreeMap<ReleaseName, FoundRelease<'a>>,
@@ -73,14 +73,14 @@ pub struct ReleaseProblem {
     pub hold: Hold,
 }
 
-/// What to do with one release.
+/// The decision about one release.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReleaseDecision {
     /// The `ClusterStackRelease` to write, if it is missing or differs.
     pub apply: Option<DesiredRelease>,
     /// Whether it is as it should be.
     pub is_unchanged: bool,
-    /// What is wrong.
+    /// The problem.
     pub problem: Option<ReleaseProblem>,
 }
 
@@ -93,7 +93,7 @@ pub struct DesiredRelease {
     pub namespace: String,
     /// The `ClusterStack`.
     pub owner: OwnerReference,
-    /// Since when it is unused, if it is to be deleted.
+    /// The time since which it is unused, if it is to be deleted.
     pub retiring_since: Option<String>,
     /// The pin and the provider's object.
     pub spec: ClusterStackReleaseSpec,
@@ -132,7 +132,7 @@ fn note(reason: Reason, message: String) -> ReleaseProblem {
     ReleaseProblem { is_issue: false, hold: Hold { reason, message } }
 }
 
-/// What is wrong with a release.
+/// The problem of a release.
 fn problem(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<ReleaseProblem> {
     match &found.claim {
         Claim::Theirs(other) => {

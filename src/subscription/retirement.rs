@@ -14,29 +14,29 @@ use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, Reason, label
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 
-/// What is known about the releases that may be deleted.
+/// The facts about the releases that may be deleted.
 #[derive(Clone, Copy, Debug)]
 pub struct RetirementFacts<'a> {
     /// The `ClusterStack`.
     pub stack: &'a ClusterStack,
     /// The `ClusterStackRelease`s that it owns.
     pub owned: &'a BTreeMap<ReleaseName, &'a ClusterStackRelease>,
-    /// What each release is to the `ClusterStack`.
+    /// The role of each release for the `ClusterStack`.
     pub roles: &'a BTreeMap<ReleaseName, Role>,
     /// The present time.
     pub now: Timestamp,
 }
 
-/// What to delete now.
+/// The releases to delete now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Retirement {
     /// The releases to delete, in order.
     pub delete: Vec<ReleaseName>,
     /// The releases that the budget holds back.
     pub problems: BTreeMap<ReleaseName, ReleaseProblem>,
-    /// What the status has to say before they are deleted.
+    /// The deletions that the status must have before they happen.
     pub pruned: Option<Pruned>,
-    /// When the decision may change although nothing else does.
+    /// The time at which the decision may change although nothing else does.
     pub next: Option<Timestamp>,
 }
 
@@ -114,7 +114,7 @@ pub fn is_confirmed(
     is_same_stack && is_retiring && !is_used
 }
 
-/// When a release is unused for long enough; `None` if it is not to be deleted.
+/// The time at which a release is unused for long enough; `None` if it is not to be deleted.
 fn end(facts: &RetirementFacts, name: &ReleaseName, release: &ClusterStackRelease) -> Option<Timestamp> {
     let is_retiring = facts.roles.get(name) == Some(&Role::Retiring);
     let is_there = is_retiring && release.metadata.deletion_timestamp.is_none();
@@ -123,7 +123,7 @@ fn end(facts: &RetirementFacts, name: &ReleaseName, release: &ClusterStackReleas
     Some(since.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX))
 }
 
-/// What the release itself reports of its use: its reconcile knows which objects its class shares with others.
+/// The use that the release itself reports: its reconcile knows which objects its class shares with others.
 fn reported_use(release: &ClusterStackRelease) -> Option<&str> {
     let conditions = &release.status.as_ref()?.conditions;
     let in_use = conditions.iter().find(|condition| condition.type_ == ConditionType::InUse.as_str())?;

@@ -8,15 +8,15 @@ use crate::api::ClusterStackSpec;
 use crate::inputs::line::Line;
 use crate::names::{CUSTOM, ReleaseName};
 
-/// How long nothing may want a release before it is deleted.
+/// Time for which a release must be unused before it is deleted.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 
-/// What a release is to a `ClusterStack`.
+/// The role of a release for a `ClusterStack`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Clusters may use it: its version is listed, or it is the latest and subscribed to.
     Offered,
-    /// It is not offered (any more), and Clusters use it.
+    /// It is not offered (now), and Clusters use it.
     Used,
     /// Nothing wants it, and it is among the latest of those.
     Kept,
@@ -24,10 +24,10 @@ pub enum Role {
     Retiring,
 }
 
-/// What is known about the releases of a stack.
+/// The facts about the releases of a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// What the `ClusterStack` says.
+    /// The spec of the `ClusterStack`.
     pub spec: &'a ClusterStackSpec,
     /// The releases in the stack repository, usable or not; `None` while it was not read.
     pub available: Option<&'a BTreeSet<ReleaseName>>,
@@ -51,7 +51,7 @@ pub fn subscribes(spec: &ClusterStackSpec) -> bool {
     spec.auto_subscribe && has_order(spec)
 }
 
-/// Why `autoSubscribe` has no effect on a `ClusterStack` that sets it.
+/// The reason why `autoSubscribe` has no effect on a `ClusterStack` that sets it.
 #[must_use]
 pub fn ignored(spec: &ClusterStackSpec) -> Option<&'static str> {
     (spec.auto_subscribe && !has_order(spec)).then_some(
@@ -85,14 +85,14 @@ pub fn offered(spec: &ClusterStackSpec, available: Option<&BTreeSet<ReleaseName>
 }
 
 /// Whether a release of this namespace is in use by Clusters whose namespaces are `users`. Those of other namespaces keep a
-/// release that `is_there`, and bring none: whoever may create Clusters in one namespace does not say what is installed in
-/// another.
+/// release that `is_there`, and bring none: a user who may create Clusters in one namespace must not decide what is
+/// installed in another.
 #[must_use]
 pub fn is_used<'a>(namespace: &str, mut users: impl Iterator<Item = &'a str>, is_there: bool) -> bool {
     users.any(|user| is_there || user == namespace)
 }
 
-/// What each release is that the `ClusterStack` offers or has, or that Clusters use. While the stack repository is not
+/// The role of each release that the `ClusterStack` offers or has, or that Clusters use. While the stack repository is not
 /// known, a subscription may offer any, and none retires.
 #[must_use]
 pub fn roles(facts: &Facts) -> BTreeMap<ReleaseName, Role> {

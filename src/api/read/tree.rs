@@ -7,13 +7,13 @@ use serde_yaml::{Location, Spanned};
 
 /// A node and where it is.
 pub(super) struct Tree {
-    /// What it is.
+    /// The kind of the node.
     pub(super) node: Node,
-    /// Where it begins.
+    /// The place where it begins.
     pub(super) location: Location,
 }
 
-/// What a node is.
+/// The kinds of nodes.
 pub(super) enum Node {
     /// Keys with their places, and values.
     Mapping(Vec<(String, Location, Tree)>),

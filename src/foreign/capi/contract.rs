@@ -35,7 +35,7 @@ pub fn version<'a>(
     })
 }
 
-/// What to say of a CRD without such a label.
+/// The message about a CRD without such a label.
 #[must_use]
 pub fn without_label(kind: &str, group: &str, cluster_api: &str, version: &str) -> String {
     let labels: Vec<String> = contracts(cluster_api).map(|contract| format!("{GROUP}/{contract}")).collect();

@@ -15,9 +15,9 @@ pub struct HelmReleaseSpec<'a> {
     pub chart_ref: Reference<'a>,
     /// Helm's name of the release, at most 53 characters.
     pub release_name: &'a str,
-    /// Where the chart's objects go.
+    /// The namespace of the chart's objects.
     pub target_namespace: &'a str,
-    /// Where Helm keeps its record; it must exist.
+    /// The namespace of Helm's record; it must exist.
     pub storage_namespace: &'a str,
     /// The workload cluster; absent for the management cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,22 +25,22 @@ pub struct HelmReleaseSpec<'a> {
     /// The account in the management cluster that applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<&'a str>,
-    /// How often drift is looked for.
+    /// Interval at which to check for drift.
     pub interval: &'a str,
-    /// How long a Helm action other than an install may take.
+    /// Maximum duration of a Helm action other than an install.
     pub timeout: &'a str,
-    /// How many revisions Helm keeps.
+    /// Number of revisions that Helm keeps.
     pub max_history: u32,
     /// Releases of the same namespace that must be ready first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<Dependency>,
-    /// How the first install is done.
+    /// The settings of the first install.
     pub install: Install<'a>,
-    /// How an upgrade is done.
+    /// The settings of an upgrade.
     pub upgrade: Upgrade,
-    /// What happens with changes that others make to the chart's objects.
+    /// The handling of changes that others make to the chart's objects.
     pub drift_detection: DriftDetection,
-    /// What is put on all objects of the chart.
+    /// The metadata for all objects of the chart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub common_metadata: Option<CommonMetadata>,
     /// The values, merged over the chart's own by Helm.
@@ -59,29 +59,29 @@ impl Kind for HelmReleaseSpec<'_> {
 pub struct Dependency {
     /// Its `HelmRelease`.
     pub name: String,
-    /// When it counts as ready: a CEL expression over `dep` that replaces Flux's own check.
+    /// Test for readiness: a CEL expression over `dep` that replaces Flux's own check.
     pub ready_expr: String,
 }
 
-/// What is put on all objects of a chart.
+/// The metadata for all objects of a chart.
 #[derive(Clone, Debug, Serialize)]
 pub struct CommonMetadata {
     /// Annotations.
     pub annotations: BTreeMap<&'static str, String>,
 }
 
-/// How the first install is done.
+/// The settings of the first install.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Install<'a> {
-    /// What happens with the chart's `crds/`.
+    /// The handling of the chart's `crds/`.
     pub crds: &'static str,
-    /// How long one attempt may take, and hold a worker of helm-controller.
+    /// Maximum duration of one attempt, which holds a worker of helm-controller.
     pub timeout: &'a str,
-    /// What follows a failure when it is to be tried again in place.
+    /// The retry in place after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// What follows a failure when it is to be remedied by an uninstall.
+    /// The remedy by an uninstall after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remediation: Option<InstallRemediation>,
     /// Ready as soon as the objects are applied.
@@ -89,41 +89,41 @@ pub struct Install<'a> {
     pub disable_wait: bool,
 }
 
-/// What follows a failed action.
+/// The reaction to a failed action.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Strategy {
     /// `RetryOnFailure`.
     pub name: &'static str,
-    /// How long until the next attempt.
+    /// Time until the next attempt.
     pub retry_interval: &'static str,
 }
 
-/// How often a failed install is undone and done again.
+/// Number of times that a failed install is uninstalled and tried again.
 #[derive(Clone, Debug, Serialize)]
 pub struct InstallRemediation {
     /// Attempts after the first.
     pub retries: u32,
 }
 
-/// How an upgrade is done.
+/// The settings of an upgrade.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Upgrade {
-    /// What happens with the chart's `crds/`.
+    /// The handling of the chart's `crds/`.
     pub crds: &'static str,
     /// Whether objects that a failed upgrade created are removed.
     pub cleanup_on_fail: bool,
     /// Whether a chart with another name replaces the release or upgrades it.
     pub chart_name_change_strategy: &'static str,
-    /// What follows a failed upgrade.
+    /// The reaction to a failed upgrade.
     pub remediation: UpgradeRemediation,
     /// Ready as soon as the objects are applied.
     #[serde(skip_serializing_if = "is_false")]
     pub disable_wait: bool,
 }
 
-/// What follows a failed upgrade.
+/// The reaction to a failed upgrade.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpgradeRemediation {
@@ -135,12 +135,12 @@ pub struct UpgradeRemediation {
     pub remediate_last_failure: bool,
 }
 
-/// What happens with changes that others make to the chart's objects.
+/// The handling of changes that others make to the chart's objects.
 #[derive(Clone, Debug, Serialize)]
 pub struct DriftDetection {
     /// `enabled`, `warn` or `disabled`.
     pub mode: &'static str,
-    /// What may differ.
+    /// The fields that may differ.
     #[serde(skip_serializing_if = "<[Ignore]>::is_empty")]
     pub ignore: &'static [Ignore],
 }

@@ -25,11 +25,11 @@ pub struct KustomizationSpec<'a> {
     /// The namespace that all objects are put into; absent to leave each in its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_namespace: Option<&'a str>,
-    /// How often drift is looked for.
+    /// Interval at which to check for drift.
     pub interval: &'a str,
-    /// How long after a failure it is tried again; Flux's default is the whole interval.
+    /// Time from a failure to the next attempt; Flux's default is the whole interval.
     pub retry_interval: &'a str,
-    /// How long applying and waiting may take.
+    /// Maximum duration of applying and waiting.
     pub timeout: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! What is read of Flux objects: metadata, conditions and the few status fields that the truth table of
+//! The parts of Flux objects that are read: metadata, conditions and the few status fields that the truth table of
 //! [`crate::rollup`] needs.
 //!
 //! Everything else of an object is dropped when it is read, so that a cache of these is small. The digest of the spec is
@@ -40,7 +40,7 @@ pub struct Observed<KindStatus> {
     pub object: ObjectMeta,
     /// Generation, deletion and who wrote the spec.
     pub metadata: Metadata,
-    /// What the spec refers to.
+    /// The references of the spec.
     pub refers_to: References,
     /// `spec.suspend`.
     pub suspended: bool,
@@ -74,7 +74,7 @@ impl<KindStatus> Observed<KindStatus> {
         })
     }
 
-    /// As [`Observed::current`], where the condition has this status.
+    /// Like [`Observed::current`], if the condition has this status.
     #[must_use]
     pub fn current_with(&self, condition: &str, status: Status) -> Option<&Condition> {
         self.current(condition).filter(|condition| condition.status == status)
@@ -102,7 +102,7 @@ impl<KindStatus> Observed<KindStatus> {
     }
 }
 
-/// What a spec refers to; each is empty where a kind has no such field.
+/// The references of a spec; each is empty if the kind does not have such a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
     /// The commit that a `GitRepository` is pinned to.
@@ -115,14 +115,14 @@ pub struct References {
     pub source: String,
     /// The namespace of that source where it is not the object's own.
     pub source_namespace: String,
-    /// How often a source is fetched, as a Go duration.
+    /// Interval at which a source is fetched, as a Go duration.
     pub interval: String,
     /// Whether the values of a `HelmRelease` name the content of its chart by
     /// [its digest](crate::api::labels::CONTENT_DIGEST).
     pub names_content: bool,
-    /// What Flux does about drift of a `HelmRelease`.
+    /// The reaction of Flux to drift of a `HelmRelease`.
     pub drift_detection: Option<DriftDetection>,
-    /// Of the spec of a `GitRepository`, where it is and how it is reached: what one derived from it copies.
+    /// URL and access of a `GitRepository`, from its spec, which a derived one copies.
     pub remote: Map<String, Value>,
 }
 
@@ -258,7 +258,7 @@ struct Object<KindStatus> {
     status: CommonStatus<KindStatus>,
 }
 
-/// What all four kinds have in their status, and the rest.
+/// The fields that all four kinds have in their status, and the rest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
 struct CommonStatus<KindStatus> {

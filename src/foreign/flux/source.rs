@@ -10,12 +10,12 @@ use crate::foreign::capi::text;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitRepositorySpec<'a> {
-    /// Where the repository is.
+    /// The URL of the repository.
     pub url: &'a str,
-    /// What to check out.
+    /// The reference to check out.
     #[serde(rename = "ref")]
     pub reference: Value,
-    /// How often the remote is asked.
+    /// Interval at which the remote is asked.
     pub interval: &'a str,
     /// Directories that the artifact holds; empty for the whole tree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -25,7 +25,7 @@ pub struct GitRepositorySpec<'a> {
     pub access: &'a Access,
 }
 
-/// How a repository is reached and verified: what a pinned `GitRepository` copies from the one that it derives from.
+/// Access to a repository, and its verification: a pinned `GitRepository` copies them from the one that it derives from.
 /// The values are Flux's own and are handed on as they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,13 +60,13 @@ pub struct HelmChartSpec<'a> {
     pub chart: &'a str,
     /// The source, in the `HelmChart`'s own namespace.
     pub source_ref: Reference<'a>,
-    /// What makes a new chart: a new `version` in `Chart.yaml`, or a new revision of the source.
+    /// The event that makes a new chart: a new `version` in `Chart.yaml`, or a new revision of the source.
     pub reconcile_strategy: ReconcileStrategy,
-    /// How often the source is asked.
+    /// Interval at which the source is asked.
     pub interval: &'a str,
 }
 
-/// What makes a new chart.
+/// The event that makes a new chart.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub enum ReconcileStrategy {
     /// A new `version`; it stays as it is written.

@@ -1,4 +1,4 @@
-//! How a single text, number, boolean, null or empty collection is written.
+//! Writes a single text, number, boolean, null or empty collection.
 
 use std::fmt::Write as _;
 
@@ -92,7 +92,7 @@ fn can_be_literal(text: &str) -> bool {
 fn write_literal(out: &mut String, text: &str, indent: usize) {
     out.push('|');
     if text.starts_with([' ', '\t', '\n']) {
-        // Readers take the first line's blanks for indentation unless told how deep it is below the parent.
+        // Readers take the first line's blanks for indentation unless the header says how deep it is below the parent.
         let _ = write!(out, "{INDENT}");
     }
     let (lines, newlines_kept) = match text.strip_suffix('\n') {

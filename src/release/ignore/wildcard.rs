@@ -81,7 +81,7 @@ impl Token {
     }
 }
 
-/// What follows a `[`, up to its `]`.
+/// The text after a `[`, up to its `]`.
 fn parse_class(rest: &mut std::str::Chars<'_>) -> Option<Token> {
     let negated = rest.as_str().starts_with('^');
     if negated {

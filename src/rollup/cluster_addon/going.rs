@@ -8,7 +8,7 @@ use crate::gate::Hold;
 use crate::rollup::report::{ConditionStatus, Report};
 use crate::rollup::status_of;
 
-/// What nothing is said of while addons are let go.
+/// The conditions without a report while addons are let go.
 const UNKNOWN: [ConditionType; 4] = [
     ConditionType::ReleaseReady,
     ConditionType::ValuesRendered,

@@ -14,13 +14,13 @@ use crate::rollup::Verdict;
 /// One object of a release, as it was found.
 #[derive(Clone, Debug)]
 pub struct ObjectFacts {
-    /// What it is.
+    /// The identity of the object.
     pub id: ObjectId,
-    /// What it is for.
+    /// The step that it belongs to.
     pub step: Step,
     /// The digest of its spec as our last write returned it.
     pub expected: Option<SpecDigest>,
-    /// What it says.
+    /// The verdict on its status.
     pub verdict: Option<Verdict>,
 }
 
@@ -52,8 +52,8 @@ impl ObjectFacts {
     }
 }
 
-/// Adds the objects of before to those that were told now, and are not there yet. A status names an object by kind, namespace
-/// and name, without its version: one that is there twice is refused.
+/// Adds the earlier objects to the present ones, if they are missing there. A status names an object by kind, namespace
+/// and name, without its version: the API server refuses one that is in it twice.
 #[must_use]
 pub fn with_rest(mut told: Vec<ObjectFacts>, before: Vec<ObjectFacts>) -> Vec<ObjectFacts> {
     let name = |facts: &ObjectFacts| {
@@ -65,7 +65,7 @@ pub fn with_rest(mut told: Vec<ObjectFacts>, before: Vec<ObjectFacts>) -> Vec<Ob
     told
 }
 
-/// What a status keeps of an object.
+/// The entry of an object in a status.
 #[must_use]
 pub fn kept<'a>(objects: &'a [GeneratedObject], id: &ObjectId) -> Option<&'a GeneratedObject> {
     objects
@@ -73,8 +73,8 @@ pub fn kept<'a>(objects: &'a [GeneratedObject], id: &ObjectId) -> Option<&'a Gen
         .find(|object| (&object.kind, &object.namespace, &object.name) == (&id.kind, &id.namespace, &id.name))
 }
 
-/// Since when an object is expected to be as it is now: the deadlines count from there. `old` is what the status has; while
-/// an object is settled they do not run.
+/// The time since which an object is expected to be as it is now; deadlines count from it. `old` is what the status has;
+/// while an object is settled they do not run.
 #[must_use]
 pub fn expected_since(old: Option<&GeneratedObject>, spec_digest: &str, now: Timestamp) -> Timestamp {
     let settled = [Reason::Applied, Reason::Drifted, Reason::Fetched, Reason::Suspended];

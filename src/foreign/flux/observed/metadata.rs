@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use crate::api::labels::{FIELD_MANAGER, REQUESTED_AT, SUSPEND_FIELD_MANAGER};
 
-/// What is read of `metadata`.
+/// The part of `metadata` that is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// `generation`: counts changes of the spec.
@@ -18,7 +18,7 @@ pub struct Metadata {
     pub terminating: bool,
     /// The value of the annotation [`REQUESTED_AT`].
     pub requested_at: Option<String>,
-    /// Who wrote fields of the spec besides `suspend`, from `managedFields`.
+    /// The managers of fields of the spec other than `suspend`, from `managedFields`.
     pub spec_managers: Vec<SpecManager>,
     /// Whether the settings suspended the object, and no person.
     pub suspended_by_settings: bool,
@@ -29,7 +29,7 @@ pub struct Metadata {
 pub struct SpecManager {
     /// The manager's name, such as `kubectl-edit`.
     pub name: String,
-    /// When it last wrote.
+    /// Time of the last write.
     pub time: Option<Timestamp>,
 }
 

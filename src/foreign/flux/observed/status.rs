@@ -33,7 +33,7 @@ impl From<String> for Status {
     }
 }
 
-/// What is read of a `metav1.Condition` that Flux wrote.
+/// The part of a `metav1.Condition` written by Flux that is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -51,7 +51,7 @@ pub struct Condition {
     pub message: String,
     /// The generation of the object that the condition was made of.
     pub observed_generation: Option<i64>,
-    /// When the status became what it is.
+    /// Time of the last change of the status.
     pub last_transition_time: Option<Time>,
 }
 
@@ -93,15 +93,15 @@ pub struct HelmReleaseStatus {
     /// Helm releases, the newest first.
     #[serde(default, deserialize_with = "null_as_default")]
     pub history: Vec<Snapshot>,
-    /// How often the present spec has failed.
+    /// Number of failures of the present spec.
     #[serde(default, deserialize_with = "null_as_default")]
     pub failures: i64,
-    /// What Helm applied of a cluster class. Of an addon it is not kept: there are thousands of those.
+    /// The objects that Helm applied of a cluster class. Those of an addon are not kept: there are thousands of those.
     #[serde(default, deserialize_with = "null_as_default")]
     pub inventory: Inventory,
 }
 
-/// What Flux has applied.
+/// The objects that Flux has applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Inventory {
     /// The objects.
@@ -133,7 +133,7 @@ pub struct Snapshot {
     /// The digest of the values that it was made of.
     #[serde(default, deserialize_with = "null_as_default")]
     pub config_digest: String,
-    /// What made it: `install`, `upgrade` or `rollback`.
+    /// The action that made it: `install`, `upgrade` or `rollback`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub action: String,
 }
@@ -146,12 +146,12 @@ pub struct KustomizationStatus {
     pub last_applied_revision: Option<String>,
     /// The last revision that was tried.
     pub last_attempted_revision: Option<String>,
-    /// How attempts ended, the latest first.
+    /// The results of attempts, the latest first.
     #[serde(default, deserialize_with = "null_as_default")]
     pub history: Vec<Attempt>,
 }
 
-/// How the latest attempt at some content ended.
+/// The result of the latest attempt at some content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
@@ -164,7 +164,7 @@ pub struct Attempt {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitRepositoryStatus {
-    /// What was fetched last.
+    /// The artifact that was fetched last.
     pub artifact: Option<Artifact>,
 }
 
@@ -188,7 +188,7 @@ pub struct Artifact {
     /// `sha256:<hex>` over the file behind the URL.
     #[serde(default, deserialize_with = "null_as_default")]
     pub digest: String,
-    /// Where source-controller serves it.
+    /// The URL at which source-controller serves it.
     #[serde(default, deserialize_with = "null_as_default")]
     pub url: String,
     /// In bytes.
