@@ -16,8 +16,8 @@ const HEAD: &str = "\
 
 <!-- Generated from the engine's table by tests/integration/documents.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-They answer as those of Go and of slim-sprig do; [decision 0003](decisions/0003-templates-that-differ-from-go.md) says where
-they do not, and which functions of slim-sprig there are not.
+They give the same results as those of Go and of slim-sprig. [Decision 0003](decisions/0003-templates-that-differ-from-go.md)
+lists the differences, and the functions of slim-sprig that are left out.
 ";
 
 const REASONS: &str = "\
@@ -25,9 +25,8 @@ const REASONS: &str = "\
 
 <!-- Generated from the types by tests/integration/documents.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-One word says why something is as it is. `generate` uses those for what it [holds](troubleshooting.md#something-is-held).
-The operator uses all of them in conditions, events and metrics; there, what Flux itself gives as a reason is handed on
-as it is.
+A reason is the word for the state of an object. `generate` prints the reasons of [holds](troubleshooting.md#something-is-held).
+The operator uses all reasons in conditions, events and metrics. It also passes on Flux's own reasons, unchanged.
 
 | reason | what it means | what to do |
 |---|---|---|
@@ -61,8 +60,8 @@ fn the_table_of_functions_is_that_of_the_engine() {
 fn the_table_of_reasons_is_that_of_the_types() {
     let rows = Reason::ALL.iter().map(|reason| {
         let anchor = reason.as_str().to_lowercase();
-        let told = format!("{} | {}", reason.meaning(), reason.action()).replace('<', "\\<");
-        format!("| <a id=\"{anchor}\"></a>`{reason}` | {told} |\n")
+        let texts = format!("{} | {}", reason.meaning(), reason.action()).replace('<', "\\<");
+        format!("| <a id=\"{anchor}\"></a>`{reason}` | {texts} |\n")
     });
     assert_is(&(REASONS.to_owned() + &rows.collect::<String>()), "docs/reasons.md");
 }

@@ -20,7 +20,7 @@ const HEAD: &str = "\
 
 <!-- Generated from the code by tests/integration/operating.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-[Operating](operating.md) says what to do with them.
+[Operating](operating.md) explains how to use them.
 ";
 
 const METRICS: &str = "
@@ -28,7 +28,7 @@ const METRICS: &str = "
 
 `GET /metrics` at `--metrics-addr`, in the text format of OpenMetrics.
 
-| metric | type | labels | what it is |
+| metric | type | labels | description |
 |---|---|---|---|
 ";
 

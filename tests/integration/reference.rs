@@ -13,11 +13,11 @@ const HEAD: &str = "\
 
 <!-- Generated from the definitions by tests/integration/reference.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-All are of the API group `clusterstack.x-k8s.io`, version `v1alpha1`, and have a namespace. You write ClusterStacks; the
-operator writes ClusterStackReleases and ClusterAddons. `[]` stands for each entry of a list, `.*` for each key of a map.
-A field with a `*` is required where what it is in is there. A rule is one of
-[CEL](https://kubernetes.io/docs/reference/using-api/cel/); the API server answers with the text that is shown, and so
-does the command line.
+All kinds are namespaced, in the API group `clusterstack.x-k8s.io`, version `v1alpha1`. You write ClusterStacks; the operator
+writes ClusterStackReleases and ClusterAddons. `[]` stands for each entry of a list, `.*` for each key of a map. A field with
+a `*` is required if its parent is set. A rule is an expression of
+[CEL](https://kubernetes.io/docs/reference/using-api/cel/); the API server and the command line refuse an object with the
+message of the rule.
 ";
 
 /// Kubernetes' own types, which are described there: a field that only they have, their name and their page.

@@ -15,8 +15,8 @@ const HEAD: &str = "\
 
 <!-- Generated from the types by tests/integration/promote/files.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-[Promotion](promotion.md) explains them. `[]` stands for each entry of a list. A field with a `*` is required. Fields that
-there are not are refused, with file and line.
+[Promotion](promotion.md) explains them. `[]` stands for each entry of a list. A field with a `*` is required. stackflux
+refuses unknown fields, with file and line.
 ";
 
 /// A schema without references, and without the null that an optional field may be.

@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
         "printf",
         GROUP,
-        "The arguments as the format says, by Go's fmt.Sprintf.",
+        "The arguments in a format, by Go's fmt.Sprintf.",
         &[TextParameter],
         printf,
     )

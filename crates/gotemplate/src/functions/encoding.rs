@@ -12,9 +12,9 @@ const GROUP: &str = "encoding";
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("b64enc", GROUP, "The text in Base64.", &[Text], b64enc),
-    Function::new("b64dec", GROUP, "The text that Base64 says, or what is wrong with it.", &[Text], b64dec),
+    Function::new("b64dec", GROUP, "The text decoded from Base64, or the error message.", &[Text], b64dec),
     Function::new("b32enc", GROUP, "The text in Base32.", &[Text], b32enc),
-    Function::new("b32dec", GROUP, "The text that Base32 says, or what is wrong with it.", &[Text], b32dec),
+    Function::new("b32dec", GROUP, "The text decoded from Base32, or the error message.", &[Text], b32dec),
     Function::new("sha256sum", GROUP, "The SHA-256 checksum, in hexadecimal digits.", &[Text], sha256sum),
     Function::new("sha1sum", GROUP, "The SHA-1 checksum, in hexadecimal digits.", &[Text], sha1sum),
     Function::new("adler32sum", GROUP, "The Adler-32 checksum, in decimal digits.", &[Text], adler32sum),

@@ -23,8 +23,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("mustToPrettyJson", GROUP, "The argument as JSON on many lines.", &[Any], must_to_pretty),
     Function::new("toRawJson", GROUP, "The argument as JSON, without escapes for HTML.", &[Any], must_to_raw),
     Function::new("mustToRawJson", GROUP, "The same as toRawJson.", &[Any], must_to_raw),
-    Function::new("fromJson", GROUP, "The value that a JSON text says, or nil.", &[Text], from_json),
-    Function::new("mustFromJson", GROUP, "The value that a JSON text says.", &[Text], must_from_json),
+    Function::new("fromJson", GROUP, "The value of a JSON text, or nil.", &[Text], from_json),
+    Function::new("mustFromJson", GROUP, "The value of a JSON text.", &[Text], must_from_json),
 ];
 
 fn encode<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>, style: write::Style) -> Outcome<'a> {

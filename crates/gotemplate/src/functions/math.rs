@@ -26,7 +26,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
         "round",
         GROUP,
-        "Rounded to that many places; a third argument says from where on up.",
+        "Rounded to that many places; the third argument is the fraction to round up from (default: 0.5).",
         &[Any, Int],
         round,
     )
