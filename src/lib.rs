@@ -79,6 +79,7 @@ pub mod subscription;
 pub mod compare;
 pub mod rollup;
 
+pub mod addons;
 pub mod promote;
 
 #[cfg(feature = "shell")]

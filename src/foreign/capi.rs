@@ -98,6 +98,12 @@ impl Cluster {
         &self.namespace
     }
 
+    /// The UID; `None` for a Cluster that was not read from an API server.
+    #[must_use]
+    pub fn uid(&self) -> Option<&str> {
+        Some(text(&self.object, &["metadata", "uid"])).filter(|uid| !uid.is_empty())
+    }
+
     /// The class, in either spelling; `None` for a Cluster without topology.
     #[must_use]
     pub fn class(&self) -> Option<ClassReference> {

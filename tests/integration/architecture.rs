@@ -13,7 +13,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate", "inputs"],
     &["plan", "subscription"],
     &["compare", "rollup"],
-    &["promote"],
+    &["addons", "promote"],
     // The shell.
     &["http", "temporary"],
     &["git", "runtime"],

@@ -1,0 +1,35 @@
+//! Decides about the addons of one Cluster: whose a Flux object is, what happens to the objects of removed addons and of
+//! deleted Clusters, and what the API server has to confirm before that.
+//!
+//! | word | what happens to a Flux object |
+//! |---|---|
+//! | suspend and delete | it is deleted, and nothing is uninstalled: its Cluster or namespace is being deleted |
+//! | orphan | it stays, suspended and without an owner: its `ClusterStack` is deleted so |
+//! | prune | it is deleted, because the release no longer has its addon |
+//! | uninstall | what Flux does in the cluster when an object that is not suspended is deleted |
+
+mod cluster_addon;
+mod deletion;
+mod handover;
+mod object;
+mod pruning;
+
+pub use cluster_addon::{
+    cluster_uid, committed_by, desired_addon, has_finalizer, is_as_desired, is_made_for, rendered_inputs,
+    requested_at,
+};
+pub use deletion::{
+    Deletion, LiveOwners, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported,
+};
+pub use handover::{
+    Disown, Heir, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,
+    possibly_owned,
+};
+pub use object::{FluxObject, is_applied_by_flux, kind_of};
+pub use pruning::{
+    AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates, decide_prune,
+    is_prune_confirmed, is_still_due, prune_decision, unconfirmed,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! The `ClusterAddon` of a Cluster: for which Cluster it was made, and how it should be.
+
+use std::collections::BTreeMap;
+
+use gotemplate::Seen;
+use serde_json::{Value, json};
+
+use crate::api::cluster_addon::RenderedInputs;
+use crate::api::{self, ClusterAddon, labels};
+use crate::foreign::capi::{Cluster, text};
+use crate::inputs::ClusterInputs;
+use crate::names::ObjectName;
+use crate::release::{Digest, Release};
+
+/// The UID of the Cluster that a `ClusterAddon` was made for.
+#[must_use]
+pub fn cluster_uid(addon: &ClusterAddon) -> Option<&str> {
+    let mut owners = addon.metadata.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.kind == "Cluster").map(|owner| owner.uid.as_str());
+    owner.or(addon.spec.cluster_ref.uid.as_deref())
+}
+
+/// Whether a `ClusterAddon` was made for this Cluster, and not for an earlier one of the same name.
+#[must_use]
+pub fn is_made_for(addon: &ClusterAddon, cluster: &Cluster) -> bool {
+    cluster_uid(addon) == cluster.uid()
+}
+
+/// The last request to reconcile.
+#[must_use]
+pub fn requested_at(addon: &ClusterAddon) -> Option<String> {
+    addon.metadata.annotations.as_ref()?.get(labels::REQUESTED_AT).cloned()
+}
+
+/// The `ClusterStack` that commits what the Cluster gets, as the status has it.
+#[must_use]
+pub fn committed_by(addon: &ClusterAddon) -> Option<String> {
+    addon.status.as_ref()?.committed_by.clone()
+}
+
+/// Whether a `ClusterAddon` has our finalizer.
+#[must_use]
+pub fn has_finalizer(addon: &ClusterAddon) -> bool {
+    addon.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == labels::FINALIZER)
+}
+
+/// Whether the `ClusterAddon` of a Cluster is as it [should be](desired_addon).
+#[must_use]
+pub fn is_as_desired(addon: &ClusterAddon, cluster: &Cluster) -> bool {
+    has_finalizer(addon)
+        && cluster_uid(addon) == Some(cluster.uid().unwrap_or_default())
+        && addon.spec.cluster_ref.name.as_deref() == Some(cluster.name().as_str())
+}
+
+/// The `ClusterAddon` of a Cluster as we apply it. Its owner is the Cluster, whose deletion it does not block.
+#[must_use]
+pub fn desired_addon(cluster: &Cluster) -> Value {
+    let api_version = text(cluster.object(), &["apiVersion"]);
+    let (name, namespace) = (cluster.name().as_str(), cluster.namespace().as_str());
+    let uid = cluster.uid().unwrap_or_default();
+    let label = ObjectName::bounded(name).map(|label| label.to_string()).unwrap_or_default();
+    json!({
+        "apiVersion": format!("{}/{}", api::GROUP, api::VERSION),
+        "kind": "ClusterAddon",
+        "metadata": {
+            "name": ClusterAddon::name_for(name),
+            "namespace": namespace,
+            "labels": {labels::MANAGED_BY: labels::FIELD_MANAGER, labels::CLUSTER_NAME: label},
+            "finalizers": [labels::FINALIZER],
+            "ownerReferences": [{"apiVersion": api_version, "kind": "Cluster", "name": name, "uid": uid}],
+        },
+        "spec": {"clusterRef": {"apiVersion": api_version, "kind": "Cluster", "namespace": namespace, "name": name, "uid": uid}},
+    })
+}
+
+/// What the values of a release's addons are rendered from: a digest of each field that a template reads. Resource
+/// versions would change the status whenever something else in an object changes.
+#[must_use]
+pub fn rendered_inputs(release: &Release, inputs: &ClusterInputs) -> RenderedInputs {
+    let templates = release.addons.iter().filter_map(|addon| addon.template.as_ref());
+    let fields: BTreeMap<String, String> = templates
+        .flat_map(|source| source.template.fields())
+        .filter_map(|field| {
+            let seen = match field.select(inputs.data()) {
+                Seen::Presence(is_true) => is_true.to_string(),
+                Seen::Value(value) => value.to_string(),
+                Seen::NoField(name, value) => format!("no field {name}: {value}"),
+                _ => return None,
+            };
+            Some((field.to_string(), Digest::of_bytes(seen.as_bytes()).short()))
+        })
+        .collect();
+    RenderedInputs { fields }
+}

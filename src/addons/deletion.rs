@@ -1,0 +1,84 @@
+//! Decides whether the objects of a Cluster's addons are suspended and deleted, so that nothing is uninstalled: because the
+//! Cluster, its `ClusterAddon` or its namespace is being deleted.
+
+use super::cluster_uid;
+use crate::api::cluster_addon::ClusterAddonStatus;
+use crate::api::{ClusterAddon, ConditionType, Reason};
+use crate::foreign::capi::Cluster;
+use crate::gate::Hold;
+
+/// What the API server says now, as far as it was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveOwners<'a> {
+    /// The Cluster; `None` if it is gone.
+    pub cluster: Option<&'a Cluster>,
+    /// Whether the namespace is being deleted.
+    pub is_namespace_terminating: bool,
+    /// Whether the `ClusterAddon` [is deleted](is_addon_deleted).
+    pub is_addon_deleted: bool,
+}
+
+/// Why the objects of a `ClusterAddon` are suspended and deleted; `None` if the API server confirms no cause.
+#[must_use]
+pub fn deletion_cause(addon: &ClusterAddon, live: &LiveOwners) -> Option<Hold> {
+    let what = match live.cluster {
+        None => "the Cluster is gone".to_owned(),
+        Some(cluster) => deletion_beside(addon, live, cluster)?,
+    };
+    let message = format!("{what}: its addons are orphaned, and nothing is uninstalled");
+    Some(Hold { reason: Reason::Deleting, message })
+}
+
+fn deletion_beside(addon: &ClusterAddon, live: &LiveOwners, cluster: &Cluster) -> Option<String> {
+    if let Some(since) = cluster.deleting_since() {
+        return Some(format!("the Cluster is being deleted since {since}"));
+    }
+    if cluster_uid(addon).is_some_and(|uid| cluster.uid() != Some(uid)) {
+        return Some("the Cluster was deleted, and another Cluster has its name".to_owned());
+    }
+    if live.is_namespace_terminating {
+        let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+        return Some(format!("namespace {namespace} is being deleted"));
+    }
+    live.is_addon_deleted.then(|| "the ClusterAddon is being deleted".to_owned())
+}
+
+/// Whether the API server confirms that a `ClusterAddon` is being deleted, or is gone. `live` is the one that has its name now.
+#[must_use]
+pub fn is_addon_deleted(addon: &ClusterAddon, live: Option<&ClusterAddon>) -> bool {
+    let is_deleted = |addon: &ClusterAddon| addon.metadata.deletion_timestamp.is_some();
+    is_deleted(addon) && live.is_none_or(|now| now.metadata.uid != addon.metadata.uid || is_deleted(now))
+}
+
+/// Whether the API server confirms that a Cluster is being deleted, or is gone.
+#[must_use]
+pub fn is_cluster_deleted(live: Option<&Cluster>) -> bool {
+    live.is_none_or(Cluster::deleting)
+}
+
+/// What happens once the objects are suspended and deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Whether the `ClusterAddon` is deleted: its Cluster is gone. Garbage collection would do the same, if it runs.
+    pub deletes_addon: bool,
+    /// Whether another Cluster has the name, which gets a `ClusterAddon` of its own.
+    pub is_recreated: bool,
+}
+
+/// Decides about the `ClusterAddon` itself. `cluster` is the Cluster that has the name in the cache.
+#[must_use]
+pub fn decide_deletion(cluster: Option<&Cluster>, addon: &ClusterAddon) -> Deletion {
+    let is_going = cluster.is_some_and(Cluster::deleting);
+    Deletion {
+        deletes_addon: addon.metadata.deletion_timestamp.is_none() && !is_going,
+        is_recreated: cluster.is_some() && !is_going,
+    }
+}
+
+/// Whether a status reports a cause already.
+#[must_use]
+pub fn is_reported(status: &ClusterAddonStatus, why: &Hold) -> bool {
+    let available = ConditionType::ClusterAvailable.as_str();
+    let found = status.conditions.iter().find(|condition| condition.type_ == available);
+    found.is_some_and(|found| found.reason == why.reason.as_str())
+}

@@ -1,0 +1,88 @@
+//! Decides how the objects of a deleted `ClusterAddon` lose it as their owner, so that Flux does not uninstall what they
+//! deliver: garbage collection deletes what a deleted object owns.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde_json::{Value, json};
+
+use super::{FluxObject, cluster_uid, is_addon_deleted};
+use crate::api::{ClusterAddon, labels};
+use crate::foreign::capi::Cluster;
+use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
+
+/// What happens to the objects that lose their owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heir<'a> {
+    /// The next `ClusterAddon` of the Cluster of this name takes them over.
+    Next(&'a str),
+    /// They stay as they are, and suspended.
+    Orphaned,
+}
+
+/// What is written to an object that loses its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disown<'a> {
+    /// Whether it is suspended first.
+    pub suspend: bool,
+    /// Whether the owner is removed.
+    pub remove_owner: bool,
+    /// The name of the Cluster whose next `ClusterAddon` takes it over.
+    pub handed_over: Option<&'a str>,
+}
+
+/// Decides what is written to an object. One that is being deleted is only suspended: Flux would uninstall it.
+#[must_use]
+pub fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'a> {
+    match heir {
+        Heir::Next(_) if object.metadata().terminating => {
+            Disown { suspend: true, remove_owner: false, handed_over: None }
+        }
+        Heir::Next(cluster) => Disown { suspend: false, remove_owner: true, handed_over: Some(cluster) },
+        Heir::Orphaned => Disown { suspend: true, remove_owner: true, handed_over: None },
+    }
+}
+
+/// Kind and name of the objects that a `ClusterAddon` may own: those that the cache has, and those that its status names.
+#[must_use]
+pub fn possibly_owned(addon: &ClusterAddon, owned: &[FluxObject]) -> BTreeSet<(String, String)> {
+    let named = addon.status.iter().flat_map(|status| &status.addons).filter_map(|of| of.object.as_ref());
+    let kinds = [HelmReleaseStatus::KIND, KustomizationStatus::KIND];
+    let named = named.filter(|object| kinds.contains(&object.kind.as_str()));
+    let named = named.map(|object| (object.kind.clone(), object.name.clone()));
+    owned.iter().map(|object| (object.kind().to_owned(), object.name().to_owned())).chain(named).collect()
+}
+
+/// Whether an object, as the API server has it now, still has to lose its owner.
+#[must_use]
+pub fn is_still_owned(live: &FluxObject, addon: &ClusterAddon) -> bool {
+    live.has_owner(addon) && !live.metadata().terminating
+}
+
+/// Whether the API server confirms that a `ClusterAddon` is deleted and that there will be another one: its Cluster is there
+/// and stays. `live` are the two objects as the API server has them now.
+#[must_use]
+pub fn is_handover_confirmed(addon: &ClusterAddon, live: (Option<&ClusterAddon>, Option<&Cluster>)) -> bool {
+    let is_its = |now: &Cluster| cluster_uid(addon).is_none_or(|uid| now.uid() == Some(uid));
+    is_addon_deleted(addon, live.0) && live.1.is_some_and(|now| is_its(now) && !now.deleting())
+}
+
+/// Whether an object is deleted, and leaves what was made for it as it is.
+#[must_use]
+pub fn is_orphaning(object: &ObjectMeta) -> bool {
+    let on_delete = object.annotations.as_ref().and_then(|annotations| annotations.get(labels::ON_DELETE));
+    object.deletion_timestamp.is_some() && on_delete.is_some_and(|value| value == labels::ORPHAN)
+}
+
+/// The JSON patch that makes a `ClusterAddon` the owner of an object that an earlier one has left.
+#[must_use]
+pub fn adoption(object: &FluxObject, owner: &OwnerReference) -> Value {
+    let object = object.object();
+    let annotation = format!("/metadata/annotations/{}", labels::HANDED_OVER.replace('/', "~1"));
+    let owners: Vec<_> = std::iter::once(owner).chain(object.owner_references.iter().flatten()).collect();
+    json!([
+        {"op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version},
+        {"op": "add", "path": "/metadata/ownerReferences", "value": owners},
+        {"op": "remove", "path": annotation},
+    ])
+}

@@ -1,0 +1,233 @@
+//! Decides which objects are deleted because the release of their Cluster does not have their addon, or has it in another
+//! form. Flux then uninstalls the addon.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::FluxObject;
+use crate::api::cluster_stack::Pruned;
+use crate::api::{ClusterAddon, Reason, labels};
+use crate::foreign::capi::Cluster;
+use crate::gate::Hold;
+use crate::names::{AddonName, ReleaseName};
+use crate::subscription::{allows, deletions, in_words, left, refilled, spent};
+
+/// A Flux object that names a `ClusterAddon` as its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnedObject {
+    /// What it delivers.
+    pub delivers: AddonMatch,
+    /// Whether it is suspended.
+    pub suspended: bool,
+    /// Whether it is being deleted.
+    pub terminating: bool,
+}
+
+/// What an object delivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddonMatch {
+    /// An addon of the release.
+    Current,
+    /// An addon of the release in the form that it had: a chart that are manifests now, or the other way round.
+    OtherKind,
+    /// An addon that the release does not have.
+    NotInRelease,
+    /// Something of another `ClusterAddon`, one that had the same name.
+    OtherOwner,
+}
+
+/// What to do with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PruneDecision {
+    /// Keep it: its addon is neither removed nor replaced.
+    Keep,
+    /// Keep it for now: it is suspended, or something else comes first.
+    Blocked,
+    /// Nothing: it is being deleted.
+    Deleting,
+    /// Delete it: Flux uninstalls the addon.
+    Delete,
+}
+
+/// Decides about one object. `is_turn` says that nothing comes first: for a dropped addon all that the release has is
+/// delivered, for a replaced one the new form only waits for this. A suspended object waits: its deletion would leave
+/// everything in the cluster, and a person wants it left alone.
+#[must_use]
+pub fn prune_decision(object: OwnedObject, is_turn: bool) -> PruneDecision {
+    match object {
+        OwnedObject { delivers: AddonMatch::Current | AddonMatch::OtherOwner, .. } => PruneDecision::Keep,
+        OwnedObject { terminating: true, .. } => PruneDecision::Deleting,
+        OwnedObject { suspended: true, .. } => PruneDecision::Blocked,
+        OwnedObject { .. } if is_turn => PruneDecision::Delete,
+        OwnedObject { .. } => PruneDecision::Blocked,
+    }
+}
+
+/// What is known about the objects of a Cluster.
+#[derive(Clone, Debug)]
+pub struct PruneFacts<'a> {
+    /// The `ClusterAddon`.
+    pub addon: &'a ClusterAddon,
+    /// The addons of the release, each with the kind of its object.
+    pub release: BTreeMap<&'a AddonName, &'static str>,
+    /// The Flux objects that name the `ClusterAddon` as their owner.
+    pub objects: &'a [FluxObject],
+    /// Kind and name of those whose files are removed from the repository.
+    pub without_file: BTreeSet<(&'static str, String)>,
+}
+
+/// An object of an addon that the release does not have, or not in this form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The addon.
+    pub addon: AddonName,
+    /// The object.
+    pub object: FluxObject,
+    /// What to do with it.
+    pub decision: PruneDecision,
+    /// Why it is deleted, or why not yet.
+    pub hold: Option<Hold>,
+}
+
+/// Finds the objects of addons that the release does not have, or has in another form. `is_turn` says for which addons nothing
+/// comes first.
+#[must_use]
+pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> Vec<Candidate> {
+    let found = facts.objects.iter().filter_map(|object| {
+        // An object without the name of an addon was not delivered by us, and stays.
+        let addon: AddonName = object.addon()?.parse().ok()?;
+        let delivers = match facts.release.get(&addon) {
+            None => AddonMatch::NotInRelease,
+            Some(kind) if *kind == object.kind() => AddonMatch::Current,
+            Some(_) => AddonMatch::OtherKind,
+        };
+        let without_file = facts.without_file.contains(&(object.kind(), object.name().to_owned()));
+        let decision = match prune_decision(owned(object, facts.addon, delivers), is_turn(&addon)) {
+            // It has spent the budget.
+            PruneDecision::Delete if without_file => PruneDecision::Deleting,
+            decision => decision,
+        };
+        let is_leaving = matches!(decision, PruneDecision::Delete | PruneDecision::Deleting);
+        let hold = is_leaving.then(|| uninstalled(delivers));
+        Some(Candidate { addon, object: object.clone(), decision, hold })
+    });
+    found.filter(|candidate| candidate.decision != PruneDecision::Keep).collect()
+}
+
+/// `delivers` is what the object delivers if it belongs to the `ClusterAddon`.
+fn owned(object: &FluxObject, addon: &ClusterAddon, delivers: AddonMatch) -> OwnedObject {
+    let delivers = if object.is_owned(addon) { delivers } else { AddonMatch::OtherOwner };
+    OwnedObject { delivers, suspended: object.is_suspended(), terminating: object.metadata().terminating }
+}
+
+fn uninstalled(delivers: AddonMatch) -> Hold {
+    let message = match delivers {
+        AddonMatch::OtherKind => "the release has it in another form: Flux uninstalls the old one first",
+        _ => "the release no longer has it: Flux uninstalls it",
+    };
+    Hold { reason: Reason::AddonRemoved, message: message.to_owned() }
+}
+
+/// Whether the API server confirms that addons are removed: the Cluster has the class that the plan was made for, and neither
+/// the Cluster nor the `ClusterAddon` is to be left alone. `live` are the two objects as the API server has them now.
+#[must_use]
+pub fn is_prune_confirmed(
+    (cluster, addon): (&Cluster, &ClusterAddon),
+    live: (Option<&Cluster>, Option<&ClusterAddon>),
+) -> bool {
+    let is_deleted = |addon: &ClusterAddon| addon.metadata.deletion_timestamp.is_some();
+    let has_class = live.0.is_some_and(|now| {
+        let class = now.class();
+        let is_active = !now.deleting() && !now.paused();
+        now.uid() == cluster.uid() && class.is_some() && class == cluster.class() && is_active
+    });
+    let is_same = live.1.is_some_and(|now| {
+        now.metadata.uid == addon.metadata.uid && is_deleted(now) == is_deleted(addon) && !now.spec.suspend
+    });
+    has_class && is_same
+}
+
+/// Whether an object still is what it was when its deletion was decided. `live` is the object as the API server has it now.
+#[must_use]
+pub fn is_still_due(candidate: &Candidate, live: &FluxObject, addon: &ClusterAddon) -> bool {
+    live.object().uid == candidate.object.object().uid
+        && live.addon() == Some(candidate.addon.as_str())
+        && prune_decision(owned(live, addon, AddonMatch::NotInRelease), true) == PruneDecision::Delete
+}
+
+/// What is deleted now, and what waits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pruning {
+    /// The objects of addons that the release does not have, or not in this form.
+    pub candidates: Vec<Candidate>,
+    /// What the status says before anything is deleted.
+    pub pruned: Option<Pruned>,
+    /// When to look again.
+    pub next: Option<Timestamp>,
+}
+
+impl Pruning {
+    /// The objects to delete.
+    pub fn due(&self) -> impl Iterator<Item = &Candidate> {
+        self.candidates.iter().filter(|candidate| candidate.decision == PruneDecision::Delete)
+    }
+}
+
+/// Nothing is deleted, because the API server does not confirm it.
+#[must_use]
+pub fn unconfirmed(mut candidates: Vec<Candidate>, now: Timestamp) -> Pruning {
+    for candidate in candidates.iter_mut().filter(|it| it.decision == PruneDecision::Delete) {
+        (candidate.decision, candidate.hold) = (PruneDecision::Blocked, None);
+    }
+    Pruning { candidates, pruned: None, next: Some(now) }
+}
+
+/// How many objects of all clusters of a `ClusterStack` may be deleted: a tenth per hour.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget<'a> {
+    /// The `ClusterStack`.
+    pub stack: &'a str,
+    /// The release.
+    pub release: &'a ReleaseName,
+    /// The deletions that a person allows: the annotation of the `ClusterStack`.
+    pub allowed: Option<&'a str>,
+    /// What each `ClusterAddon` of the `ClusterStack` says that was deleted, or is about to say.
+    pub spent: &'a [Pruned],
+    /// How many objects of addons they have.
+    pub total: usize,
+    /// What the `ClusterAddon` of the Cluster says, or is about to say.
+    pub own: Option<&'a Pruned>,
+}
+
+/// Decides which of the objects that are due are deleted now. An addon in another form counts as a dropped one: to uninstall
+/// it deletes what the cluster has of its own kinds.
+#[must_use]
+pub fn decide_prune(mut candidates: Vec<Candidate>, budget: &Budget, now: Timestamp) -> Pruning {
+    let due = candidates.iter_mut().filter(|it| it.decision == PruneDecision::Delete);
+    let due: Vec<&mut Candidate> = due.collect();
+    let name = deletions(due.iter().map(|due| format!("{} without {}", budget.release, due.addon)));
+    let is_allowed = allows(budget.allowed, &name);
+    let allowance = if is_allowed { usize::MAX } else { left(budget.spent, budget.total, now) };
+    let (mut pruned, mut next) = (None, None);
+    for (index, candidate) in due.into_iter().enumerate() {
+        if index < allowance {
+            pruned = Some(spent(pruned.as_ref().or(budget.own), now));
+        } else {
+            candidate.decision = PruneDecision::Blocked;
+            let words = in_words(budget.spent, (budget.total, "addon objects"), now);
+            candidate.hold = Some(exceeded(budget.stack, &name, &words));
+            next = refilled(budget.spent, now);
+        }
+    }
+    Pruning { candidates, pruned, next }
+}
+
+fn exceeded(stack: &str, deletions: &str, budget: &str) -> Hold {
+    let message = format!(
+        "waits to be uninstalled: in the clusters of ClusterStack {stack}, {budget}; annotate the ClusterStack with \
+         {}={deletions} to uninstall it from all clusters of the release now",
+        labels::PRUNE
+    );
+    Hold { reason: Reason::PruneBudgetExceeded, message }
+}

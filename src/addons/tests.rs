@@ -1,0 +1,107 @@
+//! The decisions about the addons of a Cluster, as tables.
+
+mod cluster_addon;
+mod deletion;
+mod handover;
+mod pruning;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::cluster_addon::ClusterAddonStatus;
+use crate::api::{ClusterAddon, Reason, labels};
+use crate::foreign::capi::Cluster;
+use crate::gate::Hold;
+
+const NOW: &str = "2026-11-23T02:00:00Z";
+
+/// Changes an object as a JSON merge patch does.
+fn merge(object: &mut Value, changes: &Value) {
+    let (Value::Object(object), Value::Object(changes)) = (&mut *object, changes) else {
+        *object = changes.clone();
+        return;
+    };
+    for (name, value) in changes {
+        if value.is_null() {
+            object.remove(name);
+        } else {
+            merge(object.entry(name.as_str()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+/// The `ClusterAddon` of Cluster `c1`, with these changes.
+fn cluster_addon(changes: &Value) -> ClusterAddon {
+    let mut object = json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
+        "metadata": {
+            "name": "cluster-addon-c1", "namespace": "work", "uid": "addon", "generation": 1,
+            "finalizers": [labels::FINALIZER],
+            "ownerReferences": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "c1", "uid": "c"}],
+        },
+        "spec": {"clusterRef": {"name": "c1", "uid": "c"}},
+    });
+    merge(&mut object, changes);
+    serde_json::from_value(object).unwrap()
+}
+
+/// Cluster `c1`, with these changes.
+fn cluster(changes: &Value) -> Cluster {
+    let mut object = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+        "metadata": {"name": "c1", "namespace": "work", "uid": "c"},
+        "spec": {"topology": {"classRef": {"name": "openstack-scs-1-32-v2", "namespace": "stacks"}}},
+        "status": {"initialization": {"controlPlaneInitialized": true}},
+    });
+    merge(&mut object, changes);
+    Cluster::new(object).unwrap()
+}
+
+/// A Flux object of an addon of Cluster `c1`, with these changes.
+fn flux_object(kind: &str, addon: &str, changes: &Value) -> FluxObject {
+    let mut object = json!({
+        "metadata": {
+            "name": format!("c1.{addon}"), "namespace": "work", "uid": format!("{kind} {addon}"),
+            "labels": {labels::ADDON: addon, labels::CLUSTER_NAME: "c1"},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "ClusterAddon", "name": "cluster-addon-c1", "uid": "addon"}],
+        },
+        "spec": {},
+    });
+    merge(&mut object, changes);
+    match kind {
+        "HelmRelease" => FluxObject::HelmRelease(Arc::new(serde_json::from_value(object).unwrap())),
+        _ => FluxObject::Kustomization(Arc::new(serde_json::from_value(object).unwrap())),
+    }
+}
+
+fn suspended() -> Value {
+    json!({"spec": {"suspend": true}})
+}
+
+fn deleted() -> Value {
+    json!({"metadata": {"deletionTimestamp": NOW}})
+}
+
+#[test]
+fn object_is_owned_by_uid_or_by_labels_of_flux() {
+    let addon = cluster_addon(&json!({}));
+    let applied = |cluster: &str, by: &str| json!({"metadata": {"ownerReferences": null, "labels": {labels::CLUSTER_NAME: cluster, by: "stack"}}});
+    let other = json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "v1", "kind": "ClusterAddon", "name": "cluster-addon-c1", "uid": "earlier"},
+    ]}});
+    let elsewhere = json!({"metadata": {"namespace": "other"}});
+    let mut applied_elsewhere = applied("c1", labels::APPLIED_BY_NAME);
+    merge(&mut applied_elsewhere, &elsewhere);
+    for (changes, expected, why) in [
+        (json!({}), true, "its owner reference"),
+        (other, false, "that of an earlier ClusterAddon of its name"),
+        (applied("c1", labels::APPLIED_BY_NAME), true, "Flux applies it for the Cluster"),
+        (applied("c2", labels::APPLIED_BY_NAME), false, "Flux applies it for another Cluster"),
+        (applied_elsewhere, false, "Flux applies it for a Cluster of another namespace"),
+        (applied("c1", "app"), false, "a label alone proves nothing"),
+    ] {
+        assert_eq!(flux_object("HelmRelease", "cni", &changes).is_owned(&addon), expected, "{why}");
+    }
+}

@@ -1,0 +1,92 @@
+//! When the objects of a Cluster's addons are suspended and deleted.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn live(cluster: Option<&Cluster>) -> LiveOwners<'_> {
+    LiveOwners { cluster, is_namespace_terminating: false, is_addon_deleted: false }
+}
+
+#[test]
+fn deletion_is_confirmed_by_one_of_its_causes() {
+    let addon = cluster_addon(&json!({}));
+    let of_go_operator =
+        cluster_addon(&json!({"metadata": {"ownerReferences": null}, "spec": {"clusterRef": {"uid": null}}}));
+    let (there, going) = (cluster(&json!({})), cluster(&deleted()));
+    let another = cluster(&json!({"metadata": {"uid": "d"}}));
+    let since = format!("the Cluster is being deleted since {NOW}");
+    let recreated = "the Cluster was deleted, and another Cluster has its name";
+    let namespace = LiveOwners { is_namespace_terminating: true, ..live(Some(&there)) };
+    let addon_deleted = LiveOwners { is_addon_deleted: true, ..live(Some(&there)) };
+    for (addon, live, expected) in [
+        (&addon, live(Some(&there)), None),
+        (&addon, live(None), Some("the Cluster is gone")),
+        (&addon, live(Some(&going)), Some(since.as_str())),
+        (&addon, live(Some(&another)), Some(recreated)),
+        (&of_go_operator, live(Some(&another)), None),
+        (&addon, namespace, Some("namespace work is being deleted")),
+        (&addon, addon_deleted, Some("the ClusterAddon is being deleted")),
+        // The first cause is reported.
+        (&addon, LiveOwners { cluster: None, ..namespace }, Some("the Cluster is gone")),
+        (&addon, LiveOwners { is_addon_deleted: true, ..namespace }, Some("namespace work is being deleted")),
+    ] {
+        let expected =
+            expected.map(|what| format!("{what}: its addons are orphaned, and nothing is uninstalled"));
+        let found = deletion_cause(addon, &live);
+        assert_eq!(found.map(|hold| (hold.reason, hold.message)), expected.map(|it| (Reason::Deleting, it)));
+    }
+}
+
+#[test]
+fn deleted_cluster_addon_is_confirmed_by_its_own_deletion() {
+    let another = json!({"metadata": {"uid": "another"}});
+    for (cached, live, expected, why) in [
+        (json!({}), Some(deleted()), false, "the cache does not have the deletion"),
+        (json!({}), None, false, "the cache has one that is gone"),
+        (deleted(), Some(deleted()), true, "both say it"),
+        (deleted(), None, true, "it is gone"),
+        (deleted(), Some(another), true, "another one has its name"),
+        (deleted(), Some(json!({})), false, "the cache lies"),
+    ] {
+        let live = live.map(|changes: Value| cluster_addon(&changes));
+        assert_eq!(is_addon_deleted(&cluster_addon(&cached), live.as_ref()), expected, "{why}");
+    }
+}
+
+#[test]
+fn left_objects_are_deleted_with_their_cluster() {
+    assert!(is_cluster_deleted(None));
+    assert!(is_cluster_deleted(Some(&cluster(&deleted()))));
+    assert!(!is_cluster_deleted(Some(&cluster(&json!({})))), "the next ClusterAddon takes them over");
+}
+
+#[test]
+fn cluster_addon_is_deleted_if_its_cluster_is_gone() {
+    for (present, addon, deletes_addon, is_recreated, why) in [
+        (None, json!({}), true, false, "garbage collection may not run"),
+        (None, deleted(), false, false, "it is deleted already"),
+        (Some(json!({})), json!({}), true, true, "another Cluster has the name"),
+        (Some(json!({})), deleted(), false, true, "the next one follows"),
+        (Some(deleted()), json!({}), false, false, "it goes with its Cluster"),
+    ] {
+        let present = present.map(|changes: Value| cluster(&changes));
+        let found = decide_deletion(present.as_ref(), &cluster_addon(&addon));
+        assert_eq!(found, Deletion { deletes_addon, is_recreated }, "{why}");
+    }
+}
+
+#[test]
+fn cause_is_reported_once() {
+    let status = |reason: &str| {
+        let condition = json!({
+            "type": "ClusterAvailable", "status": "False", "reason": reason, "message": "",
+            "lastTransitionTime": NOW,
+        });
+        cluster_addon(&json!({"status": {"conditions": [condition]}})).status.unwrap()
+    };
+    let why = Hold { reason: Reason::Deleting, message: String::new() };
+    assert!(is_reported(&status("Deleting"), &why));
+    assert!(!is_reported(&status("Paused"), &why));
+    assert!(!is_reported(&ClusterAddonStatus::default(), &why));
+}

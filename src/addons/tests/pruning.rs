@@ -1,0 +1,237 @@
+//! Which objects of removed addons are deleted, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::cluster_stack::Pruned;
+use crate::names::{AddonName, ReleaseName};
+use crate::subscription::deletions;
+
+/// An object of a removed addon.
+const REMOVED: OwnedObject =
+    OwnedObject { delivers: AddonMatch::NotInRelease, suspended: false, terminating: false };
+
+#[test]
+fn removed_object_is_deleted_when_nothing_comes_first() {
+    for (object, is_turn, expected, why) in [
+        (REMOVED, true, PruneDecision::Delete, "the release has it no more"),
+        (REMOVED, false, PruneDecision::Blocked, "what replaces it may be held"),
+        (
+            OwnedObject { delivers: AddonMatch::OtherKind, ..REMOVED },
+            true,
+            PruneDecision::Delete,
+            "what the release has comes when it is gone",
+        ),
+        (
+            OwnedObject { delivers: AddonMatch::OtherKind, ..REMOVED },
+            false,
+            PruneDecision::Blocked,
+            "what the release has is held",
+        ),
+        (
+            OwnedObject { delivers: AddonMatch::Current, ..REMOVED },
+            true,
+            PruneDecision::Keep,
+            "the release has it",
+        ),
+        (
+            OwnedObject { delivers: AddonMatch::OtherOwner, ..REMOVED },
+            true,
+            PruneDecision::Keep,
+            "an earlier ClusterAddon made it",
+        ),
+        (
+            OwnedObject { suspended: true, ..REMOVED },
+            true,
+            PruneDecision::Blocked,
+            "a person wants it left alone",
+        ),
+        (
+            OwnedObject { terminating: true, ..REMOVED },
+            true,
+            PruneDecision::Deleting,
+            "it is deleted already",
+        ),
+        (
+            OwnedObject { terminating: true, ..REMOVED },
+            false,
+            PruneDecision::Deleting,
+            "it is deleted already",
+        ),
+        (
+            OwnedObject { delivers: AddonMatch::Current, terminating: true, ..REMOVED },
+            true,
+            PruneDecision::Keep,
+            "what the release has is delivered again, not removed",
+        ),
+    ] {
+        assert_eq!(prune_decision(object, is_turn), expected, "{why}");
+    }
+}
+
+/// The candidates in short: addon, kind, decision, and the reason of the hold.
+fn found(objects: &[FluxObject], without_file: &[&'static str], is_turn: bool) -> String {
+    let addon = cluster_addon(&json!({}));
+    let (cni, csi): (AddonName, AddonName) = ("cni".parse().unwrap(), "csi".parse().unwrap());
+    let facts = PruneFacts {
+        addon: &addon,
+        release: BTreeMap::from([(&cni, "HelmRelease"), (&csi, "Kustomization")]),
+        objects,
+        without_file: without_file.iter().map(|name| ("HelmRelease", (*name).to_owned())).collect(),
+    };
+    let found = candidates(&facts, |_| is_turn);
+    let short = found.iter().map(|it| {
+        let reason = it.hold.as_ref().map(|hold| hold.reason);
+        format!("{} {} {:?} {reason:?}", it.addon, it.object.kind(), it.decision)
+    });
+    short.collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn candidates_are_objects_that_release_does_not_have() {
+    let plain = |kind, addon| flux_object(kind, addon, &json!({}));
+    let no_label = json!({"metadata": {"labels": {labels::ADDON: null}}});
+    let other = json!({"metadata": {"ownerReferences": null}});
+    for (object, without_file, expected) in [
+        (plain("HelmRelease", "cni"), "", ""),
+        (plain("Kustomization", "csi"), "", ""),
+        (plain("HelmRelease", "old"), "", "old HelmRelease Delete Some(AddonRemoved)"),
+        (plain("Kustomization", "old"), "", "old Kustomization Delete Some(AddonRemoved)"),
+        (plain("HelmRelease", "csi"), "", "csi HelmRelease Delete Some(AddonRemoved)"),
+        // Its file is gone: the budget has counted it.
+        (plain("HelmRelease", "old"), "c1.old", "old HelmRelease Deleting Some(AddonRemoved)"),
+        (flux_object("HelmRelease", "old", &suspended()), "", "old HelmRelease Blocked None"),
+        (flux_object("HelmRelease", "old", &deleted()), "", "old HelmRelease Deleting Some(AddonRemoved)"),
+        // It was not delivered by us, or for another ClusterAddon.
+        (flux_object("HelmRelease", "old", &no_label), "", ""),
+        (flux_object("HelmRelease", "old", &other), "", ""),
+    ] {
+        assert_eq!(found(std::slice::from_ref(&object), &[without_file], true), expected, "{object:?}");
+    }
+    assert_eq!(found(&[plain("HelmRelease", "old")], &[], false), "old HelmRelease Blocked None");
+}
+
+#[test]
+fn prune_is_confirmed_by_unchanged_cluster_and_cluster_addon() {
+    let (cached, addon) = (cluster(&json!({})), cluster_addon(&json!({})));
+    let class =
+        |name: &str| json!({"spec": {"topology": {"classRef": {"name": name, "namespace": "stacks"}}}});
+    let as_before = Some((json!({}), json!({})));
+    let with_cluster = |changes: Value| Some((changes, json!({})));
+    let with_addon = |changes: Value| Some((json!({}), changes));
+    for (live, expected, why) in [
+        (as_before, true, "both are as in the cache"),
+        (with_cluster(class("openstack-scs-1-32-v3")), false, "the Cluster has another class"),
+        (with_cluster(json!({"spec": {"topology": null}})), false, "it has no class"),
+        (with_cluster(json!({"metadata": {"uid": "d"}})), false, "it is another Cluster"),
+        (with_cluster(deleted()), false, "it is being deleted"),
+        (with_cluster(json!({"spec": {"paused": true}})), false, "it is paused"),
+        (with_addon(json!({"metadata": {"uid": "b"}})), false, "it is another ClusterAddon"),
+        (with_addon(json!({"spec": {"suspend": true}})), false, "the ClusterAddon is suspended"),
+        (with_addon(deleted()), false, "the ClusterAddon is being deleted"),
+        (None, false, "both are gone"),
+    ] {
+        let live = live.map(|(one, other)| (cluster(&one), cluster_addon(&other)));
+        let live = (live.as_ref().map(|live| &live.0), live.as_ref().map(|live| &live.1));
+        assert_eq!(is_prune_confirmed((&cached, &addon), live), expected, "{why}");
+    }
+    let (live_cluster, going) = (cluster(&json!({})), cluster_addon(&deleted()));
+    let live = (Some(&live_cluster), Some(&going));
+    assert!(is_prune_confirmed((&cached, &going), live), "the ClusterAddon was deleted before, too");
+    assert!(!is_prune_confirmed((&cached, &addon), (Some(&live_cluster), None)), "it is gone");
+    let classless = cluster(&json!({"spec": {"topology": null}}));
+    let live = (Some(&classless), Some(&addon));
+    assert!(!is_prune_confirmed((&classless, &addon), live), "without a class nothing is removed");
+}
+
+#[test]
+fn changed_object_is_not_deleted() {
+    let addon = cluster_addon(&json!({}));
+    let object = flux_object("HelmRelease", "old", &json!({}));
+    let name: AddonName = "old".parse().unwrap();
+    let candidate = Candidate { addon: name, object, decision: PruneDecision::Delete, hold: None };
+    for (changes, expected, why) in [
+        (json!({}), true, "it is as it was"),
+        (json!({"metadata": {"uid": "another"}}), false, "another one has its name"),
+        (json!({"metadata": {"labels": {labels::ADDON: "cni"}}}), false, "it delivers another addon"),
+        (suspended(), false, "it was suspended"),
+        (deleted(), false, "it is being deleted"),
+        (json!({"metadata": {"ownerReferences": null}}), false, "it is not ours now"),
+    ] {
+        let live = flux_object("HelmRelease", "old", &changes);
+        assert_eq!(is_still_due(&candidate, &live, &addon), expected, "{why}");
+    }
+}
+
+fn due(addons: &[&str]) -> Vec<Candidate> {
+    let due = addons.iter().map(|addon| Candidate {
+        addon: addon.parse().unwrap(),
+        object: flux_object("HelmRelease", addon, &json!({})),
+        decision: PruneDecision::Delete,
+        hold: Some(Hold { reason: Reason::AddonRemoved, message: String::new() }),
+    });
+    due.collect()
+}
+
+fn pruned(since: &str, count: i64) -> Pruned {
+    serde_json::from_value(json!({"since": since, "count": count})).unwrap()
+}
+
+#[test]
+fn budget_decides_how_many_objects_are_deleted() {
+    let release: ReleaseName = "openstack-scs-1-32-v2".parse().unwrap();
+    let now: Timestamp = NOW.parse().unwrap();
+    let lately = pruned("2026-11-23T01:30:00Z", 1);
+    let all = deletions(["openstack-scs-1-32-v2 without a", "openstack-scs-1-32-v2 without b"]);
+    for (total, spent, allowed, own, expected) in [
+        (5, vec![], None, None, "[Delete, Blocked] count Some(1) next None"),
+        (20, vec![], None, None, "[Delete, Delete] count Some(2) next None"),
+        (20, vec![lately.clone()], None, None, "[Delete, Blocked] count Some(1) next Some(30)"),
+        (5, vec![lately.clone()], None, None, "[Blocked, Blocked] count None next Some(30)"),
+        (5, vec![lately.clone()], Some(all.as_str()), None, "[Delete, Delete] count Some(2) next None"),
+        (5, vec![lately.clone()], Some("another"), None, "[Blocked, Blocked] count None next Some(30)"),
+        // The ClusterAddon goes on counting in its hour.
+        (20, vec![lately.clone()], None, Some(&lately), "[Delete, Blocked] count Some(2) next Some(30)"),
+    ] {
+        let budget = Budget { stack: "stacks/demo", release: &release, allowed, spent: &spent, total, own };
+        let pruning = decide_prune(due(&["a", "b"]), &budget, now);
+        let decisions: Vec<_> = pruning.candidates.iter().map(|it| it.decision).collect();
+        let count = pruning.pruned.as_ref().map(|pruned| pruned.count);
+        let next = pruning.next.map(|next| next.duration_since(now).as_mins());
+        assert_eq!(format!("{decisions:?} count {count:?} next {next:?}"), expected);
+        let reasons = pruning.candidates.iter().map(|it| it.hold.as_ref().map(|hold| hold.reason));
+        let is_told = |(decision, reason): (&PruneDecision, _)| match decision {
+            PruneDecision::Blocked => reason == Some(Reason::PruneBudgetExceeded),
+            _ => reason == Some(Reason::AddonRemoved),
+        };
+        assert!(decisions.iter().zip(reasons).all(is_told), "{:?}", pruning.candidates);
+    }
+}
+
+#[test]
+fn budget_leaves_other_candidates_alone() {
+    let release: ReleaseName = "openstack-scs-1-32-v2".parse().unwrap();
+    let budget =
+        Budget { stack: "stacks/demo", release: &release, allowed: None, spent: &[], total: 1, own: None };
+    let mut found = due(&["a", "b", "c"]);
+    (found[0].decision, found[0].hold) = (PruneDecision::Blocked, None);
+    found[1].decision = PruneDecision::Deleting;
+    let pruning = decide_prune(found.clone(), &budget, NOW.parse().unwrap());
+    assert_eq!(pruning.candidates, found, "one is deleted, and the other two are as they were");
+}
+
+#[test]
+fn unconfirmed_prune_deletes_nothing_and_says_nothing() {
+    let now: Timestamp = NOW.parse().unwrap();
+    let pruning = unconfirmed(due(&["a", "b"]), now);
+    let kept: BTreeSet<_> = pruning
+        .candidates
+        .iter()
+        .map(|it| (it.decision == PruneDecision::Blocked, it.hold.is_none()))
+        .collect();
+    assert_eq!(kept, BTreeSet::from([(true, true)]));
+    assert_eq!((pruning.pruned, pruning.next), (None, Some(now)));
+}
