@@ -17,13 +17,13 @@ pub struct Hold {
 
 /// The action for a Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
-    /// There is nothing of it, or it goes and nothing of ours is left.
-    Nothing,
-    /// Let its addons go: their objects are suspended and deleted, and nothing is uninstalled.
-    LetGo,
-    /// Leave its addons to themselves: their objects stay, suspended and without an owner, and the `ClusterAddon` is deleted.
-    Abandon,
+pub enum ClusterAction {
+    /// Forget it: there is nothing of it, or it is being deleted and nothing of ours is left.
+    Forget,
+    /// Suspend and delete the objects of its addons: nothing is uninstalled.
+    SuspendAndDelete,
+    /// Orphan its addons: their objects stay, suspended and without an owner, and the `ClusterAddon` is deleted.
+    Orphan,
     /// Keep its addons for the next `ClusterAddon`: this one is deleted, and what it owns stays.
     HandOver,
     /// Deliver its addons.
@@ -68,7 +68,7 @@ pub enum Backing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Around {
     /// Whether its namespace is being deleted.
-    pub namespace_goes: bool,
+    pub namespace_terminating: bool,
     /// The decision of its `ClusterStack`.
     pub backing: Backing,
     /// Whether something of an earlier `ClusterAddon` waits for the next one.
@@ -77,33 +77,33 @@ pub struct Around {
     pub removing: bool,
 }
 
-/// Decides the action for a Cluster and its `ClusterAddon`. A `ClusterAddon` that was made for an earlier Cluster of the
-/// same name is let go before there can be a new one. In a namespace that is being deleted nothing can be created, and
-/// existing objects are let go before Kubernetes deletes them.
+/// Decides the action for a Cluster and its `ClusterAddon`. The objects of a `ClusterAddon` that was made for an earlier
+/// Cluster of the same name are suspended and deleted before there can be a new one. In a namespace that is being deleted
+/// nothing can be created, and existing objects are suspended and deleted before Kubernetes deletes them.
 ///
 /// The objects of a deleted `ClusterAddon` must not be uninstalled. The next `ClusterAddon` of the same Cluster takes them
 /// over: an addon that waits for its removal would be forgotten otherwise, because it is in no plan. Files in a
 /// repository cannot be taken over, so that such a removal ends first.
 #[must_use]
-pub fn course(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) -> Course {
-    let rest = if around.handed_over { Course::LetGo } else { Course::Nothing };
+pub fn cluster_action(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) -> ClusterAction {
+    let rest = if around.handed_over { ClusterAction::SuspendAndDelete } else { ClusterAction::Forget };
     match (cluster, addon) {
         (None, None) => rest,
-        (None, Some(_)) => Course::LetGo,
-        (Some(cluster), None) if cluster.deleting || around.namespace_goes => rest,
-        (Some(_), None) => Course::Deliver,
+        (None, Some(_)) => ClusterAction::SuspendAndDelete,
+        (Some(cluster), None) if cluster.deleting || around.namespace_terminating => rest,
+        (Some(_), None) => ClusterAction::Deliver,
         (Some(cluster), Some(addon)) => {
             let is_its = addon.cluster_uid.as_ref().is_none_or(|uid| *uid == cluster.uid);
-            let goes = cluster.deleting || around.namespace_goes || !is_its;
+            let goes = cluster.deleting || around.namespace_terminating || !is_its;
             match (addon.deleting, around.backing) {
-                _ if goes => Course::LetGo,
+                _ if goes => ClusterAction::SuspendAndDelete,
                 // Another finalizer than ours holds it.
-                (true, _) if !addon.held => Course::Nothing,
-                (_, Backing::Orphaned) => Course::Abandon,
-                (false, _) => Course::Deliver,
-                (true, Backing::Wanted) if !addon.committed => Course::HandOver,
-                (true, Backing::Wanted) if around.removing => Course::Deliver,
-                (true, _) => Course::LetGo,
+                (true, _) if !addon.held => ClusterAction::Forget,
+                (_, Backing::Orphaned) => ClusterAction::Orphan,
+                (false, _) => ClusterAction::Deliver,
+                (true, Backing::Wanted) if !addon.committed => ClusterAction::HandOver,
+                (true, Backing::Wanted) if around.removing => ClusterAction::Deliver,
+                (true, _) => ClusterAction::SuspendAndDelete,
             }
         }
     }
@@ -120,7 +120,7 @@ pub fn unreachable(message: &str) -> Hold {
 /// Whether a cluster that was [unreachable] answers again. `before` are the conditions of its `ClusterAddon`. Flux waits
 /// up to a quarter of an hour before it tries such a cluster again, unless it is asked to.
 #[must_use]
-pub fn came_back(before: &[Condition], cluster: &Cluster) -> bool {
+pub fn has_recovered(before: &[Condition], cluster: &Cluster) -> bool {
     let available = ConditionType::ClusterAvailable.as_str();
     let before = before.iter().find(|condition| condition.type_ == available);
     let was_lost = before.is_some_and(|condition| condition.reason == Reason::Unreachable.as_str());

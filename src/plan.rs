@@ -8,7 +8,6 @@ mod dependencies;
 pub mod diff;
 mod object;
 mod presets;
-pub mod removal;
 mod sources;
 
 use std::collections::BTreeMap;

@@ -14,24 +14,30 @@ fn owned(uid: Option<&str>, deleting: bool) -> Owned {
 fn what_to_do_with_a_cluster() {
     let (there, goes) = (|uid| Some(present(uid, false)), |uid| Some(present(uid, true)));
     for (cluster, addon, expected, why) in [
-        (None, None, Course::Nothing, "there is nothing"),
-        (there("a"), None, Course::Deliver, "a new one"),
-        (goes("a"), None, Course::Nothing, "it goes, and nothing is ours"),
-        (there("a"), Some(owned(Some("a"), false)), Course::Deliver, "its own"),
-        (there("a"), Some(owned(None, false)), Course::Deliver, "of the Go operator, without a UID"),
-        (there("b"), Some(owned(Some("a"), false)), Course::LetGo, "of an earlier one of its name"),
-        (there("b"), Some(owned(Some("a"), true)), Course::LetGo, "the same, deleted"),
-        (goes("a"), Some(owned(Some("a"), false)), Course::LetGo, "it goes"),
-        (there("a"), Some(owned(Some("a"), true)), Course::HandOver, "the ClusterAddon is deleted"),
-        (None, Some(owned(Some("a"), false)), Course::LetGo, "it is gone"),
-        (None, Some(owned(None, true)), Course::LetGo, "both go"),
+        (None, None, ClusterAction::Forget, "there is nothing"),
+        (there("a"), None, ClusterAction::Deliver, "a new one"),
+        (goes("a"), None, ClusterAction::Forget, "it goes, and nothing is ours"),
+        (there("a"), Some(owned(Some("a"), false)), ClusterAction::Deliver, "its own"),
+        (there("a"), Some(owned(None, false)), ClusterAction::Deliver, "of the Go operator, without a UID"),
+        (
+            there("b"),
+            Some(owned(Some("a"), false)),
+            ClusterAction::SuspendAndDelete,
+            "of an earlier one of its name",
+        ),
+        (there("b"), Some(owned(Some("a"), true)), ClusterAction::SuspendAndDelete, "the same, deleted"),
+        (goes("a"), Some(owned(Some("a"), false)), ClusterAction::SuspendAndDelete, "it goes"),
+        (there("a"), Some(owned(Some("a"), true)), ClusterAction::HandOver, "the ClusterAddon is deleted"),
+        (None, Some(owned(Some("a"), false)), ClusterAction::SuspendAndDelete, "it is gone"),
+        (None, Some(owned(None, true)), ClusterAction::SuspendAndDelete, "both go"),
     ] {
         let around = Around { backing: Backing::Wanted, ..Around::default() };
-        assert_eq!(course(cluster.as_ref(), addon.as_ref(), around), expected, "{why}");
-        let in_terminating = if addon.is_some() { Course::LetGo } else { Course::Nothing };
-        let around = Around { namespace_goes: true, ..around };
+        assert_eq!(cluster_action(cluster.as_ref(), addon.as_ref(), around), expected, "{why}");
+        let in_terminating =
+            if addon.is_some() { ClusterAction::SuspendAndDelete } else { ClusterAction::Forget };
+        let around = Around { namespace_terminating: true, ..around };
         assert_eq!(
-            course(cluster.as_ref(), addon.as_ref(), around),
+            cluster_action(cluster.as_ref(), addon.as_ref(), around),
             in_terminating,
             "{why}, its namespace goes"
         );
@@ -45,15 +51,30 @@ fn deleted_cluster_addon_is_handed_over_or_let_go() {
     let deleted = owned(Some("a"), true);
     let committed = Owned { committed: true, ..deleted.clone() };
     for (addon, around, expected, why) in [
-        (deleted.clone(), wanted, Course::HandOver, "there will be another one"),
-        (deleted.clone(), Around::default(), Course::LetGo, "no ClusterStack has the class"),
-        (committed.clone(), wanted, Course::LetGo, "its files go first"),
-        (committed.clone(), removing, Course::Deliver, "no next one would know of the addon that is removed"),
-        (committed, Around { removing: true, ..Around::default() }, Course::LetGo, "no plan lacks the addon"),
-        (deleted.clone(), removing, Course::HandOver, "the next one goes on with the removal"),
-        (Owned { held: false, ..deleted }, wanted, Course::Nothing, "another finalizer holds it"),
+        (deleted.clone(), wanted, ClusterAction::HandOver, "there will be another one"),
+        (
+            deleted.clone(),
+            Around::default(),
+            ClusterAction::SuspendAndDelete,
+            "no ClusterStack has the class",
+        ),
+        (committed.clone(), wanted, ClusterAction::SuspendAndDelete, "its files go first"),
+        (
+            committed.clone(),
+            removing,
+            ClusterAction::Deliver,
+            "no next one would know of the addon that is removed",
+        ),
+        (
+            committed,
+            Around { removing: true, ..Around::default() },
+            ClusterAction::SuspendAndDelete,
+            "no plan lacks the addon",
+        ),
+        (deleted.clone(), removing, ClusterAction::HandOver, "the next one goes on with the removal"),
+        (Owned { held: false, ..deleted }, wanted, ClusterAction::Forget, "another finalizer holds it"),
     ] {
-        assert_eq!(course(Some(&present("a", false)), Some(&addon), around), expected, "{why}");
+        assert_eq!(cluster_action(Some(&present("a", false)), Some(&addon), around), expected, "{why}");
     }
 }
 
@@ -63,22 +84,22 @@ fn cluster_of_an_orphaned_stack_is_abandoned() {
     let (own, going) = (owned(Some("a"), false), owned(Some("a"), true));
     let (there, goes) = (present("a", false), present("a", true));
     for (cluster, addon, expected, why) in [
-        (Some(&there), Some(&own), Course::Abandon, "its objects stay"),
-        (Some(&there), Some(&going), Course::Abandon, "whoever else deletes the ClusterAddon"),
-        (Some(&there), None, Course::Deliver, "it has no release"),
-        (Some(&goes), Some(&own), Course::LetGo, "the Cluster goes"),
-        (None, Some(&own), Course::LetGo, "the Cluster is gone"),
+        (Some(&there), Some(&own), ClusterAction::Orphan, "its objects stay"),
+        (Some(&there), Some(&going), ClusterAction::Orphan, "whoever else deletes the ClusterAddon"),
+        (Some(&there), None, ClusterAction::Deliver, "it has no release"),
+        (Some(&goes), Some(&own), ClusterAction::SuspendAndDelete, "the Cluster goes"),
+        (None, Some(&own), ClusterAction::SuspendAndDelete, "the Cluster is gone"),
     ] {
-        assert_eq!(course(cluster, addon, orphaned), expected, "{why}");
+        assert_eq!(cluster_action(cluster, addon, orphaned), expected, "{why}");
     }
 }
 
 #[test]
 fn what_was_handed_over_is_let_go_with_the_cluster() {
     let left = Around { handed_over: true, backing: Backing::Wanted, ..Around::default() };
-    assert_eq!(course(None, None, left), Course::LetGo);
-    assert_eq!(course(Some(&present("a", true)), None, left), Course::LetGo);
-    assert_eq!(course(Some(&present("a", false)), None, left), Course::Deliver);
+    assert_eq!(cluster_action(None, None, left), ClusterAction::SuspendAndDelete);
+    assert_eq!(cluster_action(Some(&present("a", true)), None, left), ClusterAction::SuspendAndDelete);
+    assert_eq!(cluster_action(Some(&present("a", false)), None, left), ClusterAction::Deliver);
 }
 
 #[test]
@@ -111,6 +132,6 @@ fn a_cluster_comes_back_once() {
             "metadata": {"name": "a"},
             "status": {"initialization": {"controlPlaneInitialized": true}, "conditions": probe},
         }));
-        assert_eq!(came_back(&before, &cluster.unwrap()), expected, "{why}");
+        assert_eq!(has_recovered(&before, &cluster.unwrap()), expected, "{why}");
     }
 }

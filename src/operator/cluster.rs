@@ -1,14 +1,15 @@
 //! One Cluster: gather what there is of it, deliver its addons, look at what became of them, say so.
 
 mod addons;
-mod came_back;
+mod cluster_addon;
 mod committed;
 mod delivered;
+mod flux_objects;
 mod gather;
 mod hand_over;
-mod identity;
-mod let_go;
-mod removal;
+mod prune;
+mod recovery;
+mod suspend_and_delete;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +17,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::debug;
 
+use super::budget::Reservation;
 use super::context::{Context, Preparation, Prepared};
 use super::git_delivery::outbox::Unit;
 use super::metrics::Queue;
 use super::objects::{ClusterObject, cluster_of, term};
 use super::reconcile::ReconcileError;
 use super::{retry, status};
+use crate::addons::{Pruning, committed_by, rendered_inputs, requested_at};
 use crate::api::{ClusterAddon, Reason};
-use crate::gate;
+use crate::gate::{self, ClusterAction};
 use crate::inputs::ClusterInputs;
+use crate::names::AddonName;
 use crate::plan::{self, Plan};
 use crate::rollup::{AddonFacts, ClusterFacts, ConditionStatus, Report, cluster_addon};
 use crate::runtime::api_server::RequestError;
@@ -33,8 +37,7 @@ use crate::runtime::queue::Next;
 use delivered::Delivered;
 use gather::{Gathered, Related};
 
-pub(super) use gather::to_abandon;
-pub(super) use identity::made_for;
+pub(super) use gather::to_orphan;
 
 /// How long a cache that is just filled is waited for.
 const SOON: Duration = Duration::from_secs(1);
@@ -42,18 +45,20 @@ const SOON: Duration = Duration::from_secs(1);
 /// Reconciles the Cluster of that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let gathered = Gathered::of(context, key);
-    match gathered.course(context.is_terminating(&key.namespace)) {
-        gate::Course::Nothing => {
+    match gathered.action(context.is_terminating(&key.namespace)) {
+        ClusterAction::Forget => {
             context.metrics.forgot(Queue::Cluster, &key.to_string());
             Ok(Next::Await)
         }
-        gate::Course::LetGo => let_go::let_go(context, key, &gathered).await,
-        gate::Course::Abandon => hand_over::abandon(context, key, &gathered).await,
-        gate::Course::HandOver => match &gathered.addon {
+        ClusterAction::SuspendAndDelete => {
+            suspend_and_delete::suspend_and_delete(context, key, &gathered).await
+        }
+        ClusterAction::Orphan => hand_over::orphan(context, key, &gathered).await,
+        ClusterAction::HandOver => match &gathered.addon {
             Some(addon) => hand_over::hand_over(context, key, addon).await,
             None => Ok(Next::Await),
         },
-        gate::Course::Deliver => deliver(context, key, gathered).await,
+        ClusterAction::Deliver => deliver(context, key, gathered).await,
     }
 }
 
@@ -66,13 +71,13 @@ async fn deliver(context: &Context, key: &Key, gathered: Gathered) -> Result<Nex
     let (Some(release), Some(preparation)) = (&gathered.release, &gathered.preparation) else {
         return without_release(context, key, &gathered).await;
     };
-    let addon = identity::ensure(context, key, cluster, gathered.addon.clone()).await?;
+    let addon = cluster_addon::ensure(context, key, cluster, gathered.addon.clone()).await?;
     hand_over::take_over(context, key, &addon).await?;
     let prepared = match preparation {
         Preparation::Unusable(report) => {
             context.git.outbox.withdraw(&Unit::Cluster(key.clone()));
             let facts = addons::as_they_are(context, &addon, cluster, &release.to_string(), report.clone());
-            came_back::look_again(context, &addon, cluster).await?;
+            recovery::request_reconcile(context, &addon, cluster).await?;
             return finish(context, key, &addon, facts).await;
         }
         Preparation::Usable(prepared) => prepared,
@@ -80,20 +85,17 @@ async fn deliver(context: &Context, key: &Key, gathered: Gathered) -> Result<Nex
     let Related::Found(inputs) = gather::related(context, cluster, prepared) else {
         return Ok(Next::After(SOON));
     };
-    let (facts, removal, failure) = usable(context, cluster, &addon, prepared, &inputs).await?;
-    came_back::look_again(context, &addon, cluster).await?;
+    let (facts, (pruning, _reserved), failure) = usable(context, cluster, &addon, prepared, &inputs).await?;
+    recovery::request_reconcile(context, &addon, cluster).await?;
     let is_suspended = prepared.suspended || addon.spec.suspend;
     let owned = term::owned_by("ClusterAddon", &Key::of(&*addon));
     let retry = if is_suspended { Next::Await } else { retry::retry(context, &owned).await? };
     // What is to be committed is committed after the status says by whom.
-    let noted = if facts.committed_by == identity::committed_by(&addon) {
-        Next::Await
-    } else {
-        Next::After(Duration::ZERO)
-    };
-    // The status counts what goes before it goes.
+    let noted =
+        if facts.committed_by == committed_by(&addon) { Next::Await } else { Next::After(Duration::ZERO) };
+    // The status counts what is deleted before it is.
     let next = finish(context, key, &addon, facts).await?.earlier(retry).earlier(noted);
-    let next = next.earlier(removal.carry_out(context, &addon).await?);
+    let next = next.earlier(prune::prune(context, &addon, &pruning).await?);
     failure.map_or(Ok(next), |failure| Err(failure.into()))
 }
 
@@ -125,12 +127,12 @@ async fn without_release(context: &Context, key: &Key, gathered: &Gathered) -> R
     };
     let addon = match &gathered.addon {
         None if !lack.is_certain => return Ok(Next::Await),
-        None => identity::ensure(context, key, cluster, None).await?,
+        None => cluster_addon::ensure(context, key, cluster, None).await?,
         Some(addon) => addon.clone(),
     };
     context.git.outbox.withdraw(&Unit::Cluster(key.clone()));
     let facts = addons::as_they_are(context, &addon, cluster, &lack.desired, lack.report);
-    came_back::look_again(context, &addon, cluster).await?;
+    recovery::request_reconcile(context, &addon, cluster).await?;
     finish(context, key, &addon, facts).await
 }
 
@@ -141,24 +143,23 @@ async fn usable<'w>(
     addon: &ClusterAddon,
     prepared: &Prepared,
     inputs: &ClusterInputs,
-) -> Result<(ClusterFacts, removal::Removal<'w>, Option<RequestError>), ReconcileError> {
+) -> Result<(ClusterFacts, (Pruning, Option<Reservation<'w>>), Option<RequestError>), ReconcileError> {
     let plan = Arc::new(plan::cluster(&prepared.inputs(), inputs)?);
     let delivered = delivered(context, addon, prepared, &plan).await?;
     let mut facts = facts(context, addon, prepared, inputs, &plan, &delivered);
-    let may_remove = facts.delivered && !prepared.suspended && !addon.spec.suspend;
-    let removal =
-        removal::plan(context, cluster, addon, prepared, |name| may_remove || delivered.waits_for_old(name))
-            .await?;
-    removal.tell(context, addon, &mut facts.addons);
+    let may_prune = facts.delivered && !prepared.suspended && !addon.spec.suspend;
+    let is_turn = |name: &AddonName| may_prune || delivered.waits_for_old(name);
+    let (pruning, reserved) = prune::decide(context, cluster, addon, prepared, is_turn).await?;
+    prune::add_left(context, addon, &pruning, &mut facts.addons);
     if facts.of_desired {
         addons::mark_dropped(prepared, &mut facts.addons);
     }
     if addon.metadata.deletion_timestamp.is_some() {
         addons::mark_before_deletion(&mut facts.addons);
     }
-    facts.delivered &= removal.is_empty();
-    facts.pruned = removal.pruned.clone();
-    Ok((facts, removal, delivered.into_failure()))
+    facts.delivered &= pruning.candidates.is_empty();
+    facts.pruned = pruning.pruned.clone();
+    Ok((facts, (pruning, reserved), delivered.into_failure()))
 }
 
 /// Delivers a plan, by the way that the `ClusterStack` has; nothing where something holds it.
@@ -205,7 +206,7 @@ fn facts(
     let has_another = !is_rendered && has_release(addon);
     ClusterFacts {
         generation: addon.metadata.generation.unwrap_or_default(),
-        requested_at: identity::requested_at(addon),
+        requested_at: requested_at(addon),
         hold: held.or(unreachable),
         desired: prepared.release.name.to_string(),
         namespace: Some(prepared.stack_key.namespace.clone()),
@@ -219,7 +220,7 @@ fn facts(
         delivered: all_there,
         pruned: None,
         committed_by: delivered.committed_by.clone(),
-        inputs: is_rendered.then(|| identity::rendered_inputs(prepared, inputs)),
+        inputs: is_rendered.then(|| rendered_inputs(&prepared.release, inputs)),
     }
 }
 

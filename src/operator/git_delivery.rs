@@ -25,7 +25,8 @@ use kube::{Resource, ResourceExt as _};
 
 use super::context::Context;
 use super::metrics::Queue;
-use super::objects::{cluster_of, committing_stack, is_applied_by_flux, owner_of_applied};
+use super::objects::{cluster_of, committing_stack, owner_of_applied};
+use crate::addons::is_applied_by_flux;
 use crate::api::{ClusterStack, ClusterStackRelease};
 use crate::names::ReleaseName;
 use crate::plan::ObjectId;

@@ -11,6 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use crate::addons::is_applied_by_flux;
 use crate::api::cluster_addon::ReleaseProgress;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
 use crate::foreign::capi::{Cluster, ObjectReference};
@@ -264,12 +265,6 @@ pub fn provider_reference(reference: &Reference) -> ObjectReference {
         kind: reference.kind.clone().unwrap_or_default(),
         name: reference.name.clone().unwrap_or_default(),
     }
-}
-
-/// Whether Flux applies an object from a repository: kustomize-controller puts its labels on all that it applies.
-#[must_use]
-pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
-    object.labels.as_ref().is_some_and(|labels| labels.contains_key(labels::APPLIED_BY_NAME))
 }
 
 /// The object of ours that a Flux object belongs to though it has no owner: what comes out of a repository has none. Its

@@ -8,7 +8,7 @@ use super::super::deliver::Wanted;
 use super::super::objects::{ClusterObject, owner_of_applied};
 use super::super::{annotations, deliver, events, ownership, request};
 use super::delivered::{Delivered, addon_of};
-use super::identity;
+use crate::addons::{committed_by, requested_at};
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{
@@ -17,7 +17,7 @@ use crate::foreign::flux::observed::{
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
 use crate::plan::{self, Plan, PlannedObject, Step};
-use crate::release::{Addon, Chart, Digest, KnownAs};
+use crate::release::{Chart, Digest, KnownAs};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, expected_since, helm_release,
     kustomization,
@@ -111,11 +111,6 @@ pub(super) fn is_owned<Status>(object: &Observed<Status>, addon: &ClusterAddon) 
 pub(super) fn is_owner<Status>(addon: &ClusterAddon, object: &Observed<Status>) -> bool {
     let mut owners = object.object.owner_references.iter().flatten();
     owners.any(|owner| Some(&owner.uid) == addon.metadata.uid.as_ref())
-}
-
-/// The kind of object that delivers an addon.
-pub(super) fn kind_of(addon: &Addon) -> &'static str {
-    if addon.is_chart() { HelmReleaseStatus::KIND } else { KustomizationStatus::KIND }
 }
 
 async fn deliver_to<Status: ObservedKind>(
@@ -239,14 +234,14 @@ pub(super) fn as_they_are(
 ) -> ClusterFacts {
     ClusterFacts {
         generation: addon.metadata.generation.unwrap_or_default(),
-        requested_at: identity::requested_at(addon),
+        requested_at: requested_at(addon),
         hold: gate::cluster_alone(&cluster.cluster),
         desired: desired.to_owned(),
         namespace: cluster.cluster.class().map(|class| class.namespace),
         release: report,
         of_desired: false,
         pruned: None,
-        committed_by: identity::committed_by(addon),
+        committed_by: committed_by(addon),
         addons: kept(context, addon),
         delivered: false,
         inputs: None,
@@ -306,7 +301,7 @@ pub(super) fn paused(addon: &ClusterAddon, cluster: &ClusterObject) -> Option<Cl
         hold: Some(hold),
         of_desired: false,
         pruned: None,
-        committed_by: identity::committed_by(addon),
+        committed_by: committed_by(addon),
         addons: status.addons.iter().filter_map(silent).collect(),
         delivered: false,
         inputs: None,

@@ -8,8 +8,9 @@ use super::super::git_delivery::commit;
 use super::super::git_delivery::outbox::{Change, Standing, Unit};
 use super::super::metrics::Queue;
 use super::super::objects::{cluster_of, committing_stack};
+use super::addons;
 use super::delivered::{Delivered, addon_of};
-use super::{addons, identity};
+use crate::addons::committed_by;
 use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
 use crate::gate::Hold;
@@ -56,7 +57,7 @@ pub(super) async fn deliver(
 ) -> Delivered {
     let cluster = cluster_of(addon);
     let by = Some(prepared.stack_key.to_string());
-    let standing = if identity::committed_by(addon) == by {
+    let standing = if committed_by(addon) == by {
         let change = Change::Planned(plan.clone());
         let asker = (Queue::Cluster, cluster.clone());
         commit(context, &prepared.stack_key, Unit::Cluster(cluster), change, asker)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::context::{Context, Prepared};
 use super::super::deliver::applied;
-use super::identity;
+use crate::addons::committed_by;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
@@ -42,7 +42,7 @@ impl Delivered {
             let digest = addon.expected.as_ref()?.spec_digest.as_ref()?;
             Some((addon.name.clone(), SpecDigest::kept(digest)))
         });
-        Self { expected: kept.collect(), committed_by: identity::committed_by(addon), ..Self::default() }
+        Self { expected: kept.collect(), committed_by: committed_by(addon), ..Self::default() }
     }
 
     /// Nothing was written, and this is why.

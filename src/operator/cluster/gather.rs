@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
 use super::super::context::{Context, Preparation, Prepared};
 use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, term};
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
-use super::{identity, removal};
-use crate::api::{ClusterAddon, ClusterStackRelease, Reason, labels};
+use super::prune;
+use crate::addons::{cluster_uid, committed_by, has_finalizer, is_orphaning};
+use crate::api::{ClusterAddon, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;
-use crate::gate::{self, Course};
+use crate::gate::{self, ClusterAction};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
 use crate::release::Release;
@@ -29,7 +29,7 @@ pub(super) struct Gathered {
     pub(super) release: Option<ReleaseName>,
     /// What is known of that release.
     pub(super) preparation: Option<Preparation>,
-    /// Whether that release is there, and is not let go of.
+    /// Whether that release is there, and does not orphan its addons.
     is_wanted: bool,
     /// The deleted `ClusterStack` that leaves the Cluster's addons to themselves.
     pub(super) orphaned_by: Option<Key>,
@@ -73,7 +73,7 @@ impl Gathered {
         let named = class.and_then(|class| Some((class.release()?, class.namespace)));
         let release = named.as_ref().map(|(release, namespace)| Key::new(namespace, &release.to_string()));
         let orphaned_by = orphaned_by(context, release.as_ref(), addon.as_deref());
-        let release = release.filter(|release| !is_let_go(context, release));
+        let release = release.filter(|release| !is_orphaned(context, release));
         let preparation = release.as_ref().and_then(|release| context.preparation(release));
         let rest = term::handed_over(key);
         let has_rest = !context.caches.helm_releases.find(&rest).is_empty()
@@ -84,7 +84,7 @@ impl Gathered {
         let deleted = addon.as_deref().filter(|addon| addon.metadata.deletion_timestamp.is_some());
         let is_removing = deleted
             .filter(|_| !is_paused)
-            .is_some_and(|addon| removal::is_pending(context, addon, preparation.as_ref(), is_owned));
+            .is_some_and(|addon| prune::is_pending(context, addon, preparation.as_ref(), is_owned));
         Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest, is_removing }
     }
 
@@ -121,36 +121,40 @@ impl Gathered {
     }
 
     /// What to do with the Cluster.
-    pub(super) fn course(&self, namespace_goes: bool) -> Course {
+    pub(super) fn action(&self, namespace_terminating: bool) -> ClusterAction {
         let uid = |uid: Option<String>| uid.unwrap_or_default();
         let cluster = self
             .cluster
             .as_ref()
             .map(|cluster| gate::Present { uid: uid(cluster.uid()), deleting: cluster.cluster.deleting() });
         let addon = self.addon.as_ref().map(|addon| gate::Owned {
-            cluster_uid: identity::cluster_uid(addon),
+            cluster_uid: cluster_uid(addon).map(str::to_owned),
             deleting: addon.metadata.deletion_timestamp.is_some(),
-            held: addon.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER),
-            committed: identity::committed_by(addon).is_some(),
+            held: has_finalizer(addon),
+            committed: committed_by(addon).is_some(),
         });
         let backing = match (&self.orphaned_by, self.is_wanted) {
             (Some(_), _) => gate::Backing::Orphaned,
             (None, true) => gate::Backing::Wanted,
             (None, false) => gate::Backing::None,
         };
-        let around =
-            gate::Around { namespace_goes, backing, handed_over: self.has_rest, removing: self.is_removing };
-        gate::course(cluster.as_ref(), addon.as_ref(), around)
+        let around = gate::Around {
+            namespace_terminating,
+            backing,
+            handed_over: self.has_rest,
+            removing: self.is_removing,
+        };
+        gate::cluster_action(cluster.as_ref(), addon.as_ref(), around)
     }
 }
 
-/// The Clusters of a release whose `ClusterAddon`s are to be left to themselves.
-pub(in super::super) fn to_abandon(context: &Context, namespace: &str, release: &ReleaseName) -> Vec<Key> {
+/// The Clusters of a release whose addons are to be orphaned.
+pub(in super::super) fn to_orphan(context: &Context, namespace: &str, release: &ReleaseName) -> Vec<Key> {
     let of_class = users::of(context, namespace, release).into_iter().map(|cluster| Key::of(&*cluster));
     let remembers = term::remembers(Some(namespace), &release.to_string());
     let remember = context.caches.addons.find(&remembers).into_iter().map(|addon| cluster_of(&addon));
     let is_left = |key: &Key| {
-        Gathered::of(context, key).course(context.is_terminating(&key.namespace)) == Course::Abandon
+        Gathered::of(context, key).action(context.is_terminating(&key.namespace)) == ClusterAction::Orphan
     };
     of_class.chain(remember).filter(is_left).collect()
 }
@@ -176,10 +180,10 @@ pub(super) fn related(context: &Context, cluster: &ClusterObject, prepared: &Pre
     Related::Found(Box::new(inputs))
 }
 
-/// Whether a release or its `ClusterStack` is being let go of: then what its Clusters have is nobody's.
-fn is_let_go(context: &Context, release: &Key) -> bool {
+/// Whether a release or its `ClusterStack` orphans what its Clusters have; also if there is no such release.
+fn is_orphaned(context: &Context, release: &Key) -> bool {
     let Some(release) = context.caches.releases.get(release) else { return true };
-    is_orphan(&release.metadata) || orphaning_stack(context, &release).is_some()
+    is_orphaning(&release.metadata) || orphaning_stack(context, &release).is_some()
 }
 
 /// Whether a `ClusterStack` that this operator watches has a release.
@@ -187,17 +191,11 @@ fn is_owned(context: &Context, release: &Key) -> bool {
     context.caches.releases.get(release).is_some_and(|release| stack_of(context, &release).is_some())
 }
 
-/// Whether an object is deleted, and leaves what was made for it as it is.
-pub(super) fn is_orphan(object: &ObjectMeta) -> bool {
-    let told = object.annotations.as_ref().and_then(|annotations| annotations.get(labels::ON_DELETE));
-    object.deletion_timestamp.is_some() && told.is_some_and(|value| value == labels::ORPHAN)
-}
-
 /// The `ClusterStack` of a release that is deleted and leaves everything as it is.
 fn orphaning_stack(context: &Context, release: &ClusterStackRelease) -> Option<Key> {
     let namespace = release.namespace().unwrap_or_default();
     let stack = context.caches.stacks.get(&Key::new(&namespace, &release.stack_owner()?.name))?;
-    is_orphan(&stack.metadata).then(|| Key::of(&*stack))
+    is_orphaning(&stack.metadata).then(|| Key::of(&*stack))
 }
 
 /// The deleted `ClusterStack` that leaves a Cluster's addons to themselves: that of the release of its class; of the release

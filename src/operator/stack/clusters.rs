@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
 
-use super::super::cluster;
 use super::super::context::Context;
 use super::super::objects::{ClusterObject, addon_key};
 use super::Found;
+use crate::addons::is_made_for;
 use crate::api::{ClusterAddon, ClusterStack, ConditionType, Reason};
 use crate::names::ReleaseName;
 use crate::rollup::{ClusterState, ConditionStatus, Report, mirror};
@@ -93,7 +93,7 @@ pub(super) fn states<'a>(
 fn ready(addon: &ClusterAddon, cluster: &ClusterObject, release: &ReleaseName) -> Option<Report> {
     let status = addon.status.as_ref()?;
     let desired = status.release.as_ref()?.desired.as_ref()?;
-    let is_its = cluster::made_for(addon, cluster) && *desired == release.to_string();
+    let is_its = is_made_for(addon, &cluster.cluster) && *desired == release.to_string();
     let generation = addon.metadata.generation.unwrap_or_default();
     is_its.then(|| mirror(&status.conditions, generation, ConditionType::Ready.as_str()))
 }

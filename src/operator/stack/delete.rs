@@ -104,7 +104,7 @@ fn are_clusters_left<'a>(
     releases: impl Iterator<Item = &'a ReleaseName>,
 ) -> bool {
     let left: BTreeSet<Key> =
-        releases.flat_map(|release| cluster::to_abandon(context, &namespace(stack), release)).collect();
+        releases.flat_map(|release| cluster::to_orphan(context, &namespace(stack), release)).collect();
     let is_any_left = !left.is_empty();
     for cluster in left {
         context.triggers.clusters.now(cluster);

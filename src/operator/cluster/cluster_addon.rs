@@ -1,0 +1,33 @@
+//! The `ClusterAddon` of a Cluster.
+
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+
+use super::super::context::Context;
+use super::super::enqueue::addon_status_changed;
+use super::super::objects::{ClusterObject, addon_key};
+use crate::addons::{desired_addon, is_as_desired};
+use crate::api::ClusterAddon;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Change, Key};
+
+/// Writes the `ClusterAddon` of a Cluster if it is missing or not as it should be.
+pub(super) async fn ensure(
+    context: &Context,
+    cluster_key: &Key,
+    cluster: &ClusterObject,
+    found: Option<Arc<ClusterAddon>>,
+) -> Result<Arc<ClusterAddon>, RequestError> {
+    if let Some(addon) = found.as_ref().filter(|addon| is_as_desired(addon, &cluster.cluster)) {
+        return Ok(addon.clone());
+    }
+    let key = addon_key(cluster_key);
+    let before = found.as_ref().and_then(|found| found.resource_version());
+    let _writing = context.caches.addons.writing(&key);
+    let addon = context.api.apply(&key, &desired_addon(&cluster.cluster), before.as_deref()).await?;
+    let addon = context.caches.addons.written(addon);
+    // One that a list had left out has a status already, and no watch reports what a write has brought.
+    addon_status_changed(context, &Change { before: found, now: Some(addon.clone()) });
+    Ok(addon)
+}

@@ -1,0 +1,227 @@
+//! Suspend-and-delete: nothing is uninstalled from a cluster that is deleted or was recreated, nor from the clusters of a
+//! namespace that is being deleted.
+//!
+//! A suspended `HelmRelease` loses its finalizer without an uninstall. So each object is suspended before it is deleted,
+//! and the `ClusterAddon` that owns them keeps its finalizer until that is done: garbage collection would delete them as
+//! they are.
+//!
+//! The namespace controller begins to delete what is in a namespace five seconds after the namespace is marked (its
+//! `namespaceDeletionGracePeriod`), so an operator that runs is there first. One that does not run for those seconds is
+//! too late: what Flux has not uninstalled by then is suspended all the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use tracing::{info, warn};
+
+use super::super::context::Context;
+use super::super::git_delivery::commit;
+use super::super::git_delivery::outbox::{Change, Standing, Unit};
+use super::super::metrics::Queue;
+use super::super::objects::{ClusterObject, committing_stack, term};
+use super::super::reconcile::ReconcileError;
+use super::super::{events, finalizer, ownership, status};
+use super::gather::Gathered;
+use super::{committed, flux_objects};
+use crate::addons::{
+    Deletion, FluxObject, LiveOwners, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted,
+    is_reported,
+};
+use crate::api::{ClusterAddon, ClusterStack, Reason};
+use crate::gate::Hold;
+use crate::rollup::cluster_addon_that_goes;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
+use crate::runtime::queue::Next;
+
+/// How long until the cause, or the end of the objects, is checked again.
+const REQUEUE_AFTER: Duration = Duration::from_secs(2);
+
+/// Suspends and deletes the objects of a Cluster's addons, once the API server confirms the cause.
+pub(super) async fn suspend_and_delete(
+    context: &Context,
+    key: &Key,
+    gathered: &Gathered,
+) -> Result<Next, ReconcileError> {
+    let Some(addon) = &gathered.addon else { return suspend_and_delete_left(context, key).await };
+    let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(&**addon)));
+    let repository = repository_of(context, addon);
+    let Some(why) = confirm(context, key, addon).await? else {
+        warn!(
+            "the cache has a deletion of the Cluster, its ClusterAddon or its namespace, but the API server does not \
+             confirm that: nothing is deleted"
+        );
+        return Ok(Next::After(REQUEUE_AFTER));
+    };
+    let deletion = decide_deletion(gathered.cluster.as_ref().map(|cluster| &cluster.cluster), addon);
+    // In a namespace that is being deleted the namespace controller does not wait for the status.
+    if !context.is_terminating(&key.namespace) {
+        write_status(context, addon, &why, None).await?;
+    }
+    if is_of_another_shard(context, addon).await? {
+        return Ok(Next::Await);
+    }
+    let objects = match &repository {
+        None => objects,
+        Some(repository) => {
+            let objects = suspend_all(context, &objects).await?;
+            if let Some(hold) = remove_files(context, key, repository) {
+                write_status(context, addon, &why, Some(&hold)).await?;
+                return Ok(Next::After(REQUEUE_AFTER));
+            }
+            objects
+        }
+    };
+    prune(context, key, addon, &objects, deletion).await
+}
+
+/// Deletes the objects, then lets the `ClusterAddon` go.
+async fn prune(
+    context: &Context,
+    key: &Key,
+    addon: &Arc<ClusterAddon>,
+    objects: &[FluxObject],
+    deletion: Deletion,
+) -> Result<Next, ReconcileError> {
+    let count = delete_all(context, objects).await?;
+    if count > 0 {
+        let note = format!("suspended and deleted {count} Flux objects: nothing is uninstalled");
+        events::normal(context, &**addon, Reason::Deleting, &note).await;
+    }
+    finalizer::remove(context, &context.caches.addons, &**addon).await?;
+    if deletion.deletes_addon {
+        ownership::delete(context, &context.caches.addons, &**addon).await?;
+    }
+    context.git.outbox.forget_cluster(key);
+    info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
+    context.metrics.forgot(Queue::Cluster, &key.to_string());
+    // The Cluster may stay for long, for the finalizer of another controller.
+    let left = context.caches.addons.get(&Key::of(&**addon));
+    left.iter()
+        .filter_map(|left| left.status.as_ref())
+        .for_each(|status| context.metrics.reported(&key.to_string(), status));
+    Ok(if deletion.is_recreated { Next::After(REQUEUE_AFTER) } else { Next::Await })
+}
+
+/// Whether a `ClusterStack` that this operator does not watch commits what the Cluster gets: the operator of that shard removes
+/// it from the repository, and then suspends and deletes the rest.
+async fn is_of_another_shard(context: &Context, addon: &ClusterAddon) -> Result<bool, RequestError> {
+    let Some(stack) = committing_stack(addon).filter(|_| context.is_sharded()) else {
+        return Ok(false);
+    };
+    if context.caches.stacks.get(&stack).is_some() {
+        return Ok(false);
+    }
+    let found: Option<ClusterStack> = context.api.get(&stack).await?;
+    Ok(found.is_some())
+}
+
+/// Suspends and deletes what a `ClusterAddon` has left to the next one, if the Cluster is deleted before there is one.
+async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
+    let objects = flux_objects::by_index(context, &term::handed_over(key));
+    let Some(kind) = context.cluster_kind() else { return Ok(Next::After(REQUEUE_AFTER)) };
+    let live: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
+    let is_confirmed = is_cluster_deleted(live.as_ref().map(|live| &live.cluster))
+        || is_namespace_terminating(context, &key.namespace).await?;
+    if !is_confirmed {
+        return Ok(Next::After(REQUEUE_AFTER));
+    }
+    let count = delete_all(context, &objects).await?;
+    info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
+    Ok(Next::Await)
+}
+
+/// The `ClusterStack` whose repository has the files of a Cluster.
+struct Repository {
+    stack: Key,
+    suspended: bool,
+}
+
+fn repository_of(context: &Context, addon: &ClusterAddon) -> Option<Repository> {
+    let key = committing_stack(addon)?;
+    let stack = context.caches.stacks.get(&key)?;
+    stack.spec.delivery.git()?;
+    Some(Repository { stack: key, suspended: stack.spec.suspend })
+}
+
+/// Removes what a Cluster has from the repository that Flux applies it from; returns why that is not done yet: nothing
+/// remembers it once the `ClusterAddon` is gone. Flux then deletes what it has applied, all of which is suspended.
+fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option<Hold> {
+    let asker = (Queue::Cluster, key.clone());
+    match commit(context, &repository.stack, Unit::Cluster(key.clone()), Change::Gone, asker) {
+        Standing::Committed => None,
+        _ if repository.suspended => {
+            let message = format!(
+                "ClusterStack {} is suspended: the Cluster's files are not removed from the repository",
+                repository.stack
+            );
+            Some(Hold { reason: Reason::Suspended, message })
+        }
+        standing => Some(committed::hold(&standing)),
+    }
+}
+
+/// Reports in the status why the objects are deleted, and what that waits for. They are deleted even if the status cannot be
+/// written.
+async fn write_status(
+    context: &Context,
+    addon: &ClusterAddon,
+    why: &Hold,
+    waits_for: Option<&Hold>,
+) -> Result<(), RequestError> {
+    let Some(addon) = context.caches.addons.get(&Key::of(addon)) else { return Ok(()) };
+    let generation = addon.metadata.generation.unwrap_or_default();
+    let old = addon.status.clone().unwrap_or_default();
+    if waits_for.is_none() && is_reported(&old, why) {
+        return Ok(());
+    }
+    let status = cluster_addon_that_goes(why, waits_for, &old, generation, Timestamp::now());
+    status::write_deletion(context, &*addon, &status).await
+}
+
+/// Asks the API server why the objects are deleted; `None` if it confirms no cause. It is asked for the namespace and the
+/// `ClusterAddon` only if the cache says that they are being deleted.
+async fn confirm(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
+    let Some(kind) = context.cluster_kind() else { return Ok(None) };
+    let cluster: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
+    let cluster = cluster.as_ref().map(|cluster| &cluster.cluster);
+    let live = LiveOwners { cluster, is_namespace_terminating: false, is_addon_deleted: false };
+    if let Some(why) = deletion_cause(addon, &live) {
+        return Ok(Some(why));
+    }
+    if context.is_terminating(&key.namespace) && is_namespace_terminating(context, &key.namespace).await? {
+        return Ok(deletion_cause(addon, &LiveOwners { is_namespace_terminating: true, ..live }));
+    }
+    let is_addon_deleted = addon.metadata.deletion_timestamp.is_some()
+        && is_addon_deleted(addon, context.api.get(&Key::of(addon)).await?.as_ref());
+    Ok(deletion_cause(addon, &LiveOwners { is_addon_deleted, ..live }))
+}
+
+async fn is_namespace_terminating(context: &Context, namespace: &str) -> Result<bool, RequestError> {
+    let now: Option<Namespace> = context.api.get(&Key::new("", namespace)).await?;
+    Ok(now.is_none_or(|now| now.metadata.deletion_timestamp.is_some()))
+}
+
+async fn suspend_all(context: &Context, objects: &[FluxObject]) -> Result<Vec<FluxObject>, RequestError> {
+    let mut suspended = Vec::new();
+    for object in objects {
+        suspended.extend(flux_objects::suspend(context, object).await?);
+    }
+    Ok(suspended)
+}
+
+/// Suspends and deletes objects; returns how many. One that is being deleted is suspended all the same: its finalizer may
+/// still be there.
+async fn delete_all(context: &Context, objects: &[FluxObject]) -> Result<usize, RequestError> {
+    let mut count = 0;
+    for object in objects {
+        let Some(object) = flux_objects::suspend(context, object).await? else { continue };
+        if !object.metadata().terminating {
+            flux_objects::delete(context, &object).await?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
