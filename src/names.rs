@@ -5,12 +5,15 @@
 //! Kubernetes' names are RFC 1123 labels and subdomains; Flux puts names into labels, so 63 characters is the limit.
 
 pub mod credentials;
+mod key;
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
+
+pub use key::Key;
 
 /// The longest name that Flux can put into a label.
 pub const MAX_OBJECT_NAME: usize = 63;
