@@ -25,7 +25,7 @@ pub use handover::{
     Disown, Heir, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,
     possibly_owned,
 };
-pub use object::{FluxObject, is_applied_by_flux, kind_of};
+pub use object::{FluxObject, kind_of};
 pub use pruning::{
     AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates, decide_prune,
     is_prune_confirmed, is_still_due, prune_decision, unconfirmed,

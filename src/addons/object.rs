@@ -9,6 +9,7 @@ use crate::api::{ClusterAddon, labels};
 use crate::foreign::flux::observed::{
     HelmRelease, HelmReleaseStatus, Kustomization, KustomizationStatus, Metadata, ObservedKind as _,
 };
+use crate::foreign::flux::ownership;
 use crate::release::Addon;
 
 /// The Flux object of an addon.
@@ -78,30 +79,14 @@ impl FluxObject {
     /// Whether garbage collection deletes it with a `ClusterAddon`.
     #[must_use]
     pub fn has_owner(&self, addon: &ClusterAddon) -> bool {
-        let mut owners = self.object().owner_references.iter().flatten();
-        owners.any(|owner| Some(&owner.uid) == addon.metadata.uid.as_ref())
+        ownership::is_owner(addon, self.object())
     }
 
-    /// Whether it belongs to a `ClusterAddon`, and not to an earlier one of its name. What Flux applies from a repository has
-    /// no owner; its labels name the Cluster.
+    /// Whether it belongs to a `ClusterAddon`, and not to an earlier one of its name.
     #[must_use]
     pub fn is_owned(&self, addon: &ClusterAddon) -> bool {
-        self.has_owner(addon) || self.is_applied_for(addon)
+        ownership::is_owned(self.object(), addon)
     }
-
-    fn is_applied_for(&self, addon: &ClusterAddon) -> bool {
-        let object = self.object();
-        let cluster = object.labels.as_ref().and_then(|labels| labels.get(labels::CLUSTER_NAME));
-        is_applied_by_flux(object)
-            && object.namespace == addon.metadata.namespace
-            && cluster.map(|cluster| ClusterAddon::name_for(cluster)) == addon.metadata.name
-    }
-}
-
-/// Whether Flux applies an object from a repository: kustomize-controller puts its labels on all that it applies.
-#[must_use]
-pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
-    object.labels.as_ref().is_some_and(|labels| labels.contains_key(labels::APPLIED_BY_NAME))
 }
 
 /// The kind of object that delivers an addon.

@@ -7,6 +7,7 @@
 pub mod helm;
 pub mod kustomize;
 pub mod observed;
+pub mod ownership;
 pub mod source;
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ use kube::{Resource, ResourceExt as _};
 use super::context::Context;
 use super::metrics::Queue;
 use super::objects::{cluster_of, committing_stack, owner_of_applied};
-use crate::addons::is_applied_by_flux;
+use crate::foreign::flux::ownership::is_applied_by_flux;
 use crate::api::{ClusterStack, ClusterStackRelease};
 use crate::names::ReleaseName;
 use crate::plan::ObjectId;

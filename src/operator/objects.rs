@@ -11,11 +11,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::addons::is_applied_by_flux;
 use crate::api::cluster_addon::ReleaseProgress;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
 use crate::foreign::capi::{Cluster, ObjectReference};
-use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind};
+use crate::foreign::flux::observed::{KustomizationStatus, Observed, ObservedKind};
+use crate::foreign::flux::ownership::stripped_owner;
+pub use crate::foreign::flux::ownership::{
+    addon_key, cluster_of, handed_over_to, is_applied_by_flux, owner_of_applied,
+};
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Cached, Key};
 
@@ -236,19 +239,6 @@ impl<Status: ObservedKind> Cached for Observed<Status> {
     }
 }
 
-/// The key of a Cluster's `ClusterAddon`.
-#[must_use]
-pub fn addon_key(cluster: &Key) -> Key {
-    Key { namespace: cluster.namespace.clone(), name: ClusterAddon::name_for(&cluster.name) }
-}
-
-/// The Cluster of a `ClusterAddon`, which is in the same namespace.
-#[must_use]
-pub fn cluster_of(addon: &ClusterAddon) -> Key {
-    let name = addon.spec.cluster_ref.name.as_deref().unwrap_or_default();
-    Key::new(addon.metadata.namespace.as_deref().unwrap_or_default(), name)
-}
-
 /// The `ClusterStack` that commits what the Cluster of a `ClusterAddon` gets, as the status has it.
 #[must_use]
 pub fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
@@ -267,44 +257,9 @@ pub fn provider_reference(reference: &Reference) -> ObjectReference {
     }
 }
 
-/// The object of ours that a Flux object belongs to though it has no owner: what comes out of a repository has none. Its
-/// labels say it.
-#[must_use]
-pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
-    owner_by_label(object).filter(|_| is_applied_by_flux(object))
-}
-
-/// The object of ours that an object belongs to whose deletion uninstalls something, and whose owner garbage collection has
-/// taken off because the owner was going: the Namespace alone is left.
-fn stripped_owner(kind: &str, object: &ObjectMeta) -> Option<(&'static str, Key)> {
-    let is_uninstalled = [HelmReleaseStatus::KIND, KustomizationStatus::KIND].contains(&kind);
-    let mut owners = object.owner_references.iter().flatten();
-    let is_stripped = is_uninstalled && owners.all(|owner| owner.kind == "Namespace");
-    owner_by_label(object).filter(|_| is_stripped)
-}
-
-fn owner_by_label(object: &ObjectMeta) -> Option<(&'static str, Key)> {
-    let labels = object.labels.as_ref()?;
-    let namespace = object.namespace.as_deref().unwrap_or_default();
-    let label = |name| labels.get(name).map(String::as_str);
-    match (label(labels::CLUSTER_NAME), label(labels::RELEASE)) {
-        (Some(cluster), _) => Some(("ClusterAddon", addon_key(&Key::new(namespace, cluster)))),
-        (None, Some(release)) => Some(("ClusterStackRelease", Key::new(namespace, release))),
-        (None, None) => None,
-    }
-}
-
 fn manifests(object: &ObjectMeta) -> Option<String> {
     let addon = object.labels.as_ref()?.get(labels::ADDON)?;
     Some(term::manifests(addon, object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?))
-}
-
-/// The Cluster whose next `ClusterAddon` takes an object over that has no owner now.
-#[must_use]
-pub fn handed_over_to(object: &ObjectMeta) -> Option<Key> {
-    let cluster = object.annotations.as_ref()?.get(labels::HANDED_OVER)?;
-    let is_free = object.owner_references.iter().flatten().all(|owner| owner.kind == "Namespace");
-    is_free.then(|| Key::new(object.namespace.as_deref().unwrap_or_default(), cluster))
 }
 
 /// The owners of an object, which are in its own namespace.

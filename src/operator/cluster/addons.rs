@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::super::context::{Context, Prepared};
 use super::super::deliver::Wanted;
-use super::super::objects::{ClusterObject, owner_of_applied};
+use super::super::objects::ClusterObject;
 use super::super::{annotations, deliver, events, ownership, request};
 use super::delivered::{Delivered, addon_of};
 use crate::addons::{committed_by, requested_at};
@@ -16,6 +16,7 @@ use crate::foreign::flux::observed::{
 };
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
+use crate::foreign::flux::ownership::is_owned;
 use crate::plan::{self, Plan, PlannedObject, Step};
 use crate::release::{Chart, Digest, KnownAs};
 use crate::rollup::{
@@ -99,18 +100,7 @@ async fn deliver_addon(
 
 /// Whether a `ClusterAddon` has an object.
 fn has<Status: ObservedKind>(cache: &Cache<Observed<Status>>, key: &Key, addon: &ClusterAddon) -> bool {
-    cache.get(key).is_some_and(|object| is_owned(&object, addon))
-}
-
-/// Whether an object belongs to a `ClusterAddon`, and not to an earlier one of its name.
-pub(super) fn is_owned<Status>(object: &Observed<Status>, addon: &ClusterAddon) -> bool {
-    is_owner(addon, object) || owner_of_applied(&object.object) == Some(("ClusterAddon", Key::of(addon)))
-}
-
-/// Whether garbage collection deletes an object with a `ClusterAddon`.
-pub(super) fn is_owner<Status>(addon: &ClusterAddon, object: &Observed<Status>) -> bool {
-    let mut owners = object.object.owner_references.iter().flatten();
-    owners.any(|owner| Some(&owner.uid) == addon.metadata.uid.as_ref())
+    cache.get(key).is_some_and(|object| is_owned(&object.object, addon))
 }
 
 async fn deliver_to<Status: ObservedKind>(

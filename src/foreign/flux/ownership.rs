@@ -1,0 +1,97 @@
+//! Decides to which object of ours a Flux object belongs.
+//!
+//! Whose an object is decides whether stackflux may write, take over or delete it. Garbage collection follows UIDs, and so
+//! does this, but for two kinds of objects that have no owner: those that Flux applied from a repository, and those whose
+//! owner garbage collection took off. Their labels say it.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
+use crate::api::{ClusterAddon, labels};
+use crate::names::Key;
+
+/// The two kinds that deliver an addon. Flux uninstalls what it made for an object of them that is deleted.
+pub const DELIVERING: [&str; 2] = [HelmReleaseStatus::KIND, KustomizationStatus::KIND];
+
+/// The kind that an addon's object has when the addon is not delivered by this kind.
+#[must_use]
+pub fn other_kind(kind: &str) -> &'static str {
+    if kind == HelmReleaseStatus::KIND { KustomizationStatus::KIND } else { HelmReleaseStatus::KIND }
+}
+
+/// The key of a Cluster's `ClusterAddon`.
+#[must_use]
+pub fn addon_key(cluster: &Key) -> Key {
+    Key { namespace: cluster.namespace.clone(), name: ClusterAddon::name_for(&cluster.name) }
+}
+
+/// The Cluster of a `ClusterAddon`, which is in the same namespace.
+#[must_use]
+pub fn cluster_of(addon: &ClusterAddon) -> Key {
+    let name = addon.spec.cluster_ref.name.as_deref().unwrap_or_default();
+    Key::new(addon.metadata.namespace.as_deref().unwrap_or_default(), name)
+}
+
+/// Whether an object belongs to a `ClusterAddon`, and not to an earlier one of its name.
+#[must_use]
+pub fn is_owned(object: &ObjectMeta, addon: &ClusterAddon) -> bool {
+    is_owner(addon, object) || owner_of_applied(object) == Some(("ClusterAddon", Key::of(addon)))
+}
+
+/// Whether garbage collection deletes an object with a `ClusterAddon`.
+#[must_use]
+pub fn is_owner(addon: &ClusterAddon, object: &ObjectMeta) -> bool {
+    addon.metadata.uid.as_deref().is_some_and(|uid| has_owner(object, uid))
+}
+
+/// Whether the object of this UID is among the owners of an object.
+#[must_use]
+pub fn has_owner(object: &ObjectMeta, uid: &str) -> bool {
+    object.owner_references.iter().flatten().any(|owner| owner.uid == uid)
+}
+
+/// Whether Flux applies an object from a repository: kustomize-controller puts its labels on all that it applies.
+#[must_use]
+pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
+    object.labels.as_ref().is_some_and(|labels| labels.contains_key(labels::APPLIED_BY_NAME))
+}
+
+/// The object of ours that a Flux object belongs to though it has no owner: what comes out of a repository has none. Its
+/// labels say it.
+#[must_use]
+pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
+    owner_by_label(object).filter(|_| is_applied_by_flux(object))
+}
+
+/// The object of ours that an object belongs to whose deletion uninstalls something, and whose owner garbage collection has
+/// taken off because the owner was going: the Namespace alone is left.
+#[must_use]
+pub fn stripped_owner(kind: &str, object: &ObjectMeta) -> Option<(&'static str, Key)> {
+    owner_by_label(object).filter(|_| DELIVERING.contains(&kind) && is_free(object))
+}
+
+/// The Cluster whose next `ClusterAddon` takes an object over that has no owner now.
+#[must_use]
+pub fn handed_over_to(object: &ObjectMeta) -> Option<Key> {
+    let cluster = object.annotations.as_ref()?.get(labels::HANDED_OVER)?;
+    is_free(object).then(|| Key::new(object.namespace.as_deref().unwrap_or_default(), cluster))
+}
+
+/// Whether an object has no owner but its Namespace.
+fn is_free(object: &ObjectMeta) -> bool {
+    object.owner_references.iter().flatten().all(|owner| owner.kind == "Namespace")
+}
+
+fn owner_by_label(object: &ObjectMeta) -> Option<(&'static str, Key)> {
+    let labels = object.labels.as_ref()?;
+    let namespace = object.namespace.as_deref().unwrap_or_default();
+    let label = |name| labels.get(name).map(String::as_str);
+    match (label(labels::CLUSTER_NAME), label(labels::RELEASE)) {
+        (Some(cluster), _) => Some(("ClusterAddon", addon_key(&Key::new(namespace, cluster)))),
+        (None, Some(release)) => Some(("ClusterStackRelease", Key::new(namespace, release))),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
