@@ -211,4 +211,11 @@ impl ClusterAddon {
     pub fn name_for(cluster: &str) -> String {
         format!("cluster-addon-{cluster}")
     }
+
+    /// The digest of the spec of an addon's object, as it was when the status was written last.
+    #[must_use]
+    pub fn spec_digest_of(&self, addon: &str) -> Option<&str> {
+        let mut addons = self.status.iter().flat_map(|status| &status.addons);
+        addons.find(|kept| kept.name == addon)?.expected.as_ref()?.spec_digest.as_deref()
+    }
 }

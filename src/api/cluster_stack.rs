@@ -87,6 +87,14 @@ pub struct ClusterStackSpec {
 }
 
 impl ClusterStack {
+    /// The digest of the spec of the followed `GitRepository`, `<namespace>/<name>`, as it was when the status was written
+    /// last.
+    #[must_use]
+    pub fn spec_digest_of(&self, repository: &str) -> Option<&str> {
+        let source = self.status.as_ref()?.source.as_ref()?;
+        source.spec_digest.as_deref().filter(|_| source.git_repository == repository)
+    }
+
     /// The source from which the operator copies releases into the stack repository.
     #[must_use]
     pub fn upstream(&self) -> Option<&Upstream> {

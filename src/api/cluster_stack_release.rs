@@ -6,7 +6,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::schema;
+use super::{ClusterStack, schema};
 
 /// The content of the release, and the provider's object that prepares the release.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,22 @@ impl ClusterStackRelease {
     #[must_use]
     pub fn stack_owner(&self) -> Option<&OwnerReference> {
         self.metadata.owner_references.iter().flatten().find(|owner| owner.kind == "ClusterStack")
+    }
+
+    /// Whether the release belongs to this `ClusterStack`, and not to an earlier one of its name.
+    #[must_use]
+    pub fn is_owned_by(&self, stack: &ClusterStack) -> bool {
+        let mut owners = self.metadata.owner_references.iter().flatten();
+        owners.any(|owner| Some(&owner.uid) == stack.metadata.uid.as_ref())
+    }
+
+    /// The digest of the spec of one of the release's objects, as it was when the status was written last.
+    #[must_use]
+    pub fn spec_digest_of(&self, kind: &str, namespace: &str, name: &str) -> Option<&str> {
+        let mut objects = self.status.iter().flat_map(|status| &status.objects);
+        let object =
+            objects.find(|kept| (&*kept.kind, &*kept.namespace, &*kept.name) == (kind, namespace, name));
+        object?.spec_digest.as_deref()
     }
 }
 

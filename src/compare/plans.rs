@@ -120,6 +120,9 @@ pub struct ObjectChange {
     pub namespace: String,
     /// The name.
     pub name: String,
+    /// The kind of the object of this name that has to be deleted before this one is created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// The addon that it delivers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addon: Option<String>,
@@ -273,16 +276,19 @@ impl ObjectChange {
     #[must_use]
     pub fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
         let addon = new.or(old).and_then(addon_of).map(str::to_owned);
+        let lines = old.zip(new).map(|(old, new)| lines(old, new)).unwrap_or_default();
+        let is_same = change == Verb::Changed && lines.is_empty();
         Self {
             change,
             api_version: id.api_version.clone(),
             kind: id.kind.clone(),
             namespace: id.namespace.clone(),
             name: id.name.clone(),
-            effect: addon.is_some().then(|| effect(&id.kind, old, new)).flatten(),
+            waits_for: None,
+            effect: addon.as_ref().filter(|_| !is_same).and_then(|_| effect(&id.kind, old, new)),
             addon,
             values: old.zip(new).map(|(old, new)| values::changes(old, new)).unwrap_or_default(),
-            lines: old.zip(new).map(|(old, new)| lines(old, new)).unwrap_or_default(),
+            lines,
         }
     }
 }

@@ -8,12 +8,9 @@ use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use crate::api::labels::PLAN_DIGEST;
-use crate::foreign::flux::observed::{
-    HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind, SpecDigest,
-};
+use crate::foreign::flux::observed::{Observed, ObservedKind, SpecDigest};
 use crate::plan::PlannedObject;
-use crate::plan::delivery::{Action, action, foreign_fields};
+use crate::plan::delivery::{Action, Baseline, action, foreign_fields, is_kept_by_namespace};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
 
@@ -53,9 +50,8 @@ pub fn applied<Status: ObservedKind>(
     planned: &PlannedObject,
 ) -> Option<SpecDigest> {
     let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name))?;
-    let digest = found.annotations().get(PLAN_DIGEST).map(String::as_str);
-    let is_as_planned = digest == Some(planned.digest()) && !found.metadata.terminating;
-    is_as_planned.then(|| found.spec_digest.clone())
+    let todo = action(planned, Some((&*found).into()), Baseline::Plan);
+    (todo == Action::Nothing).then(|| found.spec_digest.clone())
 }
 
 /// Delivers an object, and puts what comes back into its cache.
@@ -67,9 +63,12 @@ pub async fn deliver<Status: ObservedKind>(
     let key = Key::new(&wanted.planned.id.namespace, &wanted.planned.id.name);
     let found = cache.get(&key);
     let keeper = keeper::<Status>(context, &wanted);
-    let owners: Vec<&str> =
-        wanted.owners.first().into_iter().chain(&keeper).map(|owner| owner.uid.as_str()).collect();
-    let todo = action(wanted.planned, found.as_deref(), wanted.expected, &owners);
+    let baseline = Baseline::LastWrite {
+        spec_digest: wanted.expected,
+        owner: wanted.owners.first().map(|owner| owner.uid.as_str()),
+        namespace: keeper.as_ref().map(|keeper| keeper.uid.as_str()),
+    };
+    let todo = action(wanted.planned, found.as_deref().map(Into::into), baseline);
     let expected = wanted.expected.cloned();
     match todo {
         Action::Nothing => {
@@ -116,14 +115,11 @@ async fn apply<Status: ObservedKind>(
     context.api.apply(key, &object, before).await
 }
 
-/// The Namespace, as an owner beside ours, of an object whose deletion has Flux uninstall something. Garbage collection
-/// deletes what an owner had that was deleted in the foreground, or without its finalizer, and does not wait for us to
-/// suspend it; it deletes nothing that has another owner.
+/// The Namespace, as an owner beside ours of an object [that it keeps](is_kept_by_namespace).
 fn keeper<Status: ObservedKind>(context: &Context, wanted: &Wanted<'_>) -> Option<OwnerReference> {
-    let is_uninstalled = [HelmReleaseStatus::KIND, KustomizationStatus::KIND].contains(&Status::KIND);
     let name = &wanted.planned.id.namespace;
     let found = context.caches.namespaces.get(&Key::new("", name));
-    let found = found.filter(|_| is_uninstalled && !wanted.owners.is_empty())?;
+    let found = found.filter(|_| is_kept_by_namespace(Status::KIND) && !wanted.owners.is_empty())?;
     let uid = found.metadata.uid.clone()?;
     let (api_version, kind) = ("v1".to_owned(), "Namespace".to_owned());
     Some(OwnerReference { api_version, kind, name: name.clone(), uid, ..OwnerReference::default() })

@@ -155,7 +155,7 @@ pub(super) fn stack_of(context: &Context, object: &ClusterStackRelease) -> Optio
     let namespace = object.namespace().unwrap_or_default();
     let owner = object.stack_owner()?;
     let stack = context.caches.stacks.get(&Key::new(&namespace, &owner.name))?;
-    (stack.uid().as_ref() == Some(&owner.uid)).then_some(stack)
+    object.is_owned_by(&stack).then_some(stack)
 }
 
 impl Subject<'_> {

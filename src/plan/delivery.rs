@@ -1,48 +1,100 @@
 //! Decides how to bring an object to its planned state, and which of its fields stackflux owns.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
 
 use super::PlannedObject;
+use crate::api::ClusterAddon;
 use crate::api::labels::{FIELD_MANAGER, PLAN_DIGEST, SUSPEND_FIELD_MANAGER};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{Observed, SpecDigest};
+use crate::foreign::flux::ownership::{DELIVERING, has_owner, is_owned};
 
-/// The action for one object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The action for one object. Of the decisions of several owners the greatest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// It is as planned.
     Nothing,
-    /// Apply it: it is not there, or is as an earlier plan had it, or what our last write made of it is not known.
-    Apply,
-    /// Somebody else changed it: apply it, and take out what is not ours.
+    /// Another field manager changed it: apply it, and remove the fields that are not ours.
     Repair,
+    /// Apply it: it does not exist, or is as an earlier plan had it, or what our last write made of it is not known.
+    Apply,
     /// It is being deleted, and is created again when it is gone.
     Wait,
 }
 
-/// Decides the action for a planned object. `found` is the object that is there, `expected` the digest of its spec as
-/// our last write returned it, `owners` the UIDs that have to be among its owners.
-#[must_use]
-pub fn action<Status>(
-    planned: &PlannedObject,
-    found: Option<&Observed<Status>>,
-    expected: Option<&SpecDigest>,
-    owners: &[&str],
-) -> Action {
-    let Some(found) = found else { return Action::Apply };
-    let digest = found.object.annotations.as_ref().and_then(|annotations| annotations.get(PLAN_DIGEST));
-    let has_owner =
-        |uid: &&str| found.object.owner_references.iter().flatten().any(|owner| owner.uid == *uid);
-    let is_owned = owners.iter().all(has_owner);
-    if found.metadata.terminating {
-        Action::Wait
-    } else if digest.map(String::as_str) != Some(planned.digest()) || !is_owned || expected.is_none() {
-        Action::Apply
-    } else if expected != Some(&found.spec_digest) {
-        Action::Repair
-    } else {
-        Action::Nothing
+/// An object in the API server, as far as it decides whether the planned one is written.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveObject<'a> {
+    /// Its metadata.
+    pub metadata: &'a ObjectMeta,
+    /// The digest of its spec.
+    pub spec_digest: &'a SpecDigest,
+}
+
+impl<'a, Status> From<&'a Observed<Status>> for LiveObject<'a> {
+    fn from(observed: &'a Observed<Status>) -> Self {
+        Self { metadata: &observed.object, spec_digest: &observed.spec_digest }
     }
+}
+
+/// The state that an object is compared with, beside its plan.
+#[derive(Clone, Copy, Debug)]
+pub enum Baseline<'a> {
+    /// Nothing. Flux applies it from a repository and corrects drift, or it is a source with many users: its spec counts as
+    /// written.
+    Plan,
+    /// What our last write made of it.
+    LastWrite {
+        /// The digest of its spec as that write returned it, if that is known.
+        spec_digest: Option<&'a SpecDigest>,
+        /// The UID of the object for which it is delivered, if that can own it.
+        owner: Option<&'a str>,
+        /// The UID of its Namespace, if that is known.
+        namespace: Option<&'a str>,
+    },
+}
+
+/// Decides the action for a planned object. `found` is the object that exists.
+#[must_use]
+pub fn action(planned: &PlannedObject, found: Option<LiveObject>, baseline: Baseline) -> Action {
+    let Some(found) = found else { return Action::Apply };
+    if found.metadata.deletion_timestamp.is_some() {
+        return Action::Wait;
+    }
+    let digest = found.metadata.annotations.as_ref().and_then(|annotations| annotations.get(PLAN_DIGEST));
+    if digest.map(String::as_str) != Some(planned.digest()) {
+        return Action::Apply;
+    }
+    let Baseline::LastWrite { spec_digest, owner, namespace } = baseline else { return Action::Nothing };
+    let keeper = owner.and(namespace).filter(|_| is_kept_by_namespace(&planned.id.kind));
+    let is_owned = owner.into_iter().chain(keeper).all(|uid| has_owner(found.metadata, uid));
+    match spec_digest.filter(|_| is_owned) {
+        None => Action::Apply,
+        Some(digest) if digest != found.spec_digest => Action::Repair,
+        Some(_) => Action::Nothing,
+    }
+}
+
+/// Decides the action for a Namespace. It is not read: `written` is the digest that the status has.
+#[must_use]
+pub fn namespace_action(planned: &PlannedObject, written: Option<&SpecDigest>) -> Action {
+    if written == Some(&SpecDigest::kept(planned.digest())) { Action::Nothing } else { Action::Apply }
+}
+
+/// Whether an addon waits until its object of the other kind is deleted: a chart that was manifests before, or the other way
+/// round. `other` is the object of that kind and of the same name.
+#[must_use]
+pub fn waits_for_other_kind(other: Option<&ObjectMeta>, addon: &ClusterAddon) -> bool {
+    other.is_some_and(|other| is_owned(other, addon))
+}
+
+/// Whether the Namespace is an owner beside ours of objects of a kind: of those whose deletion has Flux uninstall something.
+/// Garbage collection deletes what an owner had that was deleted in the foreground, or without its finalizer, and does not
+/// wait for us to suspend it; it deletes nothing that has another owner.
+#[must_use]
+pub fn is_kept_by_namespace(kind: &str) -> bool {
+    DELIVERING.contains(&kind)
 }
 
 /// The fields of an object's spec that other field managers put there and that are none of ours, as JSON pointers

@@ -110,6 +110,12 @@ impl PlannedObject {
         let path = ["metadata", "annotations", labels::PLAN_DIGEST];
         crate::foreign::capi::text(&self.value, &path)
     }
+
+    /// Whether an object of a namespace can own it: no object has an owner in another namespace.
+    #[must_use]
+    pub fn can_be_owned_in(&self, namespace: &str) -> bool {
+        self.id.namespace == namespace
+    }
 }
 
 /// The metadata that every object has, with more labels and annotations.

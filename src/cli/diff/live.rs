@@ -4,6 +4,7 @@ mod changes;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -12,7 +13,7 @@ use super::{Format, text};
 use crate::api::{ClusterAddon, Reason};
 use crate::cli::error::CliError;
 use crate::cli::live::prepared::{Defaults, Prepared, Stacks};
-use crate::cli::live::present::{Present, read};
+use crate::cli::live::present::{self, Present, read};
 use crate::cli::live::{Access, Scope, block_on};
 use crate::cli::output::count;
 use crate::cli::releases::Releases;
@@ -22,6 +23,7 @@ use crate::inputs::ClusterInputs;
 use crate::names::ObjectName;
 use crate::operator::settings::SourceFlags;
 use crate::plan;
+use crate::runtime::client::explain;
 use changes::Found;
 
 /// Which live cluster, and the defaults of its operator.
@@ -74,17 +76,25 @@ pub(super) fn run(
     let releases = Releases::open(source)?;
     let account = arguments.default_service_account.as_ref().map(ToString::to_string);
     let defaults = Defaults { source: arguments.source.clone().source()?, account };
-    let (present, scope) = block_on(async {
+    let (present, namespaces, scope) = block_on(async {
         let session = arguments.access.open(namespace).await?;
         let namespace = (!arguments.all_namespaces).then(|| session.namespace.clone());
         let scope = Scope { namespace, selector: arguments.selector.clone() };
-        Ok((read(&session, &scope).await?, scope))
+        let present = read(&session, &scope).await?;
+        Ok((present, present::namespaces(&session, &scope).await, scope))
     })?;
+    let namespaces = namespaces.unwrap_or_else(|error| {
+        let why = explain(&error);
+        terminal::warning(format!(
+            "cannot read Namespaces: {why}: a missing owner reference to a Namespace is not shown"
+        ));
+        BTreeMap::new()
+    });
     let (stacks, left_out) = Stacks::of(&present, &releases, &defaults, scope.namespace.as_deref());
     for reason in &left_out {
         terminal::warning(reason);
     }
-    let plans = compare(&present, &stacks, scope.namespace.as_deref())?;
+    let plans = compare(&present, &namespaces, &stacks, scope.namespace.as_deref())?;
     if stacks.is_empty() {
         return Err(nothing(source, &scope));
     }
@@ -114,11 +124,16 @@ fn nothing(source: &Path, scope: &Scope) -> CliError {
 }
 
 /// What would be written over what is there. Clusters of which nothing would be written or held are left out.
-fn compare(present: &Present, stacks: &Stacks, namespace: Option<&str>) -> Result<Plans, CliError> {
-    let found = Found::of(&present.flux);
+fn compare(
+    present: &Present,
+    namespaces: &BTreeMap<String, String>,
+    stacks: &Stacks,
+    namespace: Option<&str>,
+) -> Result<Plans, CliError> {
+    let found = Found::of(&present.flux, namespaces)?;
     let mut objects = Vec::new();
     for shared in stacks.shared().filter(|shared| namespace.is_none_or(|only| shared.namespace == only)) {
-        objects.extend(found.shared(&shared.plan, &shared.kept));
+        objects.extend(found.shared(shared));
     }
     let mut clusters = Vec::new();
     for cluster in &present.clusters {
@@ -141,7 +156,7 @@ fn of_cluster(
     if let Some(held) = suspended(prepared, addon) {
         return Ok(ClusterChange::held(cluster, held));
     }
-    let objects = found.of_cluster(&plan, addon);
+    let objects = found.of_cluster(&plan, addon, prepared.by_git());
     Ok(ClusterChange::new(cluster, objects, &plan))
 }
 

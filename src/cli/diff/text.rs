@@ -180,15 +180,26 @@ impl Text<'_> {
         }
         for object in objects {
             let (style, verb) = match object.change {
+                Verb::Created if object.waits_for.as_ref() == Some(&object.kind) => (YELLOW, "recreated"),
                 Verb::Created => (GREEN, "created"),
                 Verb::Changed => (YELLOW, "changed"),
                 Verb::Removed => (RED, "removed"),
             };
-            let mut line = format!("  {style}{verb}{style:#}   {}", name_of(object));
+            let gap = 10 - verb.len();
+            let mut line = format!("  {style}{verb}{style:#}{:gap$}{}", "", name_of(object));
             if let Some(effect) = object.effect {
                 let _ = write!(line, ": {}", sentence(effect));
+            } else if object.change == Verb::Changed && object.lines.is_empty() {
+                line.push_str(": stackflux applies it again; its spec stays the same");
             } else if object.change == Verb::Removed {
                 let _ = write!(line, ", once no Cluster uses {}", self.release);
+            }
+            match &object.waits_for {
+                Some(kind) if *kind == object.kind => line.push_str(", once Flux has deleted the old one"),
+                Some(kind) => {
+                    let _ = write!(line, ", once Flux has deleted {kind} {}", path_of(object));
+                }
+                None => {}
             }
             self.line(&line);
         }
@@ -205,8 +216,12 @@ impl Text<'_> {
 }
 
 fn name_of(object: &ObjectChange) -> String {
+    format!("{} {}", object.kind, path_of(object))
+}
+
+fn path_of(object: &ObjectChange) -> String {
     let separator = if object.namespace.is_empty() { "" } else { "/" };
-    format!("{} {}{separator}{}", object.kind, object.namespace, object.name)
+    format!("{}{separator}{}", object.namespace, object.name)
 }
 
 fn sentence(effect: Effect) -> &'static str {

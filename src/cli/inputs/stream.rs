@@ -36,11 +36,10 @@ pub(super) fn only(present: &mut Present, key: &Key, defaults: &Defaults) {
     stack.spec.source = stack.spec.source.take().or_else(|| defaults.source.clone());
     let account = &mut stack.spec.flux.service_account_name;
     *account = account.take().or_else(|| defaults.account.clone());
-    let is_owned = |release: &ClusterStackRelease| {
-        let mut owners = release.metadata.owner_references.iter().flatten();
-        owners.any(|owner| Some(&owner.uid) == stack.metadata.uid.as_ref())
+    let is_kept = |release: &ClusterStackRelease| {
+        release.is_owned_by(&stack) && release.metadata.deletion_timestamp.is_none()
     };
-    present.releases.retain(|_, release| is_owned(release) && release.metadata.deletion_timestamp.is_none());
+    present.releases.retain(|_, release| is_kept(release));
     let beside = Stack::source_key(&stack, None).map(|(namespace, _)| namespace);
     let is_everywhere = stack.spec.flux.sources == SourcePlacement::PerNamespace;
     present.flux.retain(|object| {

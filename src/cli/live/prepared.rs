@@ -14,7 +14,7 @@ use crate::inputs::line::Line;
 use crate::inputs::stack::{Stack, StackError};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{ReleaseName, Revision};
-use crate::plan::{self, Plan};
+use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject};
 use crate::release::Release;
 use crate::source::artifact::ArtifactRef;
 
@@ -37,6 +37,11 @@ pub(in crate::cli) struct Prepared {
 }
 
 impl Prepared {
+    /// Whether Flux applies the objects of its Clusters from a repository.
+    pub(in crate::cli) fn by_git(&self) -> bool {
+        self.stack.delivery.git().is_some()
+    }
+
     pub(in crate::cli) fn inputs(&self) -> ReleaseInputs<'_> {
         ReleaseInputs { stack: &self.stack, release: &self.release, contents: &self.contents }
     }
@@ -46,8 +51,32 @@ impl Prepared {
 pub(in crate::cli) struct Shared {
     pub(in crate::cli) namespace: String,
     pub(in crate::cli) plan: Plan,
-    /// The digests of specs as the operator wrote them, by kind, namespace and name.
-    pub(in crate::cli) kept: BTreeMap<(String, String, String), SpecDigest>,
+    /// Whether Flux applies it from a repository.
+    pub(in crate::cli) by_git: bool,
+    deliveries: BTreeMap<ObjectId, Vec<Delivery>>,
+}
+
+/// For whom an object is delivered. An object that several releases share has several.
+pub(in crate::cli) struct Delivery {
+    /// The UID of the ClusterStack or the release, if it can own the object.
+    pub(in crate::cli) owner: Option<String>,
+    /// The digest of the object's spec as the operator wrote it last, as its status says.
+    pub(in crate::cli) spec_digest: Option<SpecDigest>,
+}
+
+impl Shared {
+    /// Each delivery of an object of the plan.
+    pub(in crate::cli) fn deliveries(&self, id: &ObjectId) -> impl Iterator<Item = &Delivery> {
+        self.deliveries.get(id).into_iter().flatten()
+    }
+
+    /// Adds a plan, and who delivers its objects.
+    fn add(&mut self, plan: Plan, delivery: impl Fn(&PlannedObject) -> Delivery) -> Result<(), PlanError> {
+        for planned in plan.objects() {
+            self.deliveries.entry(planned.id.clone()).or_default().push(delivery(planned));
+        }
+        self.plan.merge(plan)
+    }
 }
 
 /// All that can be planned.
@@ -88,13 +117,14 @@ impl Stacks {
         let mut existing = Existing::default();
         present.flux.iter().chain(written).for_each(|object| existing.insert(object));
         let in_use =
-            present.stacks.values().filter(|stack| needed.iter().any(|one| is_owned(one.object, stack)));
+            present.stacks.values().filter(|stack| needed.iter().any(|one| one.object.is_owned_by(stack)));
         let lines: Vec<Line> = in_use.map(|stack| Line::of_stack(&stack.spec)).collect();
         let loaded = load(releases, &lines, &mut left_out);
         let sources = Sources { present, loaded, existing };
         let mut stacks = Self::default();
         for (key, stack) in &present.stacks {
-            let of_stack: Vec<_> = needed.iter().filter(|release| is_owned(release.object, stack)).collect();
+            let of_stack: Vec<_> =
+                needed.iter().filter(|release| release.object.is_owned_by(stack)).collect();
             if of_stack.is_empty() {
                 continue;
             }
@@ -127,9 +157,17 @@ impl Stacks {
             stack.flux.service_account_name.or_else(|| defaults.account.clone());
         let mut shared = Shared {
             namespace: key.0.clone(),
-            plan: plan::stack(&stack).map_err(|error| in_words(&error))?,
-            kept: BTreeMap::new(),
+            plan: Plan::default(),
+            by_git: stack.delivery.git().is_some(),
+            deliveries: BTreeMap::new(),
         };
+        let source = format!("{}/{}", stack.source.namespace, stack.source.name);
+        let followed = |_: &PlannedObject| Delivery {
+            owner: object.metadata.uid.clone(),
+            spec_digest: object.spec_digest_of(&source).map(SpecDigest::kept),
+        };
+        let plan = plan::stack(&stack).map_err(|error| in_words(&error))?;
+        shared.add(plan, followed).map_err(|error| in_words(&error))?;
         let suspended = object.spec.suspend;
         for needed in releases {
             match sources.contents(&stack, needed) {
@@ -137,8 +175,8 @@ impl Stacks {
                 Ok((release, contents)) => {
                     let prepared = Prepared { suspended, stack: stack.clone(), release, contents };
                     let plan = plan::release(&prepared.inputs()).map_err(|error| in_words(&error))?;
-                    shared.plan.merge(plan).map_err(|error| in_words(&error))?;
-                    shared.kept.extend(kept(needed.object));
+                    let delivery = |planned: &PlannedObject| delivery(needed.object, planned);
+                    shared.add(plan, delivery).map_err(|error| in_words(&error))?;
                     self.releases.insert((key.0.clone(), needed.name.to_string()), prepared);
                 }
             }
@@ -204,11 +242,6 @@ fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<
     needed
 }
 
-fn is_owned(release: &ClusterStackRelease, stack: &ClusterStack) -> bool {
-    let mut owners = release.metadata.owner_references.iter().flatten();
-    owners.any(|owner| Some(&owner.uid) == stack.metadata.uid.as_ref())
-}
-
 /// The releases of the directory that may hold contents of those that are needed.
 fn load(releases: &Releases, lines: &[Line], left_out: &mut Vec<String>) -> BTreeMap<ReleaseName, Release> {
     let mut loaded = BTreeMap::new();
@@ -224,12 +257,14 @@ fn load(releases: &Releases, lines: &[Line], left_out: &mut Vec<String>) -> BTre
     loaded
 }
 
-fn kept(object: &ClusterStackRelease) -> impl Iterator<Item = ((String, String, String), SpecDigest)> {
-    let objects = object.status.iter().flat_map(|status| &status.objects);
-    objects.filter_map(|kept| {
-        let digest = SpecDigest::kept(kept.spec_digest.as_deref()?);
-        Some(((kept.kind.clone(), kept.namespace.clone(), kept.name.clone()), digest))
-    })
+/// What a release delivers an object as.
+fn delivery(release: &ClusterStackRelease, planned: &PlannedObject) -> Delivery {
+    let id = &planned.id;
+    let can_own = planned.can_be_owned_in(release.metadata.namespace.as_deref().unwrap_or_default());
+    Delivery {
+        owner: release.metadata.uid.clone().filter(|_| can_own),
+        spec_digest: release.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept),
+    }
 }
 
 impl Sources<'_> {

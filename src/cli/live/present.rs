@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::Error;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, Error};
 use serde_json::Value;
 
 use super::lists::{Listed, everything, list};
@@ -49,6 +50,23 @@ async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> 
         clusters: with_related(session, scope, clusters).await?,
         flux,
     })
+}
+
+/// The UIDs of the Namespaces by their names: of the one in scope, or of all.
+pub(in crate::cli) async fn namespaces(
+    session: &Session,
+    scope: &Scope,
+) -> Result<BTreeMap<String, String>, Error> {
+    let all = Api::<Namespace>::all(session.client.clone());
+    let found = match &scope.namespace {
+        Some(name) => all.get_opt(name).await?.into_iter().collect(),
+        None => {
+            let everywhere = Scope { namespace: None, selector: None };
+            list(&session.client, &Listed::new("", "v1", "namespaces"), &everywhere).await?
+        }
+    };
+    let uid = |found: Namespace| Some((found.metadata.name?, found.metadata.uid?));
+    Ok(found.into_iter().filter_map(uid).collect())
 }
 
 fn needed<T>(session: &Session, kinds: &str, list: Result<Vec<T>, Error>) -> Result<Vec<T>, CliError> {

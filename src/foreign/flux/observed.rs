@@ -161,6 +161,13 @@ impl Observed<GitRepositoryStatus> {
     }
 }
 
+/// The metadata of an object as the API server returned it, without its `managedFields`.
+pub fn metadata_of(object: &Value) -> Result<ObjectMeta, serde_json::Error> {
+    let metadata = object.get("metadata").map(Option::<WireMetadata>::deserialize).transpose()?;
+    let (metadata, _): (ObjectMeta, Metadata) = metadata.flatten().unwrap_or_default().into();
+    Ok(metadata)
+}
+
 /// A status of which not all is kept.
 pub trait Shrink {
     /// Drops what is not read of an object with this metadata.

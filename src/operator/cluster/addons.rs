@@ -16,7 +16,7 @@ use crate::foreign::flux::observed::{
 };
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
-use crate::foreign::flux::ownership::is_owned;
+use crate::plan::delivery::waits_for_other_kind;
 use crate::plan::{self, Plan, PlannedObject, Step};
 use crate::release::{Chart, Digest, KnownAs};
 use crate::rollup::{
@@ -91,16 +91,16 @@ async fn deliver_addon(
     let (id, caches) = (&wanted.planned.id, &context.caches);
     let key = Key::new(&id.namespace, &id.name);
     match id.kind.as_str() {
-        HelmReleaseStatus::KIND if has(&caches.kustomizations, &key, addon) => Ok(None),
+        HelmReleaseStatus::KIND if waits_for(&caches.kustomizations, &key, addon) => Ok(None),
         HelmReleaseStatus::KIND => deliver_to(context, &caches.helm_releases, addon, wanted, suspend).await,
-        _ if has(&caches.helm_releases, &key, addon) => Ok(None),
+        _ if waits_for(&caches.helm_releases, &key, addon) => Ok(None),
         _ => deliver_to(context, &caches.kustomizations, addon, wanted, suspend).await,
     }
 }
 
-/// Whether a `ClusterAddon` has an object.
-fn has<Status: ObservedKind>(cache: &Cache<Observed<Status>>, key: &Key, addon: &ClusterAddon) -> bool {
-    cache.get(key).is_some_and(|object| is_owned(&object.object, addon))
+/// Whether an addon waits for its object of this kind, which the plan does not have.
+fn waits_for<Status: ObservedKind>(cache: &Cache<Observed<Status>>, key: &Key, addon: &ClusterAddon) -> bool {
+    waits_for_other_kind(cache.get(key).as_deref().map(|object| &object.object), addon)
 }
 
 async fn deliver_to<Status: ObservedKind>(

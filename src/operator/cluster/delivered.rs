@@ -10,7 +10,7 @@ use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
-use crate::plan::delivery::{Action, action};
+use crate::plan::delivery::{Action, Baseline, action};
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::release::Addon;
 use crate::runtime::api_server::RequestError;
@@ -142,5 +142,7 @@ fn is_as_planned<Status: ObservedKind>(
         return applied(cache, planned).is_some();
     }
     let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name));
-    action(planned, found.as_deref(), expected, addon.metadata.uid.as_deref().as_slice()) == Action::Nothing
+    let owner = addon.metadata.uid.as_deref();
+    let baseline = Baseline::LastWrite { spec_digest: expected, owner, namespace: None };
+    action(planned, found.as_deref().map(Into::into), baseline) == Action::Nothing
 }

@@ -24,6 +24,7 @@ use crate::foreign::flux::observed::{
 };
 use crate::inputs::ReleaseInputs;
 use crate::names::{AddonName, ReleaseName};
+use crate::plan::delivery::{Action, namespace_action};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{
     Expected, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object, kustomization,
@@ -97,8 +98,7 @@ impl Delivery<'_> {
     }
 
     fn expected(&self, id: &ObjectId) -> Option<SpecDigest> {
-        let status = self.object.status.as_ref()?;
-        kept_object(&status.objects, id)?.spec_digest.as_deref().map(SpecDigest::kept)
+        self.object.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept)
     }
 
     async fn deliver(
@@ -181,12 +181,11 @@ impl Delivery<'_> {
         planned: &PlannedObject,
         expected: Option<SpecDigest>,
     ) -> Result<Option<SpecDigest>, ReconcileError> {
-        let written = SpecDigest::kept(planned.digest());
-        if expected.as_ref() != Some(&written) {
+        if namespace_action(planned, expected.as_ref()) != Action::Nothing {
             let key = Key::new("", &planned.id.name);
             let _: Namespace = self.context.api.apply(&key, &planned.value, None).await?;
         }
-        Ok(Some(written))
+        Ok(Some(SpecDigest::kept(planned.digest())))
     }
 
     /// The owners of an object: this release, and where others have it, too, all of them that are there. There is no owner
@@ -197,7 +196,7 @@ impl Delivery<'_> {
         found: Option<&Observed<Status>>,
     ) -> Vec<OwnerReference> {
         let namespace = self.object.namespace().unwrap_or_default();
-        if planned.id.namespace != namespace {
+        if !planned.can_be_owned_in(&namespace) {
             return Vec::new();
         }
         let us = ownership::owner(self.object);

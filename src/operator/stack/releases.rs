@@ -35,10 +35,8 @@ pub(super) fn owned(
     context: &Context,
     stack: &ClusterStack,
 ) -> BTreeMap<ReleaseName, Arc<ClusterStackRelease>> {
-    let uid = stack.uid().unwrap_or_default();
     let found = context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(stack)));
-    let ours =
-        found.into_iter().filter(|release| release.owner_references().iter().any(|owner| owner.uid == uid));
+    let ours = found.into_iter().filter(|release| release.is_owned_by(stack));
     // One that has no release's name was not written by us, and is left alone.
     ours.filter_map(|release| Some((release.name_any().parse().ok()?, release))).collect()
 }

@@ -177,9 +177,7 @@ async fn tidied(context: &Context, stack: &ClusterStack, writes: bool) -> Result
 
 /// The digest of the spec that was written last.
 fn kept(stack: &ClusterStack, planned: &Stack) -> Option<SpecDigest> {
-    let old = stack.status.as_ref().and_then(|status| status.source.as_ref());
-    let kept = old.filter(|old| old.git_repository == repository_name(planned));
-    kept.and_then(|old| old.spec_digest.as_deref()).map(SpecDigest::kept)
+    stack.spec_digest_of(&repository_name(planned)).map(SpecDigest::kept)
 }
 
 /// Writes the `GitRepository` where it is ours and not as planned; the digest of the spec that is expected.

@@ -20,31 +20,76 @@ fn found(metadata: &Value) -> HelmRelease {
 }
 
 fn as_planned() -> Value {
+    let owner = |kind, uid| json!({"apiVersion": "v1", "kind": kind, "name": "x", "uid": uid});
     json!({"annotations": {PLAN_DIGEST: "sha256:1"},
-        "ownerReferences": [{"apiVersion": "v1", "kind": "ClusterAddon", "name": "x", "uid": "u"}]})
+        "ownerReferences": [owner("ClusterAddon", "u"), owner("Namespace", "n")]})
+}
+
+fn with(field: &str, value: Value) -> HelmRelease {
+    let mut metadata = as_planned();
+    metadata[field] = value;
+    found(&metadata)
 }
 
 #[test]
-fn nothing_is_done_only_where_all_is_known_to_be_right() {
+fn nothing_is_done_only_if_all_is_known_to_be_as_planned() {
     let object = found(&as_planned());
     let (expected, other) = (object.spec_digest.clone(), SpecDigest::kept("0"));
-    let act = |found: Option<&HelmRelease>, expected, owner| action(&planned(), found, expected, &[owner]);
-    assert_eq!(act(Some(&object), Some(&expected), "u"), Action::Nothing);
-    assert_eq!(act(None, Some(&expected), "u"), Action::Apply, "it is not there");
-    assert_eq!(act(Some(&object), None, "u"), Action::Apply, "what we wrote last is not known");
-    assert_eq!(act(Some(&object), Some(&expected), "v"), Action::Apply, "it has another owner");
-    assert_eq!(
-        action(&planned(), Some(&object), Some(&expected), &["u", "namespace"]),
-        Action::Apply,
-        "it lacks an owner"
-    );
-    assert_eq!(act(Some(&object), Some(&other), "u"), Action::Repair);
-    let mut old = as_planned();
-    old["annotations"][PLAN_DIGEST] = json!("sha256:0");
-    assert_eq!(act(Some(&found(&old)), Some(&expected), "u"), Action::Apply, "it is of an earlier plan");
-    let mut going = as_planned();
-    going["deletionTimestamp"] = json!("2026-11-21T10:00:00Z");
-    assert_eq!(act(Some(&found(&going)), None, "u"), Action::Wait);
+    let written = |spec_digest, owner, namespace| Baseline::LastWrite { spec_digest, owner, namespace };
+    let ours = written(Some(&expected), Some("u"), Some("n"));
+    let old = with("annotations", json!({PLAN_DIGEST: "sha256:0"}));
+    let bare = with("annotations", json!({}));
+    let going = with("deletionTimestamp", json!("2026-11-21T10:00:00Z"));
+    let orphan = with("ownerReferences", json!([]));
+    let table = [
+        ("as planned", Some(&object), ours, Action::Nothing),
+        ("no Namespace known", Some(&object), written(Some(&expected), Some("u"), None), Action::Nothing),
+        ("absent", None, ours, Action::Apply),
+        ("last write unknown", Some(&object), written(None, Some("u"), Some("n")), Action::Apply),
+        ("another owner", Some(&object), written(Some(&expected), Some("v"), Some("n")), Action::Apply),
+        (
+            "without its Namespace",
+            Some(&object),
+            written(Some(&expected), Some("u"), Some("m")),
+            Action::Apply,
+        ),
+        (
+            "no owner, so no Namespace",
+            Some(&orphan),
+            written(Some(&expected), None, Some("n")),
+            Action::Nothing,
+        ),
+        ("another spec", Some(&object), written(Some(&other), Some("u"), Some("n")), Action::Repair),
+        ("another spec and owner", Some(&object), written(Some(&other), Some("v"), None), Action::Apply),
+        ("an earlier plan", Some(&old), ours, Action::Apply),
+        ("no plan", Some(&bare), ours, Action::Apply),
+        ("terminating", Some(&going), written(None, Some("v"), None), Action::Wait),
+        ("by the plan alone", Some(&orphan), Baseline::Plan, Action::Nothing),
+        ("by the plan alone, an earlier one", Some(&old), Baseline::Plan, Action::Apply),
+        ("by the plan alone, terminating", Some(&going), Baseline::Plan, Action::Wait),
+        ("by the plan alone, absent", None, Baseline::Plan, Action::Apply),
+    ];
+    for (what, found, baseline, expected) in table {
+        assert_eq!(action(&planned(), found.map(Into::into), baseline), expected, "{what}");
+    }
+}
+
+#[test]
+fn source_needs_no_namespace_among_its_owners() {
+    let mut planned = planned();
+    planned.id.kind = "GitRepository".into();
+    let object = found(&as_planned());
+    let (spec_digest, owner) = (Some(&object.spec_digest), Some("u"));
+    let baseline = Baseline::LastWrite { spec_digest, owner, namespace: Some("m") };
+    assert_eq!(action(&planned, Some((&object).into()), baseline), Action::Nothing);
+}
+
+#[test]
+fn namespace_is_written_until_the_status_has_its_digest() {
+    let written = SpecDigest::kept("sha256:1");
+    assert_eq!(namespace_action(&planned(), Some(&written)), Action::Nothing);
+    assert_eq!(namespace_action(&planned(), Some(&SpecDigest::kept("sha256:0"))), Action::Apply);
+    assert_eq!(namespace_action(&planned(), None), Action::Apply);
 }
 
 #[test]

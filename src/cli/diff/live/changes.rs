@@ -1,50 +1,107 @@
-//! What a plan changes over the objects that are there.
+//! What a plan changes over the objects that exist: as the operator decides it.
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::api::{ClusterAddon, labels};
+use crate::cli::live::prepared::{Delivery, Shared};
 use crate::compare::plans::{ObjectChange, Verb};
 use crate::foreign::capi::{field, text};
-use crate::foreign::flux::observed::SpecDigest;
-use crate::plan::delivery::written;
+use crate::foreign::flux::observed::{SpecDigest, metadata_of};
+use crate::foreign::flux::ownership::{is_owned, other_kind};
+use crate::names::Key;
+use crate::plan::delivery::{
+    Action, Baseline, LiveObject, action, namespace_action, waits_for_other_kind, written,
+};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 
-/// Kind, namespace and name.
-type Place = (String, String, String);
+/// Kind, and namespace and name.
+type Place = (String, Key);
 
-/// The Flux objects that are there.
-pub(super) struct Found<'a>(BTreeMap<Place, &'a Value>);
+/// A Flux object that exists.
+struct Existing<'a> {
+    value: &'a Value,
+    metadata: ObjectMeta,
+    spec_digest: SpecDigest,
+}
 
-impl<'a> Found<'a> {
-    pub(super) fn of(objects: &'a [Value]) -> Self {
-        Self(objects.iter().map(|object| (place(object), object)).collect())
+/// The Flux objects that exist, and the UIDs of the Namespaces by their names.
+pub(super) struct Found<'a> {
+    objects: BTreeMap<Place, Existing<'a>>,
+    namespaces: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Existing<'a> {
+    fn new(value: &'a Value) -> Result<Self, serde_json::Error> {
+        let spec_digest = SpecDigest::of(field(value, &["spec"]).cloned().unwrap_or_default());
+        Ok(Self { value, metadata: metadata_of(value)?, spec_digest })
     }
 
-    /// What would be written of what all Clusters share. `kept` are the digests of specs as they were written.
-    pub(super) fn shared(&self, plan: &Plan, kept: &BTreeMap<Place, SpecDigest>) -> Vec<ObjectChange> {
-        let change = |planned: &PlannedObject| {
-            let kept = kept.get(&place_of(&planned.id));
-            if planned.id.kind == "Namespace" {
-                // It is not looked at: what was written is in the status.
-                let is_there = kept.is_some_and(|kept| kept.to_string() == planned.digest());
-                return (!is_there).then(|| between(Verb::Created, &planned.id, None, Some(&planned.value)));
-            }
-            self.change(planned, kept)
+    fn live(&self) -> LiveObject<'_> {
+        LiveObject { metadata: &self.metadata, spec_digest: &self.spec_digest }
+    }
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn of(
+        objects: &'a [Value],
+        namespaces: &'a BTreeMap<String, String>,
+    ) -> Result<Self, serde_json::Error> {
+        let existing = |value| {
+            let existing = Existing::new(value)?;
+            let kind = text(value, &["kind"]).to_owned();
+            Ok(((kind, Key::of_metadata(&existing.metadata)), existing))
         };
-        plan.objects().filter_map(change).collect()
+        Ok(Self { objects: objects.iter().map(existing).collect::<Result<_, _>>()?, namespaces })
+    }
+
+    /// What would be written of what all Clusters share.
+    pub(super) fn shared(&self, shared: &Shared) -> Vec<ObjectChange> {
+        let change = |planned: &PlannedObject| {
+            let todo = |delivery: &Delivery| self.shared_action(planned, delivery, shared.by_git);
+            self.change(planned, shared.deliveries(&planned.id).map(todo).max()?)
+        };
+        shared.plan.objects().filter_map(change).collect()
+    }
+
+    fn shared_action(&self, planned: &PlannedObject, delivery: &Delivery, by_git: bool) -> Action {
+        let (spec_digest, owner) = (delivery.spec_digest.as_ref(), delivery.owner.as_deref());
+        if planned.id.kind == "Namespace" {
+            return namespace_action(planned, spec_digest);
+        }
+        let namespace = self.namespace_of(planned);
+        let last_write = Baseline::LastWrite { spec_digest, owner, namespace };
+        let baseline = if by_git { Baseline::Plan } else { last_write };
+        action(planned, self.at(&planned.id.kind, planned).map(Existing::live), baseline)
     }
 
     /// What would be written for one Cluster, and removed of what it has.
-    pub(super) fn of_cluster(&self, plan: &Plan, addon: Option<&ClusterAddon>) -> Vec<ObjectChange> {
-        let status =
-            || addon.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.addons);
+    pub(super) fn of_cluster(
+        &self,
+        plan: &Plan,
+        addon: Option<&ClusterAddon>,
+        by_git: bool,
+    ) -> Vec<ObjectChange> {
         let change = |planned: &PlannedObject| {
-            let name = addon_of(&planned.value);
-            let kept = status().find(|kept| planned.step == Step::Addons && kept.name == name);
-            let kept = kept.and_then(|kept| kept.expected.as_ref()?.spec_digest.as_deref());
-            self.change(planned, kept.map(SpecDigest::kept).as_ref())
+            let old = self.at(other_kind(&planned.id.kind), planned).map(|old| &old.metadata);
+            let is_addon = planned.step == Step::Addons && !by_git;
+            if is_addon && addon.is_some_and(|addon| waits_for_other_kind(old, addon)) {
+                let waits_for = Some(other_kind(&planned.id.kind).to_owned());
+                let created = between(Verb::Created, &planned.id, None, Some(&planned.value));
+                return Some(ObjectChange { waits_for, ..created });
+            }
+            let spec_digest = addon.and_then(|addon| addon.spec_digest_of(addon_of(&planned.value)));
+            let spec_digest = spec_digest.map(SpecDigest::kept);
+            let last_write = Baseline::LastWrite {
+                spec_digest: spec_digest.as_ref(),
+                owner: addon.and_then(|addon| addon.metadata.uid.as_deref()),
+                namespace: self.namespace_of(planned),
+            };
+            let baseline = if is_addon { last_write } else { Baseline::Plan };
+            let found = self.at(&planned.id.kind, planned);
+            self.change(planned, action(planned, found.map(Existing::live), baseline))
         };
         plan.objects().filter_map(change).chain(self.removed(plan, addon)).collect()
     }
@@ -56,33 +113,45 @@ impl<'a> Found<'a> {
             plan.held().iter().any(|held| held.addon.as_ref().is_none_or(|addon| addon.as_str() == name))
         };
         let is_planned = |place: &Place| plan.objects().any(|planned| place_of(&planned.id) == *place);
-        let gone = self.0.iter().filter(|(place, object)| {
-            is_owned(object, addon) && !is_going(object) && !is_planned(place) && !is_held(addon_of(object))
+        let gone = self.objects.iter().filter(|(place, object)| {
+            is_owned(&object.metadata, addon)
+                && object.metadata.deletion_timestamp.is_none()
+                && !is_planned(place)
+                && !is_held(addon_of(object.value))
         });
-        let change = |(place, object): (&Place, &&Value)| {
+        let change = |((kind, key), object): (&Place, &Existing)| {
             let id = ObjectId {
-                api_version: text(object, &["apiVersion"]).to_owned(),
-                kind: place.0.clone(),
-                namespace: place.1.clone(),
-                name: place.2.clone(),
+                api_version: text(object.value, &["apiVersion"]).to_owned(),
+                kind: kind.clone(),
+                namespace: key.namespace.clone(),
+                name: key.name.clone(),
             };
-            between(Verb::Removed, &id, Some(&written(object)), None)
+            between(Verb::Removed, &id, Some(&written(object.value)), None)
         };
         gone.map(change).collect()
     }
 
-    /// What becomes of one object; nothing where it is as planned, and as it was written.
-    fn change(&self, planned: &PlannedObject, kept: Option<&SpecDigest>) -> Option<ObjectChange> {
-        let Some(object) = self.0.get(&place_of(&planned.id)).filter(|object| !is_going(object)) else {
-            return Some(between(Verb::Created, &planned.id, None, Some(&planned.value)));
-        };
-        let is_planned = text(object, &["metadata", "annotations", labels::PLAN_DIGEST]) == planned.digest();
-        let spec = field(object, &["spec"]).cloned().unwrap_or_default();
-        let is_ours = kept.is_none_or(|kept| *kept == SpecDigest::of(spec));
-        if is_planned && is_ours {
-            return None;
+    /// What the diff says of what the operator does with an object.
+    fn change(&self, planned: &PlannedObject, todo: Action) -> Option<ObjectChange> {
+        let new = Some(&planned.value);
+        match (todo, self.at(&planned.id.kind, planned)) {
+            (Action::Nothing, _) => None,
+            (Action::Wait, _) => {
+                let created = between(Verb::Created, &planned.id, None, new);
+                Some(ObjectChange { waits_for: Some(planned.id.kind.clone()), ..created })
+            }
+            (_, None) => Some(between(Verb::Created, &planned.id, None, new)),
+            (_, Some(found)) => Some(between(Verb::Changed, &planned.id, Some(&written(found.value)), new)),
         }
-        Some(between(Verb::Changed, &planned.id, Some(&written(object)), Some(&planned.value)))
+    }
+
+    /// The object of a kind that has the namespace and the name of a planned one.
+    fn at(&self, kind: &str, planned: &PlannedObject) -> Option<&Existing<'a>> {
+        self.objects.get(&(kind.to_owned(), Key::new(&planned.id.namespace, &planned.id.name)))
+    }
+
+    fn namespace_of(&self, planned: &PlannedObject) -> Option<&str> {
+        self.namespaces.get(&planned.id.namespace).map(String::as_str)
     }
 }
 
@@ -96,32 +165,10 @@ fn between(verb: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) 
     ObjectChange::between(verb, id, sorted(old).as_ref(), sorted(new).as_ref())
 }
 
-fn place(object: &Value) -> Place {
-    let at = |path: &[&str]| text(object, path).to_owned();
-    (at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"]))
-}
-
 fn place_of(id: &ObjectId) -> Place {
-    (id.kind.clone(), id.namespace.clone(), id.name.clone())
+    (id.kind.clone(), Key::new(&id.namespace, &id.name))
 }
 
 fn addon_of(object: &Value) -> &str {
     text(object, &["metadata", "labels", labels::ADDON])
-}
-
-/// Whether an object belongs to a `ClusterAddon`: by its owner, or where Flux applied it from a repository, by its labels.
-fn is_owned(object: &Value, addon: &ClusterAddon) -> bool {
-    let uid = addon.metadata.uid.as_deref().unwrap_or_default();
-    let owners = field(object, &["metadata", "ownerReferences"]).and_then(Value::as_array);
-    let label = |name| text(object, &["metadata", "labels", name]);
-    let is_its_cluster = || {
-        !label(labels::APPLIED_BY_NAME).is_empty()
-            && Some(text(object, &["metadata", "namespace"])) == addon.metadata.namespace.as_deref()
-            && Some(label(labels::CLUSTER_NAME)) == addon.spec.cluster_ref.name.as_deref()
-    };
-    owners.into_iter().flatten().any(|owner| text(owner, &["uid"]) == uid) || is_its_cluster()
-}
-
-fn is_going(object: &Value) -> bool {
-    field(object, &["metadata", "deletionTimestamp"]).is_some()
 }

@@ -1,5 +1,8 @@
 //! The example in a live cluster that is made by hand.
 
+mod properties;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -7,6 +10,9 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::api::{ClusterStack, labels};
 use crate::cli::{clusters, objects};
+use crate::foreign::flux::observed::SpecDigest;
+use crate::plan::delivery::is_kept_by_namespace;
+use crate::plan::{ObjectId, PlannedObject, Step};
 
 const V1: &str = "docker-demo-1-34-v1";
 const PIN: &str = "4f2d1c0a9b8e7f6a5d4c3b2a1908f7e6d5c4b3a2";
@@ -26,7 +32,7 @@ fn live() -> Present {
         json!({"apiVersion": "x", "kind": "ClusterStack", "name": "docker-demo-1-34", "uid": "stack"});
     let release = json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
-        "metadata": {"name": V1, "namespace": "demo", "ownerReferences": [owner]},
+        "metadata": {"name": V1, "namespace": "demo", "uid": "release", "ownerReferences": [owner]},
         "spec": {"source": {"revision": PIN, "digest": digest, "path": format!("releases/{V1}")}},
     });
     let addon = json!({
@@ -52,29 +58,62 @@ fn stacks(present: &Present) -> (Stacks, Vec<String>) {
 fn differences(present: &Present) -> Plans {
     let (stacks, left_out) = stacks(present);
     assert_eq!(left_out, Vec::<String>::new());
-    compare(present, &stacks, Some("demo")).unwrap()
+    compare(present, &namespaces(), &stacks, Some("demo")).unwrap()
 }
 
-/// Everything that is planned is there, as an API server gives it back.
+/// The Namespaces by name, with their UIDs.
+fn namespaces() -> BTreeMap<String, String> {
+    [("demo".to_owned(), "namespace".to_owned())].into()
+}
+
+/// The planned objects that all Clusters share, and those of the one Cluster.
+fn planned(present: &Present) -> (Vec<PlannedObject>, Vec<PlannedObject>) {
+    let (stacks, _) = stacks(present);
+    let inputs = stacks.of_cluster(&present.clusters[0]).unwrap().inputs();
+    let cluster = plan::cluster(&inputs, &present.clusters[0]).unwrap();
+    let shared = stacks.shared().flat_map(|shared| shared.plan.objects());
+    (shared.cloned().collect(), cluster.objects().cloned().collect())
+}
+
+/// Everything that is planned exists, as the operator wrote it and an API server returns it.
 fn delivered() -> Present {
     let mut present = live();
-    // The second time sources are found where the first time they were resolved to.
-    let (stacks, _) = stacks(&present);
-    let cluster =
-        plan::cluster(&stacks.of_cluster(&present.clusters[0]).unwrap().inputs(), &present.clusters[0])
-            .unwrap();
-    let shared = stacks.shared().flat_map(|shared| shared.plan.objects());
-    let all: Vec<Value> = shared.chain(cluster.objects()).map(|planned| came_back(&planned.value)).collect();
-    present.flux = all;
-    let kept: Vec<Value> = stacks
-        .shared()
-        .flat_map(|shared| shared.plan.objects())
-        .filter(|planned| planned.id.kind == "Namespace")
-        .map(|planned| json!({"kind": "Namespace", "namespace": "", "name": planned.id.name, "specDigest": planned.digest()}))
-        .collect();
-    let release = present.releases.values_mut().next().unwrap();
-    release.status = serde_json::from_value(json!({"objects": kept})).unwrap();
+    let (shared, cluster) = planned(&present);
+    for planned in shared.iter().chain(&cluster) {
+        let owner = match planned.step {
+            Step::Addons => "addon",
+            _ if planned.id.name.ends_with("-catalog") => "stack",
+            _ => "release",
+        };
+        let keeper = is_kept_by_namespace(&planned.id.kind).then_some("namespace");
+        let owners: Vec<&str> = [owner].into_iter().chain(keeper).collect();
+        let object = came_back(&planned.value, &owners);
+        let written = SpecDigest::of(object["spec"].clone()).to_string();
+        keep(&mut present, planned, Some(if planned.id.kind == "Namespace" { planned.digest() } else { &written }));
+        present.flux.extend(Some(object).filter(|object| object["kind"] != "Namespace"));
+    }
     present
+}
+
+/// Notes in the status of its owner which digest the spec of an object had when it was written.
+fn keep(present: &mut Present, planned: &PlannedObject, digest: Option<&str>) {
+    let ObjectId { kind, namespace, name, .. } = &planned.id;
+    if planned.step == Step::Addons {
+        let addon = planned.value["metadata"]["labels"][labels::ADDON].as_str().unwrap();
+        let status = present.addons.values_mut().next().unwrap().status.get_or_insert_default();
+        let kept = json!({"name": addon, "phase": "Applied", "reason": "Applied", "message": "",
+            "expected": {"specDigest": digest}});
+        status.addons.retain(|kept| kept.name != addon);
+        status.addons.push(serde_json::from_value(kept).unwrap());
+    } else if name.ends_with("-catalog") {
+        let status = present.stacks.values_mut().next().unwrap().status.get_or_insert_default();
+        let kept = json!({"gitRepository": format!("{namespace}/{name}"), "specDigest": digest});
+        status.source = Some(serde_json::from_value(kept).unwrap());
+    } else {
+        let status = present.releases.values_mut().next().unwrap().status.get_or_insert_default();
+        let kept = json!({"kind": kind, "namespace": namespace, "name": name, "specDigest": digest});
+        status.objects.push(serde_json::from_value(kept).unwrap());
+    }
 }
 
 fn fields(value: &Value) -> Value {
@@ -82,10 +121,12 @@ fn fields(value: &Value) -> Value {
     object.iter().map(|(key, value)| (format!("f:{key}"), fields(value))).collect::<Map<_, _>>().into()
 }
 
-fn came_back(planned: &Value) -> Value {
+fn came_back(planned: &Value, owners: &[&str]) -> Value {
     let mut object = planned.clone();
+    let owner = |uid: &&str| json!({"apiVersion": "v1", "kind": "Owner", "name": uid, "uid": uid});
     object["spec"]["defaulted"] = json!("by the API server");
     object["metadata"]["uid"] = json!("1");
+    object["metadata"]["ownerReferences"] = owners.iter().map(owner).collect();
     let written = json!({"manager": "stackflux", "fieldsV1": fields(planned)});
     object["metadata"]["managedFields"] = json!([written]);
     object
@@ -146,11 +187,6 @@ fn live_diff_shows_changed_and_unplanned_owned_objects() {
 #[test]
 fn what_somebody_changed_below_the_plan_is_put_right() {
     let mut present = delivered();
-    let (_, addon) = present.addons.iter_mut().next().unwrap();
-    let status = json!({"addons": [
-        {"name": "ccm", "phase": "Applied", "reason": "Applied", "message": "", "expected": {"specDigest": "as written"}},
-    ]});
-    addon.status = serde_json::from_value(status).unwrap();
     let ccm = object(&mut present, "HelmRelease", "one.ccm");
     ccm["spec"]["values"]["foreign"] = json!(true);
     let somebody = json!({"manager": "somebody", "fieldsV1": {"f:spec": {"f:values": {"f:foreign": {}}}}});
@@ -164,6 +200,65 @@ fn what_somebody_changed_below_the_plan_is_put_right() {
 }
 
 #[test]
+fn object_without_its_owner_is_written_again() {
+    let mut present = delivered();
+    object(&mut present, "HelmRelease", "one.ccm")["metadata"]["ownerReferences"] = json!([]);
+    let text = texts(&differences(&present));
+    let line = "changed   HelmRelease demo/one.ccm: stackflux applies it again; its spec stays the same\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn object_whose_last_write_is_unknown_is_written_again() {
+    let mut present = delivered();
+    present.addons.values_mut().next().unwrap().status = None;
+    let text = texts(&differences(&present));
+    for name in ["HelmRelease demo/one.ccm", "Kustomization demo/one.policies"] {
+        assert!(text.contains(&format!("changed   {name}: stackflux applies it again")), "{text}");
+    }
+}
+
+#[test]
+fn terminating_object_is_recreated_once_it_is_gone() {
+    let mut present = delivered();
+    for (kind, name) in [("HelmRelease", "one.ccm"), ("GitRepository", "docker-demo-1-34-v1")] {
+        let object = object(&mut present, kind, name);
+        object["metadata"]["deletionTimestamp"] = json!("2026-11-21T10:00:00Z");
+    }
+    let text = texts(&differences(&present));
+    for line in [
+        "recreated HelmRelease demo/one.ccm: Helm installs it, once Flux has deleted the old one\n",
+        "recreated GitRepository demo/docker-demo-1-34-v1, once Flux has deleted the old one\n",
+    ] {
+        assert!(text.contains(line), "no {line:?} in\n{text}");
+    }
+}
+
+#[test]
+fn addon_in_another_form_waits_for_its_old_object() {
+    let mut present = delivered();
+    let ccm = object(&mut present, "HelmRelease", "one.ccm");
+    ccm["kind"] = json!("Kustomization");
+    let text = texts(&differences(&present));
+    let created = "created   HelmRelease demo/one.ccm: Helm installs it, once Flux has deleted Kustomization demo/one.ccm\n";
+    assert!(text.contains(created), "{text}");
+    assert!(text.contains("removed   Kustomization demo/one.ccm"), "{text}");
+}
+
+#[test]
+fn what_flux_applies_from_git_needs_no_owner() {
+    let mut present = delivered();
+    let git = json!({"mode": "Git", "git": {"url": "https://git.example.org/clusters.git"}});
+    present.stacks.values_mut().next().unwrap().spec.delivery = serde_json::from_value(git).unwrap();
+    for object in &mut present.flux {
+        object["metadata"]["ownerReferences"] = json!([]);
+        object["spec"]["foreign"] = json!(true);
+    }
+    let plans = differences(&present);
+    assert!(!plans.differ(), "Flux corrects drift: {}", texts(&plans));
+}
+
+#[test]
 fn what_is_suspended_is_not_written() {
     let mut present = live();
     present.addons.values_mut().next().unwrap().spec.suspend = true;
@@ -172,7 +267,7 @@ fn what_is_suspended_is_not_written() {
     present.stacks.values_mut().next().unwrap().spec.suspend = true;
     let (stacks, left_out) = stacks(&present);
     assert_eq!(left_out, ["ClusterStack demo/docker-demo-1-34 is suspended: nothing is written"]);
-    assert!(!compare(&present, &stacks, Some("demo")).unwrap().differ());
+    assert!(!compare(&present, &namespaces(), &stacks, Some("demo")).unwrap().differ());
 }
 
 #[test]
