@@ -10,7 +10,7 @@ use super::live::prepared::Defaults;
 use super::live::present::read;
 use super::live::{Connection, Scope, block_on};
 use super::{Outcome, terminal};
-use crate::names::ObjectName;
+use crate::names::{Key, ObjectName};
 use crate::operator::settings::SourceFlags;
 
 /// Print the inputs that the operator plans from
@@ -68,9 +68,9 @@ fn export(arguments: &Export) -> CommandResult {
         let present = read(&session, &Scope { namespace: None, selector: None }).await?;
         Ok((present, session.namespace.clone()))
     })?;
-    let key = (namespace, arguments.name.to_string());
+    let key = Key::new(&namespace, arguments.name.as_str());
     if !present.stacks.contains_key(&key) {
-        return Err(CliError::usage(format!("ClusterStack {}/{} not found", key.0, key.1))
+        return Err(CliError::usage(format!("ClusterStack {key} not found"))
             .hint("stackflux status --all-namespaces lists the ClusterStacks"));
     }
     stream::only(&mut present, &key, &defaults);

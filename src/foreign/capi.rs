@@ -7,7 +7,7 @@ pub mod contract;
 
 use serde_json::{Value, json};
 
-use crate::names::{KubernetesVersion, NameError, Namespace, ObjectName, ReleaseName};
+use crate::names::{Key, KubernetesVersion, NameError, Namespace, ObjectName, ReleaseName};
 
 /// The API group of Clusters.
 pub const GROUP: &str = "cluster.x-k8s.io";
@@ -102,6 +102,12 @@ impl Cluster {
     #[must_use]
     pub fn uid(&self) -> Option<&str> {
         Some(text(&self.object, &["metadata", "uid"])).filter(|uid| !uid.is_empty())
+    }
+
+    /// Namespace and name.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        Key::new(self.namespace.as_str(), self.name.as_str())
     }
 
     /// The class, in either spelling; `None` for a Cluster without topology.

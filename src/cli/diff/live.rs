@@ -150,8 +150,7 @@ fn of_cluster(
     prepared: &Prepared,
     cluster: &ClusterInputs,
 ) -> Result<ClusterChange, CliError> {
-    let (namespace, name) = (cluster.cluster.namespace().to_string(), cluster.cluster.name().to_string());
-    let addon = present.addons.get(&(namespace, name));
+    let addon = present.addons.get(&cluster.cluster.key());
     let plan = plan::cluster(&prepared.inputs(), cluster)?;
     if let Some(held) = suspended(prepared, addon) {
         return Ok(ClusterChange::held(cluster, held));

@@ -88,9 +88,9 @@ impl Files {
             }
         }
         let classes: Vec<String> = found.releases.keys().map(ReleaseName::class_name).collect();
-        let is_planned =
+        let is_elsewhere =
             |cluster: &&ClusterInputs| !classes.iter().any(|class| stack.is_class(class, &cluster.cluster));
-        let others: Vec<&ClusterInputs> = clusters.iter().filter(is_planned).collect();
+        let others: Vec<&ClusterInputs> = clusters.iter().filter(is_elsewhere).collect();
         let mut warnings: Vec<String> =
             others.iter().map(|cluster| report::left_out(stack, cluster)).collect();
         warnings.extend(report::about_releases(found.releases.values()));
@@ -110,7 +110,7 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
         let message = format!("expected the inputs of one ClusterStack, got {}", present.stacks.len());
         return Err(CliError::usage(message));
     };
-    let stack = format!("{}/{}", key.0, key.1);
+    let stack = key.to_string();
     if object.spec.suspend {
         return Err(CliError::usage(format!("ClusterStack {stack} is suspended: nothing is written")));
     }
@@ -129,8 +129,7 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
             planned.elsewhere.insert(name(cluster)?);
             continue;
         };
-        let place = (cluster.cluster.namespace().to_string(), cluster.cluster.name().to_string());
-        if present.addons.get(&place).is_some_and(|addon| addon.spec.suspend) {
+        if present.addons.get(&cluster.cluster.key()).is_some_and(|addon| addon.spec.suspend) {
             planned.plan.hold(suspended(cluster));
             continue;
         }

@@ -17,10 +17,8 @@ use crate::cli::objects::{self, Sourced};
 use crate::foreign::capi::{field, text};
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
+use crate::names::Key;
 use crate::plan::canonical;
-
-/// Namespace and name.
-type Key = (String, String);
 
 /// The kinds of Flux's that a plan depends on, and the group that they are of.
 const SOURCES: [&str; 2] = ["GitRepository", "HelmChart"];
@@ -44,15 +42,15 @@ pub(super) fn only(present: &mut Present, key: &Key, defaults: &Defaults) {
     let is_everywhere = stack.spec.flux.sources == SourcePlacement::PerNamespace;
     present.flux.retain(|object| {
         let namespace = text(object, &["metadata", "namespace"]);
-        let is_near = namespace == key.0 || beside.as_deref() == Some(namespace);
+        let is_near = namespace == key.namespace || beside.as_deref() == Some(namespace);
         SOURCES.contains(&text(object, &["kind"])) && (is_everywhere || is_near)
     });
     let mut planned = BTreeSet::new();
     for cluster in &mut present.clusters {
         let class = cluster.cluster.class();
-        let release = class.and_then(|class| Some((class.release()?.to_string(), class.namespace)));
-        if release.is_some_and(|(name, namespace)| present.releases.contains_key(&(namespace, name))) {
-            planned.insert((cluster.cluster.namespace().to_string(), cluster.cluster.name().to_string()));
+        let release = class.and_then(|class| Some(Key::new(&class.namespace, &class.release()?.to_string())));
+        if release.is_some_and(|release| present.releases.contains_key(&release)) {
+            planned.insert(cluster.cluster.key());
         } else {
             *cluster = ClusterInputs::new(cluster.cluster.clone(), |_| None);
         }
@@ -123,9 +121,9 @@ fn stripped(mut object: Value) -> Value {
 pub(in crate::cli) fn read(file: &Path) -> Result<Present, CliError> {
     let objects = objects::read(&[PathBuf::from(file)])?;
     let addons = typed::<ClusterAddon>(&objects, "ClusterAddon", |addon| &addon.metadata)?;
-    let addons = addons.into_iter().map(|((namespace, _), addon)| {
+    let addons = addons.into_iter().map(|(Key { namespace, .. }, addon)| {
         let name = addon.spec.cluster_ref.name.clone().unwrap_or_default();
-        ((namespace, name), addon)
+        (Key { namespace, name }, addon)
     });
     let is_source = |object: &Value| {
         SOURCES.contains(&text(object, &["kind"])) && text(object, &["apiVersion"]).starts_with(SOURCE_GROUP)
@@ -154,7 +152,7 @@ fn typed<T: DeserializeOwned>(
             .map_err(|error| CliError::usage(format!("{}: {kind}: {error}", file.display())))?;
         let of = metadata(&typed);
         let namespace = of.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        found.insert((namespace, of.name.clone().unwrap_or_default()), typed);
+        found.insert(Key { namespace, name: of.name.clone().unwrap_or_default() }, typed);
     }
     Ok(found)
 }

@@ -4,11 +4,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
 use super::flux::{FluxKind, FluxObject};
-use super::snapshot::{Key, Member, Snapshot, key, mirrored, not_read, not_there, ready};
+use super::snapshot::{Member, Snapshot, mirrored, not_read, not_there, ready};
 use super::tree::{addon_report, catalog, titled};
 use super::unclaimed::unclaimed;
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
+use crate::names::Key;
 use crate::rollup::{ConditionStatus, Report};
 
 /// The conditions of a `ClusterAddon` that everything else waits for, in their order.
@@ -87,7 +88,7 @@ pub(in crate::cli) fn chain(
     let mut chain = Chain::of(key, only);
     let Some(addon) = &member.addon else {
         let why = unclaimed(snapshot, key, member);
-        chain.add(0, Role::Part, format!("Cluster {}/{}", key.0, key.1), &why.report());
+        chain.add(0, Role::Part, format!("Cluster {key}"), &why.report());
         let reference = Reason::of(why.reason).map(reference);
         chain.action = Some(Action { about: None, text: why.action, reference });
         return only.is_none().then_some(chain);
@@ -100,7 +101,7 @@ pub(in crate::cli) fn chain(
         return None;
     }
     if let Some(goes) = member.goes() {
-        chain.add(0, Role::Gate, format!("Cluster {}/{}", key.0, key.1), &goes);
+        chain.add(0, Role::Gate, format!("Cluster {key}"), &goes);
         chain.action = Some(chain.advice());
         return Some(chain);
     }
@@ -112,7 +113,7 @@ pub(in crate::cli) fn chain(
     let conditions_are_true = chain.cluster(snapshot, key, member, addon, only);
     let shown = named.iter().filter(|addon| only.is_some() || !is_true(&addon_report(addon)));
     for addons in by_cause(shown.copied()) {
-        chain.addon(usize::from(only.is_none()), snapshot, &key.0, &addons);
+        chain.addon(usize::from(only.is_none()), snapshot, &key.namespace, &addons);
     }
     chain.ready = match only {
         Some(_) => conditions_are_true && named.iter().all(|addon| is_true(&addon_report(addon))),
@@ -132,9 +133,9 @@ pub(in crate::cli) fn addons(member: &Member) -> Vec<&str> {
 }
 
 impl Chain {
-    fn of((namespace, name): &Key, only: Option<&str>) -> Self {
+    fn of(key: &Key, only: Option<&str>) -> Self {
         let addon = only.map(|addon| format!(", addon {addon}")).unwrap_or_default();
-        let about = format!("Cluster {namespace}/{name}{addon}");
+        let about = format!("Cluster {key}{addon}");
         Self { about, ready: false, steps: Vec::new(), action: None }
     }
 
@@ -156,12 +157,10 @@ impl Chain {
     fn suspended(&mut self, snapshot: &Snapshot, of: &Key, member: &Member) {
         let release = member.release(of);
         let stack = release.and_then(|(namespace, release)| snapshot.stack_of(&namespace, &release));
-        let stack = stack.filter(|stack| stack.spec.suspend).map(|stack| key(&stack.metadata));
+        let stack = stack.filter(|stack| stack.spec.suspend).map(Key::of);
         let addon = member.addon.as_ref().filter(|addon| addon.spec.suspend);
-        let suspended = [
-            stack.map(|(namespace, name)| format!("ClusterStack {namespace}/{name}")),
-            addon.map(|_| "ClusterAddon".to_owned()),
-        ];
+        let suspended =
+            [stack.map(|key| format!("ClusterStack {key}")), addon.map(|_| "ClusterAddon".to_owned())];
         for what in suspended.into_iter().flatten() {
             let text = "stackflux changes nothing in this cluster until it is resumed";
             let report = Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), text);
@@ -201,8 +200,8 @@ impl Chain {
         let Some(release) = snapshot.release(&namespace, &name) else {
             let absent = if snapshot.knows(&namespace) { not_there() } else { not_read() };
             self.add(1, Role::Part, format!("ClusterStackRelease {namespace}/{name}"), &absent);
-            if let Some((namespace, name)) = snapshot.stack_of(&namespace, &name).and_then(catalog) {
-                self.flux(2, snapshot, FluxKind::GitRepository, &namespace, &name);
+            if let Some(source) = snapshot.stack_of(&namespace, &name).and_then(catalog) {
+                self.flux(2, snapshot, FluxKind::GitRepository, &source.namespace, &source.name);
             }
             return;
         };
@@ -217,7 +216,7 @@ impl Chain {
     }
 
     fn conditions(&mut self, namespace: &str, release: &ClusterStackRelease) {
-        let (_, name) = key(&release.metadata);
+        let name = release.metadata.name.as_deref().unwrap_or_default();
         let conditions = release.status.as_ref().map(|status| &status.conditions);
         let said = |kind: ConditionType| {
             has(conditions, kind).then(|| mirrored(&release.metadata, conditions, kind))

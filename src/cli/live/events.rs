@@ -8,13 +8,14 @@ use serde::Serialize;
 
 use super::flux::FluxKind;
 use super::lists::{Listed, list};
-use super::snapshot::{Key, Snapshot, age, key};
+use super::snapshot::{Snapshot, age};
 use super::{Scope, Session, advice};
 use crate::api;
 use crate::api::labels::{FIELD_MANAGER, MANAGED_BY};
 use crate::cli::error::CliError;
 use crate::cli::output::table;
 use crate::foreign::capi;
+use crate::names::Key;
 use crate::names::credentials::masked;
 
 /// One event, or several of the same kind.
@@ -98,33 +99,35 @@ struct Ours {
 
 impl Ours {
     fn of(snapshot: &Snapshot, cluster: Option<&str>) -> Self {
-        let meant = || snapshot.members.keys().filter(|key| cluster.is_none_or(|name| key.1 == name));
+        let meant = || snapshot.members.keys().filter(|key| cluster.is_none_or(|name| key.name == name));
         let clusters: Option<BTreeSet<Key>> =
             (cluster.is_some() || snapshot.selected).then(|| meant().cloned().collect());
         let is_meant = |namespace: &str, name: Option<&str>| {
-            let key = name.map(|name| (namespace.to_owned(), name.to_owned()));
+            let key = name.map(|name| Key::new(namespace, name));
             clusters.as_ref().is_none_or(|clusters| key.is_some_and(|key| clusters.contains(&key)))
         };
-        let flux = snapshot.flux.iter().filter(|((_, (namespace, _)), object)| {
+        let flux = snapshot.flux.iter().filter(|((_, key), object)| {
             let label = |name: &str| object.metadata.labels.as_ref()?.get(name).map(String::as_str);
-            label(MANAGED_BY) == Some(FIELD_MANAGER) && is_meant(namespace, label(api::labels::CLUSTER_NAME))
+            label(MANAGED_BY) == Some(FIELD_MANAGER)
+                && is_meant(&key.namespace, label(api::labels::CLUSTER_NAME))
         });
-        let flux = flux.map(|((kind, _), object)| (*kind, key(&object.metadata))).collect();
+        let flux = flux.map(|(key, _)| key.clone()).collect();
         Self { flux, clusters }
     }
 
     fn has(&self, event: &Event) -> bool {
         let about = &event.involved_object;
         let of = |text: &Option<String>| text.clone().unwrap_or_default();
-        let (kind, key) = (of(&about.kind), (of(&about.namespace), of(&about.name)));
+        let (kind, key) = (of(&about.kind), Key { namespace: of(&about.namespace), name: of(&about.name) });
         let group = of(&about.api_version);
         let group = group.split_once('/').map_or("", |(group, _)| group);
         if group == api::GROUP || (group == capi::GROUP && kind == "Cluster") {
             return match &self.clusters {
                 None => group == api::GROUP,
                 Some(clusters) => {
-                    let name = key.1.strip_prefix("cluster-addon-").unwrap_or(&key.1).to_owned();
-                    matches!(kind.as_str(), "Cluster" | "ClusterAddon") && clusters.contains(&(key.0, name))
+                    let name = key.name.strip_prefix("cluster-addon-").unwrap_or(&key.name);
+                    matches!(kind.as_str(), "Cluster" | "ClusterAddon")
+                        && clusters.contains(&Key::new(&key.namespace, name))
                 }
             };
         }

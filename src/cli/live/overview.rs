@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Named;
-use super::snapshot::{Key, Member, Snapshot, age, clusters_ready, created, mirrored, ready};
+use super::snapshot::{Member, Snapshot, age, clusters_ready, created, mirrored, ready};
 use super::tree::{addon_report, cluster_report};
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterStackRelease, ConditionType, Reason};
 use crate::cli::output::{NOTHING, table};
-use crate::names::ReleaseName;
+use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report};
 
 /// How everything in scope is.
@@ -79,19 +79,20 @@ struct ClusterRow {
 
 /// How everything in the snapshot is.
 pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
-    let stacks = snapshot.stacks.iter().filter(|(key, _)| snapshot.shows(&key.0)).map(|(key, stack)| {
-        let status = stack.status.as_ref();
-        let report = ready(&stack.metadata, status.map(|status| &status.conditions));
-        let clusters = clusters_ready(stack);
-        StackRow {
-            row: Row { suspended: stack.spec.suspend, ..Row::new(key, created(&stack.metadata), report) },
-            clusters_ready: clusters.status.as_str(),
-            clusters_reason: clusters.reason,
-            clusters_message: clusters.message,
-            latest: status.and_then(|status| status.latest_release.clone()),
-            usable: status.and_then(|status| status.usable_versions.clone()),
-        }
-    });
+    let stacks =
+        snapshot.stacks.iter().filter(|(key, _)| snapshot.shows(&key.namespace)).map(|(key, stack)| {
+            let status = stack.status.as_ref();
+            let report = ready(&stack.metadata, status.map(|status| &status.conditions));
+            let clusters = clusters_ready(stack);
+            StackRow {
+                row: Row { suspended: stack.spec.suspend, ..Row::new(key, created(&stack.metadata), report) },
+                clusters_ready: clusters.status.as_str(),
+                clusters_reason: clusters.reason,
+                clusters_message: clusters.message,
+                latest: status.and_then(|status| status.latest_release.clone()),
+                usable: status.and_then(|status| status.usable_versions.clone()),
+            }
+        });
     let (ours, others): (Vec<_>, Vec<_>) = snapshot.members.iter().partition(|(key, member)| {
         let release = member.release(key);
         let is_of_ours = |(of, name): (String, ReleaseName)| {
@@ -124,14 +125,15 @@ impl Overview {
 fn releases(snapshot: &Snapshot) -> Vec<ReleaseRow> {
     let users = snapshot.by_release();
     let rows = snapshot.releases.iter().filter_map(|(key, release)| {
-        let name: Option<ReleaseName> = key.1.parse().ok();
-        let notes = name.as_ref().map_or_else(Vec::new, |name| notes(snapshot, &key.0, name, release));
-        let clusters = name.and_then(|name| users.get(&(key.0.clone(), name))).map_or(0, Vec::len);
+        let name: Option<ReleaseName> = key.name.parse().ok();
+        let notes =
+            name.as_ref().map_or_else(Vec::new, |name| notes(snapshot, &key.namespace, name, release));
+        let clusters = name.and_then(|name| users.get(&(key.namespace.clone(), name))).map_or(0, Vec::len);
         let users_elsewhere = (clusters == 0).then(|| in_use(release)).flatten();
         let notes = notes.into_iter().chain(users_elsewhere).collect();
         let status = release.status.as_ref();
         let report = ready(&release.metadata, status.map(|status| &status.conditions));
-        (snapshot.shows(&key.0) || clusters > 0).then(|| ReleaseRow {
+        (snapshot.shows(&key.namespace) || clusters > 0).then(|| ReleaseRow {
             row: Row::new(key, created(&release.metadata), report),
             kubernetes: status.and_then(|status| status.kubernetes_version.clone()),
             clusters,
@@ -196,9 +198,9 @@ fn is_dropped(addon: &AddonStatus) -> bool {
 }
 
 impl Row {
-    fn new((namespace, name): &Key, created: Option<Timestamp>, report: Report) -> Self {
+    fn new(key: &Key, created: Option<Timestamp>, report: Report) -> Self {
         let (ready, reason, message) = (report.status.as_str(), report.reason, report.message);
-        let (namespace, name) = (namespace.clone(), name.clone());
+        let Key { namespace, name } = key.clone();
         Self { namespace, name, ready, reason, message, suspended: false, created }
     }
 

@@ -13,13 +13,10 @@ use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Stack, StackError};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
-use crate::names::{ReleaseName, Revision};
+use crate::names::{Key, ReleaseName, Revision};
 use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject};
 use crate::release::Release;
 use crate::source::artifact::ArtifactRef;
-
-/// Namespace and name.
-type Key = (String, String);
 
 /// The operator's defaults for `ClusterStack`s that do not set them.
 pub(in crate::cli) struct Defaults {
@@ -129,7 +126,7 @@ impl Stacks {
                 continue;
             }
             if let Err(problem) = stacks.add(&sources, defaults, key, stack, &of_stack, &mut left_out) {
-                left_out.push(format!("ClusterStack {}/{} is left out: {problem}", key.0, key.1));
+                left_out.push(format!("ClusterStack {key} is left out: {problem}"));
             }
         }
         (stacks, left_out)
@@ -156,7 +153,7 @@ impl Stacks {
         stack.flux.service_account_name =
             stack.flux.service_account_name.or_else(|| defaults.account.clone());
         let mut shared = Shared {
-            namespace: key.0.clone(),
+            namespace: key.namespace.clone(),
             plan: Plan::default(),
             by_git: stack.delivery.git().is_some(),
             deliveries: BTreeMap::new(),
@@ -177,12 +174,12 @@ impl Stacks {
                     let plan = plan::release(&prepared.inputs()).map_err(|error| in_words(&error))?;
                     let delivery = |planned: &PlannedObject| delivery(needed.object, planned);
                     shared.add(plan, delivery).map_err(|error| in_words(&error))?;
-                    self.releases.insert((key.0.clone(), needed.name.to_string()), prepared);
+                    self.releases.insert(Key::new(&key.namespace, &needed.name.to_string()), prepared);
                 }
             }
         }
         if suspended {
-            left_out.push(format!("ClusterStack {}/{} is suspended: nothing is written", key.0, key.1));
+            left_out.push(format!("ClusterStack {key} is suspended: nothing is written"));
         } else {
             self.shared.push(shared);
         }
@@ -211,7 +208,7 @@ impl Stacks {
     pub(in crate::cli) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
         let class = cluster.cluster.class()?;
         let release = class.release()?;
-        self.releases.get(&(class.namespace, release.to_string()))
+        self.releases.get(&Key::new(&class.namespace, &release.to_string()))
     }
 }
 
@@ -224,17 +221,18 @@ struct Needed<'a> {
 /// The releases in the namespace, and those that the Clusters in scope use. What is being deleted is not written.
 fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<String>) -> Vec<Needed<'a>> {
     let classes = present.clusters.iter().filter_map(|cluster| cluster.cluster.class());
-    let used: BTreeSet<Key> = classes.map(|class| (class.namespace, class.name)).collect();
+    let used: BTreeSet<Key> =
+        classes.map(|class| Key { namespace: class.namespace, name: class.name }).collect();
     let mut needed = Vec::new();
     for (key, object) in &present.releases {
-        let is_here = namespace.is_none_or(|only| key.0 == only);
-        match key.1.parse::<ReleaseName>() {
+        let is_here = namespace.is_none_or(|only| key.namespace == only);
+        match key.name.parse::<ReleaseName>() {
             _ if object.metadata.deletion_timestamp.is_some() => {}
-            Ok(name) if is_here || used.contains(&(key.0.clone(), name.class_name())) => {
+            Ok(name) if is_here || used.contains(&Key::new(&key.namespace, &name.class_name())) => {
                 needed.push(Needed { name, object });
             }
             Err(error) if is_here => {
-                left_out.push(format!("ClusterStackRelease {}/{} is left out: {error}", key.0, key.1));
+                left_out.push(format!("ClusterStackRelease {key} is left out: {error}"));
             }
             Ok(_) | Err(_) => {}
         }
@@ -308,7 +306,7 @@ impl Sources<'_> {
         release: &Release,
         served: Option<&Revision>,
     ) -> Result<Option<Revision>, String> {
-        let key = (stack.namespace.to_string(), name.to_string());
+        let key = Key::new(stack.namespace.as_str(), &name.to_string());
         match self.present.releases.get(&key).and_then(|found| found.spec.source.as_ref()) {
             None => Ok(served.cloned()),
             Some(pin) if pin.digest != release.digest.to_string() => Ok(None),

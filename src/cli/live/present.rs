@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use super::lists::{Listed, everything, list};
 use super::read::within_patience;
-use super::snapshot::{Key, cluster_of, key};
 use super::{Scope, Session, advice};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
 use crate::foreign::capi::{Cluster, text};
+use crate::foreign::flux::ownership::cluster_of;
 use crate::inputs::ClusterInputs;
+use crate::names::Key;
 use crate::operator::related::contract;
 
 /// What there is, read at about one time.
@@ -44,8 +45,8 @@ async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> 
     let addons = needed(session, "ClusterAddons", found.addons)?;
     let clusters = needed(session, "Clusters", found.clusters)?;
     Ok(Present {
-        stacks: stacks.into_iter().map(|found| (key(&found.metadata), found)).collect(),
-        releases: releases.into_iter().map(|found| (key(&found.metadata), found)).collect(),
+        stacks: stacks.into_iter().map(|found| (Key::of(&found), found)).collect(),
+        releases: releases.into_iter().map(|found| (Key::of(&found), found)).collect(),
         addons: addons.into_iter().map(|found| (cluster_of(&found), found)).collect(),
         clusters: with_related(session, scope, clusters).await?,
         flux,
@@ -91,14 +92,14 @@ async fn with_related(
     for (group, kind) in kinds {
         for object in objects_of(session, &scope, &group, &kind).await? {
             let at = |path: &[&str]| text(&object, path).to_owned();
-            let place = (at(&["metadata", "namespace"]), at(&["metadata", "name"]));
-            related.insert((group.clone(), kind.clone(), place), object);
+            let key = Key { namespace: at(&["metadata", "namespace"]), name: at(&["metadata", "name"]) };
+            related.insert((group.clone(), kind.clone(), key), object);
         }
     }
     let inputs = |cluster: Cluster| {
         let namespace = cluster.namespace().to_string();
         ClusterInputs::new(cluster, |to| {
-            related.get(&(to.group.clone(), to.kind.clone(), (namespace.clone(), to.name.clone())))
+            related.get(&(to.group.clone(), to.kind.clone(), Key::new(&namespace, &to.name)))
         })
     };
     Ok(clusters.into_iter().map(inputs).collect())

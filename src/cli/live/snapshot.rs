@@ -9,13 +9,11 @@ use serde_json::Value;
 use super::flux::{FluxKind, FluxObject};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, text};
-use crate::names::ReleaseName;
+use crate::foreign::flux::ownership::cluster_of;
+use crate::names::{Key, ReleaseName};
 use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report, mirror};
 use crate::subscription;
-
-/// Namespace and name.
-pub(in crate::cli) type Key = (String, String);
 
 /// Everything that the live commands show, read at one time.
 #[derive(Clone, Debug)]
@@ -67,13 +65,16 @@ impl Snapshot {
         let unread = lists.flux.iter().filter(|(_, objects)| objects.is_none()).map(|(kind, _)| *kind);
         let unread = unread.collect();
         let flux = lists.flux.into_iter().flat_map(|(kind, objects)| {
-            objects.into_iter().flatten().map(move |object| ((kind, key(&object.metadata)), object))
+            objects
+                .into_iter()
+                .flatten()
+                .map(move |object| ((kind, Key::of_metadata(&object.metadata)), object))
         });
         Self {
             now,
             namespace,
-            stacks: lists.stacks.into_iter().map(|stack| (key(&stack.metadata), stack)).collect(),
-            releases: lists.releases.into_iter().map(|release| (key(&release.metadata), release)).collect(),
+            stacks: lists.stacks.into_iter().map(|stack| (Key::of(&stack), stack)).collect(),
+            releases: lists.releases.into_iter().map(|release| (Key::of(&release), release)).collect(),
             members,
             flux: flux.collect(),
             selected,
@@ -124,7 +125,7 @@ impl Snapshot {
         namespace: &str,
         name: &ReleaseName,
     ) -> Option<&ClusterStackRelease> {
-        self.releases.get(&(namespace.to_owned(), name.to_string()))
+        self.releases.get(&Key::new(namespace, &name.to_string()))
     }
 
     /// What the `GitRepository` of this name follows; `None` where it was not read or is not there.
@@ -133,7 +134,7 @@ impl Snapshot {
     }
 
     pub(super) fn flux(&self, kind: FluxKind, namespace: &str, name: &str) -> Option<&FluxObject> {
-        self.flux.get(&(kind, (namespace.to_owned(), name.to_owned())))
+        self.flux.get(&(kind, Key::new(namespace, name)))
     }
 
     /// What is said of an object of Flux's that was not found: only where it was looked for, it is not there.
@@ -145,19 +146,19 @@ impl Snapshot {
 
     /// The Cluster of this name.
     pub(in crate::cli) fn member(&self, namespace: &str, name: &str) -> Option<(&Key, &Member)> {
-        self.members.get_key_value(&(namespace.to_owned(), name.to_owned()))
+        self.members.get_key_value(&Key::new(namespace, name))
     }
 
     /// Whether there is a Cluster of this name, in any namespace.
     pub(in crate::cli) fn has(&self, name: &str) -> bool {
-        self.members.keys().any(|key| key.1 == name)
+        self.members.keys().any(|key| key.name == name)
     }
 
     /// The `ClusterStack` that a release in this namespace is of.
     pub(super) fn stack_of(&self, namespace: &str, release: &ReleaseName) -> Option<&ClusterStack> {
         let mut stacks = self.stacks.iter();
         stacks
-            .find(|(key, stack)| key.0 == namespace && subscription::is_of(&stack.spec, release))
+            .find(|(key, stack)| key.namespace == namespace && subscription::is_of(&stack.spec, release))
             .map(|(_, stack)| stack)
     }
 
@@ -179,7 +180,7 @@ fn members(clusters: Vec<Value>, addons: Vec<ClusterAddon>, selected: bool) -> B
         let created = text(&object, &["metadata", "creationTimestamp"]).parse().ok();
         // The API server refuses what could be wrong with it: another kind, or a name that is none.
         let Ok(cluster) = Cluster::new(object) else { continue };
-        let key = (cluster.namespace().to_string(), cluster.name().to_string());
+        let key = cluster.key();
         members.insert(key, Member { cluster: Some(cluster), created, addon: None });
     }
     for addon in addons {
@@ -214,7 +215,7 @@ impl Member {
         // The operator wrote it. What is no name of a release is none of a ClusterStack's either.
         let progress = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?;
         let release: ReleaseName = progress.desired.as_ref()?.parse().ok()?;
-        Some((progress.desired_namespace.as_ref().unwrap_or(&key.0).clone(), release))
+        Some((progress.desired_namespace.as_ref().unwrap_or(&key.namespace).clone(), release))
     }
 }
 
@@ -248,16 +249,6 @@ pub(super) fn not_read() -> Report {
 /// What is said of an object that should be there.
 pub(super) fn not_there() -> Report {
     Report::new(ConditionStatus::False, "NotFound", "is not there")
-}
-
-/// Namespace and name of the Cluster that a `ClusterAddon` is of.
-pub(super) fn cluster_of(addon: &ClusterAddon) -> Key {
-    let name = addon.spec.cluster_ref.name.clone();
-    (addon.metadata.namespace.clone().unwrap_or_default(), name.unwrap_or_default())
-}
-
-pub(super) fn key(metadata: &ObjectMeta) -> Key {
-    (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }
 
 /// What one of our own objects says in its condition `Ready`, where that is about its present spec.

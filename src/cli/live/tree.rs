@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::Named;
 use super::flux::{FluxKind, FluxObject};
-use super::snapshot::{Key, Member, Snapshot, age, clusters_ready, created, key, not_there, ready};
+use super::snapshot::{Member, Snapshot, age, clusters_ready, created, not_there, ready};
 use super::unclaimed::unclaimed;
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterStack, Reason};
 use crate::cli::output::{NOTHING, table};
-use crate::names::ReleaseName;
+use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report, status_of};
 use crate::subscription;
 
@@ -53,18 +53,19 @@ pub(in crate::cli) fn tree(snapshot: &Snapshot, only: Option<&Only>) -> Vec<Node
     let users = snapshot.by_release();
     let mut nodes = Vec::new();
     for (key, stack) in &snapshot.stacks {
-        if !asks(Named::Clusterstack, &key.1) {
+        if !asks(Named::Clusterstack, &key.name) {
             continue;
         }
         // The sum of its Clusters is about more than is shown where only some of them are.
         let is_whole = only.is_none_or(|only| only.kind == Named::Clusterstack)
-            && snapshot.shows(&key.0)
+            && snapshot.shows(&key.namespace)
             && !snapshot.selected;
         let mut node = stack_node(snapshot, key, stack, &users, &asks);
         if is_whole {
             node.with_clusters(&clusters_ready(stack));
         }
-        let only_below = only.is_some_and(|only| only.kind != Named::Clusterstack) || !snapshot.shows(&key.0);
+        let only_below =
+            only.is_some_and(|only| only.kind != Named::Clusterstack) || !snapshot.shows(&key.namespace);
         if !only_below || node.children.iter().any(|child| child.kind != FluxKind::GitRepository.as_str()) {
             nodes.push(node);
         }
@@ -76,7 +77,7 @@ pub(in crate::cli) fn tree(snapshot: &Snapshot, only: Option<&Only>) -> Vec<Node
     };
     let named = only.filter(|only| only.kind == Named::Cluster);
     let others = snapshot.members.iter().filter(|(key, member)| {
-        !ours(key, member) && (member.addon.is_some() || named.is_some()) && asks(Named::Cluster, &key.1)
+        !ours(key, member) && (member.addon.is_some() || named.is_some()) && asks(Named::Cluster, &key.name)
     });
     if only.is_none() || named.is_some() {
         nodes.extend(others.map(|(key, member)| cluster_node(snapshot, key, member)));
@@ -117,20 +118,21 @@ fn stack_node(
 ) -> Node {
     let report = ready(&stack.metadata, stack.status.as_ref().map(|status| &status.conditions));
     let mut node = Node::new("ClusterStack", key, created(&stack.metadata), &report);
-    if let Some((namespace, name)) = catalog(stack) {
-        node.children.push(flux_node(snapshot, FluxKind::GitRepository, &namespace, &name));
+    if let Some(source) = catalog(stack) {
+        node.children.push(flux_node(snapshot, FluxKind::GitRepository, &source.namespace, &source.name));
     }
-    let there = snapshot.releases.keys().filter(|(namespace, _)| *namespace == key.0);
-    let there = there.filter_map(|(_, name)| name.parse().ok());
-    let used = users.keys().filter(|(namespace, _)| *namespace == key.0).map(|(_, release)| release.clone());
+    let there = snapshot.releases.keys().filter(|found| found.namespace == key.namespace);
+    let there = there.filter_map(|found| found.name.parse().ok());
+    let used =
+        users.keys().filter(|(namespace, _)| *namespace == key.namespace).map(|(_, release)| release.clone());
     let all = there.chain(used);
     let releases: BTreeSet<ReleaseName> = all.filter(|name| subscription::is_of(&stack.spec, name)).collect();
     for release in releases.iter().filter(|release| asks(Named::Release, &release.to_string())) {
-        let of = users.get(&(key.0.clone(), release.clone())).map(Vec::as_slice).unwrap_or_default();
-        let below = release_node(snapshot, &key.0, release, of, asks);
+        let of = users.get(&(key.namespace.clone(), release.clone())).map(Vec::as_slice).unwrap_or_default();
+        let below = release_node(snapshot, &key.namespace, release, of, asks);
         let has_cluster = below.children.iter().any(|child| child.kind == "Cluster");
         // Nothing of a release in another namespace, or without the cluster that was asked for, is of interest.
-        if has_cluster || (snapshot.shows(&key.0) && asks(Named::Cluster, "")) {
+        if has_cluster || (snapshot.shows(&key.namespace) && asks(Named::Cluster, "")) {
             node.children.push(below);
         }
     }
@@ -139,12 +141,12 @@ fn stack_node(
 
 /// The source that a stack's releases are looked for in, where the stack itself says it.
 pub(super) fn catalog(stack: &ClusterStack) -> Option<Key> {
-    let (namespace, name) = key(&stack.metadata);
+    let Key { namespace, name } = Key::of(stack);
     let source = stack.spec.source.as_ref()?;
-    if let Some(reference) = &source.git_repository_ref {
-        return Some((reference.namespace.clone().unwrap_or(namespace), reference.name.clone()));
-    }
-    Some((namespace, format!("{name}-catalog")))
+    let Some(reference) = &source.git_repository_ref else {
+        return Some(Key { namespace, name: format!("{name}-catalog") });
+    };
+    Some(Key { namespace: reference.namespace.clone().unwrap_or(namespace), name: reference.name.clone() })
 }
 
 fn release_node(
@@ -154,7 +156,7 @@ fn release_node(
     users: &[(&Key, &Member)],
     asks: &dyn Fn(Named, &str) -> bool,
 ) -> Node {
-    let key = (namespace.to_owned(), release.to_string());
+    let key = Key::new(namespace, &release.to_string());
     let mut node = match snapshot.release(namespace, release) {
         Some(found) => {
             let report = ready(&found.metadata, found.status.as_ref().map(|status| &status.conditions));
@@ -168,7 +170,7 @@ fn release_node(
         }
         None => Node::new("ClusterStackRelease", &key, None, &not_there()),
     };
-    let members = users.iter().filter(|(of, _)| asks(Named::Cluster, &of.1));
+    let members = users.iter().filter(|(of, _)| asks(Named::Cluster, &of.name));
     node.children.extend(members.map(|(of, member)| cluster_node(snapshot, of, member)));
     node
 }
@@ -180,7 +182,7 @@ fn cluster_node(snapshot: &Snapshot, key: &Key, member: &Member) -> Node {
         member.addon.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.addons);
     let goes = member.goes();
     let said = |addon: &AddonStatus| goes.clone().unwrap_or_else(|| addon_report(addon));
-    node.children = addons.map(|addon| addon_node(snapshot, &key.0, addon, &said(addon))).collect();
+    node.children = addons.map(|addon| addon_node(snapshot, &key.namespace, addon, &said(addon))).collect();
     node
 }
 
@@ -197,7 +199,7 @@ pub(super) fn cluster_report(snapshot: &Snapshot, key: &Key, member: &Member) ->
 }
 
 fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus, report: &Report) -> Node {
-    let key = (String::new(), addon.name.clone());
+    let key = Key::new("", &addon.name);
     let mut node = Node { version: version(addon), ..Node::new("Addon", &key, None, report) };
     let object = addon.object.as_ref().and_then(|object| Some((FluxKind::of(&object.kind)?, &object.name)));
     node.children.extend(object.map(|(kind, name)| flux_node(snapshot, kind, namespace, name)));
@@ -230,7 +232,7 @@ pub(super) fn addon_report(addon: &AddonStatus) -> Report {
 }
 
 fn flux_node(snapshot: &Snapshot, kind: FluxKind, namespace: &str, name: &str) -> Node {
-    let key = (namespace.to_owned(), name.to_owned());
+    let key = Key::new(namespace, name);
     let Some(object) = snapshot.flux(kind, namespace, name) else {
         return Node::new(kind.as_str(), &key, None, &snapshot.absent(kind, namespace));
     };
@@ -255,11 +257,11 @@ fn applied(object: &FluxObject) -> Vec<Node> {
 }
 
 impl Node {
-    fn new(kind: &str, (namespace, name): &Key, created: Option<Timestamp>, report: &Report) -> Self {
+    fn new(kind: &str, key: &Key, created: Option<Timestamp>, report: &Report) -> Self {
         Self {
             kind: kind.to_owned(),
-            namespace: namespace.clone(),
-            name: name.clone(),
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
             version: String::new(),
             ready: Some(report.status.as_str()),
             reason: report.reason.clone(),

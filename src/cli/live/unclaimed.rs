@@ -1,8 +1,8 @@
 //! Why a Cluster has no `ClusterAddon`.
 
-use super::snapshot::{Key, Member, Snapshot, key, mirrored};
+use super::snapshot::{Member, Snapshot, mirrored};
 use crate::api::{ConditionType, Reason};
-use crate::names::ReleaseName;
+use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report};
 
 /// What is in the way, and what to do about it.
@@ -58,7 +58,7 @@ pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Uncl
     }
     Unclaimed::new(
         Reason::NotYetReported.as_str(),
-        format!("the operator has not created the ClusterAddon of Cluster {}/{} yet", key.0, key.1),
+        format!("the operator has not created the ClusterAddon of Cluster {key} yet"),
         "Wait; if it takes long, check that the operator runs and watches this namespace.".to_owned(),
     )
 }
@@ -74,8 +74,8 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
         return Some(Unclaimed::new("NotRead", message, action));
     }
     let Some(stack) = snapshot.stack_of(namespace, release) else {
-        let is_elsewhere = |(of, _): &&Key| snapshot.stack_of(of, release).is_some();
-        let elsewhere = snapshot.stacks.keys().find(is_elsewhere).map(|(of, _)| of);
+        let mut namespaces = snapshot.stacks.keys().map(|key| &key.namespace);
+        let elsewhere = namespaces.find(|of| snapshot.stack_of(of, release).is_some());
         let message =
             format!("no ClusterStack in namespace {namespace} is for release {release} of its class");
         let action = match elsewhere {
@@ -97,11 +97,11 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
         .map(|kind| (kind, mirrored(&stack.metadata, conditions, kind)))
         .into_iter()
         .find(|(_, report)| report.status != ConditionStatus::True);
-    let (stack_namespace, name) = key(&stack.metadata);
     let why =
         told.map(|(kind, report)| format!(": {kind} is {}: {}", report.status.as_str(), report.message));
     let message = format!(
-        "ClusterStack {stack_namespace}/{name} has no release {release}{}",
+        "ClusterStack {} has no release {release}{}",
+        Key::of(stack),
         summary.or(why).unwrap_or_default()
     );
     let action = format!(

@@ -11,6 +11,7 @@ use super::*;
 use crate::api::{ClusterStack, labels};
 use crate::cli::{clusters, objects};
 use crate::foreign::flux::observed::SpecDigest;
+use crate::names::Key;
 use crate::plan::delivery::is_kept_by_namespace;
 use crate::plan::{ObjectId, PlannedObject, Step};
 
@@ -40,7 +41,7 @@ fn live() -> Present {
         "metadata": {"name": "cluster-addon-one", "namespace": "demo", "uid": "addon"},
         "spec": {"clusterRef": {"kind": "Cluster", "name": "one"}},
     });
-    let key = |name: &str| ("demo".to_owned(), name.to_owned());
+    let key = |name: &str| Key::new("demo", name);
     Present {
         stacks: [(key("docker-demo-1-34"), stack)].into(),
         releases: [(key(V1), serde_json::from_value(release).unwrap())].into(),
@@ -89,7 +90,11 @@ fn delivered() -> Present {
         let owners: Vec<&str> = [owner].into_iter().chain(keeper).collect();
         let object = came_back(&planned.value, &owners);
         let written = SpecDigest::of(object["spec"].clone()).to_string();
-        keep(&mut present, planned, Some(if planned.id.kind == "Namespace" { planned.digest() } else { &written }));
+        keep(
+            &mut present,
+            planned,
+            Some(if planned.id.kind == "Namespace" { planned.digest() } else { &written }),
+        );
         present.flux.extend(Some(object).filter(|object| object["kind"] != "Namespace"));
     }
     present
@@ -176,6 +181,7 @@ fn live_diff_shows_changed_and_unplanned_owned_objects() {
     let mut others = old.clone();
     old["metadata"]["ownerReferences"] = json!([{"uid": "addon"}]);
     others["metadata"]["name"] = json!("one.others");
+    others["metadata"]["ownerReferences"] = json!([{"uid": "earlier"}]);
     present.flux.extend([old, others]);
     let text = texts(&differences(&present));
     assert!(text.contains("changed   HelmRelease demo/one.ccm\n"), "{text}");
@@ -248,7 +254,8 @@ fn addon_in_another_form_waits_for_its_old_object() {
 #[test]
 fn what_flux_applies_from_git_needs_no_owner() {
     let mut present = delivered();
-    let git = json!({"mode": "Git", "git": {"url": "https://git.example.org/clusters.git"}});
+    let git =
+        json!({"mode": "Git", "git": {"url": "https://git.example.org/clusters.git", "path": "clusters"}});
     present.stacks.values_mut().next().unwrap().spec.delivery = serde_json::from_value(git).unwrap();
     for object in &mut present.flux {
         object["metadata"]["ownerReferences"] = json!([]);
@@ -304,7 +311,7 @@ fn what_a_release_is_resolved_with_and_cannot_be_read_is_told() {
 
     let mut present = live();
     let (_, release) = present.releases.pop_first().unwrap();
-    present.releases.insert(("demo".to_owned(), "mine".to_owned()), release);
+    present.releases.insert(Key::new("demo", "mine"), release);
     let (_, left_out) = stacks(&present);
     assert!(left_out[0].starts_with("ClusterStackRelease demo/mine is left out: "), "{left_out:?}");
 }

@@ -8,7 +8,7 @@ fn stack(name: &str) -> (Key, ClusterStack) {
         "metadata": {"name": name, "namespace": "demo", "uid": name, "managedFields": [{"manager": "kubectl"}]},
         "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true},
     });
-    (("demo".to_owned(), name.to_owned()), serde_json::from_value(object).unwrap())
+    (Key::new("demo", name), serde_json::from_value(object).unwrap())
 }
 
 fn release(name: &str, owner: &str) -> (Key, ClusterStackRelease) {
@@ -18,7 +18,7 @@ fn release(name: &str, owner: &str) -> (Key, ClusterStackRelease) {
         "metadata": {"name": name, "namespace": "demo", "ownerReferences": [owner]},
         "spec": {"source": {"revision": "0".repeat(40), "digest": "sha256:0", "path": "releases"}},
     });
-    (("demo".to_owned(), name.to_owned()), serde_json::from_value(object).unwrap())
+    (Key::new("demo", name), serde_json::from_value(object).unwrap())
 }
 
 fn cluster(name: &str, class: &str) -> ClusterInputs {
@@ -40,7 +40,7 @@ fn addon(name: &str) -> (Key, ClusterAddon) {
         "metadata": {"name": format!("cluster-addon-{name}"), "namespace": "demo"},
         "spec": {"clusterRef": {"kind": "Cluster", "name": name}, "suspend": true},
     });
-    (("demo".to_owned(), name.to_owned()), serde_json::from_value(object).unwrap())
+    (Key::new("demo", name), serde_json::from_value(object).unwrap())
 }
 
 fn source(kind: &str, namespace: &str) -> Value {
@@ -74,7 +74,7 @@ fn only_what_the_plans_of_one_stack_are_made_of_is_exported() {
         source: Some(serde_json::from_value(default).unwrap()),
         account: Some("deployer".to_owned()),
     };
-    only(&mut present, &("demo".to_owned(), "mine".to_owned()), &defaults);
+    only(&mut present, &Key::new("demo", "mine"), &defaults);
     let text = write(&present).unwrap();
     let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("kind: ")).collect();
     let expected = [
@@ -102,13 +102,13 @@ fn only_what_the_plans_of_one_stack_are_made_of_is_exported() {
 fn a_stream_is_read_as_it_was_written() {
     let mut present = present();
     let defaults = Defaults { source: None, account: None };
-    only(&mut present, &("demo".to_owned(), "mine".to_owned()), &defaults);
+    only(&mut present, &Key::new("demo", "mine"), &defaults);
     let text = write(&present).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &text).unwrap();
     let again = read(file.path()).unwrap();
     assert_eq!(write(&again).unwrap(), text);
-    assert!(again.addons[&("demo".to_owned(), "one".to_owned())].spec.suspend);
+    assert!(again.addons[&Key::new("demo", "one")].spec.suspend);
     assert!(again.clusters[0].data().get("InfraCluster").is_some());
     assert!(again.clusters[1].data().get("InfraCluster").is_none());
 }

@@ -73,7 +73,7 @@ fn live_with(facts: &[Facts], by_git: bool, sources: SourcePlacement) -> Present
     let stack = present.stacks.values_mut().next().unwrap();
     stack.spec.flux.sources = sources;
     if by_git {
-        let git = json!({"mode": "Git", "git": {"url": "https://git.example.org/clusters.git"}});
+        let git = json!({"mode": "Git", "git": {"url": "https://git.example.org/clusters.git", "path": "clusters"}});
         stack.spec.delivery = serde_json::from_value(git).unwrap();
     }
     let (shared, cluster) = planned(&present);
@@ -118,7 +118,9 @@ fn object_of(planned: &PlannedObject, facts: &Facts) -> Value {
 
 fn is_it(object: &Value, kind: &str, planned: &PlannedObject) -> bool {
     let metadata = &object["metadata"];
-    object["kind"] == kind && metadata["namespace"] == planned.id.namespace && metadata["name"] == planned.id.name
+    object["kind"] == kind
+        && metadata["namespace"] == planned.id.namespace
+        && metadata["name"] == planned.id.name
 }
 
 /// The operator: its view of Flux's objects, and what it reads in the statuses.
@@ -161,7 +163,8 @@ impl Operator<'_> {
 
     fn shared(&self, planned: &PlannedObject) -> Action {
         if planned.id.name.ends_with("-catalog") {
-            let source = self.present.stacks.values().next().unwrap().status.as_ref().unwrap().source.as_ref();
+            let source =
+                self.present.stacks.values().next().unwrap().status.as_ref().unwrap().source.as_ref();
             let expected = source.and_then(|source| source.spec_digest.as_deref()).map(SpecDigest::kept);
             return self.decide_kind(planned, "stack", expected.as_ref());
         }
@@ -213,7 +216,8 @@ impl Operator<'_> {
 
 fn line_of<'a>(lines: &'a [ObjectChange], planned: &PlannedObject) -> Option<&'a ObjectChange> {
     lines.iter().find(|line| {
-        (&line.kind, &line.namespace, &line.name) == (&planned.id.kind, &planned.id.namespace, &planned.id.name)
+        (&line.kind, &line.namespace, &line.name)
+            == (&planned.id.kind, &planned.id.namespace, &planned.id.name)
             && line.change != Verb::Removed
     })
 }
