@@ -17,7 +17,7 @@ use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::foreign::flux::observed::{KustomizationStatus, Observed, ObservedKind};
 use crate::foreign::flux::ownership::stripped_owner;
 pub use crate::foreign::flux::ownership::{
-    addon_key, cluster_of, handed_over_to, is_applied_by_flux, owner_of_applied,
+    addon_key, cluster_of, committing_stack, handed_over_to, is_applied_by_flux, owner_of_applied,
 };
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Cached, Key};
@@ -237,13 +237,6 @@ impl<Status: ObservedKind> Cached for Observed<Status> {
             (Status::KIND == KustomizationStatus::KIND).then(|| manifests(&self.object)).flatten();
         owners(self).into_iter().chain(by_label).chain(handed_over).chain(manifests).collect()
     }
-}
-
-/// The `ClusterStack` that commits what the Cluster of a `ClusterAddon` gets, as the status has it.
-#[must_use]
-pub fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
-    let by = addon.status.as_ref()?.committed_by.as_deref()?;
-    by.split_once('/').map(|(namespace, name)| Key::new(namespace, name))
 }
 
 /// The object that a reference to the provider's object names.

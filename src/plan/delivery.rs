@@ -4,11 +4,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
 
 use super::PlannedObject;
-use crate::api::ClusterAddon;
 use crate::api::labels::{FIELD_MANAGER, PLAN_DIGEST, SUSPEND_FIELD_MANAGER};
+use crate::api::{ClusterAddon, GitDelivery, Reason};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{Observed, SpecDigest};
 use crate::foreign::flux::ownership::{DELIVERING, has_owner, is_owned};
+use crate::gate::Hold;
+use crate::names::Key;
 
 /// The action for one object. Of the decisions of several owners the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +97,26 @@ pub fn waits_for_other_kind(other: Option<&ObjectMeta>, addon: &ClusterAddon) ->
 #[must_use]
 pub fn is_kept_by_namespace(kind: &str) -> bool {
     DELIVERING.contains(&kind)
+}
+
+/// Why the plan of a Cluster is not delivered: the `ClusterStack` `before` has the Cluster's files in its repository, and the
+/// `ClusterStack` of now delivers elsewhere. Two places with the same objects would be applied in turns, and removing those
+/// of one would uninstall what the other has. Each with the repository that it delivers through.
+#[must_use]
+pub fn delivered_elsewhere(
+    (before, theirs): (&Key, Option<&GitDelivery>),
+    (now, ours): (&Key, Option<&GitDelivery>),
+) -> Option<Hold> {
+    let theirs = theirs.filter(|_| before != now)?;
+    if ours.is_some_and(|ours| ours.is_same_place(theirs)) {
+        return None;
+    }
+    let message = format!(
+        "ClusterStack {before} has the files of this Cluster in branch {} path {} of its repository, and ClusterStack {now} \
+         delivers elsewhere: give both the same delivery.git",
+        theirs.branch, theirs.path
+    );
+    Some(Hold { reason: Reason::DeliveredElsewhere, message })
 }
 
 /// The fields of an object's spec that other field managers put there and that are none of ours, as JSON pointers

@@ -19,10 +19,12 @@ use crate::cli::output::count;
 use crate::cli::releases::Releases;
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::compare::plans::{ClusterChange, HeldAddon, Plans};
+use crate::foreign::flux::ownership::committing_stack;
 use crate::inputs::ClusterInputs;
 use crate::names::ObjectName;
 use crate::operator::settings::SourceFlags;
 use crate::plan;
+use crate::plan::delivery::delivered_elsewhere;
 use crate::runtime::client::explain;
 use changes::Found;
 
@@ -152,11 +154,24 @@ fn of_cluster(
 ) -> Result<ClusterChange, CliError> {
     let addon = present.addons.get(&cluster.cluster.key());
     let plan = plan::cluster(&prepared.inputs(), cluster)?;
-    if let Some(held) = suspended(prepared, addon) {
+    if let Some(held) = suspended(prepared, addon).or_else(|| elsewhere(present, prepared, addon?)) {
         return Ok(ClusterChange::held(cluster, held));
     }
-    let objects = found.of_cluster(&plan, addon, prepared.by_git());
-    Ok(ClusterChange::new(cluster, objects, &plan))
+    let mut objects = found.of_cluster(&plan, addon, prepared.git().is_some());
+    let dropped = addon.map(|addon| found.dropped(&plan, prepared.inputs().release, addon));
+    let (removed, held) = dropped.unwrap_or_default();
+    objects.extend(removed);
+    let mut change = ClusterChange::new(cluster, objects, &plan);
+    change.held.extend(held);
+    Ok(change)
+}
+
+/// Why nothing is written for a Cluster whose files are in the repository of another ClusterStack.
+fn elsewhere(present: &Present, prepared: &Prepared, addon: &ClusterAddon) -> Option<HeldAddon> {
+    let before = committing_stack(addon)?;
+    let theirs = present.stacks.get(&before).and_then(|stack| stack.spec.delivery.git());
+    let hold = delivered_elsewhere((&before, theirs), (&prepared.stack_key(), prepared.git()))?;
+    Some(HeldAddon { addon: None, reason: hold.reason.as_str(), message: hold.message })
 }
 
 /// Why nothing at all is written for a Cluster that is suspended.

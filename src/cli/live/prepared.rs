@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::present::Present;
-use crate::api::{ClusterStack, ClusterStackRelease, StackSource};
+use crate::api::{ClusterStack, ClusterStackRelease, GitDelivery, StackSource};
 use crate::cli::releases::Releases;
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{Artifact, SpecDigest};
@@ -34,9 +34,14 @@ pub(in crate::cli) struct Prepared {
 }
 
 impl Prepared {
-    /// Whether Flux applies the objects of its Clusters from a repository.
-    pub(in crate::cli) fn by_git(&self) -> bool {
-        self.stack.delivery.git().is_some()
+    /// The repository from which Flux applies the objects of its Clusters.
+    pub(in crate::cli) fn git(&self) -> Option<&GitDelivery> {
+        self.stack.delivery.git()
+    }
+
+    /// The key of its `ClusterStack`.
+    pub(in crate::cli) fn stack_key(&self) -> Key {
+        Key::new(self.stack.namespace.as_str(), self.stack.name.as_str())
     }
 
     pub(in crate::cli) fn inputs(&self) -> ReleaseInputs<'_> {

@@ -32,6 +32,13 @@ pub fn cluster_of(addon: &ClusterAddon) -> Key {
     Key::new(addon.metadata.namespace.as_deref().unwrap_or_default(), name)
 }
 
+/// The `ClusterStack` that commits what the Cluster of a `ClusterAddon` gets, as the status has it.
+#[must_use]
+pub fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
+    let by = addon.status.as_ref()?.committed_by.as_deref()?;
+    by.split_once('/').map(|(namespace, name)| Key::new(namespace, name))
+}
+
 /// Whether an object belongs to a `ClusterAddon`, and not to an earlier one of its name.
 #[must_use]
 pub fn is_owned(object: &ObjectMeta, addon: &ClusterAddon) -> bool {

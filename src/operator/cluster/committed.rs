@@ -15,6 +15,7 @@ use crate::addons::committed_by;
 use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::{HelmReleaseStatus, Observed, ObservedKind, SpecDigest};
 use crate::gate::Hold;
+use crate::plan::delivery::delivered_elsewhere;
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
@@ -22,8 +23,7 @@ use crate::runtime::cache::{Cache, Key};
 /// Pause between two checks whether Flux has applied the commit, so that objects can be resumed.
 const RESUME_PAUSE: Duration = Duration::from_secs(3);
 
-/// Why a plan may not be delivered: the files of the Cluster are in the repository of another `ClusterStack`. Two places with
-/// the same objects would be applied in turns, and whoever removes those of one would uninstall what the other has.
+/// Why a plan may not be delivered: the files of the Cluster are in the repository of another `ClusterStack`.
 pub(super) async fn elsewhere(
     context: &Context,
     addon: &ClusterAddon,
@@ -36,18 +36,8 @@ pub(super) async fn elsewhere(
         None if context.is_sharded() => context.api.get(&before).await?.map(Arc::new),
         known => known,
     };
-    let Some(theirs) = stack.as_ref().and_then(|stack: &Arc<ClusterStack>| stack.spec.delivery.git()) else {
-        return Ok(None);
-    };
-    if prepared.stack.delivery.git().is_some_and(|ours| ours.is_same_place(theirs)) {
-        return Ok(None);
-    }
-    let message = format!(
-        "ClusterStack {before} has the files of this Cluster in branch {} path {} of its repository, and ClusterStack {} \
-         delivers elsewhere: give both the same delivery.git",
-        theirs.branch, theirs.path, prepared.stack_key
-    );
-    Ok(Some(Hold { reason: Reason::DeliveredElsewhere, message }))
+    let theirs = stack.as_ref().and_then(|stack: &Arc<ClusterStack>| stack.spec.delivery.git());
+    Ok(delivered_elsewhere((&before, theirs), (&prepared.stack_key, prepared.stack.delivery.git())))
 }
 
 /// Wants all objects of a plan in the repository, and finds which of them Flux has applied. The status says first by whom

@@ -85,6 +85,23 @@ fn source_needs_no_namespace_among_its_owners() {
 }
 
 #[test]
+fn cluster_stays_in_the_repository_that_has_its_files() {
+    let git = |path: &str| -> GitDelivery {
+        serde_json::from_value(json!({"url": "https://git.example.org/x.git", "path": path})).unwrap()
+    };
+    let (one, two) = (Key::new("n", "one"), Key::new("n", "two"));
+    let elsewhere = |theirs: Option<&GitDelivery>, now, ours: Option<&GitDelivery>| {
+        delivered_elsewhere((&one, theirs), (now, ours)).map(|hold| hold.reason)
+    };
+    let held = Some(Reason::DeliveredElsewhere);
+    assert_eq!(elsewhere(Some(&git("a")), &one, Some(&git("b"))), None, "it is the same ClusterStack");
+    assert_eq!(elsewhere(Some(&git("a")), &two, Some(&git("./a/"))), None, "it is the same place");
+    assert_eq!(elsewhere(Some(&git("a")), &two, Some(&git("b"))), held);
+    assert_eq!(elsewhere(Some(&git("a")), &two, None), held, "it is applied by the operator now");
+    assert_eq!(elsewhere(None, &two, Some(&git("b"))), None, "nothing is committed there now");
+}
+
+#[test]
 fn namespace_is_written_until_the_status_has_its_digest() {
     let written = SpecDigest::kept("sha256:1");
     assert_eq!(namespace_action(&planned(), Some(&written)), Action::Nothing);

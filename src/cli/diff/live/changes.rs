@@ -5,17 +5,21 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use crate::api::{ClusterAddon, labels};
+use crate::api::{ClusterAddon, Reason, labels};
 use crate::cli::live::prepared::{Delivery, Shared};
-use crate::compare::plans::{ObjectChange, Verb};
+use crate::compare::plans::{HeldAddon, ObjectChange, Verb};
 use crate::foreign::capi::{field, text};
-use crate::foreign::flux::observed::{SpecDigest, metadata_of};
-use crate::foreign::flux::ownership::{is_owned, other_kind};
-use crate::names::Key;
+use crate::foreign::flux::observed::{
+    HelmReleaseStatus, KustomizationStatus, ObservedKind as _, SpecDigest, metadata_of,
+};
+use crate::foreign::flux::ownership::{DELIVERING, is_owned, other_kind};
+use crate::names::{AddonName, Key};
 use crate::plan::delivery::{
     Action, Baseline, LiveObject, action, namespace_action, waits_for_other_kind, written,
 };
+use crate::plan::removal::{Belonging, Delivers, Fate, fate};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
+use crate::release::Release;
 
 /// Kind, and namespace and name.
 type Place = (String, Key);
@@ -77,7 +81,7 @@ impl<'a> Found<'a> {
         action(planned, self.at(&planned.id.kind, planned).map(Existing::live), baseline)
     }
 
-    /// What would be written for one Cluster, and removed of what it has.
+    /// What would be written for one Cluster.
     pub(super) fn of_cluster(
         &self,
         plan: &Plan,
@@ -103,32 +107,59 @@ impl<'a> Found<'a> {
             let found = self.at(&planned.id.kind, planned);
             self.change(planned, action(planned, found.map(Existing::live), baseline))
         };
-        plan.objects().filter_map(change).chain(self.removed(plan, addon)).collect()
+        plan.objects().filter_map(change).collect()
     }
 
-    /// The objects of a `ClusterAddon` that the plan has no more. What is held is not removed.
-    fn removed(&self, plan: &Plan, addon: Option<&ClusterAddon>) -> Vec<ObjectChange> {
-        let Some(addon) = addon else { return Vec::new() };
-        let is_held = |name: &str| {
-            plan.held().iter().any(|held| held.addon.as_ref().is_none_or(|addon| addon.as_str() == name))
-        };
-        let is_planned = |place: &Place| plan.objects().any(|planned| place_of(&planned.id) == *place);
-        let gone = self.objects.iter().filter(|(place, object)| {
-            is_owned(&object.metadata, addon)
-                && object.metadata.deletion_timestamp.is_none()
-                && !is_planned(place)
-                && !is_held(addon_of(object.value))
-        });
-        let change = |((kind, key), object): (&Place, &Existing)| {
-            let id = ObjectId {
-                api_version: text(object.value, &["apiVersion"]).to_owned(),
-                kind: kind.clone(),
-                namespace: key.namespace.clone(),
-                name: key.name.clone(),
+    /// What becomes of the objects of a `ClusterAddon` whose addon the release does not have, or has in another form: those
+    /// that the operator deletes, and why others stay.
+    pub(super) fn dropped(
+        &self,
+        plan: &Plan,
+        release: &Release,
+        addon: &ClusterAddon,
+    ) -> (Vec<ObjectChange>, Vec<HeldAddon>) {
+        let (mut removed, mut held) = (Vec::new(), Vec::new());
+        if plan.held().iter().any(|held| held.addon.is_none()) {
+            return (removed, held);
+        }
+        for ((kind, key), object) in &self.objects {
+            let name = addon_of(object.value);
+            let Ok(parsed) = name.parse::<AddonName>() else { continue };
+            let delivers = delivers(release, &parsed, kind, is_owned(&object.metadata, addon));
+            let suspended = field(object.value, &["spec", "suspend"]) == Some(&Value::Bool(true));
+            let terminating = object.metadata.deletion_timestamp.is_some();
+            // The other form is planned unless it is held, and only waits for this.
+            let may_go = match delivers {
+                Delivers::Replaced => plan.objects().any(|planned| addon_of(&planned.value) == name),
+                _ => plan.held().is_empty(),
             };
-            between(Verb::Removed, &id, Some(&written(object.value)), None)
-        };
-        gone.map(change).collect()
+            let message = match fate(Belonging { delivers, suspended, terminating }, may_go) {
+                Fate::Due => {
+                    let id = ObjectId {
+                        api_version: text(object.value, &["apiVersion"]).to_owned(),
+                        kind: kind.clone(),
+                        namespace: key.namespace.clone(),
+                        name: key.name.clone(),
+                    };
+                    removed.push(between(Verb::Removed, &id, Some(&written(object.value)), None));
+                    continue;
+                }
+                Fate::Waits if suspended => {
+                    format!("{kind} {key} is suspended, and stays until it is resumed")
+                }
+                Fate::Waits if delivers == Delivers::Dropped => {
+                    "Flux uninstalls it when all addons of the release are delivered".to_owned()
+                }
+                Fate::Stays | Fate::Goes | Fate::Waits => continue,
+            };
+            let why = match delivers {
+                Delivers::Replaced => "the release has it in another form",
+                _ => "not in the release",
+            };
+            let (addon, reason) = (Some(name.to_owned()), Reason::AddonRemoved.as_str());
+            held.push(HeldAddon { addon, reason, message: format!("{why}: {message}") });
+        }
+        (removed, held)
     }
 
     /// What the diff says of what the operator does with an object.
@@ -165,8 +196,15 @@ fn between(verb: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) 
     ObjectChange::between(verb, id, sorted(old).as_ref(), sorted(new).as_ref())
 }
 
-fn place_of(id: &ObjectId) -> Place {
-    (id.kind.clone(), Key::new(&id.namespace, &id.name))
+/// What an object of a kind delivers that is labelled with an addon.
+fn delivers(release: &Release, addon: &AddonName, kind: &str, is_owned: bool) -> Delivers {
+    let now = release.addons.iter().find(|of| of.name == *addon);
+    match now.map(|now| if now.is_chart() { HelmReleaseStatus::KIND } else { KustomizationStatus::KIND }) {
+        _ if !is_owned || !DELIVERING.contains(&kind) => Delivers::Anothers,
+        None => Delivers::Dropped,
+        Some(now) if now == kind => Delivers::Wanted,
+        Some(_) => Delivers::Replaced,
+    }
 }
 
 fn addon_of(object: &Value) -> &str {

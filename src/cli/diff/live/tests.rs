@@ -252,6 +252,40 @@ fn addon_in_another_form_waits_for_its_old_object() {
 }
 
 #[test]
+fn suspended_object_of_a_dropped_addon_stays() {
+    let mut present = delivered();
+    let mut old = object(&mut present, "HelmRelease", "one.ccm").clone();
+    old["metadata"]["name"] = json!("one.old");
+    old["metadata"]["labels"][labels::ADDON] = json!("old");
+    old["spec"]["suspend"] = json!(true);
+    present.flux.push(old);
+    let plans = differences(&present);
+    let text = texts(&plans);
+    let held = "addon old: AddonRemoved: not in the release: HelmRelease demo/one.old is suspended, and stays until it is resumed";
+    assert!(text.contains(held) && !text.contains("removed "), "{text}");
+    assert!(!plans.differ(), "nothing is written");
+}
+
+#[test]
+fn cluster_in_another_repository_is_held() {
+    let mut present = live();
+    let other =
+        json!({"mode": "Git", "git": {"url": "https://git.example.org/other.git", "path": "clusters"}});
+    let mut stack = present.stacks.values().next().unwrap().clone();
+    stack.spec.delivery = serde_json::from_value(other).unwrap();
+    (stack.metadata.name, stack.metadata.uid) = (Some("other".to_owned()), Some("other".to_owned()));
+    present.stacks.insert(Key::new("demo", "other"), stack);
+    let status = json!({"committedBy": "demo/other"});
+    present.addons.values_mut().next().unwrap().status = serde_json::from_value(status).unwrap();
+    let text = texts(&Plans { objects: Vec::new(), ..differences(&present) });
+    assert!(
+        text.contains("held      all of it: DeliveredElsewhere: ClusterStack demo/other has the files"),
+        "{text}"
+    );
+    assert!(!text.contains("created "), "{text}");
+}
+
+#[test]
 fn what_flux_applies_from_git_needs_no_owner() {
     let mut present = delivered();
     let git =
