@@ -215,6 +215,24 @@ fn object_without_its_owner_is_written_again() {
 }
 
 #[test]
+fn source_without_one_of_its_releases_is_written_again() {
+    let mut present = delivered();
+    let releases = Releases::open(&example("stack")).unwrap();
+    let v2 = "docker-demo-1-34-v2";
+    let mut release = present.releases.values().next().unwrap().clone();
+    release.metadata.uid = Some("second".to_owned());
+    release.metadata.name = Some(v2.to_owned());
+    release.status = None;
+    let pin = release.spec.source.as_mut().unwrap();
+    pin.digest = releases.load(&v2.parse().unwrap()).unwrap().release.digest.to_string();
+    present.releases.insert(Key::new("demo", v2), release);
+    let text = texts(&differences(&present));
+    let shared = "changed   GitRepository demo/docker-demo-1-34-v1: stackflux applies it again; its spec stays the same\n";
+    assert!(text.contains(shared), "{text}");
+    assert!(text.contains("created   GitRepository demo/docker-demo-1-34-v2\n"), "{text}");
+}
+
+#[test]
 fn object_whose_last_write_is_unknown_is_written_again() {
     let mut present = delivered();
     present.addons.values_mut().next().unwrap().status = None;
