@@ -8,6 +8,7 @@ mod dependencies;
 pub mod diff;
 mod object;
 mod presets;
+mod provider;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::release::Digest;
 pub use addons::{rendered_values, values};
 use object::Rank;
 pub use object::{ObjectId, PlannedObject, Step};
+pub use provider::{is_provider_object_written, provider_object};
 
 /// The reason why there is no plan.
 #[derive(Debug, thiserror::Error)]

@@ -26,6 +26,7 @@ mod clusters;
 mod deleted;
 mod helm_release;
 mod kustomization;
+mod provider;
 mod pulse;
 mod report;
 mod source;
@@ -40,9 +41,10 @@ pub use self::cluster_stack_release::{
     kept as kept_object, ready_of, with_rest,
 };
 pub use self::clusters::{ClusterStanding, ClusterState, clusters_ready};
-pub use self::deleted::conditions_of_deleted;
+pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};
 pub use self::helm_release::{helm_release, retry_at};
 pub use self::kustomization::kustomization;
+pub use self::provider::provider_ready;
 pub use self::pulse::{Applier, LEASE_PATIENCE, Pulse, SeenLease};
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};
 pub use self::source::{git_repository, helm_chart};

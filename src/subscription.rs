@@ -1,20 +1,32 @@
 //! Decides about the releases of a `ClusterStack`: which are offered, in use, kept or retiring, which `ClusterStack` has a
-//! release that two claim, what each `ClusterStackRelease` says, and how many may be deleted per hour.
+//! release that two claim, what each `ClusterStackRelease` says, whether it is delivered, kept or uninstalled, and how many
+//! may be deleted per hour.
 
 mod budget;
 mod claims;
+mod delivery;
+mod inventory;
 mod releases;
 mod retirement;
 mod roles;
+mod teardown;
 
 pub use budget::{allowance, allows, deletions, in_words, known, left, refilled, spent};
 pub use claims::{Claim, Claimant, claim, holder};
+pub use delivery::{
+    ClassFacts, ContentState, CourseFacts, DeliveryMode, ReleaseCourse, class_hold, decide_course,
+};
+pub use inventory::{Inventory, InventoryFacts, inventory, is_shared, shared_object};
 pub use releases::{
     CatalogFacts, DesiredRelease, FoundRelease, ReleaseDecision, ReleaseProblem, ReleasesFacts,
     decide_releases, first_error, short,
 };
 pub use retirement::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
 pub use roles::{Facts, PATIENCE, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
+pub use teardown::{
+    Teardown, TeardownFacts, decide_teardown, has_applied, has_class, is_deletion_confirmed, is_orphaned,
+    is_own_namespace, is_retiring,
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,15 @@
-//! One `ClusterStackRelease`: read the release, deliver its sources, node images and cluster class, prepare it for its
-//! Clusters, look at what became of all that, say so.
+//! One `ClusterStackRelease`: its content is read, its sources, node images and cluster class are delivered, its Clusters learn
+//! what they can have, and its status says how all of that is. A deleted one is kept, orphaned or uninstalled.
 
 mod content;
+mod delivery;
 mod inventory;
 mod objects;
 mod provider;
 mod tear_down;
 pub(super) mod users;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,35 +18,68 @@ use kube::ResourceExt as _;
 use tracing::debug;
 
 use super::context::{Context, Preparation, Prepared};
-use super::git_delivery::commit;
-use super::git_delivery::outbox::{Change as Wish, Unit};
 use super::metrics::Queue;
 use super::objects::term;
 use super::reconcile::ReconcileError;
-use super::{request, retry, status};
-use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
-use crate::foreign::flux::observed::{GitRepositoryStatus, HelmReleaseStatus, ObservedKind as _};
+use super::{retry, status};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
 use crate::gate::Hold;
-use crate::inputs::stack::Stack;
-use crate::inputs::{ReleaseInputs, content::Contents};
-use crate::names::ReleaseName;
-use crate::plan::{self, Plan, Step};
-use crate::release::Release;
+use crate::names::{AddonName, ReleaseName};
+use crate::plan::{self, Plan};
 use crate::rollup::{
     ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report, Usage, cluster_stack_release, ready_of,
-    with_rest,
 };
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
-use content::Content;
-use tear_down::Course;
+use crate::subscription::{
+    ContentState, CourseFacts, DeliveryMode, ReleaseCourse, Teardown, decide_course, decide_teardown,
+    is_retiring,
+};
+use content::{Content, Known};
+use delivery::{Receipts, act};
+use provider::Provider;
 
-/// How many Clusters that use a release are remembered.
-const FEW: usize = 5;
+/// How many of the Clusters that use a release its status has.
+const MAX_RECORDED_USERS: usize = 5;
 
-/// How soon a provider's object is looked for again whose kind was not listed yet.
-const UNLISTED: Duration = Duration::from_secs(5);
+/// When to look again for a provider's object whose kind was not listed yet.
+const REQUEUE_UNLISTED_AFTER: Duration = Duration::from_secs(5);
+
+/// What is known about a release: one snapshot at one time.
+struct Facts {
+    now: Timestamp,
+    key: Key,
+    name: ReleaseName,
+    object: Arc<ClusterStackRelease>,
+    /// Its `ClusterStack`, if this operator watches it.
+    owner: Option<Key>,
+    teardown: Teardown,
+    /// `None` if the release is torn down, or this operator has no `ClusterStack` for it.
+    found: Option<Found>,
+}
+
+/// What is known about a release that is not torn down.
+struct Found {
+    owner: Arc<ClusterStack>,
+    content: Content,
+    /// What is made of the content, if that is known.
+    planned: Planned,
+    provider: Provider,
+    /// The objects that the status has, as they are now.
+    recorded: Vec<ObjectFacts>,
+    usage: Usage,
+}
+
+/// What is made of a release.
+#[derive(Default)]
+struct Planned {
+    plan: Arc<Plan>,
+    /// The objects of the plan as they are now, unless the operator applies them itself.
+    observed: Vec<ObjectFacts>,
+    /// What counts as applied, by addon.
+    versions: BTreeMap<AddonName, String>,
+}
 
 /// Reconciles the release of that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
@@ -57,71 +92,206 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         context.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
         return Ok(Next::Await);
     };
+    let facts = gather(context, object, name).await?;
+    let course = decide_course(&facts.course());
+    let receipts = act(context, &facts, &course).await?;
+    let status = roll_up(&facts, &course, &receipts);
+    let next = write_status(context, &facts, &receipts, status.as_ref()).await?;
+    share(context, &facts, &course, status.as_ref());
+    let next = next.earlier(prune(context, &facts, &course).await?);
+    receipts.failure.map_or(Ok(next), Err)
+}
+
+/// Gathers what is known about a release.
+async fn gather(
+    context: &Context,
+    object: Arc<ClusterStackRelease>,
+    name: ReleaseName,
+) -> Result<Facts, ReconcileError> {
     let owner = stack_of(context, &object);
-    let stays = match course(context, &object, &name, owner.as_deref()).await? {
-        Course::Goes(next) => return Ok(next),
-        Course::Stays(hold) => hold,
+    let teardown = decide_teardown(&tear_down::gather(context, &object, &name, owner.as_deref()).await?);
+    let owner_key = owner.as_deref().map(Key::of);
+    let owner = owner.filter(|_| matches!(teardown, Teardown::Keep(_)));
+    let content = match &owner {
+        Some(owner) => Some(content::content(context, &object, owner, &name).await),
+        None => None,
     };
-    let Some(owner) = owner else {
+    let now = Timestamp::now();
+    let found = match owner.zip(content) {
+        Some((owner, content)) => Some(Found {
+            planned: planned(context, &object, &owner, &content, now)?,
+            provider: provider::provider(context, &object, &owner),
+            recorded: objects::recorded_objects(context, &object, now),
+            usage: usage(context, &object, &name),
+            owner,
+            content,
+        }),
+        None => None,
+    };
+    Ok(Facts { now, key: Key::of(&*object), name, object, owner: owner_key, teardown, found })
+}
+
+/// What is made of a release, and how it is now.
+fn planned(
+    context: &Context,
+    object: &ClusterStackRelease,
+    owner: &ClusterStack,
+    content: &Content,
+    now: Timestamp,
+) -> Result<Planned, ReconcileError> {
+    let Content::Known(known) = content else { return Ok(Planned::default()) };
+    let inputs = known.inputs();
+    let plan = plan::release(&inputs)?;
+    let delivery = objects::Delivery { context, object, known, now };
+    let observed = delivery.observed(&plan, DeliveryMode::of(owner));
+    Ok(Planned { plan: Arc::new(plan), observed, versions: objects::versions(context, &inputs) })
+}
+
+fn usage(context: &Context, object: &ClusterStackRelease, name: &ReleaseName) -> Usage {
+    let users = users::of(context, &object.namespace().unwrap_or_default(), name);
+    Usage {
+        clusters: users.len(),
+        first: users.iter().take(MAX_RECORDED_USERS).map(|cluster| Key::of(&**cluster).to_string()).collect(),
+        retiring: is_retiring(object),
+        deleted: object.metadata.deletion_timestamp.is_some(),
+    }
+}
+
+impl Facts {
+    fn course(&self) -> CourseFacts<'_> {
+        CourseFacts {
+            teardown: &self.teardown,
+            owner: self.found.as_ref().map(|found| &*found.owner),
+            is_pinned: self.object.spec.source.is_some(),
+            content: self.found.as_ref().map_or(ContentState::NotRead, |found| found.content.state()),
+        }
+    }
+
+    /// Why a release is kept that should be deleted.
+    fn hold(&self) -> Option<&Hold> {
+        match &self.teardown {
+            Teardown::Keep(hold) => hold.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// The status of a release; `None` if it stays as it is.
+fn roll_up(facts: &Facts, course: &ReleaseCourse, receipts: &Receipts) -> Option<ClusterStackReleaseStatus> {
+    if let ReleaseCourse::TearDown(teardown) = course {
+        return tear_down::roll_up(&facts.object, teardown, facts.now);
+    }
+    let found = facts.found.as_ref().filter(|_| *course != ReleaseCourse::Await)?;
+    let content = match &found.content {
+        Content::Known(known) => {
+            ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() }
+        }
+        Content::Invalid(report) => ContentFacts::Unusable(report.clone()),
+        Content::NotRead(report) | Content::Unavailable(report) => ContentFacts::Unread(report.clone()),
+    };
+    let rolled = ReleaseFacts {
+        generation: facts.object.metadata.generation.unwrap_or_default(),
+        requested_at: facts.object.annotations().get(labels::REQUESTED_AT).cloned(),
+        content,
+        provider: found.provider.report.clone(),
+        objects: receipts.objects.clone(),
+        class_hold: receipts.class_hold.clone(),
+        usage: found.usage.clone(),
+        stays: facts.hold().cloned(),
+    };
+    let old = facts.object.status.clone().unwrap_or_default();
+    Some(cluster_stack_release(rolled, &old, facts.now))
+}
+
+/// Writes the status if it changed, and returns when it may change although no event happens.
+async fn write_status(
+    context: &Context,
+    facts: &Facts,
+    receipts: &Receipts,
+    status: Option<&ClusterStackReleaseStatus>,
+) -> Result<Next, ReconcileError> {
+    let Some(status) = status else { return Ok(Next::Await) };
+    let Some(found) = &facts.found else {
+        status::write_deletion(context, &*facts.object, status).await?;
+        return Ok(Next::Await);
+    };
+    let verdicts: Vec<_> = receipts
+        .objects
+        .iter()
+        .filter_map(|object| Some((object.id.clone(), object.verdict.clone()?)))
+        .collect();
+    let holds = receipts.class_hold.iter().map(|hold| hold.reason);
+    let by_kind = verdicts.iter().map(|(id, verdict)| (id.kind.as_str(), verdict));
+    context.metrics.found(Queue::ClusterStackRelease, &facts.key.to_string(), by_kind, holds);
+    let next = objects::next_limit(context, &verdicts, status, facts.now);
+    // No event announces that a kind will not be listed because no API serves it.
+    let is_unlisted = found.provider.report.reason == Reason::NotYetReported.as_str();
+    let next = if is_unlisted { next.earlier(Next::After(REQUEUE_UNLISTED_AFTER)) } else { next };
+    status::write(context, &*facts.object, status).await?;
+    Ok(next)
+}
+
+/// Reports to the reconciles of the Clusters of a release what they can have.
+fn share(
+    context: &Context,
+    facts: &Facts,
+    course: &ReleaseCourse,
+    status: Option<&ClusterStackReleaseStatus>,
+) {
+    let prepare = |found| context.prepare(&facts.key, &facts.name.class_name(), found);
+    if let ReleaseCourse::Forget(hold) = course {
         debug!("its ClusterStack does not exist, or belongs to another operator");
         // Its Clusters were ours until the ClusterStack got the labels of another shard: that one delivers to them now. If
-        // the release is deleted and stays, for Clusters that use it, nobody delivers to them.
-        let held = stays.map(|hold| {
+        // the release is deleted and kept for Clusters that use it, no operator delivers to them.
+        let held = hold.as_ref().map(|hold| {
             let report = Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message);
             Preparation::Unusable(report)
         });
-        context.prepare(key, &name.class_name(), held);
-        context.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
-        return Ok(Next::Await);
-    };
-    let subject = Subject { context, object: &object, name: &name, owner: &owner, stays };
-    let stack = match context.stack(&owner) {
-        Ok(stack) => stack,
-        Err(error) => {
-            let reason = error.reason().as_str();
-            let report = Report::new(ConditionStatus::False, reason, &error.to_string());
-            return subject.unusable(report).await;
+        prepare(held);
+        context.metrics.forgot(Queue::ClusterStackRelease, &facts.key.to_string());
+    }
+    let Some(found) = &facts.found else { return };
+    let ready = status.map(ready_of);
+    match (&found.content, ready) {
+        (Content::Known(known), Some(ready)) => prepare(Some(prepared(found, known, ready))),
+        (Content::Invalid(_), Some(ready)) => prepare(Some(Preparation::Unusable(ready))),
+        // What this process knows stays: a pinned content does not change, but a status that was written before the process
+        // began may be outdated.
+        (Content::NotRead(report) | Content::Unavailable(report), _)
+            if !matches!(context.preparation(&facts.key), Some(Preparation::Usable(_))) =>
+        {
+            prepare(Some(Preparation::Unusable(report.clone())));
         }
-    };
-    match content::of(context, &object, &owner, &stack, &name).await {
-        Content::NotYet => {
-            let message = format!("Flux has not fetched {name} yet");
-            let report = Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message);
-            if object.spec.source.is_none() {
-                // Its ClusterStack has not read what is wrong with it, or pins it next.
-                subject.not_known(report);
-                return Ok(Next::Await);
-            }
-            subject.unread(report).await
-        }
-        Content::Unusable(report) => subject.unusable(report).await,
-        Content::Unread(report) => Ok(subject.unread(report).await?.earlier(Next::Retry)),
-        Content::Usable { release, contents, mutated } => {
-            subject.usable(Known { stack, release, contents, mutated }).await
-        }
+        _ => {}
     }
 }
 
-/// Whether the release is deleted; if not, possibly with the reason why not.
-async fn course(
-    context: &Context,
-    object: &ClusterStackRelease,
-    name: &ReleaseName,
-    owner: Option<&ClusterStack>,
-) -> Result<Course, ReconcileError> {
-    let is_retiring = object.annotations().contains_key(labels::RETIRING_SINCE);
-    if object.metadata.deletion_timestamp.is_none() {
-        let shared = if is_retiring { tear_down::shared(context, object) } else { None };
-        return Ok(Course::Stays(shared));
-    }
-    // The ClusterStack of another operator is not in the cache, and so not ours to look after.
-    if owner.is_none() && is_stack_there(context, object).await? {
-        return Ok(Course::Stays(None));
-    }
-    Ok(tear_down::tear_down(context, object, name, owner).await?)
+fn prepared(found: &Found, known: &Known, ready: Report) -> Preparation {
+    Preparation::Usable(Arc::new(Prepared {
+        stack_key: Key::of(&*found.owner),
+        suspended: found.owner.spec.suspend,
+        allowed_deletions: found.owner.annotations().get(labels::PRUNE).cloned(),
+        ready,
+        stack: known.stack.clone(),
+        release: known.release.clone(),
+        contents: known.contents.clone(),
+        versions: found.planned.versions.clone(),
+    }))
 }
 
-/// Whether the `ClusterStack` of a release is there, as the API server says now.
+/// Deletes what was made of a deleted release, and asks Flux to retry the installations of any other that it gave up on.
+async fn prune(context: &Context, facts: &Facts, course: &ReleaseCourse) -> Result<Next, RequestError> {
+    match course {
+        ReleaseCourse::TearDown(teardown) => tear_down::prune(context, &facts.object, teardown).await,
+        ReleaseCourse::Deliver(mode) if mode.writes() => {
+            retry::retry(context, &term::owned_by("ClusterStackRelease", &facts.key)).await
+        }
+        ReleaseCourse::ReportUnavailable { retry: true } => Ok(Next::Retry),
+        _ => Ok(Next::Await),
+    }
+}
+
+/// Whether the API server has the `ClusterStack` of a release now.
 pub(super) async fn is_stack_there(
     context: &Context,
     object: &ClusterStackRelease,
@@ -132,223 +302,10 @@ pub(super) async fn is_stack_there(
     Ok(found.is_some_and(|found| found.uid().as_ref() == Some(&owner.uid)))
 }
 
-/// The release that is reconciled.
-struct Subject<'a> {
-    context: &'a Context,
-    object: &'a ClusterStackRelease,
-    name: &'a ReleaseName,
-    owner: &'a ClusterStack,
-    /// Why it does not go although it should.
-    stays: Option<Hold>,
-}
-
-/// A release whose content is known, with where all of it comes from.
-struct Known {
-    stack: Stack,
-    release: Arc<Release>,
-    contents: Contents,
-    mutated: Option<String>,
-}
-
 /// The `ClusterStack` that a release belongs to.
 pub(super) fn stack_of(context: &Context, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
     let namespace = object.namespace().unwrap_or_default();
     let owner = object.stack_owner()?;
     let stack = context.caches.stacks.get(&Key::new(&namespace, &owner.name))?;
     object.is_owned_by(&stack).then_some(stack)
-}
-
-impl Subject<'_> {
-    /// Delivers what the gates let through, and prepares the release for its Clusters.
-    async fn usable(&self, known: Known) -> Result<Next, ReconcileError> {
-        let (context, object) = (self.context, self.object);
-        let inputs =
-            ReleaseInputs { stack: &known.stack, release: &known.release, contents: &known.contents };
-        let plan = plan::release(&inputs)?;
-        let writes = !self.owner.spec.suspend;
-        let way = objects::Way::of(self.owner);
-        let delivery = objects::Delivery { context, object, inputs: &inputs, way };
-        let mut objects = Vec::new();
-        let (provider, class_hold, failure) = match self.delivered(&delivery, &plan, &mut objects).await {
-            Ok((provider, class_hold)) => (provider, class_hold, None),
-            Err(error) if error.is_told() => {
-                objects = with_rest(objects, objects::as_they_are(context, object));
-                let provider = provider::ready(context, object, self.owner, false).await?;
-                (provider, Some(error.hold()), Some(error))
-            }
-            Err(error) => return Err(error),
-        };
-        if way == objects::Way::Git && failure.is_none() {
-            self.commit(&plan, class_hold.is_none());
-        }
-        let versions = objects::versions(context, &inputs);
-        let as_read = ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() };
-        let facts = ReleaseFacts { provider, class_hold, ..self.facts(as_read, objects) };
-        let (ready, next) = write_status(context, object, facts).await?;
-        let prepared = Prepared {
-            stack_key: Key::of(self.owner),
-            suspended: self.owner.spec.suspend,
-            allowed_deletions: self.owner.annotations().get(labels::PRUNE).cloned(),
-            ready,
-            stack: known.stack,
-            release: known.release,
-            contents: known.contents,
-            versions,
-        };
-        let prepared = Preparation::Usable(Arc::new(prepared));
-        context.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
-        let owned = term::owned_by("ClusterStackRelease", &Key::of(object));
-        let retry = if writes { retry::retry(context, &owned).await? } else { Next::Await };
-        failure.map_or(Ok(next.earlier(retry)), Err)
-    }
-
-    /// Delivers the steps of a plan, as far as the gates let them. Returns what the provider's object says, and why the class
-    /// is not written; `objects` has also what was delivered before an error.
-    async fn delivered(
-        &self,
-        delivery: &objects::Delivery<'_>,
-        plan: &Plan,
-        objects: &mut Vec<ObjectFacts>,
-    ) -> Result<(Report, Option<Hold>), ReconcileError> {
-        delivery.step(plan, Step::Sources, objects).await?;
-        delivery.step(plan, Step::NodeImages, objects).await?;
-        let writes = !self.owner.spec.suspend;
-        let provider = provider::ready(self.context, self.object, self.owner, writes).await?;
-        let class = delivery.kept(plan, Step::ClusterClass);
-        // A class that is there stays as planned, whatever its images do later.
-        let class_hold = class_hold(objects, &provider).filter(|_| class.is_empty());
-        match class_hold {
-            Some(_) => objects.extend(class),
-            None => delivery.step(plan, Step::ClusterClass, objects).await?,
-        }
-        self.forward_unless_suspended().await?;
-        Ok((provider, class_hold))
-    }
-
-    /// Wants what the gates let through in the repository that Flux applies.
-    fn commit(&self, plan: &Plan, with_class: bool) {
-        let class = with_class.then_some(Step::ClusterClass);
-        let steps: Vec<Step> = [Step::Sources, Step::NodeImages].into_iter().chain(class).collect();
-        let plan = plan.only(&steps);
-        let (unit, change) = (Unit::Release(self.name.to_string()), Wish::Planned(Arc::new(plan)));
-        let asker = (Queue::ClusterStackRelease, Key::of(self.object));
-        commit(self.context, &Key::of(self.owner), unit, change, asker);
-    }
-
-    /// Tells that a release cannot be used. What was made of it stays as it is.
-    async fn unusable(&self, report: Report) -> Result<Next, ReconcileError> {
-        let (context, object) = (self.context, self.object);
-        let provider = provider::ready(context, object, self.owner, false).await?;
-        self.forward_unless_suspended().await?;
-        let facts = self.facts(ContentFacts::Unusable(report), objects::as_they_are(context, object));
-        let (ready, next) = write_status(context, object, ReleaseFacts { provider, ..facts }).await?;
-        let prepared = Preparation::Unusable(ready);
-        context.prepare(&Key::of(object), &self.name.class_name(), Some(prepared));
-        Ok(next)
-    }
-
-    /// Tells that a release cannot be read at present. All that was known of it stays, and so do its Clusters.
-    async fn unread(&self, report: Report) -> Result<Next, ReconcileError> {
-        let (context, object) = (self.context, self.object);
-        let provider = provider::ready(context, object, self.owner, false).await?;
-        self.forward_unless_suspended().await?;
-        let facts = self.facts(ContentFacts::Unread(report.clone()), objects::as_they_are(context, object));
-        let (_, next) = write_status(context, object, ReleaseFacts { provider, ..facts }).await?;
-        self.not_known(report);
-        Ok(next)
-    }
-
-    /// Has the Clusters of a release say that it is not known, unless this process knows it: a pinned content stays the same,
-    /// and what a status says that was written before the process began may not.
-    fn not_known(&self, report: Report) {
-        let key = Key::of(self.object);
-        if !matches!(self.context.preparation(&key), Some(Preparation::Usable(_))) {
-            self.context.prepare(&key, &self.name.class_name(), Some(Preparation::Unusable(report)));
-        }
-    }
-
-    /// Hands a request to reconcile on to the source of the release and to its class.
-    async fn forward_unless_suspended(&self) -> Result<(), RequestError> {
-        let (context, object) = (self.context, self.object);
-        if self.owner.spec.suspend {
-            return Ok(());
-        }
-        let handled = object.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-        for kept in object.status.iter().flat_map(|status| &status.objects) {
-            let key = Key::new(&kept.namespace, &kept.name);
-            match kept.kind.as_str() {
-                GitRepositoryStatus::KIND => {
-                    request::forward(context, &context.caches.git_repositories, &key, object, handled)
-                        .await?;
-                }
-                HelmReleaseStatus::KIND => {
-                    request::forward(context, &context.caches.helm_releases, &key, object, handled).await?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn facts<'b>(&self, content: ContentFacts<'b>, objects: Vec<ObjectFacts>) -> ReleaseFacts<'b> {
-        let object = self.object;
-        let users = users::of(self.context, &object.namespace().unwrap_or_default(), self.name);
-        let usage = Usage {
-            clusters: users.len(),
-            first: users.iter().take(FEW).map(|cluster| Key::of(&**cluster).to_string()).collect(),
-            retiring: object.annotations().contains_key(labels::RETIRING_SINCE),
-            deleted: object.metadata.deletion_timestamp.is_some(),
-        };
-        ReleaseFacts {
-            generation: object.metadata.generation.unwrap_or_default(),
-            requested_at: object.annotations().get(labels::REQUESTED_AT).cloned(),
-            content,
-            provider: Report::not_yet_reported(),
-            objects,
-            class_hold: None,
-            usage,
-            stays: self.stays.clone(),
-        }
-    }
-}
-
-/// Why the class is not written yet: what it refers to is not there.
-fn class_hold(facts: &[ObjectFacts], provider: &Report) -> Option<Hold> {
-    if provider.status != ConditionStatus::True {
-        let reason = Reason::WaitingForProvider;
-        return Some(Hold { reason, message: provider.message.clone() });
-    }
-    let images = facts.iter().find(|object| object.step == Step::NodeImages)?;
-    let is_there =
-        images.verdict.as_ref().is_some_and(|verdict| verdict.report().status == ConditionStatus::True);
-    (!is_there).then(|| Hold {
-        reason: Reason::WaitingForNodeImages,
-        message: format!("{} is not ready yet", images.id),
-    })
-}
-
-/// Writes the status where it changed. Returns the release's `Ready`, and when to look again.
-async fn write_status(
-    context: &Context,
-    object: &ClusterStackRelease,
-    facts: ReleaseFacts<'_>,
-) -> Result<(Report, Next), ReconcileError> {
-    let (now, key) = (Timestamp::now(), Key::of(object));
-    let verdicts: Vec<_> = facts
-        .objects
-        .iter()
-        .filter_map(|object| Some((object.id.clone(), object.verdict.clone()?)))
-        .collect();
-    let holds = facts.class_hold.iter().map(|hold| hold.reason);
-    let told = verdicts.iter().map(|(id, verdict)| (id.kind.as_str(), verdict));
-    context.metrics.found(Queue::ClusterStackRelease, &key.to_string(), told, holds);
-    let old = object.status.clone().unwrap_or_default();
-    let unlisted = facts.provider.reason == Reason::NotYetReported.as_str();
-    let status = cluster_stack_release(facts, &old, now);
-    let next = objects::next_limit(context, &verdicts, &status, now);
-    // Nobody tells that a kind will not be listed, since no API serves it.
-    let next = if unlisted { next.earlier(Next::After(UNLISTED)) } else { next };
-    let ready = ready_of(&status);
-    status::write(context, object, &status).await?;
-    Ok((ready, next))
 }

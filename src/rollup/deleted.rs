@@ -1,13 +1,36 @@
-//! The conditions of a release or a stack that is being deleted.
+//! The status of a release or a stack that is being deleted.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::report::{ConditionStatus, Report};
 use crate::api::conditions::{ConditionType, Reason};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, ClusterStackStatus};
 
 /// Conditions that are there only while they are true.
 const TEMPORARY: [ConditionType; 2] = [ConditionType::Reconciling, ConditionType::Stalled];
+
+/// The status of a `ClusterStackRelease` that is being deleted. `message` says what the deletion waits for.
+#[must_use]
+pub fn deleted_release(
+    release: &ClusterStackRelease,
+    message: &str,
+    now: Timestamp,
+) -> ClusterStackReleaseStatus {
+    let old = release.status.clone().unwrap_or_default();
+    let generation = release.metadata.generation.unwrap_or_default();
+    let conditions = conditions_of_deleted(message, &old.conditions, generation, now);
+    ClusterStackReleaseStatus { ready: false, observed_generation: Some(generation), conditions, ..old }
+}
+
+/// The status of a `ClusterStack` that is being deleted. `message` says what the deletion waits for.
+#[must_use]
+pub fn deleted_stack(stack: &ClusterStack, message: &str, now: Timestamp) -> ClusterStackStatus {
+    let old = stack.status.clone().unwrap_or_default();
+    let generation = stack.metadata.generation.unwrap_or_default();
+    let conditions = conditions_of_deleted(message, &old.conditions, generation, now);
+    ClusterStackStatus { observed_generation: Some(generation), conditions, ..old }
+}
 
 /// The conditions of an object that is being deleted, made of those before: it is not ready, and nothing else that they said
 /// is looked at any longer. `message` says what the deletion waits for.

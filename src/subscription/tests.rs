@@ -1,7 +1,10 @@
 //! Which releases stay and which go.
 
+mod delivery;
+mod inventory;
 mod releases;
 mod retirement;
+mod teardown;
 
 use std::collections::BTreeSet;
 

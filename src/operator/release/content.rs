@@ -9,6 +9,7 @@ use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
 use crate::foreign::flux::observed::Artifact;
+use crate::inputs::ReleaseInputs;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
@@ -16,69 +17,101 @@ use crate::release::{Digest, Release};
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::cache::Key;
 use crate::source::artifact::ArtifactRef;
-use crate::subscription::{first_error, short};
+use crate::subscription::{ContentState, first_error, short};
 
-/// What is in a release.
+/// The content of a release.
 pub(super) enum Content {
     /// It is not pinned, or nothing holds its content yet.
-    NotYet,
-    /// It cannot be used.
-    Unusable(Report),
+    NotRead(Report),
+    /// It, or its `ClusterStack`, cannot be used.
+    Invalid(Report),
     /// It cannot be read at present.
-    Unread(Report),
-    /// It can.
-    Usable {
-        /// The release.
-        release: Arc<Release>,
-        /// Where its contents come from.
-        contents: Contents,
-        /// What the stack repository says now, where that is another content than the pinned one.
-        mutated: Option<String>,
-    },
+    Unavailable(Report),
+    /// It was read.
+    Known(Box<Known>),
 }
 
-fn unusable(reason: &str, message: &str) -> Content {
-    Content::Unusable(Report::new(ConditionStatus::False, reason, message))
+/// A release that was read, with the source of each of its contents.
+pub(super) struct Known {
+    /// The `ClusterStack` as plans see it.
+    pub(super) stack: Stack,
+    /// The release.
+    pub(super) release: Arc<Release>,
+    /// Where its contents come from.
+    pub(super) contents: Contents,
+    /// What the stack repository says now, if that is another content than the pinned one.
+    pub(super) mutated: Option<String>,
 }
 
-/// A release is pinned when it was read and nothing was wrong with it.
-fn not_pinned(context: &Context, stack: &Stack, name: &ReleaseName) -> Content {
-    let Some(read) = context.library.known_catalog(&catalog_key(stack)) else { return Content::NotYet };
-    match read.releases.get(name) {
-        Some(Ok(_)) => Content::NotYet,
-        Some(Err(findings)) => unusable(findings.reason(), &first_error(findings)),
-        None => {
-            let message =
-                format!("the stack repository has no such release at {}", short(read.revision.as_str()));
-            unusable(Reason::ReleaseNotFound.as_str(), &message)
+impl Known {
+    /// The same as plans are made of it.
+    pub(super) fn inputs(&self) -> ReleaseInputs<'_> {
+        ReleaseInputs { stack: &self.stack, release: &self.release, contents: &self.contents }
+    }
+}
+
+impl Content {
+    /// The same without what was read.
+    pub(super) fn state(&self) -> ContentState {
+        match self {
+            Self::NotRead(_) => ContentState::NotRead,
+            Self::Invalid(_) => ContentState::Invalid,
+            Self::Unavailable(_) => ContentState::Unavailable,
+            Self::Known(_) => ContentState::Known,
         }
     }
 }
 
-/// Reads the pinned release, wherever it can be had.
-pub(super) async fn of(
+fn invalid(reason: &str, message: &str) -> Content {
+    Content::Invalid(Report::new(ConditionStatus::False, reason, message))
+}
+
+fn not_read(name: &ReleaseName) -> Content {
+    let message = format!("Flux has not fetched {name} yet");
+    Content::NotRead(Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message))
+}
+
+/// A release is pinned when it was read and nothing was wrong with it.
+fn not_pinned(context: &Context, stack: &Stack, name: &ReleaseName) -> Content {
+    let Some(read) = context.library.known_catalog(&catalog_key(stack)) else { return not_read(name) };
+    match read.releases.get(name) {
+        Some(Ok(_)) => not_read(name),
+        Some(Err(findings)) => invalid(findings.reason(), &first_error(findings)),
+        None => {
+            let message =
+                format!("the stack repository has no such release at {}", short(read.revision.as_str()));
+            invalid(Reason::ReleaseNotFound.as_str(), &message)
+        }
+    }
+}
+
+/// The pinned content of a release, from wherever it can be read.
+pub(super) async fn content(
     context: &Context,
     object: &ClusterStackRelease,
     owner: &ClusterStack,
-    stack: &Stack,
     name: &ReleaseName,
 ) -> Content {
-    let Some(pin) = &object.spec.source else { return not_pinned(context, stack, name) };
+    let stack = match context.stack(owner) {
+        Ok(stack) => stack,
+        Err(error) => return invalid(error.reason().as_str(), &error.to_string()),
+    };
+    let Some(pin) = &object.spec.source else { return not_pinned(context, &stack, name) };
     let (Ok(revision), Ok(digest)) = (pin.revision.parse::<Revision>(), pin.digest.parse::<Digest>()) else {
         let (revision, digest) = (&pin.revision, &pin.digest);
         let message = format!("invalid spec.source: expected a commit and a digest, got {revision} {digest}");
-        return unusable(Reason::Invalid.as_str(), &message);
+        return invalid(Reason::Invalid.as_str(), &message);
     };
     // It holds the release, too.
-    let known = catalog(context, stack).await;
-    let release = match read(context, stack, name, &revision, digest).await {
+    let known = catalog(context, &stack).await;
+    let release = match read(context, &stack, name, &revision, digest).await {
         Ok(Some(release)) => release,
-        Ok(None) => return Content::NotYet,
+        Ok(None) => return not_read(name),
         Err(error) if error.class() == Class::Transient => {
             let report = Report::new(ConditionStatus::Unknown, error.reason(), &error.to_string());
-            return Content::Unread(report);
+            return Content::Unavailable(report);
         }
-        Err(error) => return unusable(error.reason(), &error.to_string()),
+        Err(error) => return invalid(error.reason(), &error.to_string()),
     };
     let Some(known) = known else { return without_catalog(context, object, stack, release, revision) };
     let mutated = known.get(name).filter(|entry| entry.digest != digest).map(|entry| {
@@ -91,18 +124,19 @@ pub(super) async fn of(
     resolved(context, stack, release, &catalog, mutated)
 }
 
-/// A release while it is not known what else the stack repository has: its contents come from where they came from before,
-/// else from itself.
+/// A release while the rest of the stack repository is unknown: the sources of its contents stay as they were, otherwise it
+/// is the source itself.
 fn without_catalog(
     context: &Context,
     object: &ClusterStackRelease,
-    stack: &Stack,
+    stack: Stack,
     release: Arc<Release>,
     revision: Revision,
 ) -> Content {
     match context.preparation(&Key::of(object)) {
         Some(Preparation::Usable(before)) if before.release.digest == release.digest => {
-            Content::Usable { release, contents: before.contents.clone(), mutated: None }
+            let contents = before.contents.clone();
+            Content::Known(Box::new(Known { stack, release, contents, mutated: None }))
         }
         _ => {
             let entry = (release.name.clone(), CatalogEntry::of(&release, revision));
@@ -113,14 +147,14 @@ fn without_catalog(
 
 fn resolved(
     context: &Context,
-    stack: &Stack,
+    stack: Stack,
     release: Arc<Release>,
     catalog: &Catalog,
     mutated: Option<String>,
 ) -> Content {
-    match content::resolve(stack, &release, catalog, &existing(context, &release)) {
-        Ok(contents) => Content::Usable { release, contents, mutated },
-        Err(error) => unusable(error.reason().as_str(), &error.to_string()),
+    match content::resolve(&stack, &release, catalog, &existing(context, &release)) {
+        Ok(contents) => Content::Known(Box::new(Known { stack, release, contents, mutated })),
+        Err(error) => invalid(error.reason().as_str(), &error.to_string()),
     }
 }
 

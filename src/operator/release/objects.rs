@@ -10,13 +10,13 @@ use kube::ResourceExt as _;
 
 use super::super::annotations::suspend;
 use super::super::context::Context;
-use super::super::deliver::deliver;
-use super::super::deliver::{Delivery as Delivered, Wanted, applied};
+use super::super::deliver::{Delivery as Delivered, Wanted, applied, deliver};
 use super::super::reconcile::ReconcileError;
 use super::super::{events, ownership};
+use super::content::Known;
 use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
-use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, labels};
+use crate::api::{ClusterStackRelease, ClusterStackReleaseStatus, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{
     GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
@@ -27,92 +27,79 @@ use crate::names::{AddonName, ReleaseName};
 use crate::plan::delivery::{Action, namespace_action};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{
-    Expected, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object, kustomization,
-    object_since,
+    Expected, Moment, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object,
+    kustomization, object_since,
 };
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
 use crate::runtime::queue::{Next, at};
+use crate::subscription::DeliveryMode;
+
+/// How an object is after it was applied: the digest of its spec, and what it reports.
+type Applied = (Option<SpecDigest>, Option<Verdict>);
 
 /// The one kind of a release that is not Flux's.
 const NAMESPACE: &str = "Namespace";
 /// How often a source is written that others write as well, before the reconcile is tried again later.
 const TRIES: u32 = 5;
 
-/// The delivery of one release's plan.
+/// A release that is delivered.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
     pub(super) context: &'a Context,
     pub(super) object: &'a ClusterStackRelease,
-    pub(super) inputs: &'a ReleaseInputs<'a>,
-    /// How objects get to the API server.
-    pub(super) way: Way,
-}
-
-/// How objects get to the API server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Not at all now: the `ClusterStack` is suspended.
-    Suspended,
-    /// We apply them.
-    Api,
-    /// We commit them, and Flux applies them.
-    Git,
-}
-
-impl Way {
-    pub(super) fn of(stack: &ClusterStack) -> Self {
-        match stack.spec.delivery.git() {
-            _ if stack.spec.suspend => Self::Suspended,
-            Some(_) => Self::Git,
-            None => Self::Api,
-        }
-    }
+    pub(super) known: &'a Known,
+    pub(super) now: Timestamp,
 }
 
 impl Delivery<'_> {
-    /// Delivers the objects of a step in their order, and adds each to the `facts`.
-    pub(super) async fn step(
+    /// Applies the objects of a step in order, and adds to the `receipts` how each is afterwards.
+    pub(super) async fn apply(
         &self,
         plan: &Plan,
         step: Step,
-        facts: &mut Vec<ObjectFacts>,
+        receipts: &mut Vec<ObjectFacts>,
     ) -> Result<(), ReconcileError> {
         for planned in plan.objects().filter(|object| object.step == step) {
-            let expected = self.expected(&planned.id);
-            let expected = match self.way {
-                Way::Suspended => expected,
-                Way::Api => self.deliver(planned, expected).await?,
-                Way::Git => self.applied(planned),
-            };
-            facts.push(self.facts(planned, expected));
+            let (expected, verdict) = self.apply_object(planned).await?;
+            receipts.push(ObjectFacts { id: planned.id.clone(), step, expected, verdict });
         }
         Ok(())
     }
 
-    /// The objects of a step that is not delivered now, where they were before.
-    pub(super) fn kept(&self, plan: &Plan, step: Step) -> Vec<ObjectFacts> {
-        let planned = plan.objects().filter(|object| object.step == step);
-        let kept = planned.filter_map(|planned| Some(self.facts(planned, Some(self.expected(&planned.id)?))));
-        kept.collect()
+    /// The planned objects as they are now, for an operator that does not apply them: as Flux applied them, or as they were
+    /// when the `ClusterStack` was suspended.
+    pub(super) fn observed(&self, plan: &Plan, mode: DeliveryMode) -> Vec<ObjectFacts> {
+        let observed = |planned: &PlannedObject| {
+            let expected = match mode {
+                DeliveryMode::Suspended => self.recorded(&planned.id),
+                DeliveryMode::Git => self.applied(planned),
+                // Applying it says how it is.
+                DeliveryMode::Api => return None,
+            };
+            let verdict = expected.as_ref().and_then(|digest| {
+                judge(self.context, &planned.id, &self.expectation(planned, digest)?, self.now)
+            });
+            Some(ObjectFacts { id: planned.id.clone(), step: planned.step, expected, verdict })
+        };
+        plan.objects().filter_map(observed).collect()
     }
 
-    fn expected(&self, id: &ObjectId) -> Option<SpecDigest> {
-        self.object.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept)
+    /// The digest of an object's spec as the status has it.
+    fn recorded(&self, id: &ObjectId) -> Option<SpecDigest> {
+        recorded(self.object, id)
     }
 
-    async fn deliver(
-        &self,
-        planned: &PlannedObject,
-        expected: Option<SpecDigest>,
-    ) -> Result<Option<SpecDigest>, ReconcileError> {
+    async fn apply_object(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
         let caches = &self.context.caches;
         match planned.id.kind.as_str() {
-            GitRepositoryStatus::KIND => self.deliver_to(&caches.git_repositories, planned, expected).await,
-            HelmChartStatus::KIND => self.deliver_to(&caches.helm_charts, planned, expected).await,
-            HelmReleaseStatus::KIND => self.deliver_to(&caches.helm_releases, planned, expected).await,
-            KustomizationStatus::KIND => self.deliver_to(&caches.kustomizations, planned, expected).await,
-            _ => self.deliver_namespace(planned, expected).await,
+            GitRepositoryStatus::KIND => {
+                self.apply_to(&caches.git_repositories, planned, git_repository).await
+            }
+            HelmChartStatus::KIND => self.apply_to(&caches.helm_charts, planned, helm_chart).await,
+            HelmReleaseStatus::KIND => self.apply_to(&caches.helm_releases, planned, helm_release).await,
+            KustomizationStatus::KIND => self.apply_to(&caches.kustomizations, planned, kustomization).await,
+            _ => self.apply_namespace(planned).await,
         }
     }
 
@@ -132,21 +119,27 @@ impl Delivery<'_> {
         }
     }
 
-    async fn deliver_to<Status: ObservedKind>(
+    async fn apply_to<Status: ObservedKind>(
         &self,
         cache: &Cache<Observed<Status>>,
         planned: &PlannedObject,
-        expected: Option<SpecDigest>,
-    ) -> Result<Option<SpecDigest>, ReconcileError> {
-        let delivery = self.deliver_over(cache, planned, expected.as_ref()).await?;
+        judge: fn(&Observed<Status>, &Expected, &Moment) -> Verdict,
+    ) -> Result<Applied, ReconcileError> {
+        let before = self.recorded(&planned.id);
+        let delivery = self.deliver_over(cache, planned, before.as_ref()).await?;
         if let Some(manager) = &delivery.repaired {
             events::repaired(self.context, self.object, &planned.id, manager).await;
         }
-        // It was let go of by an earlier ClusterStack; a person's suspend stays.
-        if let Some(object) = delivery.object.filter(|object| object.metadata.suspended_by_settings) {
-            cache.written(suspend(self.context, &Key::of(&*object), false).await?);
+        let mut object = delivery.object;
+        // An earlier ClusterStack orphaned it; a person's suspend stays.
+        if let Some(suspended) = object.as_ref().filter(|object| object.metadata.suspended_by_settings) {
+            object = Some(cache.written(suspend(self.context, &Key::of(&**suspended), false).await?));
         }
-        Ok(delivery.expected)
+        let expected = delivery.expected;
+        let moment = self.context.moment(&planned.id.kind, self.now);
+        let expectation = expected.as_ref().and_then(|digest| self.expectation(planned, digest));
+        let verdict = object.zip(expectation).map(|(object, expected)| judge(&object, &expected, &moment));
+        Ok((expected, verdict))
     }
 
     /// Delivers an object over its present state. Several releases have the same sources, and each adds itself to the owners
@@ -175,17 +168,14 @@ impl Delivery<'_> {
         }
     }
 
-    /// A Namespace has nothing that we look at: the digest of its plan says that it was written.
-    async fn deliver_namespace(
-        &self,
-        planned: &PlannedObject,
-        expected: Option<SpecDigest>,
-    ) -> Result<Option<SpecDigest>, ReconcileError> {
-        if namespace_action(planned, expected.as_ref()) != Action::Nothing {
+    /// Nothing of a Namespace is observed: the digest of its plan says that it was written.
+    async fn apply_namespace(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
+        let written = SpecDigest::kept(planned.digest());
+        if namespace_action(planned, self.recorded(&planned.id).as_ref()) != Action::Nothing {
             let key = Key::new("", &planned.id.name);
             let _: Namespace = self.context.api.apply(&key, &planned.value, None).await?;
         }
-        Ok(Some(SpecDigest::kept(planned.digest())))
+        Ok((Some(written), Some(Verdict::Applied)))
     }
 
     /// The owners of an object: this release, and where others have it, too, all of them that are there. There is no owner
@@ -208,38 +198,39 @@ impl Delivery<'_> {
         std::iter::once(us.clone()).chain(others.cloned()).collect()
     }
 
-    fn facts(&self, planned: &PlannedObject, expected: Option<SpecDigest>) -> ObjectFacts {
-        let (id, step) = (planned.id.clone(), planned.step);
-        if id.kind == NAMESPACE {
-            // It has no status that says anything: it is there once it was written.
-            let verdict = expected.is_some().then_some(Verdict::Applied);
-            return ObjectFacts { id, step, expected, verdict };
-        }
+    /// What is expected of a planned object whose spec has this digest.
+    fn expectation(&self, planned: &PlannedObject, digest: &SpecDigest) -> Option<Expected> {
         let before = self.object.status.as_ref().and_then(|status| kept_object(&status.objects, &planned.id));
-        let verdict = expected.as_ref().and_then(|digest| {
-            let now = Timestamp::now();
-            let version = self.version(planned);
-            let since = object_since(before, &digest.to_string(), now);
-            let state = AddonState { spec_digest: Some(digest.to_string()), version };
-            judge(self.context, &planned.id, &Expected::kept(&state, since)?, now)
-        });
-        ObjectFacts { id, step, expected, verdict }
+        let since = object_since(before, &digest.to_string(), self.now);
+        let (spec_digest, version) = (Some(digest.to_string()), self.version(planned));
+        Expected::kept(&AddonState { spec_digest, version }, since)
     }
 
     /// What counts as done: the commit of a source, that of the source of a chart or of manifests, the version of the
     /// class's chart.
     fn version(&self, planned: &PlannedObject) -> Option<String> {
-        let pins = &self.inputs.contents.pins;
         match planned.id.kind.as_str() {
             GitRepositoryStatus::KIND => Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned()),
-            HelmReleaseStatus::KIND => Some(self.inputs.release.cluster_class.version.clone()),
+            HelmReleaseStatus::KIND => Some(self.known.release.cluster_class.version.clone()),
             _ => {
                 let source: ReleaseName =
                     text(&planned.value, &["spec", "sourceRef", "name"]).parse().ok()?;
-                Some(pins.get(&source)?.revision.to_string())
+                Some(self.known.contents.pins.get(&source)?.revision.to_string())
             }
         }
     }
+}
+
+/// The digest of an object's spec as the status of the release has it.
+fn recorded(release: &ClusterStackRelease, id: &ObjectId) -> Option<SpecDigest> {
+    let status = release.status.as_ref()?;
+    kept_object(&status.objects, id)?.spec_digest.as_deref().map(SpecDigest::kept)
+}
+
+/// Whether any object of a step was delivered before.
+pub(super) fn is_delivered(release: &ClusterStackRelease, plan: &Plan, step: Step) -> bool {
+    let mut planned = plan.objects().filter(|object| object.step == step);
+    planned.any(|planned| recorded(release, &planned.id).is_some())
 }
 
 fn judge(context: &Context, id: &ObjectId, expected: &Expected, now: Timestamp) -> Option<Verdict> {
@@ -254,14 +245,17 @@ fn judge(context: &Context, id: &ObjectId, expected: &Expected, now: Timestamp) 
         KustomizationStatus::KIND => {
             Some(kustomization(&*caches.kustomizations.get(&key)?, expected, &moment))
         }
-        // Nothing is asked of a Namespace but to be there.
+        // A Namespace has no status that says anything: it was written.
         _ => Some(Verdict::Applied),
     }
 }
 
-/// The objects of a release that cannot be used: those that the status has, as they are now.
-pub(super) fn as_they_are(context: &Context, object: &ClusterStackRelease) -> Vec<ObjectFacts> {
-    let now = Timestamp::now();
+/// The objects that the status of a release has, as they are now.
+pub(super) fn recorded_objects(
+    context: &Context,
+    object: &ClusterStackRelease,
+    now: Timestamp,
+) -> Vec<ObjectFacts> {
     let facts = |kept: &GeneratedObject| {
         let id = ObjectId {
             api_version: String::new(),

@@ -8,10 +8,10 @@ use super::super::context::Context;
 use super::super::objects::addon_key;
 use super::super::objects::{ClusterObject, term};
 use crate::api::{ClusterAddon, ClusterStackRelease};
-use crate::foreign::capi::ClassReference;
 use crate::names::ReleaseName;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
+use crate::subscription::{has_applied, has_class};
 
 /// The Clusters that have the class of a release.
 pub(in super::super) fn of(
@@ -57,21 +57,15 @@ async fn is_user(
     namespace: &str,
     release: &ReleaseName,
 ) -> Result<bool, RequestError> {
-    // Before it is known how Clusters are called nobody can say that there are none.
+    // Until it is known how the API server calls Clusters, there may be some.
     let Some(kind) = context.cluster_kind() else { return Ok(true) };
     let found: Option<ClusterObject> = context.api.get_dynamic(cluster, kind).await?;
     let Some(found) = found else { return Ok(false) };
-    let class = release.class_name();
-    let is_its = |found: &ClassReference| (found.namespace.as_str(), &found.name) == (namespace, &class);
-    if found.cluster.class().is_some_and(|found| is_its(&found)) {
+    if has_class(found.cluster.class().as_ref(), namespace, release) {
         return Ok(true);
     }
     let addon: Option<ClusterAddon> = context.api.get(&addon_key(cluster)).await?;
-    let progress = addon.and_then(|addon| addon.status?.release);
-    Ok(progress.is_some_and(|progress| {
-        let is_there = progress.applied_namespace.is_none_or(|of| of == namespace);
-        is_there && progress.applied.as_ref() == Some(&release.to_string())
-    }))
+    Ok(has_applied(addon.as_ref(), namespace, release))
 }
 
 #[cfg(test)]

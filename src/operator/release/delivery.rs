@@ -1,0 +1,163 @@
+//! The writes for a release: its objects as far as the gate of the cluster class lets them, the provider's object, and
+//! requests to reconcile.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::super::context::Context;
+use super::super::git_delivery::commit;
+use super::super::git_delivery::outbox::{Change, Unit};
+use super::super::metrics::Queue;
+use super::super::reconcile::ReconcileError;
+use super::super::request;
+use super::content::{Content, Known};
+use super::objects::{self, Delivery};
+use super::{Facts, Found, provider, tear_down};
+use crate::foreign::flux::observed::{GitRepositoryStatus, HelmReleaseStatus, ObservedKind as _};
+use crate::gate::Hold;
+use crate::plan::Step;
+use crate::rollup::{ConditionStatus, ObjectFacts, with_rest};
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
+use crate::subscription::{ClassFacts, DeliveryMode, ReleaseCourse, Teardown, class_hold};
+
+/// How the objects of a release are after the writes.
+#[derive(Default)]
+pub(super) struct Receipts {
+    /// The objects in the order of delivery.
+    pub(super) objects: Vec<ObjectFacts>,
+    /// Why the cluster class is not delivered yet.
+    pub(super) class_hold: Option<Hold>,
+    /// The refusal that ended the delivery, for the reconcile to be tried again.
+    pub(super) failure: Option<ReconcileError>,
+}
+
+/// Writes what was decided on.
+pub(super) async fn act(
+    context: &Context,
+    facts: &Facts,
+    course: &ReleaseCourse,
+) -> Result<Receipts, ReconcileError> {
+    if let ReleaseCourse::TearDown(Teardown::Uninstall(_)) = course {
+        tear_down::cancel_commits(context, facts.owner.as_ref(), &facts.name);
+    }
+    let Some(found) = &facts.found else { return Ok(Receipts::default()) };
+    match (course, &found.content) {
+        (ReleaseCourse::Deliver(mode), Content::Known(known)) => {
+            deliver(context, facts, found, known, *mode).await
+        }
+        (ReleaseCourse::ReportInvalid | ReleaseCourse::ReportUnavailable { .. }, _) => {
+            forward_request(context, facts, found).await?;
+            Ok(Receipts { objects: found.recorded.clone(), ..Receipts::default() })
+        }
+        _ => Ok(Receipts::default()),
+    }
+}
+
+/// Delivers a release. A refusal of the API server is reported beside the objects that were delivered before it.
+async fn deliver(
+    context: &Context,
+    facts: &Facts,
+    found: &Found,
+    known: &Known,
+    mode: DeliveryMode,
+) -> Result<Receipts, ReconcileError> {
+    let mut receipts = Receipts::default();
+    match deliver_steps(context, facts, found, known, mode, &mut receipts).await {
+        Ok(()) => {}
+        Err(error) if error.is_told() => {
+            receipts.objects = with_rest(mem::take(&mut receipts.objects), found.recorded.clone());
+            receipts.class_hold = Some(error.hold());
+            receipts.failure = Some(error);
+        }
+        Err(error) => return Err(error),
+    }
+    if mode == DeliveryMode::Git && receipts.failure.is_none() {
+        enqueue_commit(context, facts, found, receipts.class_hold.is_none());
+    }
+    Ok(receipts)
+}
+
+async fn deliver_steps(
+    context: &Context,
+    facts: &Facts,
+    found: &Found,
+    known: &Known,
+    mode: DeliveryMode,
+    receipts: &mut Receipts,
+) -> Result<(), ReconcileError> {
+    let delivery = Delivery { context, object: &facts.object, known, now: facts.now };
+    let plan = &found.planned.plan;
+    let steps = [Step::Sources, Step::NodeImages];
+    for step in steps {
+        deliver_step(&delivery, found, mode, step, &mut receipts.objects).await?;
+    }
+    if mode.writes() {
+        provider::apply(context, &found.provider).await?;
+    }
+    let report = &found.provider.report;
+    let images = receipts.objects.iter().find(|object| object.step == Step::NodeImages);
+    let images = images.filter(|images| !is_ready(images)).map(|images| images.id.to_string());
+    receipts.class_hold = class_hold(ClassFacts {
+        is_delivered: objects::is_delivered(&facts.object, plan, Step::ClusterClass),
+        provider_problem: (report.status != ConditionStatus::True).then_some(report.message.as_str()),
+        images_not_ready: images.as_deref(),
+    });
+    if receipts.class_hold.is_none() {
+        deliver_step(&delivery, found, mode, Step::ClusterClass, &mut receipts.objects).await?;
+    }
+    Ok(forward_request(context, facts, found).await?)
+}
+
+async fn deliver_step(
+    delivery: &Delivery<'_>,
+    found: &Found,
+    mode: DeliveryMode,
+    step: Step,
+    receipts: &mut Vec<ObjectFacts>,
+) -> Result<(), ReconcileError> {
+    match mode {
+        DeliveryMode::Api => delivery.apply(&found.planned.plan, step, receipts).await?,
+        DeliveryMode::Git | DeliveryMode::Suspended => {
+            let observed = found.planned.observed.iter().filter(|object| object.step == step);
+            receipts.extend(observed.cloned());
+        }
+    }
+    Ok(())
+}
+
+fn is_ready(object: &ObjectFacts) -> bool {
+    object.verdict.as_ref().is_some_and(|verdict| verdict.report().status == ConditionStatus::True)
+}
+
+/// Enqueues the commit of what the gate lets through to the repository that Flux applies.
+fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, with_class: bool) {
+    let class = with_class.then_some(Step::ClusterClass);
+    let steps: Vec<Step> = [Step::Sources, Step::NodeImages].into_iter().chain(class).collect();
+    let plan = found.planned.plan.only(&steps);
+    let (unit, change) = (Unit::Release(facts.name.to_string()), Change::Planned(Arc::new(plan)));
+    let requester = (Queue::ClusterStackRelease, facts.key.clone());
+    commit(context, &Key::of(&*found.owner), unit, change, requester);
+}
+
+/// Forwards a request to reconcile to the source of the release and to its class, unless its `ClusterStack` is suspended.
+async fn forward_request(context: &Context, facts: &Facts, found: &Found) -> Result<(), RequestError> {
+    if found.owner.spec.suspend {
+        return Ok(());
+    }
+    let (object, caches) = (&*facts.object, &context.caches);
+    let handled = object.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+    for recorded in object.status.iter().flat_map(|status| &status.objects) {
+        let key = Key::new(&recorded.namespace, &recorded.name);
+        match recorded.kind.as_str() {
+            GitRepositoryStatus::KIND => {
+                request::forward(context, &caches.git_repositories, &key, object, handled).await?;
+            }
+            HelmReleaseStatus::KIND => {
+                request::forward(context, &caches.helm_releases, &key, object, handled).await?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

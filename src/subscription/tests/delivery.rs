@@ -1,0 +1,81 @@
+//! What the reconcile of a release does.
+
+use serde_json::json;
+
+use super::*;
+use crate::api::Reason;
+use crate::gate::Hold;
+
+fn suspended() -> ClusterStack {
+    let mut stack = stack("demo", "2026-11-20T10:00:00Z", &["v1"], false);
+    stack.spec.suspend = true;
+    stack
+}
+
+fn by_git() -> ClusterStack {
+    let mut stack = stack("demo", "2026-11-20T10:00:00Z", &["v1"], false);
+    let git = json!({"url": "https://git.example.org/fleet.git", "branch": "main", "path": "clusters"});
+    stack.spec.delivery = serde_json::from_value(json!({"mode": "Git", "git": git})).unwrap();
+    stack
+}
+
+#[test]
+fn release_is_delivered_once_its_content_is_known() {
+    let hold = Hold { reason: Reason::InUse, message: "in use".to_owned() };
+    let (kept, held) = (Teardown::Keep(None), Teardown::Keep(Some(hold.clone())));
+    let uninstalled = Teardown::Uninstall(Inventory::default());
+    let (ours, suspended, by_git) =
+        (stack("demo", "2026-11-20T10:00:00Z", &["v1"], false), suspended(), by_git());
+    let unavailable = |retry| ReleaseCourse::ReportUnavailable { retry };
+    use ContentState::{Invalid, Known, NotRead, Unavailable};
+    for (teardown, owner, is_pinned, content, expected) in [
+        (&kept, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
+        (&kept, Some(&by_git), true, Known, ReleaseCourse::Deliver(DeliveryMode::Git)),
+        (&kept, Some(&suspended), true, Known, ReleaseCourse::Deliver(DeliveryMode::Suspended)),
+        // One that should be deleted and is kept for its Clusters is delivered.
+        (&held, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
+        (&kept, Some(&ours), true, Invalid, ReleaseCourse::ReportInvalid),
+        (&kept, Some(&ours), false, Invalid, ReleaseCourse::ReportInvalid),
+        (&kept, Some(&ours), true, Unavailable, unavailable(true)),
+        // Flux fetches what is pinned, and its ClusterStack pins the rest.
+        (&kept, Some(&ours), true, NotRead, unavailable(false)),
+        (&kept, Some(&ours), false, NotRead, ReleaseCourse::Await),
+        // Without a ClusterStack of this operator only the hold is reported.
+        (&kept, None, true, Known, ReleaseCourse::Forget(None)),
+        (&held, None, true, NotRead, ReleaseCourse::Forget(Some(hold.clone()))),
+        (&uninstalled, Some(&ours), true, Known, ReleaseCourse::TearDown(uninstalled.clone())),
+        (&uninstalled, None, true, NotRead, ReleaseCourse::TearDown(uninstalled.clone())),
+    ] {
+        let facts = CourseFacts { teardown, owner, is_pinned, content };
+        assert_eq!(decide_course(&facts), expected, "{facts:?}");
+    }
+}
+
+#[test]
+fn suspended_stack_writes_nothing_even_by_git() {
+    let mut both = by_git();
+    both.spec.suspend = true;
+    assert_eq!(DeliveryMode::of(&both), DeliveryMode::Suspended);
+    let writing = [DeliveryMode::Suspended, DeliveryMode::Api, DeliveryMode::Git].map(DeliveryMode::writes);
+    assert_eq!(writing, [false, true, true]);
+}
+
+#[test]
+fn class_waits_for_provider_then_for_images() {
+    for (is_delivered, provider_problem, images_not_ready, expected) in [
+        (false, None, None, None),
+        (false, Some("no quota"), Some("Kustomization a/b"), Some((Reason::WaitingForProvider, "no quota"))),
+        (
+            false,
+            None,
+            Some("Kustomization a/b"),
+            Some((Reason::WaitingForNodeImages, "Kustomization a/b is not ready yet")),
+        ),
+        // A class that was delivered is not held back.
+        (true, Some("no quota"), Some("Kustomization a/b"), None),
+    ] {
+        let hold = class_hold(ClassFacts { is_delivered, provider_problem, images_not_ready });
+        let hold = hold.as_ref().map(|hold| (hold.reason, hold.message.as_str()));
+        assert_eq!(hold, expected, "{is_delivered} {provider_problem:?} {images_not_ready:?}");
+    }
+}
