@@ -24,6 +24,7 @@ pub mod cluster_stack;
 mod cluster_stack_release;
 mod clusters;
 mod deleted;
+mod followed;
 mod helm_release;
 mod kustomization;
 mod provider;
@@ -42,6 +43,7 @@ pub use self::cluster_stack_release::{
 };
 pub use self::clusters::{ClusterStanding, ClusterState, clusters_ready};
 pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};
+pub use self::followed::{SourceFacts, followed_source, source_ready};
 pub use self::helm_release::{helm_release, retry_at};
 pub use self::kustomization::kustomization;
 pub use self::provider::provider_ready;

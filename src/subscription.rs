@@ -9,6 +9,7 @@ mod inventory;
 mod releases;
 mod retirement;
 mod roles;
+mod sources;
 mod teardown;
 
 pub use budget::{allowance, allows, deletions, in_words, known, left, refilled, spent};
@@ -23,6 +24,7 @@ pub use releases::{
 };
 pub use retirement::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
 pub use roles::{Facts, PATIENCE, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
+pub use sources::{is_source_confirmed, left_over_sources};
 pub use teardown::{
     Teardown, TeardownFacts, decide_teardown, has_applied, has_class, is_deletion_confirmed, is_orphaned,
     is_own_namespace, is_retiring,

@@ -30,7 +30,7 @@ use crate::runtime::queue::{Next, at};
 use crate::subscription::{self, ReleaseDecision, ReleaseProblem, Retirement, Role};
 use pins::Receipts;
 use releases::Releases;
-use source::Source;
+use source::{Source, reconcile_source};
 
 /// Reconciles the `ClusterStack` of that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
@@ -44,8 +44,8 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     }
     let writes = !stack.spec.suspend;
     let stack = if writes { finalizer::ensure(context, &context.caches.stacks, stack).await? } else { stack };
-    let now = Timestamp::now();
-    let source = Source::of(context, &stack, writes).await?;
+    let source = reconcile_source(context, &stack, writes).await?;
+    let now = source.now;
     let mut releases = Releases::of(context, &stack, &source);
     let decisions = pins::decide(context, &stack, &source, &releases, now).await?;
     let receipts =
@@ -64,7 +64,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     if let Some(failure) = found.source.failure.or(receipts.failure) {
         return Err(failure);
     }
-    Ok(next.earlier(retirement.next.map_or(Next::Await, |due| at(due, Timestamp::now()))))
+    Ok(next.earlier(retirement.next.map_or(Next::Await, |due| at(due, now))))
 }
 
 /// The problem of each release: an issue of the release itself hides a refused write, which is a consequence of it.
@@ -100,7 +100,7 @@ async fn finish(
     stack: &Arc<ClusterStack>,
     found: &Found,
 ) -> Result<Next, ReconcileError> {
-    let now = Timestamp::now();
+    let now = found.source.now;
     let old = stack.status.clone().unwrap_or_default();
     let verdicts = found.source.verdict.iter().map(|verdict| ("GitRepository", verdict));
     context.metrics.found(Queue::ClusterStack, &key.to_string(), verdicts, []);
@@ -121,8 +121,8 @@ async fn finish(
 /// When what Flux says of the source may change though nothing happens.
 fn next_limit(context: &Context, found: &Found, now: Timestamp) -> Next {
     let moment = context.moment(GitRepositoryStatus::KIND, now);
-    let told = found.source.told.as_ref();
-    let limit = found.source.verdict.as_ref().zip(told.and_then(|told| told.since.as_ref()));
+    let recorded = found.source.recorded.as_ref();
+    let limit = found.source.verdict.as_ref().zip(recorded.and_then(|recorded| recorded.since.as_ref()));
     let limit = limit.and_then(|(verdict, since)| moment.next_limit(verdict, since.0));
     limit.map_or(Next::Await, |limit| at(limit, now))
 }
@@ -147,7 +147,7 @@ fn facts<'a>(
         generation: stack.metadata.generation.unwrap_or_default(),
         requested_at: stack.annotations().get(labels::REQUESTED_AT).cloned(),
         source_ready: source.ready.clone(),
-        source: source.told.clone(),
+        source: source.recorded.clone(),
         interval: source.interval,
         available,
         releases: releases.roles.iter().map(state).collect(),

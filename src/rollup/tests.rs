@@ -2,6 +2,7 @@
 //! wrote them.
 
 mod conditions;
+mod followed;
 mod helm_release;
 mod kustomization;
 mod moments;

@@ -4,6 +4,7 @@ mod delivery;
 mod inventory;
 mod releases;
 mod retirement;
+mod sources;
 mod teardown;
 
 use std::collections::BTreeSet;

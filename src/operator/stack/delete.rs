@@ -16,7 +16,7 @@ use super::super::{cluster, finalizer, ownership, status};
 use super::Found;
 use super::pins;
 use super::releases::{self, Releases};
-use super::source::{self, Source};
+use super::source::{self, reconcile_source};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Reason, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
@@ -63,7 +63,7 @@ pub(super) async fn delete(
         }
         return Ok(Next::After(AGAIN));
     }
-    if !orphan && !source::is_taken_out(context, stack)? {
+    if !orphan && !source::remove_from_git(context, stack)? {
         let message = "being deleted: its GitRepository is removed from the repository of delivery.git first";
         say_deleted(context, stack, message).await?;
         return Ok(Next::After(AGAIN));
@@ -148,9 +148,9 @@ async fn held(
     stack: &Arc<ClusterStack>,
     hold: Hold,
 ) -> Result<Next, ReconcileError> {
-    let source = Source::of(context, stack, !stack.spec.suspend).await?;
+    let source = reconcile_source(context, stack, !stack.spec.suspend).await?;
     let releases = Releases::of(context, stack, &source);
-    let decisions = pins::decide(context, stack, &source, &releases, Timestamp::now()).await?;
+    let decisions = pins::decide(context, stack, &source, &releases, source.now).await?;
     let problems = super::problems(decisions, BTreeMap::new(), BTreeMap::new());
     let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
     let found = Found { source, releases, problems, pruned, stays: Some(hold) };
