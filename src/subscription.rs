@@ -4,6 +4,7 @@
 
 mod budget;
 mod claims;
+mod deletion;
 mod delivery;
 mod inventory;
 mod releases;
@@ -14,6 +15,7 @@ mod teardown;
 
 pub use budget::{allowance, allows, deletions, in_words, known, left, refilled, spent};
 pub use claims::{Claim, Claimant, claim, holder};
+pub use deletion::{Deletion, DeletionFacts, decide_deletion, is_stack_deletion_confirmed};
 pub use delivery::{
     ClassFacts, ContentState, CourseFacts, DeliveryMode, ReleaseCourse, class_hold, decide_course,
 };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
 /// Namespace and name of an object.
@@ -23,11 +24,14 @@ impl Key {
     /// The key of an object.
     #[must_use]
     pub fn of<K: Resource>(object: &K) -> Self {
-        let metadata = object.meta();
-        Self::new(
-            metadata.namespace.as_deref().unwrap_or_default(),
-            metadata.name.as_deref().unwrap_or_default(),
-        )
+        Self::of_metadata(object.meta())
+    }
+
+    /// The key of the object with this metadata.
+    #[must_use]
+    pub fn of_metadata(metadata: &ObjectMeta) -> Self {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        Self { namespace: text(&metadata.namespace), name: text(&metadata.name) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which releases stay and which go.
 
+mod deletion;
 mod delivery;
 mod inventory;
 mod releases;

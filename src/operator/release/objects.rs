@@ -223,8 +223,7 @@ impl Delivery<'_> {
 
 /// The digest of an object's spec as the status of the release has it.
 fn recorded(release: &ClusterStackRelease, id: &ObjectId) -> Option<SpecDigest> {
-    let status = release.status.as_ref()?;
-    kept_object(&status.objects, id)?.spec_digest.as_deref().map(SpecDigest::kept)
+    release.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept)
 }
 
 /// Whether any object of a step was delivered before.

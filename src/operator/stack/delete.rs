@@ -1,4 +1,5 @@
-//! A `ClusterStack` that was deleted: held while Clusters use it, let go where that is asked for, else taken down.
+//! A `ClusterStack` that was deleted: kept while Clusters use it, orphaned if its annotation asks for that, otherwise deleted
+//! after its releases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,57 +18,126 @@ use super::Found;
 use super::pins;
 use super::releases::{self, Releases};
 use super::source::{self, reconcile_source};
-use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Reason, labels};
+use crate::api::{ClusterStack, ClusterStackRelease, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
-use crate::rollup::conditions_of_deleted;
+use crate::rollup::deleted_stack;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
+use crate::subscription::{Deletion, DeletionFacts, decide_deletion, is_orphaned};
 
-/// How long until it is looked again whether it can go.
-const AGAIN: Duration = Duration::from_secs(10);
-/// The same, while its Clusters are left to themselves.
-const SOON: Duration = Duration::from_secs(1);
-/// How many releases the status names.
-const NAMED: usize = 3;
+/// When to check again whether it can be deleted.
+const REQUEUE_AFTER: Duration = Duration::from_secs(10);
+/// The same, while the addons of its Clusters are orphaned.
+const REQUEUE_ORPHANS_AFTER: Duration = Duration::from_secs(1);
 
-/// Takes a deleted `ClusterStack` down, or says why it stays.
+/// The `ClusterStackRelease`s of a `ClusterStack`.
+type Owned = BTreeMap<ReleaseName, Arc<ClusterStackRelease>>;
+
+/// Deletes a deleted `ClusterStack`, or reports why it is kept.
 pub(super) async fn delete(
     context: &Context,
     key: &Key,
     stack: &Arc<ClusterStack>,
 ) -> Result<Next, ReconcileError> {
-    if !stack.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
-        return Ok(Next::Await);
-    }
-    let now: Option<ClusterStack> = context.api.get(key).await?;
-    let is_going = |now: &ClusterStack| now.uid() == stack.uid() && now.metadata.deletion_timestamp.is_some();
-    if !now.is_some_and(|now| is_going(&now)) {
-        return Ok(Next::After(AGAIN));
-    }
-    let orphan = stack.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN);
-    if let Some(hold) = hold(context, stack).await?.filter(|_| !orphan) {
-        return held(context, key, stack, hold).await;
-    }
     let owned = releases::owned(context, stack);
-    if orphan && are_clusters_left(context, stack, owned.keys()) {
-        return Ok(Next::After(SOON));
+    let facts = gather(context, stack, &owned).await?;
+    let now = Timestamp::now();
+    let deletion = decide_deletion(&facts);
+    if let Deletion::Keep(hold) = deletion {
+        return keep(context, key, stack, hold).await;
     }
-    if !owned.is_empty() {
-        let names: Vec<String> = owned.keys().take(NAMED).map(ToString::to_string).collect();
-        let message = format!("being deleted: its releases are deleted first: {}", names.join(", "));
-        say_deleted(context, stack, &message).await?;
-        for release in owned.values() {
-            remove(context, release, orphan).await?;
+    let is_removed = act(context, stack, &deletion)?;
+    if let Some(message) = roll_up(&deletion, is_removed) {
+        status::write_deletion(context, &**stack, &deleted_stack(stack, message, now)).await?;
+    }
+    Ok(prune(context, key, stack, &owned, &deletion, is_removed).await?)
+}
+
+/// Gathers what is known about a deleted `ClusterStack`. The API server is asked as far as the deletion depends on it.
+async fn gather<'a>(
+    context: &Context,
+    stack: &'a ClusterStack,
+    owned: &Owned,
+) -> Result<DeletionFacts<'a>, RequestError> {
+    let mut facts = DeletionFacts {
+        stack,
+        live: None,
+        releases: owned.keys().cloned().collect(),
+        clusters: 0,
+        last_used: None,
+        not_orphaned: BTreeSet::new(),
+    };
+    if decide_deletion(&facts) != Deletion::Unconfirmed {
+        return Ok(facts);
+    }
+    facts.live = context.api.get(&Key::of(stack)).await?;
+    if decide_deletion(&facts) == Deletion::Unconfirmed {
+        return Ok(facts);
+    }
+    let namespace = stack.namespace().unwrap_or_default();
+    if is_orphaned(stack) {
+        let left = owned.keys().flat_map(|release| cluster::to_orphan(context, &namespace, release));
+        facts.not_orphaned = left.collect();
+        return Ok(facts);
+    }
+    facts.clusters = owned.keys().map(|name| users::of(context, &namespace, name).len()).sum();
+    for (name, release) in owned.iter().filter(|_| facts.clusters == 0) {
+        if users::any_last_user(context, release).await? {
+            facts.last_used = Some(name.clone());
+            break;
         }
-        return Ok(Next::After(AGAIN));
     }
-    if !orphan && !source::remove_from_git(context, stack)? {
-        let message = "being deleted: its GitRepository is removed from the repository of delivery.git first";
-        say_deleted(context, stack, message).await?;
-        return Ok(Next::After(AGAIN));
+    Ok(facts)
+}
+
+/// Enqueues what has to happen before anything is deleted: the reconciles of Clusters, and the removal of the source from the
+/// repository of `delivery.git`. Returns whether nothing of that is left to be removed.
+fn act(context: &Context, stack: &ClusterStack, deletion: &Deletion) -> Result<bool, ReconcileError> {
+    match deletion {
+        Deletion::OrphanClusters(clusters) => {
+            clusters.iter().for_each(|cluster| context.triggers.clusters.now(cluster.clone()));
+            Ok(true)
+        }
+        Deletion::DeleteSource { orphan: false } => Ok(source::remove_from_git(context, stack)?),
+        _ => Ok(true),
     }
+}
+
+/// The message of the status, if it changes: what the deletion waits for.
+fn roll_up(deletion: &Deletion, is_removed: bool) -> Option<&str> {
+    match deletion {
+        Deletion::DeleteReleases { message, .. } => Some(message),
+        Deletion::DeleteSource { .. } if !is_removed => {
+            Some("being deleted: its GitRepository is removed from the repository of delivery.git first")
+        }
+        _ => None,
+    }
+}
+
+/// Deletes the releases of a `ClusterStack`, or its source and then the `ClusterStack`.
+async fn prune(
+    context: &Context,
+    key: &Key,
+    stack: &Arc<ClusterStack>,
+    owned: &Owned,
+    deletion: &Deletion,
+    is_removed: bool,
+) -> Result<Next, RequestError> {
+    let orphan = match deletion {
+        Deletion::Finished => return Ok(Next::Await),
+        Deletion::Unconfirmed | Deletion::Keep(_) => return Ok(Next::After(REQUEUE_AFTER)),
+        Deletion::OrphanClusters(_) => return Ok(Next::After(REQUEUE_ORPHANS_AFTER)),
+        Deletion::DeleteReleases { orphan, .. } => {
+            for release in owned.values() {
+                delete_release(context, release, *orphan).await?;
+            }
+            return Ok(Next::After(REQUEUE_AFTER));
+        }
+        Deletion::DeleteSource { .. } if !is_removed => return Ok(Next::After(REQUEUE_AFTER)),
+        Deletion::DeleteSource { orphan } => *orphan,
+    };
     for repository in source::made(context, stack) {
         let cache = &context.caches.git_repositories;
         if orphan {
@@ -87,62 +157,8 @@ pub(super) async fn delete(
     Ok(Next::Await)
 }
 
-/// Says in the status what the deletion waits for.
-async fn say_deleted(context: &Context, stack: &ClusterStack, message: &str) -> Result<(), RequestError> {
-    let old = stack.status.clone().unwrap_or_default();
-    let generation = stack.metadata.generation.unwrap_or_default();
-    let conditions = conditions_of_deleted(message, &old.conditions, generation, Timestamp::now());
-    let status = ClusterStackStatus { observed_generation: Some(generation), conditions, ..old };
-    status::write_deletion(context, stack, &status).await
-}
-
-/// Whether `ClusterAddon`s of these releases are still to be left to themselves, which the reconcile of each Cluster does. The
-/// releases stay until then: they say whose the Clusters are.
-fn are_clusters_left<'a>(
-    context: &Context,
-    stack: &ClusterStack,
-    releases: impl Iterator<Item = &'a ReleaseName>,
-) -> bool {
-    let left: BTreeSet<Key> =
-        releases.flat_map(|release| cluster::to_orphan(context, &namespace(stack), release)).collect();
-    let is_any_left = !left.is_empty();
-    for cluster in left {
-        context.triggers.clusters.now(cluster);
-    }
-    is_any_left
-}
-
-/// Why it has to stay.
-async fn hold(context: &Context, stack: &ClusterStack) -> Result<Option<Hold>, RequestError> {
-    let owned = releases::owned(context, stack);
-    let count: usize = owned.keys().map(|name| users::of(context, &namespace(stack), name).len()).sum();
-    if count > 0 {
-        let what = if count == 1 { "1 Cluster uses".to_owned() } else { format!("{count} Clusters use") };
-        let message = format!("deleted, but {what} its releases: kept until no Cluster does");
-        return Ok(Some(Hold { reason: Reason::InUse, message }));
-    }
-    for release in owned.values() {
-        if users::any_last_user(context, release).await? {
-            let message =
-                format!("deleted, but a Cluster uses {}: kept until no Cluster does", release.name_any());
-            return Ok(Some(Hold { reason: Reason::InUse, message }));
-        }
-    }
-    Ok(stack.spec.suspend.then(|| Hold {
-        reason: Reason::Suspended,
-        message: format!(
-            "deleted while suspended: unset spec.suspend, or annotate with {}=Orphan",
-            labels::ON_DELETE
-        ),
-    }))
-}
-
-fn namespace(stack: &ClusterStack) -> String {
-    stack.namespace().unwrap_or_default()
-}
-
-/// Goes on as before, and says why it is still there.
-async fn held(
+/// Reconciles a `ClusterStack` that is kept as before, and reports why it still exists.
+async fn keep(
     context: &Context,
     key: &Key,
     stack: &Arc<ClusterStack>,
@@ -155,18 +171,17 @@ async fn held(
     let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
     let found = Found { source, releases, problems, pruned, stays: Some(hold) };
     super::finish(context, key, stack, &found).await?;
-    Ok(Next::After(AGAIN))
+    Ok(Next::After(REQUEUE_AFTER))
 }
 
-/// Deletes a `ClusterStackRelease`, which lets go of what was made of it where the `ClusterStack` does.
-async fn remove(
+/// Deletes a `ClusterStackRelease`, which orphans what was made of it if the `ClusterStack` does.
+async fn delete_release(
     context: &Context,
     release: &Arc<ClusterStackRelease>,
     orphan: bool,
 ) -> Result<(), RequestError> {
     let cache = &context.caches.releases;
-    let is_marked = release.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN);
-    if orphan && !is_marked {
+    if orphan && !is_orphaned(&**release) {
         annotate(context, cache, &**release, &[(labels::ON_DELETE, labels::ORPHAN)]).await?;
     }
     ownership::delete(context, cache, &**release).await?;

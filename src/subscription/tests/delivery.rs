@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::ContentState::{Invalid, Known, NotRead, Unavailable};
 use super::*;
 use crate::api::Reason;
 use crate::gate::Hold;
@@ -27,7 +28,6 @@ fn release_is_delivered_once_its_content_is_known() {
     let (ours, suspended, by_git) =
         (stack("demo", "2026-11-20T10:00:00Z", &["v1"], false), suspended(), by_git());
     let unavailable = |retry| ReleaseCourse::ReportUnavailable { retry };
-    use ContentState::{Invalid, Known, NotRead, Unavailable};
     for (teardown, owner, is_pinned, content, expected) in [
         (&kept, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
         (&kept, Some(&by_git), true, Known, ReleaseCourse::Deliver(DeliveryMode::Git)),

@@ -126,18 +126,26 @@ fn flux_prunes_between_two_cluster_addons(scenario: &Scenario, fleet: &Fleet, wo
     let namespace = format!("--namespace={}", scenario.namespace);
     let delete = ["delete", "clusteraddon", name, &namespace, "--wait=false"];
     scenario.management().kubectl(&delete).unwrap();
-    scenario.wait("clusteraddon", name, "another one", |addon| addon["metadata"]["uid"] != old["metadata"]["uid"]);
+    scenario.wait("clusteraddon", name, "another one", |addon| {
+        addon["metadata"]["uid"] != old["metadata"]["uid"]
+    });
     let has_files = |clone: &Path| objects(clone).iter().any(|file| file.starts_with("helmrelease-a."));
     eventually("the files are in the branch again", || has_files(&fleet.clone("again")));
-    let between = fleet.commits("between").into_iter().find(|commit| !has_files(&fleet.at("between", commit)));
+    let between =
+        fleet.commits("between").into_iter().find(|commit| !has_files(&fleet.at("between", commit)));
     let between = between.expect("a commit without the files");
 
-    scenario.patch("gitrepository", "fleet", &json!({"spec": {"suspend": false, "ref": {"commit": between}}}));
+    scenario.patch(
+        "gitrepository",
+        "fleet",
+        &json!({"spec": {"suspend": false, "ref": {"commit": between}}}),
+    );
     scenario.wait_gone("helmrelease", "a.cni");
     scenario.wait_gone("kustomization", "a.policies");
     assert_eq!(uid().as_ref(), Some(&installed), "uninstalled");
     scenario.patch("gitrepository", "fleet", &json!({"spec": {"ref": {"commit": null}}}));
-    let resumed = |kind, name| scenario.wait(kind, name, "resumed", |found| found["spec"]["suspend"].is_null());
+    let resumed =
+        |kind, name| scenario.wait(kind, name, "resumed", |found| found["spec"]["suspend"].is_null());
     resumed("helmrelease", "a.cni");
     resumed("kustomization", "a.policies");
     scenario.wait_at("a", V3);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
+use crate::addons::{AddonMatch, OwnedObject, PruneDecision, prune_decision};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::cli::live::prepared::{Delivery, Shared};
 use crate::compare::plans::{HeldAddon, ObjectChange, Verb};
@@ -17,7 +18,6 @@ use crate::names::{AddonName, Key};
 use crate::plan::delivery::{
     Action, Baseline, LiveObject, action, namespace_action, waits_for_other_kind, written,
 };
-use crate::plan::removal::{Belonging, Delivers, Fate, fate};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::release::Release;
 
@@ -130,11 +130,11 @@ impl<'a> Found<'a> {
             let terminating = object.metadata.deletion_timestamp.is_some();
             // The other form is planned unless it is held, and only waits for this.
             let may_go = match delivers {
-                Delivers::Replaced => plan.objects().any(|planned| addon_of(&planned.value) == name),
+                AddonMatch::OtherKind => plan.objects().any(|planned| addon_of(&planned.value) == name),
                 _ => plan.held().is_empty(),
             };
-            let message = match fate(Belonging { delivers, suspended, terminating }, may_go) {
-                Fate::Due => {
+            let message = match prune_decision(OwnedObject { delivers, suspended, terminating }, may_go) {
+                PruneDecision::Delete => {
                     let id = ObjectId {
                         api_version: text(object.value, &["apiVersion"]).to_owned(),
                         kind: kind.clone(),
@@ -144,16 +144,16 @@ impl<'a> Found<'a> {
                     removed.push(between(Verb::Removed, &id, Some(&written(object.value)), None));
                     continue;
                 }
-                Fate::Waits if suspended => {
+                PruneDecision::Blocked if suspended => {
                     format!("{kind} {key} is suspended, and stays until it is resumed")
                 }
-                Fate::Waits if delivers == Delivers::Dropped => {
+                PruneDecision::Blocked if delivers == AddonMatch::NotInRelease => {
                     "Flux uninstalls it when all addons of the release are delivered".to_owned()
                 }
-                Fate::Stays | Fate::Goes | Fate::Waits => continue,
+                PruneDecision::Keep | PruneDecision::Deleting | PruneDecision::Blocked => continue,
             };
             let why = match delivers {
-                Delivers::Replaced => "the release has it in another form",
+                AddonMatch::OtherKind => "the release has it in another form",
                 _ => "not in the release",
             };
             let (addon, reason) = (Some(name.to_owned()), Reason::AddonRemoved.as_str());
@@ -197,13 +197,13 @@ fn between(verb: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) 
 }
 
 /// What an object of a kind delivers that is labelled with an addon.
-fn delivers(release: &Release, addon: &AddonName, kind: &str, is_owned: bool) -> Delivers {
+fn delivers(release: &Release, addon: &AddonName, kind: &str, is_owned: bool) -> AddonMatch {
     let now = release.addons.iter().find(|of| of.name == *addon);
     match now.map(|now| if now.is_chart() { HelmReleaseStatus::KIND } else { KustomizationStatus::KIND }) {
-        _ if !is_owned || !DELIVERING.contains(&kind) => Delivers::Anothers,
-        None => Delivers::Dropped,
-        Some(now) if now == kind => Delivers::Wanted,
-        Some(_) => Delivers::Replaced,
+        _ if !is_owned || !DELIVERING.contains(&kind) => AddonMatch::OtherOwner,
+        None => AddonMatch::NotInRelease,
+        Some(now) if now == kind => AddonMatch::Current,
+        Some(_) => AddonMatch::OtherKind,
     }
 }
 

@@ -1,0 +1,107 @@
+//! Decides what becomes of a `ClusterStack` that is deleted: it is kept while Clusters use its releases, then its releases are
+//! deleted, then its source.
+
+use std::collections::BTreeSet;
+
+use kube::ResourceExt as _;
+
+use super::is_orphaned;
+use crate::api::{ClusterStack, Reason, labels};
+use crate::gate::Hold;
+use crate::names::{Key, ReleaseName};
+
+/// How many releases a message names.
+const MAX_NAMED: usize = 3;
+
+/// What is known about a `ClusterStack` that is deleted.
+#[derive(Clone, Debug)]
+pub struct DeletionFacts<'a> {
+    /// The `ClusterStack` as the watch has it.
+    pub stack: &'a ClusterStack,
+    /// The `ClusterStack` as the API server has it now.
+    pub live: Option<ClusterStack>,
+    /// The releases that it owns.
+    pub releases: BTreeSet<ReleaseName>,
+    /// How many Clusters use them.
+    pub clusters: usize,
+    /// A release that a Cluster used last, if the API server says that it still does.
+    pub last_used: Option<ReleaseName>,
+    /// The Clusters whose addons are still to be orphaned. Only gathered if that is asked for.
+    pub not_orphaned: BTreeSet<Key>,
+}
+
+/// What becomes of a deleted `ClusterStack`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// It no longer has our finalizer: there is nothing to do.
+    Finished,
+    /// The API server does not confirm that it is deleted: nothing is deleted.
+    Unconfirmed,
+    /// It is kept, and reconciled as before.
+    Keep(Hold),
+    /// The reconciles of these Clusters orphan their addons. The releases stay until then: they say whose the Clusters are.
+    OrphanClusters(BTreeSet<Key>),
+    /// Its releases are deleted.
+    DeleteReleases {
+        /// Whether what was made of them stays.
+        orphan: bool,
+        /// What the status reports.
+        message: String,
+    },
+    /// Its source is deleted, and then it is gone.
+    DeleteSource {
+        /// Whether the source stays.
+        orphan: bool,
+    },
+}
+
+/// Decides what becomes of a deleted `ClusterStack`.
+#[must_use]
+pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {
+    let stack = facts.stack;
+    if !stack.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
+        return Deletion::Finished;
+    }
+    if !is_stack_deletion_confirmed(stack, facts.live.as_ref()) {
+        return Deletion::Unconfirmed;
+    }
+    let orphan = is_orphaned(stack);
+    match hold(facts).filter(|_| !orphan) {
+        Some(hold) => return Deletion::Keep(hold),
+        None if !facts.not_orphaned.is_empty() => {
+            return Deletion::OrphanClusters(facts.not_orphaned.clone());
+        }
+        None if facts.releases.is_empty() => return Deletion::DeleteSource { orphan },
+        None => {}
+    }
+    let names: Vec<String> = facts.releases.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let message = format!("being deleted: its releases are deleted first: {}", names.join(", "));
+    Deletion::DeleteReleases { orphan, message }
+}
+
+/// Whether the API server confirms that a `ClusterStack` is deleted. `live` is the `ClusterStack` as it has it now.
+#[must_use]
+pub fn is_stack_deletion_confirmed(stack: &ClusterStack, live: Option<&ClusterStack>) -> bool {
+    live.is_some_and(|live| live.uid() == stack.uid() && live.metadata.deletion_timestamp.is_some())
+}
+
+/// Why a `ClusterStack` is kept.
+fn hold(facts: &DeletionFacts) -> Option<Hold> {
+    let in_use = |message| Some(Hold { reason: Reason::InUse, message });
+    match (facts.clusters, &facts.last_used) {
+        (0, None) => facts.stack.spec.suspend.then(|| Hold {
+            reason: Reason::Suspended,
+            message: format!(
+                "deleted while suspended: unset spec.suspend, or annotate with {}=Orphan",
+                labels::ON_DELETE
+            ),
+        }),
+        (0, Some(release)) => {
+            in_use(format!("deleted, but a Cluster uses {release}: kept until no Cluster does"))
+        }
+        (1, _) => in_use("deleted, but 1 Cluster uses its releases: kept until no Cluster does".to_owned()),
+        (count, _) => {
+            in_use(format!("deleted, but {count} Clusters use its releases: kept until no Cluster does"))
+        }
+    }
+}

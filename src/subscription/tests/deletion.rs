@@ -1,0 +1,131 @@
+//! What becomes of a `ClusterStack` that is deleted.
+
+use serde_json::json;
+
+use super::*;
+use crate::api::{ClusterStack, labels};
+use crate::names::Key;
+
+/// A `ClusterStack` that is deleted and has our finalizer.
+fn deleted() -> ClusterStack {
+    let mut stack = existing();
+    stack.metadata.deletion_timestamp = serde_json::from_value(json!("2026-11-23T02:00:00Z")).unwrap();
+    stack
+}
+
+fn existing() -> ClusterStack {
+    let mut stack = stack("demo", "2026-11-20T10:00:00Z", &["v1"], false);
+    stack.metadata.finalizers = Some(vec![labels::FINALIZER.to_owned()]);
+    stack
+}
+
+fn orphaned() -> ClusterStack {
+    let mut stack = deleted();
+    stack.metadata.annotations = Some([(labels::ON_DELETE.to_owned(), labels::ORPHAN.to_owned())].into());
+    stack
+}
+
+fn suspended(mut stack: ClusterStack) -> ClusterStack {
+    stack.spec.suspend = true;
+    stack
+}
+
+/// One row: what is known of a `ClusterStack`.
+struct Row {
+    stack: ClusterStack,
+    live: Option<ClusterStack>,
+    releases: &'static str,
+    clusters: usize,
+    last_used: Option<&'static str>,
+    not_orphaned: bool,
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        let (stack, live) = (deleted(), Some(deleted()));
+        Self { stack, live, releases: "", clusters: 0, last_used: None, not_orphaned: false }
+    }
+}
+
+/// The decision in short.
+fn decided(row: Row) -> String {
+    let cluster = row.not_orphaned.then(|| Key::new("tenant", "a"));
+    let facts = DeletionFacts {
+        stack: &row.stack,
+        live: row.live,
+        releases: releases(row.releases),
+        clusters: row.clusters,
+        last_used: row.last_used.map(release),
+        not_orphaned: cluster.into_iter().collect(),
+    };
+    match decide_deletion(&facts) {
+        Deletion::Finished => "finished".to_owned(),
+        Deletion::Unconfirmed => "unconfirmed".to_owned(),
+        Deletion::Keep(hold) => format!("keep: {}: {}", hold.reason, hold.message),
+        Deletion::OrphanClusters(clusters) => format!("orphan {} clusters", clusters.len()),
+        Deletion::DeleteReleases { orphan, message } => format!("releases, orphan {orphan}: {message}"),
+        Deletion::DeleteSource { orphan } => format!("source, orphan {orphan}"),
+    }
+}
+
+#[test]
+fn deleted_stack_goes_after_clusters_and_releases() {
+    let row = Row::default;
+    let without_finalizer = || {
+        let mut stack = deleted();
+        stack.metadata.finalizers = None;
+        stack
+    };
+    for (row, expected) in [
+        (row(), "source, orphan false"),
+        (Row { stack: without_finalizer(), ..row() }, "finished"),
+        (Row { live: None, ..row() }, "unconfirmed"),
+        (Row { live: Some(existing()), ..row() }, "unconfirmed"),
+        (
+            Row { releases: "v1 v2 v3 v4", ..row() },
+            "releases, orphan false: being deleted: its releases are deleted first: docker-demo-1-34-v1, \
+             docker-demo-1-34-v2, docker-demo-1-34-v3",
+        ),
+        // It is kept for its Clusters before anything else.
+        (
+            Row { releases: "v1", clusters: 1, stack: suspended(deleted()), ..row() },
+            "keep: InUse: deleted, but 1 Cluster uses its releases: kept until no Cluster does",
+        ),
+        (
+            Row { releases: "v1", clusters: 2, last_used: Some("v1"), ..row() },
+            "keep: InUse: deleted, but 2 Clusters use its releases: kept until no Cluster does",
+        ),
+        (
+            Row { releases: "v1", last_used: Some("v1"), ..row() },
+            "keep: InUse: deleted, but a Cluster uses docker-demo-1-34-v1: kept until no Cluster does",
+        ),
+        (
+            Row { stack: suspended(deleted()), ..row() },
+            "keep: Suspended: deleted while suspended: unset spec.suspend, or annotate with \
+             clusterstack.x-k8s.io/on-delete=Orphan",
+        ),
+        // Orphaned, it is kept for nothing, and its releases stay until its Clusters are orphaned.
+        (Row { stack: suspended(orphaned()), ..row() }, "source, orphan true"),
+        (
+            Row { stack: orphaned(), releases: "v1", clusters: 1, not_orphaned: true, ..row() },
+            "orphan 1 clusters",
+        ),
+        (
+            Row { stack: orphaned(), releases: "v1", clusters: 1, ..row() },
+            "releases, orphan true: being deleted: its releases are deleted first: docker-demo-1-34-v1",
+        ),
+    ] {
+        assert_eq!(decided(row), expected);
+    }
+}
+
+#[test]
+fn stack_deletion_is_confirmed_by_same_object_only() {
+    let mut recreated = deleted();
+    recreated.metadata.uid = Some("another".to_owned());
+    for (live, expected) in
+        [(None, false), (Some(existing()), false), (Some(recreated), false), (Some(deleted()), true)]
+    {
+        assert_eq!(is_stack_deletion_confirmed(&deleted(), live.as_ref()), expected, "{live:?}");
+    }
+}
