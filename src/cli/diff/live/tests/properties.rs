@@ -80,7 +80,7 @@ fn live_with(facts: &[Facts], by_git: bool, sources: SourcePlacement) -> Present
     assert!(shared.len() + cluster.len() <= facts.len());
     for (planned, facts) in shared.iter().chain(&cluster).zip(facts) {
         let is_there = present.flux.iter().any(|found| is_it(found, &planned.id.kind, planned));
-        if facts.exists && !is_there {
+        if facts.exists && !is_there && planned.id.kind != "Namespace" {
             present.flux.push(object_of(planned, facts));
         }
         let digest = match facts.kept {
