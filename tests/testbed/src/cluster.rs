@@ -1,9 +1,11 @@
-//! One API server and what a test does with it, through the built kubectl.
+//! One API server and what a test does with it: it reads by requests of its own, and writes through the built kubectl.
 
 mod access;
 mod helm;
+mod requests;
 
 pub use helm::HelmRevision;
+pub(crate) use requests::Requests;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use axum::http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,6 +44,8 @@ pub struct Cluster {
     pub(crate) kubeconfig: PathBuf,
     pub(crate) kubectl: PathBuf,
     pub(crate) logs: PathBuf,
+    #[serde(skip)]
+    pub(crate) requests: Requests,
 }
 
 impl Cluster {
@@ -80,17 +85,9 @@ impl Cluster {
 
     /// The object as it is now, or nothing when it does not exist.
     pub fn get(&self, object: Object<'_>) -> Result<Option<Value>> {
-        let mut arguments = vec!["get", object.kind, object.name, "--ignore-not-found", "-o", "json"];
-        if !object.namespace.is_empty() {
-            arguments.extend(["-n", object.namespace]);
-        }
-        let text = self.kubectl(&arguments)?;
-        if text.is_empty() {
-            return Ok(None);
-        }
-        serde_json::from_str(&text)
-            .map(Some)
-            .context(|| format!("kubectl {} printed no JSON", arguments.join(" ")))
+        let failed =
+            || format!("get {} {}/{} on cluster {}", object.kind, object.namespace, object.name, self.name);
+        self.requests.send(&self.kubeconfig, &Method::GET, object, &Value::Null).context(failed)
     }
 
     /// Waits until the object exists and `condition` holds, and returns it. `what` says what is waited for.

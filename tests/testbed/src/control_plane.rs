@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::audit;
-use crate::cluster::{Cluster, Object};
+use crate::cluster::{Cluster, Object, Requests};
 use crate::error::{Context as _, Error, Result};
 use crate::options::Options;
 use crate::ports::Ports;
@@ -156,6 +156,7 @@ fn start_api_server(site: &Site<'_>, name: &str, users: &str, flags: &[String]) 
         kubeconfig: write_kubeconfig(site, name, port, &token, &certificates.join("apiserver.crt"))?,
         kubectl: site.toolbox.program("kubectl")?,
         logs: site.run.join("logs"),
+        requests: Requests::default(),
     };
     let served = cluster.clone();
     site.supervisor.wait(&process, move || served.kubectl(&["get", "--raw=/readyz"]).is_ok())?;

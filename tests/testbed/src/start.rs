@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::building;
-use crate::cluster::{Cluster, Object};
+use crate::cluster::{Cluster, Object, Requests};
 use crate::control_plane::{self, Site};
 use crate::error::{Error, Result};
 use crate::flux;
@@ -108,6 +108,7 @@ fn existing_management(site: &Site<'_>, kubeconfig: &Path) -> Result<(Cluster, P
         kubeconfig: kubeconfig.to_owned(),
         kubectl: site.toolbox.program("kubectl")?,
         logs: site.run.join("logs"),
+        requests: Requests::default(),
     };
     let path = "--output=jsonpath={.clusters[0].cluster.server}";
     cluster.server = cluster.kubectl(&["config", "view", "--minify", path])?;

@@ -1,0 +1,218 @@
+//! Requests to an API server without kubectl. One kubectl costs 0.15 s of a processor, and a test that waits asks ten times
+//! a second.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+
+use axum::http::{Method, Request, header};
+use kube::Client;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::Object;
+use crate::client;
+use crate::error::{Context as _, Error, Result};
+
+/// All kinds in one answer: <https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery>.
+const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// The connection to one API server, made at the first request. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Requests(Arc<Mutex<Option<Connection>>>);
+
+#[derive(Clone)]
+struct Connection {
+    client: Client,
+    resources: Arc<[Resource]>,
+}
+
+/// A kind that the API server serves.
+struct Resource {
+    /// Plural and singular name.
+    names: [String; 2],
+    short_names: Vec<String>,
+    group: String,
+    /// `/api/v1` or `/apis/<group>/<version>`.
+    path: String,
+    is_namespaced: bool,
+}
+
+impl Requests {
+    /// Sends a request about an object, or with an empty name about all of the namespace. `None` when there is no such object.
+    pub(super) fn send(
+        &self,
+        kubeconfig: &Path,
+        method: &Method,
+        object: Object<'_>,
+        body: &Value,
+    ) -> Result<Option<Value>> {
+        let known = self.lock().clone();
+        if let Some(connection) = known
+            && let Some(answer) = connection.send(method, object, body)?
+        {
+            return Ok(answer);
+        }
+        // The kind may have come, or changed its version, since the API server was asked for its kinds.
+        let connection = Connection::new(kubeconfig)?;
+        *self.lock() = Some(connection.clone());
+        let answer = connection.send(method, object, body)?;
+        answer.ok_or_else(|| Error::new(format!("the API server does not serve {}", object.kind)))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Connection>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Requests")
+    }
+}
+
+impl Connection {
+    fn new(kubeconfig: &Path) -> Result<Self> {
+        let kubeconfig = kubeconfig.to_owned();
+        wait(async move {
+            let client = client::connect(&kubeconfig).await?;
+            let mut resources = Vec::new();
+            for path in ["/api", "/apis"] {
+                let request = Request::get(path).header(header::ACCEPT, DISCOVERY).body(Vec::new());
+                let request = request.context(|| path.to_owned())?;
+                let served: Value = client.request(request).await.context(|| format!("GET {path}"))?;
+                resources.extend(resources_of(&served));
+            }
+            Ok(Self { client, resources: resources.into() })
+        })
+    }
+
+    /// `None` when the API server does not serve the kind, as far as this connection knows.
+    fn send(&self, method: &Method, object: Object<'_>, body: &Value) -> Result<Option<Option<Value>>> {
+        let Some(path) = path_of(&self.resources, object) else { return Ok(None) };
+        let body = if method == Method::GET { Vec::new() } else { body.to_string().into_bytes() };
+        let (client, method) = (self.client.clone(), method.clone());
+        wait(async move {
+            let failed = || format!("{method} {path}");
+            let mut last = None;
+            // A connection that was kept may have ended with the API server that it led to.
+            for _ in 0..2 {
+                let request = Request::builder().method(&method).uri(&path);
+                let request = request.header(header::CONTENT_TYPE, "application/merge-patch+json");
+                match client.request::<Value>(request.body(body.clone()).context(failed)?).await {
+                    Ok(answer) => return Ok(Some(Some(answer))),
+                    // Without details it is the path that is not served.
+                    Err(kube::Error::Api(status)) if status.code == 404 => {
+                        return Ok(status.details.is_some().then_some(None));
+                    }
+                    Err(error @ kube::Error::Api(_)) => return Err(error).context(failed),
+                    Err(error) => last = Some(error),
+                }
+            }
+            Err(Error::new(format!(
+                "{}: {}",
+                failed(),
+                last.map_or_else(String::new, |error| error.to_string())
+            )))
+        })
+    }
+}
+
+/// The kinds of an `APIGroupDiscoveryList`, in the order that the API server prefers.
+fn resources_of(list: &Value) -> Vec<Resource> {
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let array = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let mut all = Vec::new();
+    for item in array(list, "items") {
+        let group = text(&item["metadata"], "name");
+        for served in array(&item, "versions") {
+            let version = text(&served, "version");
+            let path =
+                if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+            all.extend(array(&served, "resources").iter().map(|resource| {
+                Resource {
+                    names: [text(resource, "resource"), text(resource, "singularResource")],
+                    short_names: array(resource, "shortNames")
+                        .iter()
+                        .filter_map(|it| Some(it.as_str()?.to_owned()))
+                        .collect(),
+                    group: group.clone(),
+                    path: path.clone(),
+                    is_namespaced: resource["scope"] == "Namespaced",
+                }
+            }));
+        }
+    }
+    all
+}
+
+/// Where an object is, its kind named as kubectl takes it.
+fn path_of(resources: &[Resource], object: Object<'_>) -> Option<String> {
+    let kind = object.kind.to_lowercase();
+    let (name, group) =
+        kind.split_once('.').map_or((kind.as_str(), None), |(name, group)| (name, Some(group)));
+    let in_group = |resource: &&Resource| group.is_none_or(|group| resource.group == group);
+    let by_name =
+        resources.iter().filter(in_group).find(|resource| resource.names.iter().any(|known| known == name));
+    let by_short_name = || {
+        resources
+            .iter()
+            .filter(in_group)
+            .find(|resource| resource.short_names.iter().any(|known| known == name))
+    };
+    let Resource { path, names: [plural, _], is_namespaced, .. } = by_name.or_else(by_short_name)?;
+    let mut found = path.clone();
+    if *is_namespaced {
+        let namespace = if object.namespace.is_empty() { "default" } else { object.namespace };
+        found = format!("{found}/namespaces/{namespace}");
+    }
+    found = format!("{found}/{plural}");
+    Some(if object.name.is_empty() { found } else { format!("{found}/{}", object.name) })
+}
+
+/// Waits for work that runs elsewhere, so that tests with a runtime of their own can wait too.
+fn wait<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(client::runtime).as_ref().map_err(Clone::clone)?;
+    let (sender, receiver) = mpsc::channel();
+    runtime.spawn(async move { drop(sender.send(work.await)) });
+    receiver.recv().context(|| "a request ended without an answer".to_owned())?
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn kind_is_found_by_each_name_that_kubectl_takes() {
+        let served = |group: &str, version: &str, resource: Value| {
+            resources_of(&json!({"items": [{
+                "metadata": {"name": group}, "versions": [{"version": version, "resources": [resource]}],
+            }]}))
+        };
+        let resources: Vec<Resource> = [
+            served("", "v1", json!({"resource": "nodes", "singularResource": "node", "scope": "Cluster"})),
+            served("apps", "v1", json!({
+                "resource": "daemonsets", "singularResource": "daemonset", "shortNames": ["ds"], "scope": "Namespaced",
+            })),
+            served("example.org", "v2", json!({"resource": "nodes", "singularResource": "node", "scope": "Namespaced"})),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let path = |kind, namespace| path_of(&resources, Object { kind, namespace, name: "x" });
+        let daemon_set = Some("/apis/apps/v1/namespaces/a/daemonsets/x".to_owned());
+        for kind in ["daemonset", "daemonsets", "DaemonSet", "ds", "daemonset.apps"] {
+            assert_eq!(path(kind, "a"), daemon_set, "{kind}");
+        }
+        assert_eq!(path("node", "a").as_deref(), Some("/api/v1/nodes/x"));
+        assert_eq!(
+            path("node.example.org", "").as_deref(),
+            Some("/apis/example.org/v2/namespaces/default/nodes/x")
+        );
+        assert_eq!(path("unknown", "a"), None);
+        assert_eq!(path("daemonset.example.org", "a"), None);
+    }
+}
