@@ -6,6 +6,7 @@ mod releases;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -69,7 +70,9 @@ impl Scenario<'static> {
     /// On the testbed that tests share. The addons have names that no other test has: they meet nobody's in the workload
     /// clusters.
     pub(crate) fn shared(name: &str) -> Self {
-        Self { prefix: format!("{name}-"), ..Self::on(Testbed::shared(), name) }
+        let mut scenario = Self::on(Testbed::shared(), name);
+        scenario.prefix = format!("{name}-");
+        scenario
     }
 }
 
@@ -306,15 +309,7 @@ impl<'a> Scenario<'a> {
 
     /// Lets nothing of this scenario go on, so that another one can use its workload clusters.
     pub(crate) fn suspend_all(&self) {
-        for kind in ["helmreleases", "kustomizations"] {
-            let namespace = format!("--namespace={}", self.namespace);
-            let names = self.management().kubectl(&["get", kind, &namespace, "--output=name"]).unwrap();
-            for name in names.lines() {
-                let patch =
-                    ["patch", name, &namespace, "--type=merge", "--patch={\"spec\":{\"suspend\":true}}"];
-                self.management().kubectl(&patch).unwrap();
-            }
-        }
+        self.management().suspend_flux(&self.namespace).unwrap();
     }
 
     /// A service account that may do everything: its name in the audit log and its kubeconfig.
@@ -327,6 +322,17 @@ impl<'a> Scenario<'a> {
         management.kubectl(&bind).unwrap();
         let kubeconfig = management.kubeconfig_for_service_account(&self.namespace, name).unwrap();
         (format!("system:serviceaccount:{}:{name}", self.namespace), kubeconfig)
+    }
+}
+
+impl Drop for Scenario<'_> {
+    /// Flux has nothing more to do for a scenario that ended well, so that others have the machine. One that failed stays as
+    /// it is, for people to look at.
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            // What cannot be suspended costs time, and fails no test.
+            drop(self.management().suspend_flux(&self.namespace));
+        }
     }
 }
 
@@ -360,6 +366,6 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < PATIENCE, "not after {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(200));
     }
 }

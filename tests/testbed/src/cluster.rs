@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Context as _, Error, Result};
 use crate::probe;
@@ -23,6 +23,9 @@ use crate::process::{log_path, tail};
 
 /// The components whose logs say why an object is not what a test waits for.
 const CONTROLLERS: [&str; 3] = ["source-controller", "kustomize-controller", "helm-controller"];
+
+/// The kinds of Flux that its controllers reconcile again and again.
+const FLUX: [&str; 5] = ["helmrelease", "kustomization", "helmchart", "gitrepository", "ocirepository"];
 
 /// Names an object: `kind` as kubectl takes it (`helmrelease`, `daemonset.apps`), `namespace` empty for
 /// cluster-scoped kinds.
@@ -124,6 +127,23 @@ impl Cluster {
             Ok::<_, Error>(last.is_none())
         })?;
         if gone { Ok(()) } else { Err(self.timed_out(object, "absence", timeout, last.as_ref())) }
+    }
+
+    /// Suspends all objects of Flux in a namespace: its controllers have nothing more to do for them. All are tried; the
+    /// first error is returned.
+    pub fn suspend_flux(&self, namespace: &str) -> Result<()> {
+        let mut result = Ok(());
+        let suspended = json!({"spec": {"suspend": true}});
+        for kind in FLUX {
+            let all = self.get(Object { kind, namespace, name: "" })?.unwrap_or_default();
+            for object in all["items"].as_array().into_iter().flatten() {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                let object = Object { kind, namespace, name };
+                let patched = self.requests.send(&self.kubeconfig, &Method::PATCH, object, &suspended);
+                result = result.and(patched.map(drop));
+            }
+        }
+        result
     }
 
     pub(crate) fn kubectl_with_input(&self, arguments: &[&str], input: &str) -> Result<String> {
