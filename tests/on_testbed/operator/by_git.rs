@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use serde_json::json;
-use stackflux_testbed::{Options, Testbed};
 
 use super::fleet::{Fleet, PATH};
 use super::scenario::{ADDONS, STACK, Scenario, V1, V2, condition, eventually};
@@ -16,11 +15,10 @@ fn changed(clone: &Path) -> Vec<String> {
 
 #[test]
 fn what_is_committed_is_applied_by_flux_and_seen() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let (scenario, audit) = (Scenario::on(&testbed, "bygit"), testbed.audit());
+    let scenario = Scenario::shared("bygit");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1, V2]);
-    let begun = audit.mark().unwrap();
+    let begun = scenario.testbed.audit().mark().unwrap();
     let _operator = scenario.operator();
     scenario.apply_stack(&["v1", "v2"], &fleet.delivery());
     scenario.wait_ready("clusterstackrelease", V1);
@@ -32,11 +30,10 @@ fn what_is_committed_is_applied_by_flux_and_seen() {
     let delivery = &stack["status"]["delivery"];
     assert_eq!(delivery["kustomization"], json!(format!("{}/fleet", scenario.namespace)));
     assert_eq!(delivery["commit"], json!(fleet.commits("first")[0]), "{delivery}");
-    let writes = audit.writes_since(begun).unwrap();
-    let flux = writes.iter().filter(|write| {
-        write.user == "stackflux"
-            && ["helmreleases", "helmcharts", "gitrepositories"].contains(&&*write.resource)
-    });
+    let writes = scenario.operator_writes_since(begun);
+    let flux = writes
+        .iter()
+        .filter(|write| ["helmreleases", "helmcharts", "gitrepositories"].contains(&&*write.resource));
     assert_eq!(flux.map(|write| format!("{write:?}")).collect::<Vec<_>>(), [] as [String; 0]);
     one_field(&scenario, &fleet);
     somebody_else(&scenario, &fleet);
@@ -54,7 +51,10 @@ fn one_field(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     let directory = format!("{PATH}/clusters/{}/a/", scenario.namespace);
     let files = changed(&clone);
     assert!(files.iter().all(|file| file.starts_with(&directory)), "{files:?}");
-    assert!(files.contains(&format!("{directory}helmrelease-a.ccm.yaml")), "{files:?}");
+    assert!(
+        files.contains(&format!("{directory}helmrelease-{}.yaml", scenario.object("a", "ccm"))),
+        "{files:?}"
+    );
     let message = git(&clone, &["log", "-1", "--format=%B"]);
     assert!(message.starts_with("stackflux: cluster "), "{message}");
     assert!(message.contains("changed HelmRelease"), "{message}");
@@ -62,7 +62,7 @@ fn one_field(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
 
 /// A file that somebody else has edited is not written over, and its cluster's status names it.
 fn somebody_else(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
-    let file = format!("clusters/{}/a/helmrelease-a.cni.yaml", scenario.namespace);
+    let file = format!("clusters/{}/a/helmrelease-{}.yaml", scenario.namespace, scenario.object("a", "cni"));
     fleet.edit("edit", &file, |text| format!("# mine\n{text}"));
     scenario.set_endpoint("a", "again.example.org");
     let addon = scenario.wait("clusteraddon", "cluster-addon-a", "held", |addon| {
@@ -82,8 +82,9 @@ fn an_upgrade(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     scenario.upgrade("a", V2);
     scenario.wait_at("a", V2);
     let clone = fleet.clone("upgrade");
-    let release =
-        clone.join(PATH).join(format!("clusters/{}/a/helmrelease-a.monitoring.yaml", scenario.namespace));
+    let file =
+        format!("clusters/{}/a/helmrelease-{}.yaml", scenario.namespace, scenario.object("a", "monitoring"));
+    let release = clone.join(PATH).join(file);
     assert!(std::fs::read_to_string(release).unwrap().contains(V2));
 }
 
@@ -91,7 +92,7 @@ fn an_upgrade(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
 fn a_cluster_goes(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     for addon in ADDONS.iter().filter(|addon| **addon != "policies") {
-        scenario.wait_gone("helmrelease", &format!("a.{addon}"));
+        scenario.wait_gone("helmrelease", &scenario.object("a", addon));
     }
     scenario.wait_gone("clusteraddon", "cluster-addon-a");
     scenario.assert_nothing_uninstalled("one");

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::thread;
 
 use serde_json::json;
-use stackflux_testbed::{Options, Testbed};
 
 use super::fleet::{Fleet, PATH};
 use super::random::Random;
@@ -18,8 +17,7 @@ const SEED: u64 = 0xc0117;
 
 #[test]
 fn operator_killed_during_commits_loses_and_repeats_nothing() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let scenario = Scenario::on(&testbed, "gitkilled");
+    let scenario = Scenario::shared("gitkilled");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1, V2]);
     let operator = scenario.operator();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Cluster, Object, Options, Testbed};
+use stackflux_testbed::{Cluster, Object};
 
 use super::fleet::{Fleet, PATH};
 use super::removal::without;
@@ -36,26 +36,29 @@ fn objects(clone: &Path) -> Vec<String> {
 
 #[test]
 fn addon_release_cluster_and_stack_are_removed_one_by_one() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let scenario = Scenario::on(&testbed, "gitremoval");
+    let scenario = Scenario::shared("gitremoval");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1, V2]);
-    without(&scenario, V2, "monitoring");
+    without(&scenario, V2, &scenario.addon("monitoring"));
     scenario.push("the second release has no monitoring");
     let _operator = scenario.operator();
     scenario.apply_stack(&["v1", "v2"], &fleet.delivery());
     scenario.wait_ready("clusterstack", STACK);
     scenario.create_cluster("a", V1, "one");
     scenario.wait_addons("a");
-    let workload = testbed.workload("one").unwrap();
+    let workload = scenario.testbed.workload("one").unwrap();
 
     scenario.upgrade("a", V2);
-    scenario.wait_gone("helmrelease", "a.monitoring");
-    assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
+    let [cni, monitoring] = ["cni", "monitoring"].map(|addon| scenario.object("a", addon));
+    scenario.wait_gone("helmrelease", &monitoring);
+    assert!(
+        workload.helm_revisions("kube-system", &scenario.addon("monitoring")).unwrap().is_empty(),
+        "uninstalled by Flux"
+    );
     scenario.wait_at("a", V2);
     let files = objects(&fleet.clone("addon"));
-    assert!(!files.contains(&"helmrelease-a.monitoring.yaml".to_owned()), "{files:?}");
-    assert!(files.contains(&"helmrelease-a.cni.yaml".to_owned()), "{files:?}");
+    assert!(!files.contains(&format!("helmrelease-{monitoring}.yaml")), "{files:?}");
+    assert!(files.contains(&format!("helmrelease-{cni}.yaml")), "{files:?}");
 
     let more = json!({"revisionHistoryLimit": 0, "delivery": fleet.delivery()["delivery"]});
     scenario.apply_stack(&["v2"], &more);
@@ -70,8 +73,8 @@ fn addon_release_cluster_and_stack_are_removed_one_by_one() {
     flux_prunes_between_two_cluster_addons(&scenario, &fleet, workload);
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     scenario.wait_gone("clusteraddon", "cluster-addon-a");
-    scenario.wait_gone("helmrelease", "a.cni");
-    workload.assert_no_helm_uninstall("kube-system", "cni").unwrap();
+    scenario.wait_gone("helmrelease", &cni);
+    workload.assert_no_helm_uninstall("kube-system", &scenario.addon("cni")).unwrap();
     let namespace = format!("--namespace={}", scenario.namespace);
     let delete = ["delete", "clusterstack", STACK, &namespace, "--wait=false"];
     scenario.management().kubectl(&delete).unwrap();
@@ -83,7 +86,8 @@ fn addon_release_cluster_and_stack_are_removed_one_by_one() {
 /// A deleted `ClusterAddon` stays until the addon that waits for the budget is uninstalled: no next one would know of it.
 fn a_removal_ends_before_the_cluster_addon(scenario: &Scenario, fleet: &Fleet, workload: &Cluster) {
     scenario.derive(V2, V3);
-    without(scenario, V3, "ccm");
+    let ccm = scenario.object("a", "ccm");
+    without(scenario, V3, &scenario.addon("ccm"));
     scenario.push("the third release has no ccm");
     scenario.apply_stack(&["v3"], &fleet.delivery());
     scenario.wait_ready("clusterstackrelease", V3);
@@ -98,7 +102,7 @@ fn a_removal_ends_before_the_cluster_addon(scenario: &Scenario, fleet: &Fleet, w
         condition(addon, "Delivered").2.ends_with("; the ClusterAddon is deleted after that")
     });
     assert_eq!(condition(&waits, "Ready").0, "Unknown", "{waits:#}");
-    let release = scenario.get("helmrelease", "a.ccm").unwrap();
+    let release = scenario.get("helmrelease", &ccm).unwrap();
     assert!(release["spec"]["suspend"].is_null(), "{release:#}");
 
     let message = condition(&waits, "Delivered").2;
@@ -106,18 +110,22 @@ fn a_removal_ends_before_the_cluster_addon(scenario: &Scenario, fleet: &Fleet, w
     let allowed = allowed.split_whitespace().next().unwrap();
     let allow = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/prune": allowed}}});
     scenario.patch("clusterstack", STACK, &allow);
-    scenario.wait_gone("helmrelease", "a.ccm");
-    assert!(workload.helm_revisions("kube-system", "ccm").unwrap().is_empty(), "uninstalled by Flux");
+    scenario.wait_gone("helmrelease", &ccm);
+    assert!(
+        workload.helm_revisions("kube-system", &scenario.addon("ccm")).unwrap().is_empty(),
+        "uninstalled by Flux"
+    );
     let next = |addon: &Value| addon["metadata"]["uid"] != old["metadata"]["uid"];
     scenario.wait("clusteraddon", name, "another one", next);
     scenario.wait_at("a", V3);
-    workload.assert_no_helm_uninstall("kube-system", "cni").unwrap();
+    workload.assert_no_helm_uninstall("kube-system", &scenario.addon("cni")).unwrap();
 }
 
 /// Flux applies the commit that removes the files of a deleted `ClusterAddon`, while the next `ClusterAddon` has them in the
 /// branch again: what Flux prunes is suspended, so that nothing is uninstalled.
 fn flux_prunes_between_two_cluster_addons(scenario: &Scenario, fleet: &Fleet, workload: &Cluster) {
-    let release = Object { kind: "secret", namespace: "kube-system", name: "sh.helm.release.v1.cni.v1" };
+    let release = format!("sh.helm.release.v1.{}.v1", scenario.addon("cni"));
+    let release = Object { kind: "secret", namespace: "kube-system", name: &release };
     let uid = || workload.get(release).unwrap().map(|found| found["metadata"]["uid"].clone());
     let installed = uid().expect("the first revision is kept");
     let name = "cluster-addon-a";
@@ -129,7 +137,8 @@ fn flux_prunes_between_two_cluster_addons(scenario: &Scenario, fleet: &Fleet, wo
     scenario.wait("clusteraddon", name, "another one", |addon| {
         addon["metadata"]["uid"] != old["metadata"]["uid"]
     });
-    let has_files = |clone: &Path| objects(clone).iter().any(|file| file.starts_with("helmrelease-a."));
+    let (cni, policies) = (scenario.object("a", "cni"), scenario.object("a", "policies"));
+    let has_files = |clone: &Path| objects(clone).contains(&format!("helmrelease-{cni}.yaml"));
     eventually("the files are in the branch again", || has_files(&fleet.clone("again")));
     let between =
         fleet.commits("between").into_iter().find(|commit| !has_files(&fleet.at("between", commit)));
@@ -140,14 +149,14 @@ fn flux_prunes_between_two_cluster_addons(scenario: &Scenario, fleet: &Fleet, wo
         "fleet",
         &json!({"spec": {"suspend": false, "ref": {"commit": between}}}),
     );
-    scenario.wait_gone("helmrelease", "a.cni");
-    scenario.wait_gone("kustomization", "a.policies");
+    scenario.wait_gone("helmrelease", &cni);
+    scenario.wait_gone("kustomization", &policies);
     assert_eq!(uid().as_ref(), Some(&installed), "uninstalled");
     scenario.patch("gitrepository", "fleet", &json!({"spec": {"ref": {"commit": null}}}));
     let resumed =
-        |kind, name| scenario.wait(kind, name, "resumed", |found| found["spec"]["suspend"].is_null());
-    resumed("helmrelease", "a.cni");
-    resumed("kustomization", "a.policies");
+        |kind, name: &str| scenario.wait(kind, name, "resumed", |found| found["spec"]["suspend"].is_null());
+    resumed("helmrelease", &cni);
+    resumed("kustomization", &policies);
     scenario.wait_at("a", V3);
     assert_eq!(uid().as_ref(), Some(&installed), "uninstalled");
 }

@@ -1,7 +1,6 @@
 //! What is committed is what is wanted now, by the one ClusterStack that has the Cluster.
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Options, Testbed};
 
 use super::fleet::{Fleet, PATH};
 use super::scenario::{STACK, Scenario, V1, condition};
@@ -31,8 +30,7 @@ fn wait_held(scenario: &Scenario<'_>, cluster: &str) {
 
 #[test]
 fn paused_cluster_discards_held_plan() {
-    let testbed = Testbed::start_own(&Options { workloads: &["one", "two"], ..Options::default() }).unwrap();
-    let scenario = Scenario::on(&testbed, "gitwanted");
+    let scenario = Scenario::shared("gitwanted");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1]);
     let _operator = scenario.operator();
@@ -84,8 +82,7 @@ fn publish_next(scenario: &Scenario<'_>) {
 
 #[test]
 fn cluster_upgrade_to_next_stack_requires_the_same_git_path() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let scenario = Scenario::on(&testbed, "gitline");
+    let scenario = Scenario::shared("gitline");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1]);
     publish_next(&scenario);
@@ -126,6 +123,6 @@ fn cluster_upgrade_to_next_stack_requires_the_same_git_path() {
     scenario.wait_at("a", NEXT.1);
     let addon = scenario.wait_addons("a");
     assert_eq!(addon["status"]["committedBy"], format!("{}/{}", scenario.namespace, NEXT.0), "{addon:#}");
-    let workload = testbed.workload("one").unwrap();
-    workload.assert_no_helm_uninstall("kube-system", "cni").unwrap();
+    let workload = scenario.testbed.workload("one").unwrap();
+    workload.assert_no_helm_uninstall("kube-system", &scenario.addon("cni")).unwrap();
 }

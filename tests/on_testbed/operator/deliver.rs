@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use stackflux_testbed::{Audit, Write};
 
-use super::scenario::{ADDONS, Alone, STACK, Scenario, V1, V2, condition};
+use super::scenario::{ADDONS, STACK, Scenario, V1, V2, condition};
 
 /// How soon a change of a cluster has to be written.
 const SOON: Duration = Duration::from_secs(1);
@@ -22,8 +22,8 @@ fn names(addon: &Value) -> Vec<&str> {
 
 #[test]
 fn a_stack_and_two_clusters_get_ready_and_follow_what_changes() {
-    let alone = Alone::start(&["one", "two"]);
-    let (scenario, audit) = (Scenario::on(&alone.testbed, "deliver"), alone.testbed.audit());
+    let scenario = Scenario::shared("deliver");
+    let audit = scenario.testbed.audit();
     scenario.publish(&[V1, V2]);
     let _operator = scenario.operator();
     scenario.apply_stack(&["v1", "v2"], &json!({}));
@@ -32,7 +32,7 @@ fn a_stack_and_two_clusters_get_ready_and_follow_what_changes() {
     scenario.create_cluster("a", V1, "one");
     scenario.create_cluster("b", V1, "two");
     for cluster in ["a", "b"] {
-        assert_eq!(names(&scenario.wait_addons(cluster)), ADDONS);
+        assert_eq!(names(&scenario.wait_addons(cluster)), ADDONS.map(|addon| scenario.addon(addon)));
     }
     let all_ready = |stack: &Value| condition(stack, "ClustersReady").2 == "2 of 2 Clusters are ready";
     scenario.wait("clusterstack", STACK, "all Clusters ready", all_ready);
@@ -50,10 +50,11 @@ fn one_field_changes(scenario: &Scenario, audit: &Audit) {
         let host = format!("moved-{number}.example.org");
         scenario.set_endpoint("a", &host);
         scenario.wait_endpoint_ready("a", &host);
-        let writes = audit.writes_since(begun).unwrap();
-        assert_eq!(delivered(&writes), ["helmreleases a.ccm"]);
+        let writes = scenario.writes_since(begun);
+        let ccm = scenario.object("a", "ccm");
+        assert_eq!(delivered(&writes), [format!("helmreleases {ccm}")]);
         let moved = time_of(&writes, "admin", ("clusters", "a"));
-        time_of(&writes, "stackflux", ("helmreleases", "a.ccm")).duration_since(moved).unsigned_abs()
+        time_of(&writes, "stackflux", ("helmreleases", &ccm)).duration_since(moved).unsigned_abs()
     });
     reactions.sort();
     assert!(reactions[1] < SOON, "much too long: {reactions:?}");
@@ -64,8 +65,8 @@ fn a_new_release(scenario: &Scenario, audit: &Audit) {
     let begun = audit.mark().unwrap();
     scenario.upgrade("a", V2);
     scenario.wait_at("a", V2);
-    let writes = audit.writes_since(begun).unwrap();
-    assert_eq!(delivered(&writes), ["helmreleases a.monitoring"]);
+    let monitoring = scenario.object("a", "monitoring");
+    assert_eq!(delivered(&scenario.writes_since(begun)), [format!("helmreleases {monitoring}")]);
     assert!(scenario.get("clusterclass", V1).is_some(), "the old class stays, it is in use");
 }
 
@@ -79,8 +80,11 @@ fn a_suspended_stack(scenario: &Scenario, audit: &Audit) {
     let addon = scenario.wait("clusteraddon", "cluster-addon-b", "suspended", stays);
     let release = &addon["status"]["release"];
     assert_eq!((&release["desired"], &release["applied"]), (&json!(V2), &json!(V1)), "{addon:#}");
-    assert!(condition(&addon, "Delivered").2.starts_with("monitoring: "), "only that one is another");
-    assert_eq!(delivered(&audit.writes_since(begun).unwrap()), [] as [&str; 0]);
+    assert!(
+        condition(&addon, "Delivered").2.starts_with(&format!("{}: ", scenario.addon("monitoring"))),
+        "only that one is another"
+    );
+    assert_eq!(delivered(&scenario.writes_since(begun)), [] as [&str; 0]);
     suspend(false);
     scenario.wait_at("b", V2);
 }

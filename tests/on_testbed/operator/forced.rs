@@ -2,7 +2,7 @@
 //! Garbage collection must not have Helm uninstall anything.
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Object, Options, Testbed};
+use stackflux_testbed::Object;
 
 use super::scenario::{PATIENCE, Scenario, eventually};
 
@@ -14,15 +14,16 @@ fn uid(object: &Value) -> String {
 
 #[test]
 fn garbage_collection_uninstalls_nothing() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let (scenario, operator) = Scenario::on(&testbed, "forced").with_cluster();
+    let (scenario, operator) = Scenario::shared("forced").with_cluster();
     let namespace = format!("--namespace={}", scenario.namespace);
     let delete = |kind: &str, name: &str, cascade: &str| {
         scenario.management().kubectl(&["delete", kind, name, &namespace, "--wait=false", cascade]).unwrap();
     };
 
-    let storage = Object { kind: "secret", namespace: "kube-system", name: "sh.helm.release.v1.cni.v1" };
-    let installed = || testbed.workload("one").unwrap().get(storage).unwrap().map(|secret| uid(&secret));
+    let name = format!("sh.helm.release.v1.{}.v1", scenario.addon("cni"));
+    let storage = Object { kind: "secret", namespace: "kube-system", name: &name };
+    let installed =
+        || scenario.testbed.workload("one").unwrap().get(storage).unwrap().map(|secret| uid(&secret));
     let once = installed();
 
     // Argo CD and `kubectl delete --cascade=foreground` have garbage collection delete what is owned first.

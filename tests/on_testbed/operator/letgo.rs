@@ -1,7 +1,7 @@
 //! Clusters that go: nothing is uninstalled from them, and nothing hangs.
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Object, Options, OwnTestbed, Testbed};
+use stackflux_testbed::{Object, OwnTestbed};
 
 use crate::support::stackflux;
 
@@ -14,16 +14,15 @@ fn uid(object: &Value) -> &str {
 /// Everything of a cluster in the management cluster is gone.
 fn all_gone(scenario: &Scenario, cluster: &str) {
     for chart in CHARTS {
-        scenario.wait_gone("helmrelease", &format!("{cluster}.{chart}"));
+        scenario.wait_gone("helmrelease", &scenario.object(cluster, chart));
     }
-    scenario.wait_gone("kustomization", &format!("{cluster}.policies"));
+    scenario.wait_gone("kustomization", &scenario.object(cluster, "policies"));
     scenario.wait_gone("clusteraddon", &format!("cluster-addon-{cluster}"));
 }
 
 #[test]
 fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let (scenario, _operator) = Scenario::on(&testbed, "letgo").with_cluster();
+    let (scenario, _operator) = Scenario::shared("letgo").with_cluster();
     let first = uid(&scenario.wait_addons("a")).to_owned();
 
     // Somebody deletes the ClusterAddon of a cluster that lives.
@@ -47,25 +46,25 @@ fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
     scenario.assert_nothing_uninstalled("one");
 
     // It goes for good, which takes long.
-    goes_slowly(&scenario, &testbed);
+    goes_slowly(&scenario);
     all_gone(&scenario, "a");
     scenario.assert_nothing_uninstalled("one");
-    let workload = testbed.workload("one").unwrap();
+    let workload = scenario.testbed.workload("one").unwrap();
     let workloads = workload.kubectl(&["get", "daemonsets,deployments", "--namespace=kube-system"]).unwrap();
-    assert!(CHARTS.iter().all(|chart| workloads.contains(chart)), "{workloads}");
+    assert!(CHARTS.iter().all(|chart| workloads.contains(&scenario.addon(chart))), "{workloads}");
 }
 
 /// A Cluster that something holds while it is being deleted says so, before anything is let go.
-fn goes_slowly(scenario: &Scenario, testbed: &OwnTestbed) {
+fn goes_slowly(scenario: &Scenario) {
     let hold = |finalizers: Value| {
         let change = json!({"metadata": {"finalizers": finalizers}});
         scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
     };
     hold(json!(["example.org/slow"]));
-    let mark = testbed.audit().mark().unwrap();
+    let mark = scenario.testbed.audit().mark().unwrap();
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     for chart in CHARTS {
-        scenario.wait_gone("helmrelease", &format!("a.{chart}"));
+        scenario.wait_gone("helmrelease", &scenario.object("a", chart));
     }
     let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
     for kind in ["Ready", "ClusterAvailable"] {
@@ -77,7 +76,7 @@ fn goes_slowly(scenario: &Scenario, testbed: &OwnTestbed) {
         let (status, reason, _) = condition(&addon, kind);
         assert_eq!((status, reason), ("Unknown", "Deleting"), "{addon:#}");
     }
-    let writes = testbed.audit().operator_writes_since(mark).unwrap();
+    let writes = scenario.operator_writes_since(mark);
     let first = writes.iter().find(|write| write.resource != "events").unwrap();
     assert_eq!(
         (first.resource.as_str(), first.subresource.as_str()),
@@ -96,23 +95,21 @@ fn goes_slowly(scenario: &Scenario, testbed: &OwnTestbed) {
     hold(json!([]));
 }
 
-#[test]
-fn a_cluster_whose_api_server_is_dead_goes_as_well() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let (scenario, _operator) = Scenario::on(&testbed, "dead").with_cluster();
+/// A cluster whose API server is dead is let go as well. On a testbed of its own: the one of the outages.
+pub(super) fn dead_cluster_is_let_go(scenario: &Scenario, testbed: &OwnTestbed) {
     testbed.component("one-kube-apiserver").process().unwrap().kill().unwrap();
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
-    all_gone(&scenario, "a");
+    all_gone(scenario, "a");
 }
 
 #[test]
 fn orphaned_stack_leaves_releases_suspended_and_installed() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let (scenario, _operator) = Scenario::on(&testbed, "orphan").with_cluster();
+    let (scenario, _operator) = Scenario::shared("orphan").with_cluster();
     scenario.wait_ready("clusterstack", STACK);
-    paused(&scenario, &testbed);
-    let workload = testbed.workload("one").unwrap();
-    let installed = || CHARTS.map(|chart| workload.helm_revisions("kube-system", chart).unwrap());
+    paused(&scenario);
+    let workload = scenario.testbed.workload("one").unwrap();
+    let installed =
+        || CHARTS.map(|chart| workload.helm_revisions("kube-system", &scenario.addon(chart)).unwrap());
     let before = installed();
 
     scenario
@@ -126,7 +123,7 @@ fn orphaned_stack_leaves_releases_suspended_and_installed() {
     scenario.patch("clusterstack", STACK, &orphan);
     scenario.wait_gone("clusterstack", STACK);
     for chart in CHARTS {
-        let release = scenario.get("helmrelease", &format!("a.{chart}")).unwrap();
+        let release = scenario.get("helmrelease", &scenario.object("a", chart)).unwrap();
         assert_eq!(release["spec"]["suspend"], true, "{release:#}");
         assert!(!release["metadata"]["ownerReferences"].to_string().contains("ClusterAddon"), "{release:#}");
     }
@@ -141,7 +138,7 @@ fn orphaned_stack_leaves_releases_suspended_and_installed() {
     // Garbage collection has seen the deletion by now, and had nothing to delete.
     std::thread::sleep(std::time::Duration::from_secs(3));
     for chart in CHARTS {
-        let release = scenario.get("helmrelease", &format!("a.{chart}")).unwrap();
+        let release = scenario.get("helmrelease", &scenario.object("a", chart)).unwrap();
         assert!(release["metadata"]["deletionTimestamp"].is_null(), "{release:#}");
     }
 
@@ -153,7 +150,7 @@ fn orphaned_stack_leaves_releases_suspended_and_installed() {
     };
     scenario.wait("clusteraddon", "cluster-addon-a", "taken over", again);
     for chart in CHARTS {
-        let release = format!("a.{chart}");
+        let release = scenario.object("a", chart);
         scenario.wait("helmrelease", &release, "resumed", |release| release["spec"]["suspend"] != true);
         let release = Object { kind: "helmrelease", namespace: &scenario.namespace, name: &release };
         scenario.management().wait_ready(release, PATIENCE).unwrap();
@@ -162,7 +159,7 @@ fn orphaned_stack_leaves_releases_suspended_and_installed() {
 }
 
 /// A paused Cluster's status says once that it is, and then nothing at all is written for it.
-fn paused(scenario: &Scenario, testbed: &OwnTestbed) {
+fn paused(scenario: &Scenario) {
     let patch = |change: Value| scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
     patch(json!({"spec": {"paused": true}}));
     let is_paused = |addon: &Value| {
@@ -173,10 +170,10 @@ fn paused(scenario: &Scenario, testbed: &OwnTestbed) {
     scenario.wait("clusteraddon", "cluster-addon-a", "said to be paused", is_paused);
     let is_counted = |stack: &Value| stack["status"]["clusters"]["paused"] == 1;
     scenario.wait("clusterstack", STACK, "1 paused", is_counted);
-    let mark = testbed.audit().mark().unwrap();
+    let mark = scenario.testbed.audit().mark().unwrap();
     scenario.set_endpoint("a", "elsewhere.example.org");
     std::thread::sleep(std::time::Duration::from_secs(3));
-    assert_eq!(testbed.audit().operator_writes_since(mark).unwrap(), []);
+    assert_eq!(scenario.operator_writes_since(mark), []);
     patch(json!({"spec": {"paused": false}}));
     scenario.wait_endpoint("a", "elsewhere.example.org");
     scenario.wait_addons("a");
@@ -184,8 +181,7 @@ fn paused(scenario: &Scenario, testbed: &OwnTestbed) {
 
 #[test]
 fn deleted_namespace_removes_clusters_and_keeps_their_addons() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let (scenario, operator) = Scenario::on(&testbed, "namespace").with_cluster();
+    let (scenario, operator) = Scenario::shared("namespace").with_cluster();
     let namespace = &scenario.namespace;
     scenario.management().kubectl(&["delete", "namespace", namespace, "--wait=false"]).unwrap();
     let found = ["get", "namespace", namespace, "--ignore-not-found", "--output=name"];

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use stackflux_testbed::Operator;
 
 use super::diary::Diary;
+use super::letgo;
 use super::scenario::{Alone, Scenario, V1, V2, condition, eventually, leads};
 use super::state;
 
@@ -93,6 +94,9 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     scenario.wait_endpoint_ready("a", "etcd-restarted.example.org");
     diary.assert_nothing_failed("without etcd");
     assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
+
+    eventually("it leads", || leads(&operator));
+    letgo::dead_cluster_is_let_go(&scenario, &alone.testbed);
 }
 
 /// Who has to act is told, since when, and where to look: in the condition, by `why`, and in a metric.

@@ -1,7 +1,7 @@
 //! Delivery by pull requests, on a real Gitea: nothing is applied before somebody merges it.
 
 use serde_json::json;
-use stackflux_testbed::{Gitea, Options, Testbed};
+use stackflux_testbed::Gitea;
 
 use super::fleet::{Fleet, PATH};
 use super::scenario::{STACK, Scenario, V1, condition, eventually};
@@ -9,8 +9,7 @@ use crate::forge::{Site, merged};
 
 #[test]
 fn what_is_planned_waits_in_a_pull_request_until_it_is_merged() {
-    let (testbed, gitea) = (Testbed::start_own(&Options::default()).unwrap(), Gitea::start().unwrap());
-    let scenario = Scenario::on(&testbed, "pulls");
+    let (scenario, gitea) = (Scenario::shared("pulls"), Gitea::start().unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let site = runtime.block_on(Site::create(&gitea, "fleet"));
     let url = site.url().to_string();

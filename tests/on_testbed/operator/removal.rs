@@ -1,7 +1,6 @@
 //! What is not there any more: an addon that a release drops, the old release in the end, a class, a stack repository.
 
 use serde_json::json;
-use stackflux_testbed::{Options, Testbed};
 
 use crate::git::git;
 
@@ -39,11 +38,10 @@ fn without_entries(text: &str, addon: &str) -> String {
 
 #[test]
 fn addon_dropped_by_release_is_uninstalled_within_budget() {
-    // Its own, for what Helm recorded there is looked at.
-    let testbed = Testbed::start_own(&Options { workloads: &["one", "two"], ..Options::default() }).unwrap();
-    let scenario = Scenario::on(&testbed, "removal");
+    let scenario = Scenario::shared("removal");
+    let monitoring = scenario.addon("monitoring");
     scenario.publish(&[V1, V2]);
-    without(&scenario, V2, "monitoring");
+    without(&scenario, V2, &monitoring);
     scenario.push("the second release has no monitoring");
     let _operator = scenario.operator();
     scenario.apply_stack(&["v1", "v2"], &json!({}));
@@ -55,13 +53,13 @@ fn addon_dropped_by_release_is_uninstalled_within_budget() {
         scenario.wait_addons(cluster);
     }
     let workload = scenario.testbed.workload("one").unwrap();
-    workload.assert_no_helm_uninstall("kube-system", "monitoring").unwrap();
+    workload.assert_no_helm_uninstall("kube-system", &monitoring).unwrap();
 
     scenario.upgrade("a", V2);
-    scenario.wait_gone("helmrelease", "a.monitoring");
-    assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
+    scenario.wait_gone("helmrelease", &scenario.object("a", "monitoring"));
+    assert!(workload.helm_revisions("kube-system", &monitoring).unwrap().is_empty(), "uninstalled by Flux");
     for addon in ["cni", "ccm"] {
-        workload.assert_no_helm_uninstall("kube-system", addon).unwrap();
+        workload.assert_no_helm_uninstall("kube-system", &scenario.addon(addon)).unwrap();
     }
     let addon = scenario.wait_at("a", V2);
     assert_eq!(addon["status"]["pruned"]["count"], 1);
@@ -84,17 +82,21 @@ fn the_budget_is_used_up(scenario: &Scenario) {
     assert!(message.contains("1 of 7 addon objects may be deleted per hour, the next at "), "{message}");
     let allowed = message.split("clusterstack.x-k8s.io/prune=").nth(1).unwrap();
     let allowed = allowed.split_whitespace().next().unwrap();
-    assert!(scenario.get("helmrelease", "b.monitoring").is_some());
+    let monitoring = scenario.object("b", "monitoring");
+    assert!(scenario.get("helmrelease", &monitoring).is_some());
     what_waits_outlives_its_cluster_addon(scenario, &addon);
     scenario.patch(
         "clusterstack",
         STACK,
         &json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/prune": allowed}}}),
     );
-    scenario.wait_gone("helmrelease", "b.monitoring");
+    scenario.wait_gone("helmrelease", &monitoring);
     scenario.wait_addons("b");
     let workload = scenario.testbed.workload("two").unwrap();
-    assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
+    assert!(
+        workload.helm_revisions("kube-system", &scenario.addon("monitoring")).unwrap().is_empty(),
+        "uninstalled by Flux"
+    );
 }
 
 /// The next `ClusterAddon` takes over what the deleted one had, also what only waits for its removal.
@@ -104,8 +106,8 @@ fn what_waits_outlives_its_cluster_addon(scenario: &Scenario, addon: &serde_json
         assert!(release["spec"]["suspend"].is_null(), "{release:#}");
         crate::text(&release, "/metadata/uid").to_owned()
     };
-    let names = ["b.monitoring", "b.cni", "b.ccm"];
-    let before = names.map(uid);
+    let names = ["monitoring", "cni", "ccm"].map(|addon| scenario.object("b", addon));
+    let before = names.each_ref().map(|name| uid(name));
     let namespace = format!("--namespace={}", scenario.namespace);
     let delete = ["delete", "clusteraddon", "cluster-addon-b", &namespace];
     scenario.management().kubectl(&delete).unwrap();
@@ -114,7 +116,7 @@ fn what_waits_outlives_its_cluster_addon(scenario: &Scenario, addon: &serde_json
         crate::text(addon, "/metadata/uid") != old && condition(addon, "Delivered").1 == "PruneBudgetExceeded"
     });
     assert_eq!(condition(&next, "Ready").0, "Unknown", "{next:#}");
-    assert_eq!(names.map(uid), before, "the same objects");
+    assert_eq!(names.each_ref().map(|name| uid(name)), before, "the same objects");
     let owner = |name: &str| {
         let release = scenario.get("helmrelease", name).unwrap();
         assert!(
@@ -123,7 +125,7 @@ fn what_waits_outlives_its_cluster_addon(scenario: &Scenario, addon: &serde_json
         );
         crate::text(&release, "/metadata/ownerReferences/0/uid").to_owned()
     };
-    assert!(names.map(owner).iter().all(|owner| owner == crate::text(&next, "/metadata/uid")));
+    assert!(names.iter().all(|name| owner(name) == crate::text(&next, "/metadata/uid")));
 }
 
 /// Nobody uses the first release now, and it is not offered: after its time it goes, and touches no cluster.

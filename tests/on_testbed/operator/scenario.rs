@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use stackflux_testbed::{
-    Cluster, ClusterApi, Infrastructure, NewCluster, Object, Operator, Options, OwnTestbed, Testbed, Write,
+    Cluster, ClusterApi, Infrastructure, Mark, NewCluster, Object, Operator, Options, OwnTestbed, Testbed,
+    Write,
 };
 
 use crate::definitions::apply_definitions;
@@ -310,6 +311,21 @@ impl<'a> Scenario<'a> {
     /// Lets nothing of this scenario go on, so that another one can use its workload clusters.
     pub(crate) fn suspend_all(&self) {
         self.management().suspend_flux(&self.namespace).unwrap();
+    }
+
+    /// What operators have written since then in the namespace of this scenario, other than Leases.
+    pub(crate) fn operator_writes_since(&self, mark: Mark) -> Vec<Write> {
+        written_by("stackflux", self.writes_since(mark))
+    }
+
+    /// What was written since then in the namespace of this scenario. Others may write to the same API server.
+    pub(crate) fn writes_since(&self, mark: Mark) -> Vec<Write> {
+        let mut writes = self.testbed.audit().writes_since(mark).unwrap();
+        writes.retain(|write| {
+            write.namespace.starts_with(&self.namespace)
+                || (write.resource == "namespaces" && write.name.starts_with(&self.namespace))
+        });
+        writes
     }
 
     /// A service account that may do everything: its name in the audit log and its kubeconfig.

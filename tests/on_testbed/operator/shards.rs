@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use stackflux_testbed::{Operator, Options, Testbed};
+use stackflux_testbed::Operator;
 
 use super::scenario::{PATIENCE, STACK, Scenario, V1, condition};
 
@@ -27,8 +27,7 @@ fn give_to(scenario: &Scenario<'_>, shard: &str) {
 
 #[test]
 fn a_stack_that_moves_to_another_shard_has_one_writer() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let scenario = Scenario::on(&testbed, "shards");
+    let scenario = Scenario::shared("shards");
     scenario.publish(&[V1]);
     let (_one, _two) = (shard(&scenario, "one"), shard(&scenario, "two"));
     scenario.apply_stack(&["v1"], &json!({}));
@@ -44,9 +43,9 @@ fn a_stack_that_moves_to_another_shard_has_one_writer() {
     scenario.wait_endpoint_ready("a", "moved.example.org");
     scenario.wait_ready("clusterstack", STACK);
     thread::sleep(Duration::from_secs(3));
-    let mark = testbed.audit().mark().unwrap();
+    let mark = scenario.testbed.audit().mark().unwrap();
     thread::sleep(Duration::from_secs(5));
-    assert_eq!(testbed.audit().operator_writes_since(mark).unwrap(), [], "two shards write the same objects");
+    assert_eq!(scenario.operator_writes_since(mark), [], "two shards write the same objects");
     let release = scenario.get("helmrelease", &scenario.object("a", "cni")).unwrap();
     assert!(moved(&release), "{release:#}");
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use stackflux::release::Digest;
-use stackflux_testbed::{Options, Registry, Testbed};
+use stackflux_testbed::Registry;
 
 use super::scenario::{STACK, Scenario, V1, V2, condition};
 use crate::git::git;
@@ -49,9 +49,9 @@ pub(crate) fn source(scenario: &Scenario<'_>, registry: &Registry, repository: &
 
 #[test]
 fn what_is_published_upstream_is_offered_by_itself() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let scenario = Scenario::on(&testbed, "upstream");
-    let (registry, repository) = (testbed.protected_registry(), format!("{}/stacks", scenario.namespace));
+    let scenario = Scenario::shared("upstream");
+    let (registry, repository) =
+        (scenario.testbed.protected_registry(), format!("{}/stacks", scenario.namespace));
     // A release that is no release is told, and does not keep the one after it back.
     let files = [("metadata.yaml".to_owned(), b"versions: {}\n".to_vec())].into();
     push_files(registry, &repository, V1, Layout::Scs, &files);

@@ -37,6 +37,6 @@ impl Default for Options {
 impl Options {
     /// The testbed that tests share and people start.
     pub(crate) fn shared() -> Self {
-        Self { workloads: &["one", "two"], audit: false, ..Self::default() }
+        Self { workloads: &["one", "two"], ..Self::default() }
     }
 }

@@ -3,7 +3,6 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::audit::Audit;
 use crate::cluster::Cluster;
 use crate::error::Result;
 use crate::flux;
@@ -35,12 +34,6 @@ impl OwnTestbed {
     #[must_use]
     pub fn component(&self, name: &'static str) -> Component<'_> {
         Component { supervisor: &self.supervisor, management: self.testbed.management(), name }
-    }
-
-    /// The log of what is written to the management cluster, where [`Options::audit`] asked for it.
-    #[must_use]
-    pub fn audit(&self) -> Audit {
-        Audit::of(&self.logs())
     }
 }
 

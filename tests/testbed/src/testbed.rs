@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::audit::Audit;
 use crate::building::say;
 use crate::cluster::Cluster;
 use crate::error::{Context as _, Error, Result};
@@ -151,6 +152,13 @@ impl Testbed {
     #[must_use]
     pub fn logs(&self) -> PathBuf {
         self.directory.join("logs")
+    }
+
+    /// The log of what is written to the management cluster, unless [`Options::audit`] says that there is none. On the
+    /// testbed that tests share it has the writes of all of them.
+    #[must_use]
+    pub fn audit(&self) -> Audit {
+        Audit::of(&self.logs())
     }
 
     /// How long it took to start, in seconds, without building.
