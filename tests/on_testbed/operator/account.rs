@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Cluster, Operator};
+use stackflux_testbed::{Cluster, Operator, Testbed};
 
-use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually, leads};
+use super::scenario::{PATIENCE, STACK, Scenario, V1, V2, eventually, leads};
 use super::state::WRITTEN;
 
 const NAMESPACE: &str = Operator::NAMESPACE;
@@ -17,20 +17,19 @@ fn refusal(management: &Cluster, kubeconfig: &Path, arguments: &[&str]) -> Strin
     management.kubectl(&[&[kubeconfig.as_str()], arguments].concat()).unwrap_err().to_string()
 }
 
-#[test]
-fn the_installed_account_may_do_all_that_it_has_to() {
-    let alone = Alone::start(&["one"]);
-    let (management, audit) = (alone.testbed.management(), alone.testbed.audit());
+/// A part of the test in `process.rs`: there is no other ClusterStack, for this operator would deliver it.
+pub(super) fn the_installed_account_may_do_all_that_it_has_to(testbed: &Testbed) {
+    let (management, audit) = (testbed.management(), testbed.audit());
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("flux/base");
     let apply = ["apply", "--server-side", "--force-conflicts", "--kustomize", base.to_str().unwrap()];
     management.kubectl(&apply).unwrap();
     wait_for_aggregation(management);
-    let scenario = Scenario::on(&alone.testbed, "account");
+    let scenario = Scenario::beside_others(testbed, "account");
     let begun = audit.mark().unwrap();
     let kubeconfig = management.kubeconfig_for_service_account(NAMESPACE, "stackflux").unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
     // As it is installed: all ClusterStacks, and the Lease that the role names.
-    let operator = Operator::start(&alone.testbed, binary, &kubeconfig, &[]).unwrap();
+    let operator = Operator::start(testbed, binary, &kubeconfig, &[]).unwrap();
     operator.wait_ready(PATIENCE).unwrap();
     eventually("it leads", || leads(&operator));
     scenario_one(&scenario);

@@ -2,20 +2,32 @@
 
 use std::path::Path;
 
-use stackflux_testbed::{LyingProxy, Operator, Options, Testbed};
+use stackflux_testbed::{LyingProxy, Operator, Testbed};
 
-use super::scenario::{PATIENCE, SHORT_LEASE, eventually, leads};
+use super::account::the_installed_account_may_do_all_that_it_has_to;
+use super::quiet::nothing_is_written_when_nothing_changes;
+use super::scenario::{Alone, PATIENCE, SHORT_LEASE, eventually, leads};
+use super::secrets::only_the_secrets_that_are_named_are_read_and_none_is_told;
 use crate::definitions::apply_definitions;
 
+/// What needs an API server without operators of other tests, one after the other: all count what is written there, by an
+/// account or with a Lease that there is once.
 #[test]
-fn restarted_operator_leads_again_and_writes_only_its_lease() {
-    let options = Options { workloads: &[], flux: &[], ..Options::default() };
-    let testbed = Testbed::start_own(&options).unwrap();
+fn operator_alone_writes_and_reads_no_more_than_it_must() {
+    let alone = Alone::start(&["one", "two"]);
+    restarted_operator_leads_again_and_writes_only_its_lease(&alone.testbed);
+    the_installed_account_may_do_all_that_it_has_to(&alone.testbed);
+    only_the_secrets_that_are_named_are_read_and_none_is_told(&alone.testbed);
+    nothing_is_written_when_nothing_changes(&alone.testbed);
+}
+
+/// The first one: there is nothing of a ClusterStack yet.
+fn restarted_operator_leads_again_and_writes_only_its_lease(testbed: &Testbed) {
     apply_definitions(testbed.management());
     let mark = testbed.audit().mark().unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
     let proxy = LyingProxy::start(testbed.operator_kubeconfig()).unwrap();
-    let operator = Operator::start(&testbed, binary, proxy.kubeconfig(), &SHORT_LEASE).unwrap();
+    let operator = Operator::start(testbed, binary, proxy.kubeconfig(), &SHORT_LEASE).unwrap();
     eventually("it leads", || leads(&operator));
     let first = operator.process().unwrap();
     assert!(first.cpu_seconds().unwrap() < 5.0);

@@ -5,22 +5,21 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use stackflux_testbed::{Audit, Mark, Operator};
+use stackflux_testbed::{Audit, Mark, Operator, Testbed};
 
-use super::scenario::{Alone, PATIENCE, Scenario, V1, V2, eventually, leads};
+use super::scenario::{PATIENCE, Scenario, V1, V2, eventually, leads};
 
 /// How long nothing may be written.
 const IDLE: Duration = Duration::from_mins(1);
 /// How long a process that has just begun to lead is watched: its first look at everything takes a second.
 const AFTER_START: Duration = Duration::from_secs(15);
 
-#[test]
-fn nothing_is_written_when_nothing_changes() {
-    let alone = Alone::start(&["one", "two"]);
-    let (scenario, audit) = (Scenario::on(&alone.testbed, "quiet"), alone.testbed.audit());
+/// A part of the test in `process.rs`: whatever is written there is written by this operator.
+pub(super) fn nothing_is_written_when_nothing_changes(testbed: &Testbed) {
+    let (scenario, audit) = (Scenario::beside_others(testbed, "quiet"), testbed.audit());
     scenario.publish(&[V1, V2]);
     // With the election and its times as they are shipped.
-    let operator = scenario.candidate(alone.testbed.operator_kubeconfig(), &[]);
+    let operator = scenario.candidate(testbed.operator_kubeconfig(), &[]);
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.create_cluster("a", V1, "one");
     scenario.create_cluster("b", V2, "two");

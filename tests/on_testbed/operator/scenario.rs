@@ -5,7 +5,7 @@ mod releases;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,19 +41,47 @@ pub(crate) const ADDONS: [&str; 4] = ["cni", "ccm", "monitoring", "policies"];
 /// Long enough ago for a release to be deleted that nothing wants.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 
-/// A testbed of the test's own: one at a time, for the machine's sake.
+/// A testbed of the test's own, for what stops components, starts Flux with other flags, or needs an API server without other
+/// operators or ClusterStacks. All else is on the shared one, without the cost of a start.
 pub(crate) struct Alone {
     pub(crate) testbed: OwnTestbed,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Alone {
     /// Waits for its turn and starts it with these workload clusters.
     pub(crate) fn start(workloads: &'static [&'static str]) -> Self {
-        static TURN: Mutex<()> = Mutex::new(());
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let testbed = Testbed::start_own(&Options { workloads, ..Options::default() }).unwrap();
-        Self { testbed, _turn: turn }
+        Self::start_with(&Options { workloads, ..Options::default() })
+    }
+
+    /// The same with more options.
+    pub(crate) fn start_with(options: &Options) -> Self {
+        let turn = Turn::take();
+        Self { testbed: Testbed::start_own(options).unwrap(), _turn: turn }
+    }
+}
+
+/// A permission to run a testbed beside the shared one. There are two, for the machine's memory: each needs up to 3 GiB. With
+/// two tests at a time none waits; most of these scenarios sleep, so two at a time do not get in each other's way.
+struct Turn;
+
+static TURNS: (Mutex<usize>, Condvar) = (Mutex::new(2), Condvar::new());
+
+impl Turn {
+    fn take() -> Self {
+        let (free, one_is_free) = &TURNS;
+        let free = free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free =
+            one_is_free.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TURNS.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        TURNS.1.notify_one();
     }
 }
 
@@ -68,16 +96,21 @@ pub(crate) struct Scenario<'a> {
 }
 
 impl Scenario<'static> {
-    /// On the testbed that tests share. The addons have names that no other test has: they meet nobody's in the workload
-    /// clusters.
+    /// On the testbed that tests share.
     pub(crate) fn shared(name: &str) -> Self {
-        let mut scenario = Self::on(Testbed::shared(), name);
-        scenario.prefix = format!("{name}-");
-        scenario
+        Self::beside_others(Testbed::shared(), name)
     }
 }
 
 impl<'a> Scenario<'a> {
+    /// On a testbed that other scenarios use, too. The addons have names that no other scenario has: they meet nobody's in the
+    /// workload clusters.
+    pub(crate) fn beside_others(testbed: &'a Testbed, name: &str) -> Self {
+        let mut scenario = Self::on(testbed, name);
+        scenario.prefix = format!("{name}-");
+        scenario
+    }
+
     /// A namespace and an empty stack repository.
     pub(crate) fn on(testbed: &'a Testbed, name: &str) -> Self {
         apply_definitions(testbed.management());

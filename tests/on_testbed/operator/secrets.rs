@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stackflux_testbed::{GuardedGitServer, Operator, Options, Testbed};
+use stackflux_testbed::{GuardedGitServer, Operator, Testbed};
 
 use super::fleet::{Fleet, PATH};
 use super::scenario::{STACK, Scenario, V1, condition};
@@ -42,10 +42,10 @@ fn role(scenario: &Scenario<'_>) -> String {
     )
 }
 
-#[test]
-fn only_the_secrets_that_are_named_are_read_and_none_is_told() {
-    let testbed = Testbed::start_own(&Options::default()).unwrap();
-    let (scenario, server) = (Scenario::on(&testbed, "secrets"), GuardedGitServer::start().unwrap());
+/// A part of the test in `process.rs`: the operator is the installed account.
+pub(super) fn only_the_secrets_that_are_named_are_read_and_none_is_told(testbed: &Testbed) {
+    let scenario = Scenario::beside_others(testbed, "secrets");
+    let server = GuardedGitServer::start().unwrap();
     let management = testbed.management();
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("flux/base");
     let apply = ["apply", "--server-side", "--force-conflicts", "--kustomize", base.to_str().unwrap()];

@@ -2,15 +2,16 @@
 //! sources.
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Object, Options, Testbed};
+use stackflux_testbed::{Object, Options};
 
-use super::scenario::{PATIENCE, STACK, Scenario, V1, condition, eventually};
+use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, condition, eventually};
 
 #[test]
 fn copied_sources_work_without_cross_namespace_refs() {
     let options = Options { no_cross_namespace_refs: true, ..Options::default() };
-    let testbed = Testbed::start_own(&options).unwrap();
-    let scenario = Scenario::on(&testbed, "strict");
+    let alone = Alone::start_with(&options);
+    let testbed = &alone.testbed;
+    let scenario = Scenario::on(testbed, "strict");
     scenario.publish(&[V1]);
     let _operator = scenario.operator_as(testbed.operator_kubeconfig(), &["--no-cross-namespace-refs"]);
     scenario.apply_stack(&["v1"], &json!({"flux": {"sources": "PerNamespace"}}));
