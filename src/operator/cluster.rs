@@ -158,7 +158,7 @@ async fn usable<'w>(
         addons::mark_before_deletion(&mut facts.addons);
     }
     facts.delivered &= pruning.candidates.is_empty();
-    facts.pruned = pruning.pruned.clone();
+    facts.pruned.clone_from(&pruning.pruned);
     Ok((facts, (pruning, reserved), delivered.into_failure()))
 }
 

@@ -112,19 +112,19 @@ async fn gather(
     let teardown = decide_teardown(&tear_down::gather(context, &object, &name, owner.as_deref()).await?);
     let owner_key = owner.as_deref().map(Key::of);
     let owner = owner.filter(|_| matches!(teardown, Teardown::Keep(_)));
-    let content = match &owner {
+    let read = match &owner {
         Some(owner) => Some(content::content(context, &object, owner, &name).await),
         None => None,
     };
     let now = Timestamp::now();
-    let found = match owner.zip(content) {
-        Some((owner, content)) => Some(Found {
-            planned: planned(context, &object, &owner, &content, now)?,
+    let found = match owner.zip(read) {
+        Some((owner, read)) => Some(Found {
+            planned: planned(context, &object, &owner, &read, now)?,
             provider: provider::provider(context, &object, &owner),
             recorded: objects::recorded_objects(context, &object, now),
             usage: usage(context, &object, &name),
             owner,
-            content,
+            content: read,
         }),
         None => None,
     };
@@ -136,10 +136,10 @@ fn planned(
     context: &Context,
     object: &ClusterStackRelease,
     owner: &ClusterStack,
-    content: &Content,
+    read: &Content,
     now: Timestamp,
 ) -> Result<Planned, ReconcileError> {
-    let Content::Known(known) = content else { return Ok(Planned::default()) };
+    let Content::Known(known) = read else { return Ok(Planned::default()) };
     let inputs = known.inputs();
     let plan = plan::release(&inputs)?;
     let delivery = objects::Delivery { context, object, known, now };

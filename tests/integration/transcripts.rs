@@ -76,9 +76,9 @@ fn complaint(document: &str, block: &Block<'_>, read: impl Fn(&str) -> String) -
             };
             let files: Vec<_> = files.split(", ").map(|file| (file, read(file))).collect();
             let is_printed = |text: &str| {
-                files.iter().any(|(file, content)| match file.ends_with(".rs") {
-                    true => content.contains(document),
-                    false => content.contains(text),
+                files.iter().any(|(file, content)| {
+                    let is_code = Path::new(file).extension().is_some_and(|kind| kind == "rs");
+                    content.contains(if is_code { document } else { text })
                 })
             };
             let missing = printed(block).into_iter().find(|text| !is_printed(text))?;

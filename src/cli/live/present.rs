@@ -59,12 +59,11 @@ pub(in crate::cli) async fn namespaces(
     scope: &Scope,
 ) -> Result<BTreeMap<String, String>, Error> {
     let all = Api::<Namespace>::all(session.client.clone());
-    let found = match &scope.namespace {
-        Some(name) => all.get_opt(name).await?.into_iter().collect(),
-        None => {
-            let everywhere = Scope { namespace: None, selector: None };
-            list(&session.client, &Listed::new("", "v1", "namespaces"), &everywhere).await?
-        }
+    let found = if let Some(name) = &scope.namespace {
+        all.get_opt(name).await?.into_iter().collect()
+    } else {
+        let everywhere = Scope { namespace: None, selector: None };
+        list(&session.client, &Listed::new("", "v1", "namespaces"), &everywhere).await?
     };
     let uid = |found: Namespace| Some((found.metadata.name?, found.metadata.uid?));
     Ok(found.into_iter().filter_map(uid).collect())

@@ -20,12 +20,12 @@ pub(super) fn inventory(context: &Context, release: &ClusterStackRelease, name: 
     let caches = &context.caches;
     let mut others = caches.releases.all();
     others.retain(|other| other.uid() != release.uid());
-    let owner = term::owned_by("ClusterStackRelease", &Key::of(release));
+    let index = term::owned_by("ClusterStackRelease", &Key::of(release));
     let owned = Inventory {
-        helm_releases: owned(&caches.helm_releases, &owner),
-        kustomizations: owned(&caches.kustomizations, &owner),
-        helm_charts: owned(&caches.helm_charts, &owner),
-        git_repositories: owned(&caches.git_repositories, &owner),
+        helm_releases: owned(&caches.helm_releases, &index),
+        kustomizations: owned(&caches.kustomizations, &index),
+        helm_charts: owned(&caches.helm_charts, &index),
+        git_repositories: owned(&caches.git_repositories, &index),
         namespaces: BTreeSet::new(),
     };
     subscription::inventory(InventoryFacts {

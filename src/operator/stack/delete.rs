@@ -97,7 +97,9 @@ async fn gather<'a>(
 fn act(context: &Context, stack: &ClusterStack, deletion: &Deletion) -> Result<bool, ReconcileError> {
     match deletion {
         Deletion::OrphanClusters(clusters) => {
-            clusters.iter().for_each(|cluster| context.triggers.clusters.now(cluster.clone()));
+            for cluster in clusters {
+                context.triggers.clusters.now(cluster.clone());
+            }
             Ok(true)
         }
         Deletion::DeleteSource { orphan: false } => Ok(source::remove_from_git(context, stack)?),

@@ -76,7 +76,7 @@ fn deleted_stack_goes_after_clusters_and_releases() {
         stack.metadata.finalizers = None;
         stack
     };
-    for (row, expected) in [
+    for (row, expected) in vec![
         (row(), "source, orphan false"),
         (Row { stack: without_finalizer(), ..row() }, "finished"),
         (Row { live: None, ..row() }, "unconfirmed"),

@@ -23,7 +23,7 @@ fn by_git() -> ClusterStack {
 #[test]
 fn release_is_delivered_once_its_content_is_known() {
     let hold = Hold { reason: Reason::InUse, message: "in use".to_owned() };
-    let (kept, held) = (Teardown::Keep(None), Teardown::Keep(Some(hold.clone())));
+    let (kept, in_use) = (Teardown::Keep(None), Teardown::Keep(Some(hold.clone())));
     let uninstalled = Teardown::Uninstall(Inventory::default());
     let (ours, suspended, by_git) =
         (stack("demo", "2026-11-20T10:00:00Z", &["v1"], false), suspended(), by_git());
@@ -33,7 +33,7 @@ fn release_is_delivered_once_its_content_is_known() {
         (&kept, Some(&by_git), true, Known, ReleaseCourse::Deliver(DeliveryMode::Git)),
         (&kept, Some(&suspended), true, Known, ReleaseCourse::Deliver(DeliveryMode::Suspended)),
         // One that should be deleted and is kept for its Clusters is delivered.
-        (&held, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
+        (&in_use, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
         (&kept, Some(&ours), true, Invalid, ReleaseCourse::ReportInvalid),
         (&kept, Some(&ours), false, Invalid, ReleaseCourse::ReportInvalid),
         (&kept, Some(&ours), true, Unavailable, unavailable(true)),
@@ -42,7 +42,7 @@ fn release_is_delivered_once_its_content_is_known() {
         (&kept, Some(&ours), false, NotRead, ReleaseCourse::Await),
         // Without a ClusterStack of this operator only the hold is reported.
         (&kept, None, true, Known, ReleaseCourse::Forget(None)),
-        (&held, None, true, NotRead, ReleaseCourse::Forget(Some(hold.clone()))),
+        (&in_use, None, true, NotRead, ReleaseCourse::Forget(Some(hold.clone()))),
         (&uninstalled, Some(&ours), true, Known, ReleaseCourse::TearDown(uninstalled.clone())),
         (&uninstalled, None, true, NotRead, ReleaseCourse::TearDown(uninstalled.clone())),
     ] {
@@ -71,7 +71,7 @@ fn class_waits_for_provider_then_for_images() {
             Some("Kustomization a/b"),
             Some((Reason::WaitingForNodeImages, "Kustomization a/b is not ready yet")),
         ),
-        // A class that was delivered is not held back.
+        // A class that was delivered is not held.
         (true, Some("no quota"), Some("Kustomization a/b"), None),
     ] {
         let hold = class_hold(ClassFacts { is_delivered, provider_problem, images_not_ready });

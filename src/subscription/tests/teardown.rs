@@ -96,7 +96,7 @@ fn deleted_release_is_kept_orphaned_or_uninstalled() {
         release
     };
     let shared = Some("Image cluster with docker-demo-1-34-v2");
-    for (row, expected) in [
+    for (row, expected) in vec![
         (row(), "uninstall true"),
         // It is not deleted: only a retiring one should be.
         (Row { release: existing(), shared, ..row() }, "keep "),

@@ -136,8 +136,8 @@ impl Cluster {
         let suspended = json!({"spec": {"suspend": true}});
         for kind in FLUX {
             let all = self.get(Object { kind, namespace, name: "" })?.unwrap_or_default();
-            for object in all["items"].as_array().into_iter().flatten() {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            for object in all.get("items").and_then(Value::as_array).into_iter().flatten() {
+                let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
                 let object = Object { kind, namespace, name };
                 let patched = self.requests.send(&self.kubeconfig, &Method::PATCH, object, &suspended);
                 result = result.and(patched.map(drop));

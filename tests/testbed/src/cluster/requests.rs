@@ -38,6 +38,15 @@ struct Resource {
     is_namespaced: bool,
 }
 
+/// An answer of the API server.
+enum Answer {
+    Object(Value),
+    /// The object does not exist.
+    NotFound,
+    /// The kind is not served, as far as the connection knows.
+    NotServed,
+}
+
 impl Requests {
     /// Sends a request about an object, or with an empty name about all of the namespace. `None` when there is no such object.
     pub(super) fn send(
@@ -48,16 +57,21 @@ impl Requests {
         body: &Value,
     ) -> Result<Option<Value>> {
         let known = self.lock().clone();
-        if let Some(connection) = known
-            && let Some(answer) = connection.send(method, object, body)?
-        {
-            return Ok(answer);
+        let mut answer = match known {
+            Some(connection) => connection.send(method, object, body)?,
+            None => Answer::NotServed,
+        };
+        if matches!(answer, Answer::NotServed) {
+            // The kind may have come, or changed its version, since the API server was asked for its kinds.
+            let connection = Connection::new(kubeconfig)?;
+            *self.lock() = Some(connection.clone());
+            answer = connection.send(method, object, body)?;
         }
-        // The kind may have come, or changed its version, since the API server was asked for its kinds.
-        let connection = Connection::new(kubeconfig)?;
-        *self.lock() = Some(connection.clone());
-        let answer = connection.send(method, object, body)?;
-        answer.ok_or_else(|| Error::new(format!("the API server does not serve {}", object.kind)))
+        match answer {
+            Answer::Object(object) => Ok(Some(object)),
+            Answer::NotFound => Ok(None),
+            Answer::NotServed => Err(Error::new(format!("the API server does not serve {}", object.kind))),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Connection>> {
@@ -87,9 +101,8 @@ impl Connection {
         })
     }
 
-    /// `None` when the API server does not serve the kind, as far as this connection knows.
-    fn send(&self, method: &Method, object: Object<'_>, body: &Value) -> Result<Option<Option<Value>>> {
-        let Some(path) = path_of(&self.resources, object) else { return Ok(None) };
+    fn send(&self, method: &Method, object: Object<'_>, body: &Value) -> Result<Answer> {
+        let Some(path) = path_of(&self.resources, object) else { return Ok(Answer::NotServed) };
         let body = if method == Method::GET { Vec::new() } else { body.to_string().into_bytes() };
         let (client, method) = (self.client.clone(), method.clone());
         wait(async move {
@@ -100,10 +113,14 @@ impl Connection {
                 let request = Request::builder().method(&method).uri(&path);
                 let request = request.header(header::CONTENT_TYPE, "application/merge-patch+json");
                 match client.request::<Value>(request.body(body.clone()).context(failed)?).await {
-                    Ok(answer) => return Ok(Some(Some(answer))),
+                    Ok(answer) => return Ok(Answer::Object(answer)),
                     // Without details it is the path that is not served.
                     Err(kube::Error::Api(status)) if status.code == 404 => {
-                        return Ok(status.details.is_some().then_some(None));
+                        return Ok(if status.details.is_some() {
+                            Answer::NotFound
+                        } else {
+                            Answer::NotServed
+                        });
                     }
                     Err(error @ kube::Error::Api(_)) => return Err(error).context(failed),
                     Err(error) => last = Some(error),
@@ -124,7 +141,7 @@ fn resources_of(list: &Value) -> Vec<Resource> {
     let array = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let mut all = Vec::new();
     for item in array(list, "items") {
-        let group = text(&item["metadata"], "name");
+        let group = item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
         for served in array(&item, "versions") {
             let version = text(&served, "version");
             let path =
