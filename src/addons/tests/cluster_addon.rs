@@ -13,7 +13,7 @@ fn desired_cluster_addon_is_as_desired() {
 }
 
 #[test]
-fn cluster_addon_is_written_again_if_anything_of_ours_is_missing() {
+fn cluster_addon_is_written_again_if_a_field_is_missing() {
     let cluster = cluster(&json!({}));
     for (changes, expected, why) in [
         (json!({}), true, "nothing is missing"),
