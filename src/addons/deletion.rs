@@ -25,7 +25,7 @@ pub fn deletion_cause(addon: &ClusterAddon, live: &LiveOwners) -> Option<Hold> {
         None => "the Cluster is gone".to_owned(),
         Some(cluster) => deletion_beside(addon, live, cluster)?,
     };
-    let message = format!("{what}: its addons are orphaned, and nothing is uninstalled");
+    let message = format!("{what}: its Flux objects are suspended and deleted, and nothing is uninstalled");
     Some(Hold { reason: Reason::Deleting, message })
 }
 

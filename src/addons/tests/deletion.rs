@@ -31,8 +31,9 @@ fn deletion_is_confirmed_by_one_of_its_causes() {
         (&addon, LiveOwners { cluster: None, ..namespace }, Some("the Cluster is gone")),
         (&addon, LiveOwners { is_addon_deleted: true, ..namespace }, Some("namespace work is being deleted")),
     ] {
-        let expected =
-            expected.map(|what| format!("{what}: its addons are orphaned, and nothing is uninstalled"));
+        let expected = expected.map(|what| {
+            format!("{what}: its Flux objects are suspended and deleted, and nothing is uninstalled")
+        });
         let found = deletion_cause(addon, &live);
         assert_eq!(found.map(|hold| (hold.reason, hold.message)), expected.map(|it| (Reason::Deleting, it)));
     }

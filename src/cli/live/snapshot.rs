@@ -200,7 +200,7 @@ impl Member {
         self.addon.as_ref()?;
         let since = self.cluster.as_ref()?.deleting_since()?;
         let message = format!(
-            "the Cluster is being deleted since {since}: its addons are orphaned, and nothing is uninstalled"
+            "the Cluster is being deleted since {since}: its Flux objects are suspended and deleted, and nothing is uninstalled"
         );
         Some(Report::new(ConditionStatus::False, Reason::Deleting.as_str(), &message))
     }

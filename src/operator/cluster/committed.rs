@@ -1,7 +1,6 @@
 //! The addons of one Cluster through Git: committed as one, and looked at as Flux has applied them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::super::context::{Context, Prepared};
 use super::super::deliver::applied;
@@ -19,9 +18,6 @@ use crate::plan::delivery::delivered_elsewhere;
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
-
-/// Pause between two checks whether Flux has applied the commit, so that objects can be resumed.
-const RESUME_PAUSE: Duration = Duration::from_secs(3);
 
 /// Why a plan may not be delivered: the files of the Cluster are in the repository of another `ClusterStack`.
 pub(super) async fn elsewhere(
@@ -58,12 +54,10 @@ pub(super) async fn deliver(
     } else {
         Standing::Pending
     };
-    let is_applied = standing == Standing::Committed
-        && context.git.progress(&prepared.stack_key).is_some_and(|progress| progress.is_applied());
     let mut delivered = Delivered { committed_by: by, ..Delivered::default() };
     for planned in plan.objects().filter(|object| object.step == Step::Addons) {
         let (name, caches) = (addon_of(planned).to_owned(), &context.caches);
-        let suspend = Suspend { by_settings: addons::is_suspended(prepared, planned), is_applied };
+        let suspend = addons::is_suspended(prepared, planned);
         let found = if planned.id.kind == HelmReleaseStatus::KIND {
             find(context, &caches.helm_releases, addon, planned, suspend).await
         } else {
@@ -78,38 +72,18 @@ pub(super) async fn deliver(
     delivered
 }
 
-/// Decides whether an object is suspended. A deleted `ClusterAddon` leaves objects that are suspended, and whose files are
-/// removed: until Flux has applied the commit that has them again, it may prune an object, and uninstalls the addon of one
-/// that is not suspended.
-#[derive(Clone, Copy)]
-struct Suspend {
-    /// Whether the ClusterStack suspends the addon.
-    by_settings: bool,
-    /// Whether Flux has applied the commit with the object.
-    is_applied: bool,
-}
-
-impl Suspend {
-    fn suspends<Status>(self, object: &Observed<Status>) -> bool {
-        self.by_settings || (object.suspended && !self.is_applied)
-    }
-}
-
 /// The digest of the spec of an addon's object as Flux has applied it; `None` while it has not.
 async fn find<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
     planned: &PlannedObject,
-    suspend: Suspend,
+    suspend: bool,
 ) -> Result<Option<SpecDigest>, RequestError> {
     let key = Key::new(&planned.id.namespace, &planned.id.name);
+    // Flux uninstalls the addon of an object that it deletes, unless the object stays suspended.
     if let Some(object) = cache.get(&key).filter(|object| !object.metadata.terminating) {
-        let suspends = suspend.suspends(&object);
-        addons::look_after(context, cache, addon, &object, suspends).await?;
-        if suspends && !suspend.by_settings && object.metadata.suspended_by_settings {
-            context.triggers.clusters.after(cluster_of(addon), RESUME_PAUSE);
-        }
+        addons::look_after(context, cache, addon, &object, suspend).await?;
     }
     Ok(applied(cache, planned))
 }

@@ -29,7 +29,6 @@ pub(super) async fn hand_over(
     key: &Key,
     addon: &ClusterAddon,
 ) -> Result<Next, ReconcileError> {
-    let owned = owned(context, addon);
     if !confirm_handover(context, key, addon).await? {
         warn!(
             "the cache has a deleted ClusterAddon of a Cluster that exists, but the API server does not confirm that: \
@@ -37,7 +36,7 @@ pub(super) async fn hand_over(
         );
         return Ok(Next::After(SOON));
     }
-    if !disown_all(context, addon, &owned, Heir::Next(&key.name)).await? {
+    if !disown_all(context, addon, Heir::Next(&key.name)).await? {
         return Ok(Next::After(SOON));
     }
     finalizer::remove(context, &context.caches.addons, addon).await?;
@@ -55,7 +54,6 @@ pub(super) async fn orphan(
     let (Some(addon), Some(stack)) = (&gathered.addon, &gathered.orphaned_by) else {
         return Ok(Next::Await);
     };
-    let owned = owned(context, addon);
     let live: Option<ClusterStack> = context.api.get(stack).await?;
     if !live.is_some_and(|live| is_orphaning(&live.metadata)) {
         warn!(
@@ -64,7 +62,7 @@ pub(super) async fn orphan(
         );
         return Ok(Next::After(SOON));
     }
-    if !disown_all(context, addon, &owned, Heir::Orphaned).await? {
+    if !disown_all(context, addon, Heir::Orphaned).await? {
         return Ok(Next::After(SOON));
     }
     finalizer::remove(context, &context.caches.addons, &**addon).await?;
@@ -73,10 +71,6 @@ pub(super) async fn orphan(
     context.metrics.forgot(Queue::Cluster, &key.to_string());
     info!(%stack, "orphaned the addons: their Flux objects stay, suspended; the ClusterAddon is deleted");
     Ok(Next::Await)
-}
-
-fn owned(context: &Context, addon: &ClusterAddon) -> Vec<FluxObject> {
-    flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)))
 }
 
 /// Gives what an earlier `ClusterAddon` has left to the present one.
@@ -104,17 +98,13 @@ async fn confirm_handover(context: &Context, key: &Key, addon: &ClusterAddon) ->
 }
 
 /// Removes a `ClusterAddon` from the owners of all objects. Whether the API server has none any longer that it owns.
-async fn disown_all(
-    context: &Context,
-    addon: &ClusterAddon,
-    owned: &[FluxObject],
-    heir: Heir<'_>,
-) -> Result<bool, RequestError> {
-    for object in owned {
+async fn disown_all(context: &Context, addon: &ClusterAddon, heir: Heir<'_>) -> Result<bool, RequestError> {
+    let owned = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
+    for object in &owned {
         disown(context, object, addon, heir).await?;
     }
     let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
-    for (kind, name) in possibly_owned(addon, owned) {
+    for (kind, name) in possibly_owned(addon, &owned) {
         let live = flux_objects::get_live(context, &kind, &Key::new(namespace, &name)).await?;
         if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
             // A write that the cache had not seen yet.

@@ -46,8 +46,6 @@ pub(super) async fn suspend_and_delete(
     gathered: &Gathered,
 ) -> Result<Next, ReconcileError> {
     let Some(addon) = &gathered.addon else { return suspend_and_delete_left(context, key).await };
-    let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(&**addon)));
-    let repository = repository_of(context, addon);
     let Some(why) = confirm(context, key, addon).await? else {
         warn!(
             "the cache has a deletion of the Cluster, its ClusterAddon or its namespace, but the API server does not \
@@ -63,7 +61,9 @@ pub(super) async fn suspend_and_delete(
     if is_of_another_shard(context, addon).await? {
         return Ok(Next::Await);
     }
-    let objects = match &repository {
+    // Read after the requests above: Flux or a person may have written an object in between.
+    let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(&**addon)));
+    let objects = match &repository_of(context, addon) {
         None => objects,
         Some(repository) => {
             let objects = suspend_all(context, &objects).await?;
@@ -120,7 +120,6 @@ async fn is_of_another_shard(context: &Context, addon: &ClusterAddon) -> Result<
 
 /// Suspends and deletes what a `ClusterAddon` has left to the next one, if the Cluster is deleted before there is one.
 async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
-    let objects = flux_objects::by_index(context, &term::handed_over(key));
     let Some(kind) = context.cluster_kind() else { return Ok(Next::After(REQUEUE_AFTER)) };
     let live: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
     let is_confirmed = is_cluster_deleted(live.as_ref().map(|live| &live.cluster))
@@ -128,6 +127,7 @@ async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, R
     if !is_confirmed {
         return Ok(Next::After(REQUEUE_AFTER));
     }
+    let objects = flux_objects::by_index(context, &term::handed_over(key));
     let count = delete_all(context, &objects).await?;
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     Ok(Next::Await)

@@ -39,6 +39,8 @@ fn what_an_object_finds_takes_the_place_of_what_it_found_before() {
         let lines = [line("Applied", applied), line("Pending", pending), holds];
         assert_has(&metrics, &lines.each_ref().map(String::as_str));
     };
+    let build = format!("stackflux_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
+    assert_has(&metrics, &[&build]);
     find("demo/one", &[&applied, &pending], &[]);
     find("demo/two", &[&pending], &[Reason::Paused]);
     counts(1, 2, 1);

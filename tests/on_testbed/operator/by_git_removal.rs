@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Cluster, Object};
+use stackflux_testbed::Cluster;
 
 use super::fleet::{Fleet, PATH};
 use super::removal::without;
@@ -70,7 +70,6 @@ fn addon_release_cluster_and_stack_are_removed_one_by_one() {
     scenario.wait_addons("a");
 
     a_removal_ends_before_the_cluster_addon(&scenario, &fleet, workload);
-    flux_prunes_between_two_cluster_addons(&scenario, &fleet, workload);
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     scenario.wait_gone("clusteraddon", "cluster-addon-a");
     scenario.wait_gone("helmrelease", &cni);
@@ -119,44 +118,4 @@ fn a_removal_ends_before_the_cluster_addon(scenario: &Scenario, fleet: &Fleet, w
     scenario.wait("clusteraddon", name, "another one", next);
     scenario.wait_at("a", V3);
     workload.assert_no_helm_uninstall("kube-system", &scenario.addon("cni")).unwrap();
-}
-
-/// Flux applies the commit that removes the files of a deleted `ClusterAddon`, while the next `ClusterAddon` has them in the
-/// branch again: what Flux prunes is suspended, so that nothing is uninstalled.
-fn flux_prunes_between_two_cluster_addons(scenario: &Scenario, fleet: &Fleet, workload: &Cluster) {
-    let release = format!("sh.helm.release.v1.{}.v1", scenario.addon("cni"));
-    let release = Object { kind: "secret", namespace: "kube-system", name: &release };
-    let uid = || workload.get(release).unwrap().map(|found| found["metadata"]["uid"].clone());
-    let installed = uid().expect("the first revision is kept");
-    let name = "cluster-addon-a";
-    let old = scenario.get("clusteraddon", name).unwrap();
-    scenario.patch("gitrepository", "fleet", &json!({"spec": {"suspend": true}}));
-    let namespace = format!("--namespace={}", scenario.namespace);
-    let delete = ["delete", "clusteraddon", name, &namespace, "--wait=false"];
-    scenario.management().kubectl(&delete).unwrap();
-    scenario.wait("clusteraddon", name, "another one", |addon| {
-        addon["metadata"]["uid"] != old["metadata"]["uid"]
-    });
-    let (cni, policies) = (scenario.object("a", "cni"), scenario.object("a", "policies"));
-    let has_files = |clone: &Path| objects(clone).contains(&format!("helmrelease-{cni}.yaml"));
-    eventually("the files are in the branch again", || has_files(&fleet.clone("again")));
-    let between =
-        fleet.commits("between").into_iter().find(|commit| !has_files(&fleet.at("between", commit)));
-    let between = between.expect("a commit without the files");
-
-    scenario.patch(
-        "gitrepository",
-        "fleet",
-        &json!({"spec": {"suspend": false, "ref": {"commit": between}}}),
-    );
-    scenario.wait_gone("helmrelease", &cni);
-    scenario.wait_gone("kustomization", &policies);
-    assert_eq!(uid().as_ref(), Some(&installed), "uninstalled");
-    scenario.patch("gitrepository", "fleet", &json!({"spec": {"ref": {"commit": null}}}));
-    let resumed =
-        |kind, name: &str| scenario.wait(kind, name, "resumed", |found| found["spec"]["suspend"].is_null());
-    resumed("helmrelease", &cni);
-    resumed("kustomization", &policies);
-    scenario.wait_at("a", V3);
-    assert_eq!(uid().as_ref(), Some(&installed), "uninstalled");
 }

@@ -58,13 +58,6 @@ impl<'a> Fleet<'a> {
         directory
     }
 
-    /// A clone with the files of one commit.
-    pub(crate) fn at(&self, name: &str, commit: &str) -> PathBuf {
-        let clone = self.clone(name);
-        git(&clone, &["checkout", "--quiet", commit]);
-        clone
-    }
-
     /// The commits of the branch, the last one first.
     pub(crate) fn commits(&self, name: &str) -> Vec<String> {
         git(&self.clone(name), &["log", "--format=%H"]).lines().map(str::to_owned).collect()

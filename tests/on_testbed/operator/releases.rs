@@ -42,7 +42,7 @@ fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
     let stack = scenario.wait("clusterstack", STACK, "told of three releases", |stack| {
         let message = condition(stack, "ReleasesSynced").2;
         [
-            "v2: the stack repository has another content",
+            "v2: the stack repository has other content",
             "v3: clusteraddon.yaml:",
             "v9: the stack repository has no",
         ]

@@ -380,7 +380,8 @@ impl Drop for Scenario<'_> {
     fn drop(&mut self) {
         if !thread::panicking() {
             // What cannot be suspended costs time, and fails no test.
-            drop(self.management().suspend_flux(&self.namespace));
+            let suspended = self.management().suspend_flux(&self.namespace);
+            suspended.unwrap_or_else(|error| eprintln!("cannot suspend {}: {error}", self.namespace));
         }
     }
 }
