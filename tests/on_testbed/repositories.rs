@@ -30,7 +30,7 @@ fn server() -> &'static GuardedGitServer {
 
 /// The first connection of the process decides how long servers may keep silent: whoever may be first calls this.
 pub(crate) fn be_impatient() {
-    limit_waiting(Some(Waiting { connect: Duration::from_secs(2), silence: Duration::from_secs(3) }));
+    limit_waiting(Some(Waiting { connect: Duration::from_secs(5), silence: Duration::from_secs(10) }));
 }
 
 fn text(name: &str) -> String {
