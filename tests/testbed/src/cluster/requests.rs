@@ -168,7 +168,12 @@ fn path_of(resources: &[Resource], object: Object<'_>) -> Option<String> {
     let kind = object.kind.to_lowercase();
     let (name, group) =
         kind.split_once('.').map_or((kind.as_str(), None), |(name, group)| (name, Some(group)));
-    let in_group = |resource: &&Resource| group.is_none_or(|group| resource.group == group);
+    // `<kind>.<group>` or `<kind>.<version>.<group>`.
+    let is_in = |resource: &Resource, group: &str| {
+        let version = resource.path.rsplit('/').next().unwrap_or_default();
+        resource.group == group || group.strip_prefix(version) == Some(&format!(".{}", resource.group))
+    };
+    let in_group = |resource: &&Resource| group.is_none_or(|group| is_in(resource, group));
     let by_name =
         resources.iter().filter(in_group).find(|resource| resource.names.iter().any(|known| known == name));
     let by_short_name = || {
@@ -229,6 +234,9 @@ mod tests {
             path("node.example.org", "").as_deref(),
             Some("/apis/example.org/v2/namespaces/default/nodes/x")
         );
+        let in_version = path("node.v2.example.org", "");
+        assert_eq!(in_version.as_deref(), Some("/apis/example.org/v2/namespaces/default/nodes/x"));
+        assert_eq!(path("node.v1.example.org", ""), None);
         assert_eq!(path("unknown", "a"), None);
         assert_eq!(path("daemonset.example.org", "a"), None);
     }
