@@ -7,7 +7,7 @@ use serde_json::Value;
 use stackflux_testbed::{Object, Operator, Options, Testbed};
 
 use crate::definitions::apply_definitions;
-use crate::stack::{RELEASE, STACK, create_clusters, installed, is_ready, publish};
+use crate::stack::{RELEASE, STACK, condition, create_clusters, installed, is_ready, publish};
 use crate::support::{scratch, stackflux};
 
 const PATIENCE: Duration = Duration::from_mins(4);
@@ -59,7 +59,8 @@ fn real_stack_from_go_sample_becomes_ready_on_two_clusters() {
         let metrics = installed(&testbed, name, "deployment", "metrics-server");
         assert_eq!(metrics["metadata"]["labels"]["domain"], format!("{name}.example.org"));
     }
-    wait("clusterstack", STACK, is_ready);
+    // The ClusterStack counts its Clusters after their ClusterAddons are ready, and the tree shows both.
+    wait("clusterstack", STACK, |stack| is_ready(stack) && condition(stack, "ClustersReady").0 == "True");
     wait("clusterclass", RELEASE, |_| true);
     let kubeconfig = management.kubeconfig().to_str().unwrap();
     let tree = stackflux(&["tree", "--namespace", &namespace, "--kubeconfig", kubeconfig]);
