@@ -3,7 +3,7 @@
 /// Whether trying again can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Nothing changes until somebody changes the input: wait for a change.
+    /// Permanent until the input changes: wait for a change.
     Terminal,
     /// The same input may succeed later: back off and try again.
     Transient,

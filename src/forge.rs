@@ -93,7 +93,7 @@ impl Forge {
         }
         match self.create(wanted).await {
             Ok(created) => Ok(Opened { created: true, ..created.opened()? }),
-            // Somebody was faster, or the answer was lost: then it is there.
+            // Another client was faster, or the answer was lost: the pull request exists then.
             Err(error) if error.may_have_happened() => match self.find(wanted).await? {
                 Some(found) => self.updated(found, wanted).await,
                 None => Err(error),

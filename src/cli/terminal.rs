@@ -25,7 +25,7 @@ pub(super) fn note(message: impl std::fmt::Display) {
     say(Style::new(), '►', message);
 }
 
-/// A detail of what was told before.
+/// Prints a detail of the line before.
 pub(super) fn detail(message: impl std::fmt::Display) {
     diagnostic(&format!("    {}\n", printable(&message.to_string())));
 }

@@ -178,7 +178,7 @@ fn from_parts(image: &Map<String, Value>) -> Option<String> {
 fn written(files: &Files, directory: &str, keys: &[&str], images: &mut BTreeSet<String>) {
     for (path, file) in files.below(directory) {
         let is_yaml = path.rsplit_once('.').is_some_and(|(_, ending)| matches!(ending, "yaml" | "yml"));
-        // What is no text names no image.
+        // Only a string names an image.
         let Ok(source) = std::str::from_utf8(&file.content) else { continue };
         if !is_yaml {
             continue;

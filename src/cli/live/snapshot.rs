@@ -212,7 +212,7 @@ impl Member {
             let release = class.release()?;
             return Some((class.namespace, release));
         }
-        // The operator wrote it. What is no name of a release is none of a ClusterStack's either.
+        // The operator wrote it. An invalid release name belongs to no ClusterStack.
         let progress = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?;
         let release: ReleaseName = progress.desired.as_ref()?.parse().ok()?;
         Some((progress.desired_namespace.as_ref().unwrap_or(&key.namespace).clone(), release))

@@ -225,7 +225,7 @@ pub(super) fn titled(addon: &AddonStatus) -> String {
 pub(super) fn addon_report(addon: &AddonStatus) -> Report {
     let Some(phase) = addon.phase.as_deref() else { return Report::not_yet_reported() };
     let reason = addon.reason.as_deref().filter(|reason| !reason.is_empty()).unwrap_or(phase);
-    // The phase of what is held is no reason, that of it is.
+    // `Held` is a phase and not a reason: the status follows from its reason.
     let means = Reason::of(phase).or_else(|| Reason::of(reason));
     let status = means.map_or(ConditionStatus::Unknown, status_of);
     Report::new(status, reason, addon.message.as_deref().unwrap_or_default())
