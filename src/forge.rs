@@ -14,7 +14,7 @@ use reqwest::Method;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use crate::http::{Answer, Client, HttpError, Request, Url, next_page, place};
+use crate::http::{Answer, Client, Request, Url, next_page, place};
 
 use dialect::Existing;
 pub use error::ForgeError;
@@ -174,12 +174,6 @@ impl Forge {
                 ForgeError::Refused { place, status, message, hint }
             }
         }
-    }
-}
-
-impl From<HttpError> for ForgeError {
-    fn from(error: HttpError) -> Self {
-        Self::Http(error)
     }
 }
 

@@ -20,7 +20,7 @@ mod retry;
 pub use answer::Answer;
 pub use client::{Client, Options};
 pub use download::Expected;
-pub use error::HttpError;
+pub use error::TransportError;
 pub use link::next_page;
 pub use local::is_local;
 pub use proxy::{Proxies, Proxy, ProxyError};

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{ForgeError, ForgeKind, Opened, PullRequest, Repository, text};
-use crate::http::{Answer, Url, place};
+use crate::http::{Answer, TransportError, Url, place};
 
 /// A pull request that is there, of any forge.
 #[derive(Debug)]
@@ -41,10 +41,10 @@ impl Existing {
         match url.filter(|url| matches!(url.scheme(), "http" | "https")) {
             // A parsed URL has no control characters and no blanks.
             Some(url) => Ok(Opened { url: url.into(), number: self.number, created: false }),
-            None => Err(ForgeError::Malformed {
-                place: self.place,
-                why: "the address of the pull request is not a URL",
-            }),
+            None => {
+                let error = "the address of the pull request is not a URL".to_owned();
+                Err(TransportError::Malformed { place: self.place, error }.into())
+            }
         }
     }
 }

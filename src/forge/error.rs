@@ -1,7 +1,7 @@
 //! Why there is no pull request.
 
 use crate::error::{Class, Classify};
-use crate::http::HttpError;
+use crate::http::TransportError;
 
 /// Why there is no pull request. No token is in any message.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum ForgeError {
     Api(&'static str),
     /// No answer, or one that cannot be read.
     #[error(transparent)]
-    Http(HttpError),
+    Transport(#[from] TransportError),
     /// The forge does not do it.
     #[error("{place} answered {status}{}{hint}", said(.message))]
     Refused {
@@ -46,14 +46,6 @@ pub enum ForgeError {
         /// What the forge says, shortened; may be empty.
         message: String,
     },
-    /// The answer is JSON, and is not about a pull request.
-    #[error("{place}: the answer cannot be read: {why}")]
-    Malformed {
-        /// What was asked.
-        place: String,
-        /// What is wrong.
-        why: &'static str,
-    },
     /// More open pull requests than are looked through.
     #[error(
         "{repository}: open pull requests exceed the limit of {pages} pages: close those that are not needed"
@@ -71,7 +63,7 @@ impl ForgeError {
     pub(super) fn may_have_happened(&self) -> bool {
         match self {
             Self::Refused { status, .. } => matches!(status, 409 | 422),
-            Self::Http(error) => error.is_passing(),
+            Self::Transport(error) => error.is_passing(),
             _ => false,
         }
     }
@@ -80,7 +72,7 @@ impl ForgeError {
 impl Classify for ForgeError {
     fn class(&self) -> Class {
         match self {
-            Self::Http(error) if error.is_passing() => Class::Transient,
+            Self::Transport(error) if error.is_passing() => Class::Transient,
             Self::Limited { .. } => Class::Transient,
             _ => Class::Terminal,
         }
@@ -89,8 +81,8 @@ impl Classify for ForgeError {
     fn reason(&self) -> &'static str {
         match self {
             Self::Unknown { .. } | Self::NoRepository { .. } | Self::Api(_) => "ForgeInvalid",
-            Self::Http(error) if error.is_passing() => "ForgeUnreachable",
-            Self::Http(_) | Self::Malformed { .. } => "ForgeMalformed",
+            Self::Transport(error) if error.is_passing() => "ForgeUnreachable",
+            Self::Transport(_) => "ForgeMalformed",
             Self::Refused { status: 401 | 403 | 404, .. } => "ForgeUnauthorised",
             Self::Refused { .. } | Self::TooMany { .. } => "ForgeRefused",
             Self::Limited { .. } => "ForgeLimited",

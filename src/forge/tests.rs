@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::error::{Class, Classify as _};
-use crate::http::Options;
+use crate::http::{Options, TransportError};
 
 const KINDS: [ForgeKind; 3] = [ForgeKind::GitHub, ForgeKind::GitLab, ForgeKind::Gitea];
 const TOKEN: &str = "t0ken-of-a-test";
@@ -295,14 +295,17 @@ async fn an_answer_that_is_no_pull_request_is_refused() {
             let fake = Fake::start(kind).await;
             fake.answer_once("GET", 200, &[], body);
             let error = open(&fake).await.unwrap_err();
-            assert!(matches!(error, ForgeError::Http(HttpError::Malformed { .. })), "{body}: {error}");
+            assert!(
+                matches!(error, ForgeError::Transport(TransportError::Malformed { .. })),
+                "{body}: {error}"
+            );
         }
     }
     let fake = Fake::start(ForgeKind::Gitea).await;
     let hostile = json!({"number": 1, "html_url": "javascript:alert(1)", "title": "", "body": null,
         "head": {"ref": "", "repo": null}, "base": {"ref": "", "repo": null}});
     fake.answer_once("POST", 201, &[], &hostile.to_string());
-    assert!(matches!(open(&fake).await, Err(ForgeError::Malformed { .. })));
+    assert!(matches!(open(&fake).await, Err(ForgeError::Transport(TransportError::Malformed { .. }))));
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::certificate::{Trusted, Way};
 use super::{Access, CloneLimits, GitError, GitUrl, SshKey, Transport, hosts};
-use crate::http::{Proxies, Proxy};
+use crate::http::{Proxies, Proxy, TransportError};
 use crate::names::credentials::masked;
 
 use process_wide::AskedFor;
@@ -110,7 +110,8 @@ impl<'a> Connection<'a> {
         let own = &self.access.url;
         // A server on another port is another server.
         if own.transport() != Transport::Ssh && !url.parse().is_ok_and(|url| own.is_same_server(&url)) {
-            return Err(GitError::Redirect { url: self.url(), to: self.presentable(url) });
+            let why = "it is another server".to_owned();
+            return Err(TransportError::Redirect { place: self.url(), to: self.presentable(url), why }.into());
         }
         let user = user.or(own.user()).unwrap_or_default();
         if allowed.contains(CredentialType::USERNAME) {
@@ -160,16 +161,17 @@ impl<'a> Connection<'a> {
         let trusted = Trusted::new(ca).map_err(unusable)?;
         let way = Way { host, port, proxy: self.proxy.as_ref(), wait: limit_waiting(None).connect };
         let checked = trusted.check(shown.data(), &way);
-        checked.map_err(|why| GitError::Certificate { url: self.url(), why })?;
+        checked.map_err(|error| TransportError::Certificate { place: self.url(), error })?;
         Ok(CertificateCheckStatus::CertificateOk)
     }
 
     fn check_limits(&self, received: u64) -> Result<(), GitError> {
         if received > self.limits.bytes {
-            return Err(GitError::TooLarge { url: self.url(), most: self.limits.bytes });
+            let (place, most) = (self.url(), self.limits.bytes);
+            return Err(TransportError::TooLarge { place, most, unit: "bytes" }.into());
         }
         if self.begun.elapsed() > self.limits.overall {
-            return Err(GitError::Timeout { url: self.url(), after: self.limits.overall });
+            return Err(TransportError::Timeout { place: self.url(), after: self.limits.overall }.into());
         }
         Ok(())
     }

@@ -2,11 +2,10 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::{GitUrlError, HostKeyError, SignError};
 use crate::error::{Class, Classify};
-use crate::http::ProxyError;
+use crate::http::{ProxyError, TransportError};
 use crate::release::PathError;
 
 /// The most branches that an error names.
@@ -18,22 +17,9 @@ pub enum GitError {
     /// The address of the repository.
     #[error(transparent)]
     Url(#[from] GitUrlError),
-    /// No connection, or it broke.
-    #[error("{url}: the Git server cannot be reached, or the connection broke: {error}")]
-    Unreachable {
-        /// The repository.
-        url: String,
-        /// What failed.
-        error: String,
-    },
-    /// The server takes longer than it may.
-    #[error("{url}: timed out after {} s", .after.as_secs())]
-    Timeout {
-        /// The repository.
-        url: String,
-        /// The time that it had.
-        after: Duration,
-    },
+    /// The connection: it fails, takes too long, is not trusted, leads elsewhere or brings too much.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
     /// The server wants credentials, and there are none for it.
     #[error("{url}: authentication required: no {wanted} configured")]
     NoCredentials {
@@ -64,25 +50,6 @@ pub enum GitError {
         /// The repository.
         url: String,
     },
-    /// The server sends to another server.
-    #[error("{url}: refusing redirect to another server: {to}")]
-    Redirect {
-        /// The repository.
-        url: String,
-        /// What it says, in libgit2's words.
-        to: String,
-    },
-    /// The setting of a proxy cannot be used.
-    #[error(transparent)]
-    Proxy(#[from] ProxyError),
-    /// The server's certificate is not trusted.
-    #[error("{url}: untrusted certificate: {why}")]
-    Certificate {
-        /// The repository.
-        url: String,
-        /// What is wrong with it.
-        why: String,
-    },
     /// The SSH host key is not the one that it should be.
     #[error(transparent)]
     HostKey(#[from] HostKeyError),
@@ -99,14 +66,6 @@ pub enum GitError {
     NotFound {
         /// The repository.
         url: String,
-    },
-    /// More bytes than the limit.
-    #[error("{url}: the fetch exceeds the limit of {most} bytes")]
-    TooLarge {
-        /// The repository.
-        url: String,
-        /// The limit.
-        most: u64,
     },
     /// A file in the repository is larger than the limit.
     #[error("{path}: the file in the repository exceeds the limit of {most} bytes: it has {size}")]
@@ -217,8 +176,12 @@ impl GitError {
             }
             Self::Forbidden { .. } => "pushing needs write access to the contents of the repository",
             Self::PlainHttp { .. } => "use --git-plain-http to send them unencrypted",
-            Self::Certificate { .. } => "name the CA certificates of the server with --git-ca-file",
-            Self::Redirect { .. } => "use the address to which the repository has moved",
+            Self::Transport(TransportError::Certificate { .. }) => {
+                "name the CA certificates of the server with --git-ca-file"
+            }
+            Self::Transport(TransportError::Redirect { .. }) => {
+                "use the address to which the repository has moved"
+            }
             Self::HostKey(error) => return Some(error.hint()),
             Self::Sign(error) => return error.hint().map(str::to_owned),
             Self::Refused { .. } => "if the branch is protected, use --pull-request",
@@ -251,12 +214,18 @@ fn of_user(user: Option<&str>) -> String {
     user.map(|user| format!(" of user {user:?}")).unwrap_or_default()
 }
 
+impl From<ProxyError> for GitError {
+    fn from(error: ProxyError) -> Self {
+        Self::Transport(error.into())
+    }
+}
+
 impl Classify for GitError {
     fn class(&self) -> Class {
         match self {
             // Who may what is changed on the server: nothing of ours tells.
-            Self::Unreachable { .. }
-            | Self::Timeout { .. }
+            Self::Transport(error) if !error.is_broken() => Class::Terminal,
+            Self::Transport(_)
             | Self::Unauthorised { .. }
             | Self::Forbidden { .. }
             | Self::NotFound { .. }
@@ -273,17 +242,21 @@ impl Classify for GitError {
     fn reason(&self) -> &'static str {
         match self {
             Self::Url(_) => "GitUrlInvalid",
-            Self::Unreachable { .. } | Self::Timeout { .. } => "GitUnreachable",
+            Self::Transport(error) => match error {
+                TransportError::Redirect { .. } => "GitRedirected",
+                TransportError::Proxy(_) => "GitProxyInvalid",
+                TransportError::Certificate { .. } => "GitServerNotTrusted",
+                TransportError::TooLarge { .. } => "LimitExceeded",
+                _ => "GitUnreachable",
+            },
             Self::NoCredentials { .. }
             | Self::Unauthorised { .. }
             | Self::Forbidden { .. }
             | Self::Credentials { .. }
             | Self::PlainHttp { .. } => "GitAccessDenied",
-            Self::Redirect { .. } => "GitRedirected",
-            Self::Proxy(_) => "GitProxyInvalid",
-            Self::Certificate { .. } | Self::HostKey(_) => "GitServerNotTrusted",
+            Self::HostKey(_) => "GitServerNotTrusted",
             Self::NotFound { .. } => "GitRepositoryNotFound",
-            Self::TooLarge { .. } | Self::FileTooLarge { .. } | Self::TooManyFiles { .. } => "LimitExceeded",
+            Self::FileTooLarge { .. } | Self::TooManyFiles { .. } => "LimitExceeded",
             Self::Refused { .. } => "GitPushRefused",
             Self::NoCommit(_) | Self::NoBranch { .. } | Self::NoHead { .. } | Self::Name(_) => {
                 "GitReferenceInvalid"

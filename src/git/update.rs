@@ -131,11 +131,11 @@ pub fn update<E>(
         let said = match clone.push(prepared.commit, target.pushed(), prepared.expected) {
             Ok(Pushed::Done) => return Ok(Updated::Pushed { commit: prepared.commit, attempts }),
             Ok(Pushed::Rejected(said)) => said,
-            Err(error @ (GitError::Unreachable { .. } | GitError::Timeout { .. })) => {
+            Err(GitError::Transport(error)) if error.is_broken() => {
                 uncertain = Some(prepared.commit);
                 breaks += 1;
                 if breaks > MOST_BREAKS {
-                    return Err(error.into());
+                    return Err(GitError::from(error).into());
                 }
                 error.to_string()
             }

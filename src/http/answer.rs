@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::client::Asked;
 use super::receive::{Keep, Receiver};
-use super::{Expected, HttpError, retry};
+use super::{Expected, TransportError, retry};
 use crate::release::Digest;
 
 /// An answer whose body was not read yet.
@@ -55,20 +55,26 @@ impl Answer {
     }
 
     /// The answer if its status is 2xx.
-    pub fn success(self) -> Result<Self, HttpError> {
+    pub fn success(self) -> Result<Self, TransportError> {
         if self.response.status().is_success() { Ok(self) } else { Err(self.refusal()) }
     }
 
     /// The status as an error.
     #[must_use]
-    pub fn refusal(&self) -> HttpError {
+    pub fn refusal(&self) -> TransportError {
         let retry_after = self.header(RETRY_AFTER.as_str()).and_then(retry::pause_of);
         let retry_after = retry_after.or_else(|| self.used_up());
         let challenges =
             if self.has_moved { Vec::new() } else { self.headers(WWW_AUTHENTICATE.as_str()).collect() };
         let challenges = challenges.into_iter().map(str::to_owned).collect();
         let place = self.asked.place.clone();
-        HttpError::Status { place, status: self.status(), retry_after, challenges }
+        TransportError::Status {
+            place,
+            status: self.status(),
+            message: String::new(),
+            retry_after,
+            challenges,
+        }
     }
 
     /// How long there are no more requests for us: headers that GitHub sends, and the forges that do as GitHub does.
@@ -78,12 +84,12 @@ impl Answer {
     }
 
     /// The body, which may have at most `most` bytes.
-    pub async fn bytes(self, most: u64) -> Result<Vec<u8>, HttpError> {
+    pub async fn bytes(self, most: u64) -> Result<Vec<u8>, TransportError> {
         self.keep(Vec::new(), Expected { digest: None, size: None, most }).await.map(|(bytes, _)| bytes)
     }
 
     /// The body, kept in `into`, and its digest, if it is what is expected.
-    pub async fn keep<K: Keep>(self, into: K, expected: Expected) -> Result<(K, Digest), HttpError> {
+    pub async fn keep<K: Keep>(self, into: K, expected: Expected) -> Result<(K, Digest), TransportError> {
         let mut receiver = Receiver::new(into, expected);
         let place = self.asked.place.clone();
         self.pour(&mut receiver).await?;
@@ -91,18 +97,18 @@ impl Answer {
     }
 
     /// The body as JSON of at most [`MOST_JSON`](super::MOST_JSON) bytes.
-    pub async fn json<T: DeserializeOwned>(self) -> Result<T, HttpError> {
+    pub async fn json<T: DeserializeOwned>(self) -> Result<T, TransportError> {
         let place = self.asked.place.clone();
         let bytes = self.bytes(super::MOST_JSON).await?;
         // What serde says may cite the answer, which may hold a token: only where it stands is told.
-        serde_json::from_slice(&bytes).map_err(|error| HttpError::Malformed {
+        serde_json::from_slice(&bytes).map_err(|error| TransportError::Malformed {
             place,
             error: format!("not the expected JSON (line {}, column {})", error.line(), error.column()),
         })
     }
 
     /// Hands the body on as it comes.
-    pub(super) async fn pour(mut self, receiver: &mut Receiver<impl Keep>) -> Result<(), HttpError> {
+    pub(super) async fn pour(mut self, receiver: &mut Receiver<impl Keep>) -> Result<(), TransportError> {
         let Asked { place, .. } = &self.asked;
         receiver.announce(place, self.response.content_length())?;
         let mut come = 0;

@@ -7,7 +7,7 @@ use reqwest::header::LOCATION;
 use reqwest::{Certificate, ClientBuilder, Method, Url, redirect};
 
 use super::local::{self, Elsewhere};
-use super::{Answer, HttpError, Proxies, Proxy, Request, install_tls_provider, is_local, place};
+use super::{Answer, Proxies, Proxy, Request, TransportError, install_tls_provider, is_local, place};
 
 /// Redirects of one request that are followed: a CDN needs one or two.
 const MOST_REDIRECTS: usize = 5;
@@ -57,35 +57,35 @@ pub struct Client {
 
 impl Client {
     /// A client; nothing is sent yet.
-    pub fn new(options: Options) -> Result<Self, HttpError> {
+    pub fn new(options: Options) -> Result<Self, TransportError> {
         install_tls_provider();
         let proxies = Arc::new(if options.proxies { Proxies::of_environment() } else { Proxies::default() });
-        let with_ca = |builder: ClientBuilder| -> Result<ClientBuilder, HttpError> {
+        let with_ca = |builder: ClientBuilder| -> Result<ClientBuilder, TransportError> {
             match &options.ca {
                 Some(ca) => Ok(builder.tls_certs_merge(certificates(ca)?)),
                 None => Ok(builder),
             }
         };
         let build =
-            |builder: ClientBuilder| builder.build().map_err(|error| HttpError::Tls(innermost(&error)));
+            |builder: ClientBuilder| builder.build().map_err(|error| TransportError::Tls(innermost(&error)));
         let inner = build(with_ca(builder(&options, &proxies))?)?;
         let elsewhere = build(with_ca(builder(&options, &proxies).dns_resolver(Elsewhere))?)?;
         Ok(Self { inner, elsewhere, proxies, options })
     }
 
     /// A client for plain HTTP: it needs no certificates on this machine, and trusts none.
-    pub fn plain(options: Options) -> Result<Self, HttpError> {
+    pub fn plain(options: Options) -> Result<Self, TransportError> {
         install_tls_provider();
         let proxies = Arc::default();
         let client = builder(&options, &proxies).tls_certs_only([]).build();
-        let client = client.map_err(|error| HttpError::Tls(innermost(&error)))?;
+        let client = client.map_err(|error| TransportError::Tls(innermost(&error)))?;
         Ok(Self { inner: client.clone(), elsewhere: client, proxies, options })
     }
 
     /// Sends a request once. Any status is an answer, a redirect too.
-    pub async fn send(&self, request: &Request) -> Result<Answer, HttpError> {
+    pub async fn send(&self, request: &Request) -> Result<Answer, TransportError> {
         let url = &request.url;
-        let refuse = |why: &str| HttpError::Url { place: place(url), why: why.to_owned() };
+        let refuse = |why: &str| TransportError::Url { place: place(url), why: why.to_owned() };
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refuse("it is neither http nor https"));
         }
@@ -114,7 +114,7 @@ impl Client {
 
     /// Sends a GET request and follows redirects: to the same or a better scheme, without secrets to another host.
     /// An answer says by its URL where it came from.
-    pub async fn follow(&self, request: &Request) -> Result<Answer, HttpError> {
+    pub async fn follow(&self, request: &Request) -> Result<Answer, TransportError> {
         let (mut request, mut has_moved) = (request.clone(), false);
         for _ in 0..=MOST_REDIRECTS {
             let mut answer = self.send(&request).await?;
@@ -126,8 +126,11 @@ impl Client {
             has_moved |= url.origin() != request.url.origin();
             request = request.moved(url);
         }
-        let (from, to) = (place(&request.url), "another location".to_owned());
-        Err(HttpError::Redirect { from, to, why: "more than five redirects in a row" })
+        Err(TransportError::Redirect {
+            place: place(&request.url),
+            to: "another location".to_owned(),
+            why: "more than five redirects in a row".to_owned(),
+        })
     }
 }
 
@@ -151,8 +154,9 @@ fn place_through(url: &Url, proxy: Option<&Proxy>) -> String {
 }
 
 /// Where a redirect leads, if that is somewhere where we go.
-fn target(from: &Url, location: Option<&str>) -> Result<Url, HttpError> {
-    let refuse = |to: String, why| HttpError::Redirect { from: place(from), to, why };
+fn target(from: &Url, location: Option<&str>) -> Result<Url, TransportError> {
+    let refuse =
+        |to: String, why: &str| TransportError::Redirect { place: place(from), to, why: why.to_owned() };
     let Some(location) = location else {
         return Err(refuse("an unknown location".to_owned(), "the header Location is missing"));
     };
@@ -170,11 +174,11 @@ fn target(from: &Url, location: Option<&str>) -> Result<Url, HttpError> {
     Ok(url)
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, HttpError> {
-    let found = Certificate::from_pem_bundle(pem).map_err(|error| HttpError::Tls(innermost(&error)))?;
+fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, TransportError> {
+    let found = Certificate::from_pem_bundle(pem).map_err(|error| TransportError::Tls(innermost(&error)))?;
     if found.is_empty() {
         let why = "the CA file has no certificate in PEM (-----BEGIN CERTIFICATE-----)";
-        return Err(HttpError::Tls(why.to_owned()));
+        return Err(TransportError::Tls(why.to_owned()));
     }
     Ok(found)
 }
@@ -198,27 +202,27 @@ impl Asked {
 
     /// What reqwest could not do, in words without its URL. `received` are the bytes of the body that came, `None`
     /// where not even the beginning of the answer did.
-    pub(super) fn failed(&self, error: &reqwest::Error, received: Option<u64>) -> HttpError {
+    pub(super) fn failed(&self, error: &reqwest::Error, received: Option<u64>) -> TransportError {
         let place = self.place.clone();
         if !error.is_timeout() {
             return failed(place, error);
         }
         match received {
-            _ if self.begun.elapsed() >= self.within => HttpError::Timeout { place, after: self.within },
-            None if error.is_connect() => HttpError::Timeout { place, after: self.connect },
-            _ => HttpError::Silent { place, after: self.silence, received },
+            _ if self.begun.elapsed() >= self.within => TransportError::Timeout { place, after: self.within },
+            None if error.is_connect() => TransportError::Timeout { place, after: self.connect },
+            _ => TransportError::Silent { place, after: self.silence, received },
         }
     }
 }
 
-fn failed(place: String, error: &reqwest::Error) -> HttpError {
+fn failed(place: String, error: &reqwest::Error) -> TransportError {
     let text = innermost(error);
     if error.is_connect() && text.contains("certificate") {
-        HttpError::Certificate { place, error: text }
+        TransportError::Certificate { place, error: text }
     } else if error.is_connect() {
-        HttpError::Unreachable { place, error: in_words(text) }
+        TransportError::Unreachable { place, error: in_words(text) }
     } else {
-        HttpError::Interrupted { place, error: text }
+        TransportError::Interrupted { place, error: text }
     }
 }
 

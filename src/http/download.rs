@@ -1,7 +1,7 @@
 //! Downloads: bytes of a known digest or size, taken up again where they broke off.
 
 use super::receive::{Keep, Receiver};
-use super::{Client, HttpError, Request, place};
+use super::{Client, Request, TransportError, place};
 use crate::release::Digest;
 
 /// What a download must be.
@@ -23,10 +23,10 @@ impl Client {
         request: &Request,
         expected: Expected,
         into: K,
-    ) -> Result<(K, Digest), HttpError> {
+    ) -> Result<(K, Digest), TransportError> {
         let place = place(&request.url);
         if expected.size.is_some_and(|size| size > expected.most) {
-            return Err(HttpError::TooLarge { place, most: expected.most });
+            return Err(TransportError::TooLarge { place, most: expected.most, unit: "bytes" });
         }
         let mut receiver = Receiver::new(into, expected);
         let mut pauses = self.pauses();
@@ -39,7 +39,11 @@ impl Client {
     }
 
     /// Asks for what is not there yet.
-    async fn receive(&self, request: &Request, receiver: &mut Receiver<impl Keep>) -> Result<(), HttpError> {
+    async fn receive(
+        &self,
+        request: &Request,
+        receiver: &mut Receiver<impl Keep>,
+    ) -> Result<(), TransportError> {
         let at = receiver.length();
         let answer =
             if at == 0 { self.follow(request).await? } else { self.follow(&request.rest(at)).await? };
@@ -51,7 +55,7 @@ impl Client {
                 let range = answer.header("content-range").unwrap_or_default();
                 if !range.starts_with(&format!("bytes {at}-")) {
                     let error = format!("requested the bytes from {at} on, got others");
-                    return Err(HttpError::Malformed { place, error });
+                    return Err(TransportError::Malformed { place, error });
                 }
             }
             _ => return Err(answer.refusal()),
@@ -61,6 +65,6 @@ impl Client {
             return Ok(());
         }
         let error = format!("it ended after {} bytes", receiver.length());
-        Err(HttpError::Interrupted { place, error })
+        Err(TransportError::Interrupted { place, error })
     }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::ProxyError;
 use crate::release::Digest;
 
-/// Why there is no answer that can be used. The places are scheme, host and path.
+/// Why nothing usable came from another host: the same cause has the same words over HTTP, from registries, forges and
+/// Git servers. `place` is what was asked: scheme, host and path, without credentials.
 #[derive(Debug, thiserror::Error)]
-pub enum HttpError {
+pub enum TransportError {
     /// Nothing that could be asked.
     #[error("cannot send a request to {place}: {why}")]
     Url {
@@ -68,34 +69,38 @@ pub enum HttpError {
         error: String,
     },
     /// Another status than the ones that were waited for.
-    #[error("{place} answered {status}{}", again(.retry_after.as_ref()))]
+    #[error("{place} answered {status}{}{}", said(.message), again(.retry_after.as_ref()))]
     Status {
         /// The place.
         place: String,
         /// The status of HTTP.
         status: u16,
+        /// What the server says, shortened; may be empty.
+        message: String,
         /// When it wants to be asked again, where it says so.
         retry_after: Option<Duration>,
         /// How it wants to be asked (`WWW-Authenticate`), unless a redirect led there: that one gets no credentials.
         challenges: Vec<String>,
     },
     /// It sends to somewhere where we do not go.
-    #[error("{from}: refusing redirect to {to}: {why}")]
+    #[error("{place}: refusing redirect to {to}: {why}")]
     Redirect {
         /// Who redirects.
-        from: String,
+        place: String,
         /// Where to.
         to: String,
         /// Why not.
-        why: &'static str,
+        why: String,
     },
-    /// More bytes than the limit, announced or sent.
-    #[error("{place}: exceeds the limit of {most} bytes")]
+    /// More bytes or entries than the limit, announced or sent.
+    #[error("{place}: exceeds the limit of {most} {unit}")]
     TooLarge {
         /// The place.
         place: String,
         /// The limit.
         most: u64,
+        /// Of what: `bytes`, `pages`, `files`.
+        unit: &'static str,
     },
     /// Another number of bytes than expected.
     #[error("{place}: size mismatch: expected {expected} bytes, got {found}")]
@@ -134,6 +139,10 @@ fn again(after: Option<&Duration>) -> String {
     after.map(|after| format!("; retry after {} s", after.as_secs())).unwrap_or_default()
 }
 
+fn said(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}
+
 fn awaited(received: Option<u64>) -> String {
     match received {
         None => "the answer to begin".to_owned(),
@@ -142,18 +151,26 @@ fn awaited(received: Option<u64>) -> String {
     }
 }
 
-impl HttpError {
+impl TransportError {
     /// Whether the same request can have an answer in a moment.
     #[must_use]
     pub fn is_passing(&self) -> bool {
-        match self {
-            Self::Unreachable { .. }
-            | Self::Timeout { .. }
-            | Self::Silent { .. }
-            | Self::Interrupted { .. } => true,
-            Self::Status { status, .. } => matches!(status, 429 | 500 | 502 | 503 | 504),
-            _ => false,
-        }
+        self.is_broken() || matches!(self.status(), Some(429 | 500 | 502 | 503 | 504))
+    }
+
+    /// Whether there was no connection to the end of the answer.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Silent { .. } | Self::Interrupted { .. }
+        )
+    }
+
+    /// Whether the server cannot be spoken with: no connection, or none that can be trusted.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        self.is_broken() || matches!(self, Self::Certificate { .. })
     }
 
     /// The status that was answered, where one was.

@@ -2,21 +2,24 @@
 
 use reqwest::Url;
 
-use super::{HttpError, place};
+use super::{TransportError, place};
 
 /// The URL of the next page, from the values of all headers `Link`. It must be at the same scheme, host and port as the
 /// page that names it: who lists something gets no word in who else is asked.
-pub fn next_page<'a>(page: &Url, headers: impl Iterator<Item = &'a str>) -> Result<Option<Url>, HttpError> {
+pub fn next_page<'a>(
+    page: &Url,
+    headers: impl Iterator<Item = &'a str>,
+) -> Result<Option<Url>, TransportError> {
     let Some(target) = headers.flat_map(links).find_map(|(target, is_next)| is_next.then_some(target)) else {
         return Ok(None);
     };
-    let url = page.join(target).map_err(|_| HttpError::Malformed {
+    let url = page.join(target).map_err(|_| TransportError::Malformed {
         place: place(page),
         error: "invalid URL of the next page in the header Link".to_owned(),
     })?;
     if url.origin() != page.origin() {
         let why = "the next page of a list must be on the same server";
-        return Err(HttpError::Redirect { from: place(page), to: place(&url), why });
+        return Err(TransportError::Redirect { place: place(page), to: place(&url), why: why.to_owned() });
     }
     Ok(Some(url))
 }

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::fs::File;
 use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 
-use super::{Expected, HttpError};
+use super::{Expected, TransportError};
 use crate::release::Digest;
 
 /// Where a body is kept.
@@ -71,35 +71,35 @@ impl<K: Keep> Receiver<K> {
     }
 
     /// Forgets what is there.
-    pub(super) async fn restart(&mut self) -> Result<(), HttpError> {
+    pub(super) async fn restart(&mut self) -> Result<(), TransportError> {
         (self.hash, self.length) = (Sha256::new(), 0);
-        self.kept.clear().await.map_err(HttpError::Temporary)
+        self.kept.clear().await.map_err(TransportError::Temporary)
     }
 
     /// Refuses what announces, before its first byte, that it is too long or not what is expected.
-    pub(super) fn announce(&self, place: &str, more: Option<u64>) -> Result<(), HttpError> {
+    pub(super) fn announce(&self, place: &str, more: Option<u64>) -> Result<(), TransportError> {
         let Some(more) = more else { return Ok(()) };
         let found = self.length.saturating_add(more);
         match self.expected {
             Expected { size: Some(expected), .. } if found != expected => {
-                Err(HttpError::Size { place: place.to_owned(), expected, found })
+                Err(TransportError::Size { place: place.to_owned(), expected, found })
             }
             Expected { most, .. } if found > most => {
-                Err(HttpError::TooLarge { place: place.to_owned(), most })
+                Err(TransportError::TooLarge { place: place.to_owned(), most, unit: "bytes" })
             }
             _ => Ok(()),
         }
     }
 
     /// Takes bytes in.
-    pub(super) async fn take(&mut self, place: &str, bytes: &[u8]) -> Result<(), HttpError> {
+    pub(super) async fn take(&mut self, place: &str, bytes: &[u8]) -> Result<(), TransportError> {
         let most = self.expected.size.unwrap_or(self.expected.most).min(self.expected.most);
         let length = self.length.saturating_add(bytes.len() as u64);
         if length > most {
-            return Err(HttpError::TooLarge { place: place.to_owned(), most });
+            return Err(TransportError::TooLarge { place: place.to_owned(), most, unit: "bytes" });
         }
         self.hash.update(bytes);
-        self.kept.add(bytes).await.map_err(HttpError::Temporary)?;
+        self.kept.add(bytes).await.map_err(TransportError::Temporary)?;
         self.length = length;
         Ok(())
     }
@@ -110,12 +110,12 @@ impl<K: Keep> Receiver<K> {
     }
 
     /// What was kept, and its digest, if that is the expected one.
-    pub(super) async fn finish(mut self, place: &str) -> Result<(K, Digest), HttpError> {
-        self.kept.finish().await.map_err(HttpError::Temporary)?;
+    pub(super) async fn finish(mut self, place: &str) -> Result<(K, Digest), TransportError> {
+        self.kept.finish().await.map_err(TransportError::Temporary)?;
         let found = Digest::of_hashed(self.hash);
         match self.expected.digest {
             Some(expected) if found != expected => {
-                Err(HttpError::Digest { place: place.to_owned(), expected, found })
+                Err(TransportError::Digest { place: place.to_owned(), expected, found })
             }
             _ => Ok((self.kept, found)),
         }

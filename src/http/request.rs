@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{HttpError, is_local, place};
+use super::{TransportError, is_local, place};
 
 /// A request. Only those with the method GET are repeated, resumed and redirected.
 #[derive(Clone)]
@@ -62,9 +62,9 @@ impl Request {
     }
 
     /// With a header that is a secret: it is not printed, and goes to the host of this URL only.
-    pub fn secret_header(mut self, name: HeaderName, value: &SecretString) -> Result<Self, HttpError> {
+    pub fn secret_header(mut self, name: HeaderName, value: &SecretString) -> Result<Self, TransportError> {
         let value = HeaderValue::from_str(value.expose_secret());
-        let mut value = value.map_err(|_| HttpError::Url {
+        let mut value = value.map_err(|_| TransportError::Url {
             place: place(&self.url),
             why: format!("invalid character in the value of the header {name}, such as a line feed"),
         })?;
@@ -74,7 +74,7 @@ impl Request {
     }
 
     /// With the whole value of `Authorization`, such as `Bearer …`.
-    pub fn authorization(self, value: &SecretString) -> Result<Self, HttpError> {
+    pub fn authorization(self, value: &SecretString) -> Result<Self, TransportError> {
         self.secret_header(AUTHORIZATION, value)
     }
 

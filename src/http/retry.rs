@@ -6,14 +6,14 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
-use super::{Answer, Client, HttpError, Request};
+use super::{Answer, Client, Request, TransportError};
 
 /// The longest that a host may make us wait. One that wants more gets an error instead: somebody waits for us.
 const LONGEST: Duration = Duration::from_mins(1);
 
 impl Client {
     /// Sends a GET request, follows redirects, and tries again after what passes. Any other status is an answer.
-    pub async fn ask(&self, request: &Request) -> Result<Answer, HttpError> {
+    pub async fn ask(&self, request: &Request) -> Result<Answer, TransportError> {
         let mut pauses = self.pauses();
         loop {
             let failure = match self.follow(request).await {
@@ -40,12 +40,12 @@ pub(super) struct Pauses(ExponentialBackoff);
 
 impl Pauses {
     /// Waits, where the failure passes and there is an attempt left; else it is the error.
-    pub(super) async fn wait_after(&mut self, failure: HttpError) -> Result<(), HttpError> {
+    pub(super) async fn wait_after(&mut self, failure: TransportError) -> Result<(), TransportError> {
         // A host that has said nothing for so long would be waited for once more each time.
-        let is_silent = matches!(failure, HttpError::Silent { received: None | Some(0), .. });
+        let is_silent = matches!(failure, TransportError::Silent { received: None | Some(0), .. });
         let pause = if failure.is_passing() && !is_silent { self.0.next() } else { None };
         let asked = match &failure {
-            HttpError::Status { retry_after, .. } => retry_after.unwrap_or_default(),
+            TransportError::Status { retry_after, .. } => retry_after.unwrap_or_default(),
             _ => Duration::ZERO,
         };
         match pause {

@@ -99,7 +99,7 @@ async fn what_is_no_request() {
         "https://hidden@127.0.0.1/",
     ] {
         let error = client().send(&Request::get(url.parse().unwrap())).await.unwrap_err();
-        assert!(matches!(error, HttpError::Url { .. }), "{error}");
+        assert!(matches!(error, TransportError::Url { .. }), "{error}");
         assert!(!format!("{error}{error:?}").contains("hidden"), "{error}");
     }
     let error = Request::get("https://x/".parse().unwrap()).authorization(&"hidden\n".into()).unwrap_err();
@@ -130,7 +130,9 @@ async fn another_host_never_sees_the_secret_not_even_on_the_way_back() {
     let to = other.by_name();
     let host = Host::start(move |_| redirect(to.as_str())).await;
     let error = client().follow(&secret(host.url.clone())).await.unwrap().refusal();
-    assert!(matches!(&error, HttpError::Status { status: 401, challenges, .. } if challenges.is_empty()));
+    assert!(
+        matches!(&error, TransportError::Status { status: 401, challenges, .. } if challenges.is_empty())
+    );
     assert_eq!(host.seen()[0].header("authorization"), Some(SECRET));
     for seen in other.seen().iter().chain(&last.seen()) {
         assert_eq!(seen.header("authorization"), None);
@@ -159,7 +161,7 @@ async fn redirects_that_are_not_followed() {
     ] {
         let host = Host::start(move |_| location.map_or_else(|| said(302, ""), redirect)).await;
         let error = client().follow(&Request::get(host.at("a?hidden"))).await.unwrap_err();
-        assert!(matches!(error, HttpError::Redirect { .. }), "{error}");
+        assert!(matches!(error, TransportError::Redirect { .. }), "{error}");
         assert!(error.to_string().contains(expected), "{error}");
         assert!(error.to_string().contains(&host.address()), "{error}");
         assert!(!format!("{error}{error:?}").contains("hidden"), "{error}");
@@ -179,11 +181,11 @@ async fn bodies_have_an_end() {
     let host = Host::start(|_| endless()).await;
     let answer = client().follow(&Request::get(host.url.clone())).await.unwrap();
     let error = answer.bytes(100_000).await.unwrap_err();
-    assert!(matches!(error, HttpError::TooLarge { most: 100_000, .. }), "{error}");
+    assert!(matches!(error, TransportError::TooLarge { most: 100_000, .. }), "{error}");
     let host = Host::start(|_| broken(200, b"x", Some(100_001))).await;
     let answer = client().follow(&Request::get(host.url.clone())).await.unwrap();
     let error = answer.bytes(100_000).await.unwrap_err();
-    assert!(matches!(error, HttpError::TooLarge { .. }), "announced: {error}");
+    assert!(matches!(error, TransportError::TooLarge { .. }), "announced: {error}");
 }
 
 #[tokio::test]
@@ -191,7 +193,7 @@ async fn what_serde_says_cites_nothing() {
     let host = Host::start(|_| said(200, "{\"token\": \"hidden\"}")).await;
     let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
     let error = answer.json::<Vec<String>>().await.unwrap_err();
-    assert!(matches!(error, HttpError::Malformed { .. }), "{error}");
+    assert!(matches!(error, TransportError::Malformed { .. }), "{error}");
     assert!(!format!("{error}{error:?}").contains("hidden"), "{error}");
 }
 
@@ -214,7 +216,7 @@ async fn what_does_not_pass_is_not() {
         assert_eq!((answer.status(), host.seen().len()), (status, 1));
     }
     let error = client().ask(&Request::get(nobody().await)).await.unwrap_err();
-    assert!(matches!(error, HttpError::Unreachable { .. }), "{error}");
+    assert!(matches!(error, TransportError::Unreachable { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -278,7 +280,7 @@ async fn what_is_taken_up_again_with_other_content_is_not_used() {
     let download =
         client().download(&Request::get(host.at("a?hidden")), whole(b"0123456789"), Vec::new()).await;
     let error = download.unwrap_err();
-    assert!(matches!(error, HttpError::Digest { .. }), "{error}");
+    assert!(matches!(error, TransportError::Digest { .. }), "{error}");
     assert!(error.to_string().contains(&host.address()) && !error.to_string().contains("hidden"), "{error}");
 }
 
@@ -308,7 +310,7 @@ async fn what_says_that_it_is_too_large_is_not_asked_for() {
     let host = Host::start(|_| endless()).await;
     let expected = Expected { digest: None, size: Some(11), most: 10 };
     let error = client().download(&Request::get(host.url.clone()), expected, Vec::new()).await.unwrap_err();
-    assert!(matches!(error, HttpError::TooLarge { most: 10, .. }), "{error}");
+    assert!(matches!(error, TransportError::TooLarge { most: 10, .. }), "{error}");
     assert!(host.seen().is_empty());
 }
 
@@ -344,10 +346,10 @@ fn the_next_page() {
         "<//evil/>",
     ] {
         let error = next(&[&format!("{elsewhere}; rel=next")]).unwrap_err();
-        assert!(matches!(error, HttpError::Redirect { .. }), "{error}");
+        assert!(matches!(error, TransportError::Redirect { .. }), "{error}");
         assert!(!error.to_string().contains("hidden"));
     }
-    assert!(matches!(next(&["<http://[>; rel=next"]).unwrap_err(), HttpError::Malformed { .. }));
+    assert!(matches!(next(&["<http://[>; rel=next"]).unwrap_err(), TransportError::Malformed { .. }));
 }
 
 #[tokio::test]
@@ -364,7 +366,7 @@ async fn silent_host_is_not_waited_for_twice() {
         }
     });
     let error = Client::new(options()).unwrap().ask(&Request::get(url.clone())).await.unwrap_err();
-    assert!(matches!(error, HttpError::Silent { received: None, .. }), "{error}");
+    assert!(matches!(error, TransportError::Silent { received: None, .. }), "{error}");
     let expected = format!("{url}: timed out after 0 s without a byte, waiting for the answer to begin");
     assert_eq!(error.to_string(), expected);
     assert_eq!(asked.load(Ordering::SeqCst), 1);

@@ -24,6 +24,7 @@ use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterStack, Reason, Upstream};
 use crate::error::{Class, Classify as _};
 use crate::gate::Hold;
+use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::promote::holds;
 use crate::publish::git::Committed;
@@ -146,10 +147,7 @@ async fn within<T>(
 ) -> Result<T, OriginError> {
     match tokio::time::timeout(limit, answer).await {
         Ok(answer) => answer,
-        Err(_) => Err(OriginError::Unreachable {
-            place: url.to_owned(),
-            error: format!("timed out after {} s", limit.as_secs()),
-        }),
+        Err(_) => Err(TransportError::Timeout { place: url.to_owned(), after: limit }.into()),
     }
 }
 

@@ -13,6 +13,7 @@ pub use api::{Access, Asset, GITHUB};
 
 use super::address::GitHubAddress;
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
+use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::{File, Files, Limits, summary};
 use api::{Api, Release};
@@ -91,7 +92,7 @@ impl GitHubOrigin {
         let place = self.source(name);
         let size = assets.iter().fold(0, |size: u64, asset| size.saturating_add(asset.size));
         if size > self.limits.unpacked {
-            return Err(OriginError::TooLarge { place, most: self.limits.unpacked, unit: "bytes" });
+            return Err(TransportError::TooLarge { place, most: self.limits.unpacked, unit: "bytes" }.into());
         }
         let mut names = BTreeSet::new();
         match assets.iter().find(|asset| !names.insert(asset.name.as_str())) {
@@ -118,7 +119,7 @@ impl GitHubOrigin {
     }
 
     fn malformed(&self, name: &ReleaseName, error: String) -> OriginError {
-        OriginError::Malformed { place: self.source(name), error }
+        TransportError::Malformed { place: self.source(name), error }.into()
     }
 
     /// A release here as an address.

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
 use super::{Opened, ReleaseFiles, SourceError, open};
+use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::{Digest, Limits};
 
@@ -48,7 +49,7 @@ impl LocalOrigin {
         let local = Arc::clone(&self.0);
         let place = self.0.place.clone();
         let failed =
-            |error: tokio::task::JoinError| OriginError::Unreachable { place, error: error.to_string() };
+            |error: tokio::task::JoinError| TransportError::Interrupted { place, error: error.to_string() };
         async move { tokio::task::spawn_blocking(move || read(&local)).await.map_err(failed)? }.boxed()
     }
 }

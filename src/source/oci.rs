@@ -24,6 +24,7 @@ pub use registry::{Pulled, Registry};
 
 use super::address::OciAddress;
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
+use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::{Digest, File, Files, Limits, summary};
 use crate::verify::{Verified, stored};
@@ -69,7 +70,7 @@ impl OciOrigin {
             None => Reference::Tag(name.to_string()),
         };
         self.registry.manifest(&reference).await.map_err(|error| match error {
-            OriginError::Refused { place, status: 404, .. } => {
+            OriginError::Transport(TransportError::Status { place, status: 404, .. }) => {
                 OriginError::NoRelease { place, name: Box::new(name.clone()) }
             }
             error => error,
@@ -139,7 +140,7 @@ impl OciOrigin {
     }
 
     fn malformed(&self, error: String) -> OriginError {
-        OriginError::Malformed { place: self.address.to_string(), error }
+        TransportError::Malformed { place: self.address.to_string(), error }.into()
     }
 
     /// A release here as an address.

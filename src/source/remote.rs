@@ -9,6 +9,7 @@ use super::address::GitAddress;
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
 use crate::error::Classify as _;
 use crate::git::{Access, Clone, CommitId, EntryKind, GitError, LogEntry, Reference, Snapshot};
+use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::{Files, Limits, summary};
 
@@ -50,7 +51,7 @@ impl RemoteOrigin {
         let remote = Arc::clone(&self.0);
         let place = self.0.address.to_string();
         let failed =
-            |error: tokio::task::JoinError| OriginError::Unreachable { place, error: error.to_string() };
+            |error: tokio::task::JoinError| TransportError::Interrupted { place, error: error.to_string() };
         let run = move || remote.with(|opened| read(&remote, opened));
         async move { tokio::task::spawn_blocking(run).await.map_err(failed)? }.boxed()
     }
@@ -66,14 +67,14 @@ impl Remote {
                 move || tip
             }),
         };
-        let snapshot = clone.snapshot(Some(tip)).map_err(|error| self.failed(&error))?;
+        let snapshot = clone.snapshot(Some(tip)).map_err(|error| self.failed(error))?;
         let directory = self.directory(&snapshot)?;
         read(&Opened { clone: &clone, snapshot, directory })
     }
 
     /// The commit that the address names: its branch, tag or commit, else the repository's first branch.
     fn look_up(&self, clone: &Clone) -> Result<CommitId, OriginError> {
-        let fetch = |reference| clone.fetch(&reference).map_err(|error| self.failed(&error));
+        let fetch = |reference| clone.fetch(&reference).map_err(|error| self.failed(error));
         let Some(name) = &self.address.reference else {
             return fetch(Reference::Head)?.ok_or_else(|| self.missing("a commit".to_owned()));
         };
@@ -91,7 +92,7 @@ impl Remote {
     fn directory(&self, snapshot: &Snapshot<'_>) -> Result<String, OriginError> {
         let is_there = |directory: &str| match snapshot.tree_id(directory) {
             Ok(id) => Ok(id.is_some()),
-            Err(error) => Err(self.failed(&error)),
+            Err(error) => Err(self.failed(error)),
         };
         let named = &self.address.directory;
         let below = if named.is_empty() { RELEASES.to_owned() } else { format!("{named}/{RELEASES}") };
@@ -108,30 +109,27 @@ impl Remote {
         OriginError::NotFound { place: self.address.to_string(), what }
     }
 
-    fn failed(&self, error: &GitError) -> OriginError {
+    fn failed(&self, error: GitError) -> OriginError {
         let place = self.address.to_string();
         // The error names the repository itself.
         let text = error.to_string();
-        let told = text.strip_prefix(&format!("{}: ", self.address.url)).unwrap_or(&text).to_owned();
+        let cause = text.strip_prefix(&format!("{}: ", self.address.url)).unwrap_or(&text).to_owned();
+        let exceeds = |place, most, unit| OriginError::from(TransportError::TooLarge { place, most, unit });
         match error {
-            GitError::Unreachable { .. } | GitError::Timeout { .. } => {
-                OriginError::Unreachable { place, error: told }
+            GitError::Transport(TransportError::Certificate { .. } | TransportError::Proxy(_)) => {
+                OriginError::Settings(text)
             }
+            GitError::Transport(error) => error.into(),
             GitError::NoCredentials { .. } | GitError::Unauthorised { .. } | GitError::Forbidden { .. } => {
-                OriginError::Unauthorised { place, error: told }
+                OriginError::Unauthorised { place, error: cause }
             }
             GitError::NotFound { .. } => self.missing("the repository".to_owned()),
-            GitError::TooLarge { most, .. } | GitError::FileTooLarge { most, .. } => {
-                OriginError::TooLarge { place, most: *most, unit: "bytes" }
+            GitError::FileTooLarge { most, .. } => exceeds(place, most, "bytes"),
+            GitError::TooManyFiles { most, .. } => exceeds(place, most as u64, "files"),
+            error if error.reason() == "GitFailed" => {
+                TransportError::Malformed { place, error: cause }.into()
             }
-            GitError::TooManyFiles { most, .. } => {
-                OriginError::TooLarge { place, most: *most as u64, unit: "files" }
-            }
-            GitError::Redirect { to, .. } => {
-                OriginError::Redirect { place, to: to.clone(), why: "it is another server" }
-            }
-            error if error.reason() == "GitFailed" => OriginError::Malformed { place, error: told },
-            _ => OriginError::Settings(error.to_string()),
+            _ => OriginError::Settings(text),
         }
     }
 }
@@ -171,15 +169,13 @@ impl Opened<'_> {
 
 impl Origin for RemoteOrigin {
     fn list(&self) -> BoxFuture<'_, Result<Listing, OriginError>> {
-        self.blocking(|remote, opened| {
-            Ok(Listing::of(opened.names().map_err(|error| remote.failed(&error))?))
-        })
+        self.blocking(|remote, opened| Ok(Listing::of(opened.names().map_err(|error| remote.failed(error))?)))
     }
 
     fn describe<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Description, OriginError>> {
         let name = name.clone();
         self.blocking(move |remote, opened| {
-            let failed = |error| remote.failed(&error);
+            let failed = |error| remote.failed(error);
             let changed = opened.changed(&name).map_err(failed)?;
             let place = remote.address.to_string();
             let Some(changed) = changed else {
@@ -195,7 +191,7 @@ impl Origin for RemoteOrigin {
     fn fetch<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Fetched, OriginError>> {
         let name = name.clone();
         self.blocking(move |remote, opened| {
-            let failed = |error| remote.failed(&error);
+            let failed = |error| remote.failed(error);
             let changed = opened.changed(&name).map_err(failed)?;
             let Some(LogEntry { commit, .. }) = changed else {
                 let place = remote.address.to_string();

@@ -13,6 +13,7 @@ use stackflux::git::{
     Access, Clone, CommitId, Credentials, Edit, GitError, Identity, KnownHosts, Proposal, SshKey, Target,
     UpdateError, Updated, Waiting, limit_waiting, update,
 };
+use stackflux::http::TransportError;
 use stackflux::release::File;
 use stackflux_testbed::GuardedGitServer;
 

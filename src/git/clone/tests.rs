@@ -7,6 +7,7 @@ use super::*;
 use crate::error::Classify as _;
 use crate::git::Credentials;
 use crate::git::tests::{access, bare, edit, identity};
+use crate::http::TransportError;
 
 /// A bare repository with one commit on `main`, which the tag `v1` names too, and the commit.
 fn remote() -> (TempDir, PathBuf, CommitId) {
@@ -192,8 +193,14 @@ fn credentials_do_not_go_over_plain_http_to_another_machine() {
     };
     // Nobody listens there.
     assert!(matches!(fetch("http://host.invalid/r.git", with(false)), GitError::PlainHttp { .. }));
-    assert!(matches!(fetch("http://host.invalid/r.git", with(true)), GitError::Unreachable { .. }));
-    assert!(matches!(fetch("http://127.0.0.1:9/r.git", with(false)), GitError::Unreachable { .. }));
+    assert!(matches!(
+        fetch("http://host.invalid/r.git", with(true)),
+        GitError::Transport(TransportError::Unreachable { .. })
+    ));
+    assert!(matches!(
+        fetch("http://127.0.0.1:9/r.git", with(false)),
+        GitError::Transport(TransportError::Unreachable { .. })
+    ));
 }
 
 #[test]

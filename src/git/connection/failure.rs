@@ -4,6 +4,7 @@ use git2::{ErrorClass, ErrorCode};
 
 use super::super::{GitError, Transport};
 use super::{Connection, limit_waiting};
+use crate::http::TransportError;
 
 impl Connection<'_> {
     /// The error of a callback of ours where there was one, else what libgit2 says.
@@ -21,11 +22,12 @@ impl Connection<'_> {
             };
         }
         if error.code() == ErrorCode::Timeout || text.contains("timed out") {
-            return GitError::Timeout { url: self.url_through(), after: limit_waiting(None).silence };
+            let after = limit_waiting(None).silence;
+            return TransportError::Timeout { place: self.url_through(), after }.into();
         }
         // The proxy itself speaks: it wants a password, or refuses the server.
         if self.proxy.is_some() && text.starts_with("proxy ") {
-            return GitError::Unreachable { url: self.url_through(), error: text };
+            return TransportError::Unreachable { place: self.url_through(), error: text }.into();
         }
         if error.code() == ErrorCode::Auth {
             return self.refused();
@@ -34,10 +36,11 @@ impl Connection<'_> {
             return GitError::Credentials { what: "the SSH key".to_owned(), why: text };
         }
         if error.code() == ErrorCode::Certificate || text.contains("certificate") {
-            return GitError::Certificate { url: self.url_through(), why: text };
+            return TransportError::Certificate { place: self.url_through(), error: text }.into();
         }
         if text.contains("redirect") {
-            return GitError::Redirect { url, to: text };
+            let to = "another location".to_owned();
+            return TransportError::Redirect { place: url, to, why: text }.into();
         }
         match text.rsplit_once("http status code: ").map(|(_, status)| status) {
             Some("401") => return self.refused(),
@@ -52,7 +55,7 @@ impl Connection<'_> {
         }
         match error.class() {
             ErrorClass::Net | ErrorClass::Os | ErrorClass::Ssl | ErrorClass::Ssh | ErrorClass::Http => {
-                GitError::Unreachable { url: self.url_through(), error: text }
+                TransportError::Unreachable { place: self.url_through(), error: text }.into()
             }
             _ => GitError::Failed { url, error: text },
         }

@@ -64,7 +64,7 @@ async fn a_ca_of_ones_own() {
     let answer = trusting.ask(&Request::get(url.clone())).await.unwrap();
     assert_eq!(answer.bytes(2).await.unwrap(), b"hi");
     let error = client().ask(&Request::get(url)).await.unwrap_err();
-    assert!(matches!(error, HttpError::Certificate { .. }), "{error}");
+    assert!(matches!(error, TransportError::Certificate { .. }), "{error}");
     assert!(error.to_string().contains("UnknownIssuer"), "{error}");
 }
 
@@ -80,7 +80,7 @@ async fn never_from_https_to_http() {
     );
     let trusting = Client::new(Options { ca: Some(ca), ..options() }).unwrap();
     let error = trusting.ask(&secret(url)).await.unwrap_err();
-    assert!(matches!(error, HttpError::Redirect { .. }), "{error}");
+    assert!(matches!(error, TransportError::Redirect { .. }), "{error}");
     assert!(error.to_string().contains("it is not encrypted"), "{error}");
     assert!(!format!("{error}{error:?}").contains("hidden"));
     assert!(plain.seen().is_empty());
@@ -99,7 +99,7 @@ async fn who_speaks_no_tls_says_so() {
 fn files_that_hold_no_certificate() {
     for pem in ["", "not PEM", "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n"] {
         let error = Client::new(Options { ca: Some(pem.into()), ..options() }).unwrap_err();
-        assert!(matches!(error, HttpError::Tls(_)), "{error}");
+        assert!(matches!(error, TransportError::Tls(_)), "{error}");
     }
     let broken = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
     Client::new(Options { ca: Some(broken.into()), ..options() }).unwrap_err();

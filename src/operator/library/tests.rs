@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::error::{Class, Classify as _};
+use crate::http::TransportError;
 use crate::release::tests::builder::stack_repository;
 use crate::source::artifact::tests::server::Server;
 use crate::source::artifact::{ArtifactError, FetchLimits};
@@ -114,7 +115,7 @@ async fn two_who_wait_hear_the_same_error() {
     let (first, second) = tokio::join!(library.catalog(&one, &artifact), library.catalog(&two, &artifact));
     for error in [first.unwrap_err(), second.unwrap_err()] {
         assert!(
-            matches!(&error, LibraryError::Artifact(error) if matches!(**error, ArtifactError::Digest { .. }))
+            matches!(&error, LibraryError::Artifact(error) if matches!(**error, ArtifactError::Transport(TransportError::Digest { .. })))
         );
     }
     assert_eq!(server.asked(), 1);

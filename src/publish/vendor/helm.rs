@@ -3,7 +3,7 @@
 use reqwest::Url;
 
 use super::{Archive, Chosen, Vendor, VendorError, choose};
-use crate::http::{Expected, HttpError, Request, place};
+use crate::http::{Expected, Request, TransportError, place};
 use crate::publish::Vendored;
 use crate::publish::dependencies::Missing;
 use crate::release::Digest;
@@ -59,8 +59,10 @@ impl Vendor {
         }
         let expected = Expected { digest, size: None, most };
         let fetched = self.access.client.download(&Request::get(url.clone()), expected, Vec::new()).await;
-        let failed =
-            |error: HttpError| VendorError::Origin { chart: chart.to_owned(), error: Box::new(error.into()) };
+        let failed = |error: TransportError| VendorError::Origin {
+            chart: chart.to_owned(),
+            error: Box::new(error.into()),
+        };
         fetched.map(|(content, _)| content).map_err(failed)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::fs::File;
 
 use super::{Artifact, ArtifactError, ArtifactRef};
-use crate::http::{Client, Expected, Options, Request, Url};
+use crate::http::{Client, Expected, Options, Request, TransportError, Url, place};
 
 /// How much, and how long, an artifact may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,25 +39,24 @@ impl Download {
     pub fn new(address: Option<&str>, limits: FetchLimits) -> Result<Self, ArtifactError> {
         let FetchLimits { connect, overall, .. } = limits;
         let options = Options { connect, overall, attempts: 1, ..Options::default() };
-        let client = Client::plain(options).map_err(ArtifactError::Client)?;
+        let client = Client::plain(options)?;
         Ok(Self { client, address: address.map(str::to_owned), limits })
     }
 
     /// Fetches an artifact, and returns it if its digest is right.
     pub async fn fetch(&self, artifact: &ArtifactRef) -> Result<Artifact, ArtifactError> {
         let url = self.url(&artifact.url)?;
-        let failed = |error| ArtifactError::of(&url, error);
         let most = self.limits.size;
         if artifact.size.is_some_and(|size| size > most) {
-            return Err(ArtifactError::TooLarge { url: url.into(), most });
+            return Err(TransportError::TooLarge { place: place(&url), most, unit: "bytes" }.into());
         }
-        let answer = self.client.send(&Request::get(url.clone())).await.map_err(failed)?;
+        let answer = self.client.send(&Request::get(url)).await?;
         if answer.status() != 200 {
-            return Err(failed(answer.refusal()));
+            return Err(answer.refusal().into());
         }
         let expected = Expected { digest: Some(artifact.digest), size: None, most };
-        let file = tempfile::tempfile().map_err(ArtifactError::Temporary)?;
-        let (file, _) = answer.keep(File::from_std(file), expected).await.map_err(failed)?;
+        let file = tempfile::tempfile().map_err(TransportError::Temporary)?;
+        let (file, _) = answer.keep(File::from_std(file), expected).await?;
         Ok(Artifact(file.into_std().await))
     }
 

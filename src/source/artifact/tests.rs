@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 
 use super::*;
 use crate::error::{Class, Classify as _};
+use crate::http::TransportError;
 use crate::release::tests::builder::{small_release, stack_repository};
 
 pub(crate) mod server;
@@ -47,7 +48,7 @@ async fn other_bytes_are_not_read() {
     let error = download().fetch(&server.artifact(b"right")).await.unwrap_err();
     let (expected, found) = (Digest::of_bytes(b"right"), Digest::of_bytes(b"other"));
     assert!(
-        matches!(&error, ArtifactError::Digest { expected: e, found: f, .. } if (*e, *f) == (expected, found))
+        matches!(&error, ArtifactError::Transport(TransportError::Digest { expected: e, found: f, .. }) if (*e, *f) == (expected, found))
     );
     assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactInvalid"));
 }
@@ -56,7 +57,7 @@ async fn other_bytes_are_not_read() {
 async fn an_answer_that_breaks_off() {
     let server = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this", false).await;
     let error = download().fetch(&server.artifact(b"only this")).await.unwrap_err();
-    assert!(matches!(error, ArtifactError::Interrupted { .. }), "{error}");
+    assert!(matches!(error, ArtifactError::Transport(TransportError::Interrupted { .. })), "{error}");
     assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactUnavailable"));
 }
 
@@ -64,14 +65,17 @@ async fn an_answer_that_breaks_off() {
 async fn an_answer_that_is_no_http() {
     let server = Server::raw(b"\x00\x01\x02 garbage\r\n\r\n", false).await;
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
-    assert!(matches!(error, ArtifactError::Interrupted { .. }), "{error}");
+    assert!(matches!(error, ArtifactError::Transport(TransportError::Interrupted { .. })), "{error}");
 }
 
 #[tokio::test]
 async fn what_never_ends_is_ended() {
     let server = Server::endless().await;
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
-    assert!(matches!(error, ArtifactError::TooLarge { most: 1_048_576, .. }), "{error}");
+    assert!(
+        matches!(error, ArtifactError::Transport(TransportError::TooLarge { most: 1_048_576, .. })),
+        "{error}"
+    );
     assert_eq!((error.class(), error.reason()), (Class::Terminal, "ArtifactInvalid"));
 }
 
@@ -79,11 +83,11 @@ async fn what_never_ends_is_ended() {
 async fn what_says_that_it_is_too_large_is_not_waited_for() {
     let server = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n", true).await;
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
-    assert!(matches!(error, ArtifactError::TooLarge { .. }), "{error}");
+    assert!(matches!(error, ArtifactError::Transport(TransportError::TooLarge { .. })), "{error}");
     let server = Server::with(b"x").await;
     let announced = ArtifactRef { size: Some(1_048_577), ..server.artifact(b"x") };
     let error = download().fetch(&announced).await.unwrap_err();
-    assert!(matches!(error, ArtifactError::TooLarge { .. }), "{error}");
+    assert!(matches!(error, ArtifactError::Transport(TransportError::TooLarge { .. })), "{error}");
     assert_eq!(server.asked(), 0);
 }
 
@@ -93,7 +97,7 @@ async fn what_does_not_come_to_an_end_names_flux_s_network_policy() {
     let slow = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na bit", true).await;
     for server in [silent, slow] {
         let error = impatient().fetch(&server.artifact(b"")).await.unwrap_err();
-        assert!(matches!(error, ArtifactError::Timeout { .. }), "{error}");
+        assert!(matches!(error, ArtifactError::Transport(TransportError::Timeout { .. })), "{error}");
         let message = error.to_string();
         assert!(message.contains("only pods of Flux's namespace reach source-controller"), "{message}");
         assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactUnavailable"));
@@ -104,8 +108,8 @@ async fn what_does_not_come_to_an_end_names_flux_s_network_policy() {
 async fn nobody_there() {
     let server = Server::gone().await;
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
-    assert!(matches!(error, ArtifactError::Unreachable { .. }), "{error}");
-    assert!(error.to_string().contains("source-controller cannot be reached: "), "{error}");
+    assert!(matches!(error, ArtifactError::Transport(TransportError::Unreachable { .. })), "{error}");
+    assert!(error.to_string().contains(" cannot be reached: "), "{error}");
     for cause in ["NetworkPolicy", "--source-controller-addr"] {
         assert!(error.to_string().contains(cause), "{error}");
     }
@@ -118,13 +122,16 @@ async fn no_other_answer_is_taken() {
     let redirect = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", target.url);
     let server = Server::raw(redirect.as_bytes(), false).await;
     let error = download().fetch(&server.artifact(b"x")).await.unwrap_err();
-    assert!(matches!(error, ArtifactError::Status { status: 302, .. }), "{error}");
+    assert!(matches!(error, ArtifactError::Transport(TransportError::Status { status: 302, .. })), "{error}");
     assert_eq!(target.asked(), 0, "redirects are not followed");
     for status in [StatusCode::NOT_FOUND, StatusCode::NO_CONTENT, StatusCode::INTERNAL_SERVER_ERROR] {
         let server = Server::with(b"x").await;
         server.answer(status, b"x");
         let error = download().fetch(&server.artifact(b"x")).await.unwrap_err();
-        assert!(matches!(error, ArtifactError::Status { status: s, .. } if s == status.as_u16()), "{error}");
+        assert!(
+            matches!(error, ArtifactError::Transport(TransportError::Status { status: s, .. }) if s == status.as_u16()),
+            "{error}"
+        );
         assert_eq!(error.class(), Class::Transient);
     }
 }

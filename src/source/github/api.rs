@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::{self, Answer, Client, Expected, HttpError, Request, Url, next_page};
+use crate::http::{self, Answer, Client, Expected, Request, TransportError, Url, next_page};
 use crate::names::ReleaseName;
 use crate::release::Digest;
 use crate::source::origin::OriginError;
@@ -130,7 +130,7 @@ impl Api {
     /// does not see the token.
     pub(super) async fn download(&self, asset: &Asset, most: u64) -> Result<Vec<u8>, OriginError> {
         let url = self.url(&format!("releases/assets/{}", asset.id))?;
-        let malformed = |error: String| OriginError::Malformed { place: http::place(&url), error };
+        let malformed = |error: String| TransportError::Malformed { place: http::place(&url), error };
         let digest: Option<Digest> = asset.digest.as_deref().map(str::parse).transpose().map_err(
             |error: crate::release::digest::DigestError| {
                 malformed(format!("the file {}: {error}", asset.name))
@@ -155,13 +155,14 @@ impl Api {
                 None => return Ok(all),
             }
         }
-        Err(OriginError::TooLarge { place: http::place(&page), most: MOST_PAGES as u64, unit: "pages" })
+        Err(TransportError::TooLarge { place: http::place(&page), most: MOST_PAGES as u64, unit: "pages" }
+            .into())
     }
 
     /// Refuses what GitHub would refuse, which counts what is asked all the same.
     fn check_left(&self, url: &Url) -> Result<(), OriginError> {
         let Some((status, message)) = self.used_up.get().cloned() else { return Ok(()) };
-        Err(OriginError::Refused { place: http::place(url), status, message })
+        Err(refusal(http::place(url), status, message))
     }
 
     async fn get(&self, url: &Url) -> Result<Answer, OriginError> {
@@ -170,7 +171,7 @@ impl Api {
         self.http.ask(&request).await.and_then(Answer::success).map_err(|error| self.refused(error))
     }
 
-    fn signed(&self, url: &Url) -> Result<Request, HttpError> {
+    fn signed(&self, url: &Url) -> Result<Request, TransportError> {
         let (name, value) = VERSION;
         let request = Request::get(url.clone()).header(reqwest::header::HeaderName::from_static(name), value);
         match &self.authorization {
@@ -180,8 +181,8 @@ impl Api {
     }
 
     /// What a refusal of GitHub means. A repository that we may not see is called one that is not there.
-    fn refused(&self, error: HttpError) -> OriginError {
-        let HttpError::Status { place, status, retry_after, .. } = error else { return error.into() };
+    fn refused(&self, error: TransportError) -> OriginError {
+        let TransportError::Status { place, status, retry_after, .. } = error else { return error.into() };
         let has_token = self.authorization.is_some();
         match (status, retry_after) {
             (403 | 429, Some(after)) => {
@@ -193,7 +194,7 @@ impl Api {
                 let minutes = after.as_secs().div_ceil(60);
                 let message = format!("rate limit exceeded; retry after {minutes} min{more}");
                 self.used_up.get_or_init(|| (status, message.clone()));
-                OriginError::Refused { place, status, message }
+                refusal(place, status, message)
             }
             (401, _) => OriginError::Unauthorised { place, error: "GitHub rejected the token".to_owned() },
             (403, _) => {
@@ -208,11 +209,15 @@ impl Api {
                     "a public repository or release of this name (a private one needs a token)".to_owned();
                 OriginError::NotFound { place, what }
             }
-            _ => OriginError::Refused { place, status, message: String::new() },
+            _ => refusal(place, status, String::new()),
         }
     }
 
     fn url(&self, path: &str) -> Result<Url, OriginError> {
         self.base.join(path).map_err(|_| OriginError::Settings(format!("{path:?} cannot be part of a URL")))
     }
+}
+
+fn refusal(place: String, status: u16, message: String) -> OriginError {
+    TransportError::Status { place, status, message, retry_after: None, challenges: Vec::new() }.into()
 }

@@ -151,12 +151,15 @@ async fn pages_without_end_and_somewhere_else() {
     })
     .await;
     let error = open(&endless, true).list().await.unwrap_err();
-    assert!(matches!(error, OriginError::TooLarge { most: 100, unit: "pages", .. }), "{error}");
+    assert!(
+        matches!(error, OriginError::Transport(TransportError::TooLarge { most: 100, unit: "pages", .. })),
+        "{error}"
+    );
     let other = Arc::new(Host::start(|_| said(200, "[]")).await);
     let next = format!("<{}>; rel=\"next\"", other.url);
     let host = Host::start(move |_| with(said(200, "[]"), "link", &next)).await;
     let error = open(&host, true).list().await.unwrap_err();
-    assert!(matches!(error, OriginError::Redirect { .. }), "{error}");
+    assert!(matches!(error, OriginError::Transport(TransportError::Redirect { .. })), "{error}");
     assert!(other.seen().is_empty());
 }
 
@@ -176,7 +179,7 @@ async fn assets_that_lie() {
         ((|| said(200, "the glass")) as fn() -> Said, "digest mismatch"),
         (|| said(200, "the class is longer"), "expected 9 bytes, got 19"),
         (endless, "exceeds the limit of 9 bytes"),
-        (|| broken(200, b"the", Some(9)), "cannot be reached"),
+        (|| broken(200, b"the", Some(9)), "the answer broke off"),
         (|| redirect("ftp://127.0.0.1/?hidden"), "neither http nor https"),
     ] {
         let host = host(move |seen| seen.path().ends_with("/assets/8").then(lie)).await;
@@ -261,7 +264,10 @@ async fn nothing_is_asked_after_the_last_request_of_the_hour() {
     let asked = host.seen().len();
     for _ in 0..3 {
         let error = origin.describe(&name()).await.unwrap_err();
-        assert!(matches!(error, OriginError::Refused { status: 429, .. }), "{error}");
+        assert!(
+            matches!(error, OriginError::Transport(TransportError::Status { status: 429, .. })),
+            "{error}"
+        );
         assert!(
             error.to_string().contains("rate limit exceeded; retry after") && first.contains("rate limit"),
             "{error}"

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::login::Login;
 use super::manifest::{Descriptor, Document};
 use super::reference::Reference;
-use crate::http::{self, Answer, Client, Expected, MOST_JSON, Request, Url, next_page};
+use crate::http::{self, Answer, Client, Expected, MOST_JSON, Request, TransportError, Url, next_page};
 use crate::release::Digest;
 use crate::source::origin::OriginError;
 
@@ -63,7 +63,7 @@ impl Received {
     }
 
     pub(super) fn refused(&self, error: String) -> OriginError {
-        OriginError::Malformed { place: self.place.clone(), error }
+        TransportError::Malformed { place: self.place.clone(), error }.into()
     }
 }
 
@@ -83,7 +83,7 @@ impl Endpoint {
         let found = Digest::of_bytes(&bytes);
         for expected in [named, reference.digest()].into_iter().flatten() {
             if expected != found {
-                return Err(OriginError::DigestMismatch { place, expected, found });
+                return Err(TransportError::Digest { place, expected, found }.into());
             }
         }
         Ok(Received { bytes, digest: found, place })
@@ -152,15 +152,21 @@ impl Endpoint {
 
     /// Whether a failure of this mirror is a reason to ask somebody else. That it lies is none: it has to be told.
     pub(super) fn gives_way(&self, failure: &OriginError) -> bool {
-        use OriginError::{NotFound, Refused, Unauthorised, Unreachable};
-        if !matches!(failure, NotFound { .. } | Refused { .. } | Unauthorised { .. } | Unreachable { .. }) {
-            return false;
+        let (is_skipped, is_down) = match failure {
+            OriginError::Unauthorised { .. } => (true, true),
+            OriginError::NotFound { .. } => (true, false),
+            OriginError::Transport(error) => {
+                (error.is_unreachable() || error.status().is_some(), error.is_unreachable())
+            }
+            _ => (false, false),
+        };
+        if is_skipped {
+            tracing::warn!(%failure, "the mirror is passed over");
         }
-        tracing::warn!(%failure, "the mirror is passed over");
-        if matches!(failure, Unreachable { .. } | Unauthorised { .. }) {
+        if is_down {
             self.is_down.store(true, Ordering::Relaxed);
         }
-        true
+        is_skipped
     }
 
     /// Sends a GET request, let in as it takes.
@@ -177,7 +183,7 @@ impl Endpoint {
     }
 
     fn too_many(&self, most: usize, unit: &'static str) -> OriginError {
-        OriginError::TooLarge { place: http::place(&self.base), most: most as u64, unit }
+        TransportError::TooLarge { place: http::place(&self.base), most: most as u64, unit }.into()
     }
 
     fn url(&self, path: &str) -> Result<Url, OriginError> {

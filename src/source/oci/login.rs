@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use super::challenge::{self, Challenge};
 use super::credentials::Credentials;
 use super::realm;
-use crate::http::{self, Client, HttpError, Method, Request, Url};
+use crate::http::{self, Client, Method, Request, TransportError, Url};
 use crate::source::origin::OriginError;
 
 /// How long a token may take.
@@ -54,10 +54,10 @@ impl Login {
     /// After a failure: gets what lets us in, if it is that which was missing. Else the failure comes back.
     pub(super) async fn answer(
         &self,
-        failure: HttpError,
+        failure: TransportError,
         used: Option<&SecretString>,
     ) -> Result<(), OriginError> {
-        let HttpError::Status { place, status: 401, challenges, .. } = failure else {
+        let TransportError::Status { place, status: 401, challenges, .. } = failure else {
             return Err(self.refused(failure));
         };
         let mut current = self.current.lock().await;
@@ -84,9 +84,9 @@ impl Login {
     }
 
     /// A failure after which there is nothing more to try.
-    pub(super) fn refused(&self, failure: HttpError) -> OriginError {
+    pub(super) fn refused(&self, failure: TransportError) -> OriginError {
         match failure {
-            HttpError::Status { place, status: 401 | 403, .. } => {
+            TransportError::Status { place, status: 401 | 403, .. } => {
                 OriginError::Unauthorised { place, error: self.why_not().to_owned() }
             }
             failure => failure.into(),
@@ -114,14 +114,14 @@ impl Login {
         let request = self.token_request(url, parameter("service"), &self.scope(parameter("scope")))?;
         let answer = match self.http.send(&request.within(LONGEST).named_by(&self.registry)).await?.success()
         {
-            Err(HttpError::Status { status: 400 | 401 | 403, .. }) if has_credentials => {
+            Err(TransportError::Status { status: 400 | 401 | 403, .. }) if has_credentials => {
                 return Err(refused(format!("{named} rejected the credentials for this registry")));
             }
             answer => answer?.json::<Answer>().await?,
         };
         let token = answer.token.or(answer.access_token).filter(|token| !token.is_empty());
         let token = token
-            .ok_or_else(|| OriginError::Malformed { place: named, error: "it has no token".to_owned() })?;
+            .ok_or_else(|| TransportError::Malformed { place: named, error: "it has no token".to_owned() })?;
         Ok(format!("Bearer {token}").into())
     }
 

@@ -10,7 +10,7 @@ use super::endpoint::{Endpoint, Received};
 use super::login::Login;
 use super::manifest::{Descriptor, Document, Manifest};
 use super::reference::Reference;
-use crate::http::Url;
+use crate::http::{TransportError, Url};
 use crate::release::Digest;
 use crate::source::address::OciAddress;
 use crate::source::origin::OriginError;
@@ -106,7 +106,7 @@ impl Registry {
             }
         }
         self.origin.tags().await.map_err(|error| match error {
-            OriginError::Refused { place, status: 404, .. } => {
+            OriginError::Transport(TransportError::Status { place, status: 404, .. }) => {
                 OriginError::NotFound { place, what: "the repository".to_owned() }
             }
             error => error,
@@ -127,7 +127,7 @@ impl Registry {
         }
         match self.origin.referrers(manifest, artifact_type).await {
             // Before version 1.1 of the specification there is no such list; some say so by 405.
-            Err(OriginError::Refused { status: 404 | 405, .. }) => Ok(None),
+            Err(error) if matches!(error.status(), Some(404 | 405)) => Ok(None),
             result => result.map(Some),
         }
     }

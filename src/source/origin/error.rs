@@ -1,32 +1,17 @@
 //! Why a place does not give a release.
 
 use crate::error::{Class, Classify};
-use crate::http::HttpError;
+use crate::http::TransportError;
 use crate::names::ReleaseName;
-use crate::release::{Digest, Findings};
+use crate::release::Findings;
 use crate::source::SourceError;
 
 /// Why a place does not give a release. `place` is an address or a URL without credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
-    /// No connection, no answer in time, or one that broke off.
-    #[error("{place} cannot be reached: {error}")]
-    Unreachable {
-        /// What was asked.
-        place: String,
-        /// What failed.
-        error: String,
-    },
-    /// The server answers with another status of HTTP than it should.
-    #[error("{place}: the server answered {status}{}", told(.message))]
-    Refused {
-        /// What was asked.
-        place: String,
-        /// The status.
-        status: u16,
-        /// What the server says, shortened; may be empty.
-        message: String,
-    },
+    /// The connection: it fails, is refused, or brings what cannot be used.
+    #[error(transparent)]
+    Transport(TransportError),
     /// The server wants other credentials, or some.
     #[error("{place}: not allowed: {error}")]
     Unauthorised {
@@ -50,44 +35,6 @@ pub enum OriginError {
         place: String,
         /// What is missing.
         what: String,
-    },
-    /// Other bytes than a digest says.
-    #[error("{place}: digest mismatch: expected {expected}, got {found}")]
-    DigestMismatch {
-        /// What was fetched.
-        place: String,
-        /// The digest that it should have.
-        expected: Digest,
-        /// The digest that it has.
-        found: Digest,
-    },
-    /// More bytes or more entries than are read.
-    #[error("{place}: exceeds the limit of {most} {unit}")]
-    TooLarge {
-        /// What was fetched.
-        place: String,
-        /// The limit.
-        most: u64,
-        /// Of what: `bytes`, `pages`, `files`.
-        unit: &'static str,
-    },
-    /// The server sends to where nothing is fetched from.
-    #[error("{place}: refusing redirect to {to}: {why}")]
-    Redirect {
-        /// What was asked.
-        place: String,
-        /// Where it sends to, without credentials.
-        to: String,
-        /// Why that is not followed.
-        why: &'static str,
-    },
-    /// An answer that makes no sense.
-    #[error("{place}: the answer cannot be read: {error}")]
-    Malformed {
-        /// What was asked.
-        place: String,
-        /// What is wrong with the answer.
-        error: String,
     },
     /// A signature is missing or wrong.
     #[error("{place}: signature verification failed: {error}")]
@@ -114,6 +61,15 @@ pub enum OriginError {
 }
 
 impl OriginError {
+    /// The status of HTTP that the server answered, if that is the failure.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Transport(error) => error.status(),
+            _ => None,
+        }
+    }
+
     /// What to do about it on the command line.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
@@ -127,59 +83,28 @@ impl OriginError {
     }
 }
 
-impl From<HttpError> for OriginError {
-    fn from(error: HttpError) -> Self {
-        let told = error.to_string();
+impl From<TransportError> for OriginError {
+    fn from(error: TransportError) -> Self {
         match error {
-            HttpError::Url { .. } | HttpError::Tls(_) | HttpError::Proxy(_) | HttpError::Temporary(_) => {
-                Self::Settings(told)
-            }
-            HttpError::Unreachable { place, error } | HttpError::Interrupted { place, error } => {
-                Self::Unreachable { place, error }
-            }
-            HttpError::Certificate { place, .. }
-            | HttpError::Timeout { place, .. }
-            | HttpError::Silent { place, .. } => {
-                let error = told.strip_prefix(&place).unwrap_or(&told);
-                Self::Unreachable { error: error.trim_start_matches([':', ' ']).to_owned(), place }
-            }
-            HttpError::Status { place, status: 401, .. } => {
+            TransportError::Status { place, status: 401, .. } => {
                 Self::Unauthorised { place, error: "the server answered 401".to_owned() }
             }
-            HttpError::Status { place, status, retry_after, .. } => {
-                let message = retry_after.map(|after| format!("retry after {} s", after.as_secs()));
-                Self::Refused { place, status, message: message.unwrap_or_default() }
-            }
-            HttpError::Redirect { from, to, why } => Self::Redirect { place: from, to, why },
-            HttpError::TooLarge { place, most } => Self::TooLarge { place, most, unit: "bytes" },
-            HttpError::Size { place, expected, found } => Self::Malformed {
-                place,
-                error: format!("size mismatch: expected {expected} bytes, got {found}"),
-            },
-            HttpError::Digest { place, expected, found } => Self::DigestMismatch { place, expected, found },
-            HttpError::Malformed { place, error } => Self::Malformed { place, error },
+            error => Self::Transport(error),
         }
     }
-}
-
-/// What a server says, after its status.
-fn told(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
 impl Classify for OriginError {
     fn class(&self) -> Class {
         match self {
-            Self::Unreachable { .. } => Class::Transient,
-            Self::Refused { status, .. } if *status >= 500 || matches!(status, 408 | 429) => Class::Transient,
-            Self::Refused { .. }
-            | Self::Unauthorised { .. }
+            Self::Transport(error) => match error.status() {
+                Some(408 | 429 | 500..) => Class::Transient,
+                None if error.is_unreachable() => Class::Transient,
+                _ => Class::Terminal,
+            },
+            Self::Unauthorised { .. }
             | Self::NoRelease { .. }
             | Self::NotFound { .. }
-            | Self::DigestMismatch { .. }
-            | Self::TooLarge { .. }
-            | Self::Redirect { .. }
-            | Self::Malformed { .. }
             | Self::Unverified { .. }
             | Self::Settings(_) => Class::Terminal,
             Self::Unusable { findings, .. } => findings.class(),
@@ -189,15 +114,18 @@ impl Classify for OriginError {
 
     fn reason(&self) -> &'static str {
         match self {
-            Self::Unreachable { .. } => "SourceUnreachable",
-            Self::Refused { .. } => "SourceRefused",
+            Self::Transport(error) => match error {
+                TransportError::Status { .. } => "SourceRefused",
+                TransportError::Digest { .. } => "DigestMismatch",
+                TransportError::TooLarge { .. } => "LimitExceeded",
+                TransportError::Redirect { .. } => "RedirectRefused",
+                TransportError::Size { .. } | TransportError::Malformed { .. } => "SourceMalformed",
+                error if error.is_unreachable() => "SourceUnreachable",
+                _ => "SourceSettings",
+            },
             Self::Unauthorised { .. } => "SourceUnauthorised",
             Self::NoRelease { .. } => "ReleaseNotFound",
             Self::NotFound { .. } => "SourceNotFound",
-            Self::DigestMismatch { .. } => "DigestMismatch",
-            Self::TooLarge { .. } => "LimitExceeded",
-            Self::Redirect { .. } => "RedirectRefused",
-            Self::Malformed { .. } => "SourceMalformed",
             Self::Unverified { .. } => "SignatureInvalid",
             Self::Settings(_) => "SourceSettings",
             Self::Unusable { findings, .. } => findings.reason(),

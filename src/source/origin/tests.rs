@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::{Class, Classify as _};
+use crate::http::TransportError;
 use crate::release::File;
 
 const NAME: &str = "openstack-scs-1-34-v2";
@@ -50,8 +51,16 @@ fn a_description_of_files_that_lie() {
 
 #[test]
 fn what_waiting_helps_against() {
-    let refused =
-        |status| OriginError::Refused { place: "oci://host/x".into(), status, message: String::new() };
+    let refused = |status| {
+        let (place, message) = ("oci://host/x".to_owned(), String::new());
+        OriginError::from(TransportError::Status {
+            place,
+            status,
+            message,
+            retry_after: None,
+            challenges: Vec::new(),
+        })
+    };
     for (status, class) in [
         (500, Class::Transient),
         (503, Class::Transient),
@@ -61,5 +70,5 @@ fn what_waiting_helps_against() {
     ] {
         assert_eq!(refused(status).class(), class, "{status}");
     }
-    assert_eq!(refused(500).to_string(), "oci://host/x: the server answered 500");
+    assert_eq!(refused(500).to_string(), "oci://host/x answered 500");
 }

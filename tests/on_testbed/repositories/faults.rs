@@ -133,7 +133,7 @@ fn next_push_after_network_failure_loses_and_repeats_nothing() {
         let updated = write(&away, "second", "x");
         if matches!(at, Break::Before) {
             let error = refused(updated);
-            assert!(matches!(error, GitError::Unreachable { .. }), "{error}");
+            assert!(matches!(error, GitError::Transport(TransportError::Unreachable { .. })), "{error}");
         }
         write(&clone(&url, Credentials::default()), "second", "x").unwrap();
         assert_eq!(log(repository), ["write second", "write first"], "{at:?}");
@@ -152,7 +152,7 @@ fn a_certificate_for_another_name_is_refused() {
         pass_answers(upstream, client, &AtomicBool::new(false));
     });
     let error = refused(write(&clone(&format!("https://{elsewhere}/name.git"), password()), "file", "x"));
-    assert!(matches!(error, GitError::Certificate { .. }), "{error}");
+    assert!(matches!(error, GitError::Transport(TransportError::Certificate { .. })), "{error}");
 }
 
 #[test]
@@ -166,7 +166,13 @@ fn a_server_that_says_nothing_is_given_up() {
         format!("ssh://git@{silent}/r.git"),
     ] {
         let error = refused(write(&clone(&url, key()), "file", "x"));
-        assert!(matches!(error, GitError::Timeout { .. } | GitError::Unreachable { .. }), "{url}: {error}");
+        assert!(
+            matches!(
+                error,
+                GitError::Transport(TransportError::Timeout { .. } | TransportError::Unreachable { .. })
+            ),
+            "{url}: {error}"
+        );
     }
 }
 
@@ -207,7 +213,10 @@ fn a_server_that_is_never_done_is_given_up() {
     let clone = clone(&format!("http://{slow}/r.git"), Credentials::default());
     let error =
         refused(write(&clone.with_limits(CloneLimits { overall, ..CloneLimits::default() }), "file", "x"));
-    assert!(matches!(error, GitError::Timeout { after, .. } if after == overall), "{error}");
+    assert!(
+        matches!(error, GitError::Transport(TransportError::Timeout { after, .. }) if after == overall),
+        "{error}"
+    );
 }
 
 #[test]
@@ -238,7 +247,10 @@ fn a_redirect_takes_no_password_elsewhere() {
             });
             let error =
                 refused(write(&clone(&format!("http://{redirecting}/r.git"), with_password()), "file", "x"));
-            assert!(matches!(error, GitError::Redirect { .. }), "{host} {asks_first}: {error}");
+            assert!(
+                matches!(error, GitError::Transport(TransportError::Redirect { .. })),
+                "{host} {asks_first}: {error}"
+            );
         }
     }
     for head in heads.lock().unwrap().iter() {
@@ -261,7 +273,7 @@ fn a_repository_that_sends_too_much_is_given_up() {
     let limits = CloneLimits { bytes: 50_000, ..CloneLimits::default() };
     let small = clone(&url, Credentials::default()).with_limits(limits);
     let error = refused(write(&small, "other", "x"));
-    assert!(matches!(error, GitError::TooLarge { most: 50_000, .. }), "{error}");
+    assert!(matches!(error, GitError::Transport(TransportError::TooLarge { most: 50_000, .. })), "{error}");
 }
 
 #[test]

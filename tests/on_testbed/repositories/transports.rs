@@ -49,7 +49,7 @@ fn a_server_of_another_authority_is_refused() {
     for ca in [Some(text("other-ca.crt").into_bytes()), None] {
         let credentials = Credentials { ca, ..password() };
         let error = refused(write(&clone(&url, credentials), "file", "x"));
-        assert!(matches!(error, GitError::Certificate { .. }), "{error}");
+        assert!(matches!(error, GitError::Transport(TransportError::Certificate { .. })), "{error}");
     }
 }
 

@@ -15,7 +15,8 @@ impl Repository for Registry {
         Box::pin(async move {
             match self.document(&reference).await {
                 Ok(received) => Ok(Some(received.bytes)),
-                Err(OriginError::Refused { status: 404, .. } | OriginError::NotFound { .. }) => Ok(None),
+                Err(OriginError::NotFound { .. }) => Ok(None),
+                Err(error) if error.status() == Some(404) => Ok(None),
                 Err(error) => Err(error),
             }
         })

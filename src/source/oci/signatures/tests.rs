@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::http::TransportError;
 use crate::verify::stored::MOST_SIGNATURES;
 
 const MANIFEST: &[u8] = include_bytes!("../../../../tests/signatures/manifest.json");
@@ -250,10 +251,15 @@ fn what_is_broken_for_good_does_not_hide_what_counts() {
 
 #[test]
 fn what_passes_is_no_verdict() {
-    let unreachable = || OriginError::Unreachable { place: "registry".to_owned(), error: "reset".to_owned() };
+    let unreachable = || {
+        OriginError::Transport(TransportError::Unreachable {
+            place: "registry".to_owned(),
+            error: "reset".to_owned(),
+        })
+    };
     let mut fake = Fake { broken: Some(unreachable), ..Fake::default() }.signatures(SIGNATURES);
     fake.blobs.clear();
-    assert!(matches!(fake.check(P256), Err(OriginError::Unreachable { .. })));
+    assert!(matches!(fake.check(P256), Err(OriginError::Transport(TransportError::Unreachable { .. }))));
 }
 
 #[test]

@@ -16,7 +16,7 @@ async fn lying_about_the_class(lie: impl Fn(&Seen) -> Said + Send + Sync + 'stat
 async fn a_layer_of_other_bytes() {
     let host = lying_about_the_class(|_| said(200, "the glass")).await;
     let error = refusal(&host, &access()).await;
-    assert!(matches!(error, OriginError::DigestMismatch { .. }), "{error}");
+    assert!(matches!(error, OriginError::Transport(TransportError::Digest { .. })), "{error}");
     for part in [host.address(), digest(b"the class"), digest(b"the glass")] {
         assert!(error.to_string().contains(&part), "{error}");
     }
@@ -28,7 +28,7 @@ async fn a_layer_without_end_and_layers_of_another_size() {
         (endless as fn() -> Said, "exceeds the limit of 9 bytes"),
         (|| said(200, "the class is longer"), "expected 9 bytes, got 19"),
         (|| said(200, "the"), "expected 9 bytes, got 3"),
-        (|| broken(200, b"the cl", Some(9)), "cannot be reached"),
+        (|| broken(200, b"the cl", Some(9)), "the answer broke off"),
     ] {
         let host = lying_about_the_class(move |_| lie()).await;
         let error = refusal(&host, &access()).await;
@@ -48,7 +48,7 @@ async fn a_layer_that_breaks_off_and_goes_on_with_other_bytes() {
     })
     .await;
     let error = refusal(&host, &access()).await;
-    assert!(matches!(error, OriginError::DigestMismatch { .. }), "{error}");
+    assert!(matches!(error, OriginError::Transport(TransportError::Digest { .. })), "{error}");
 }
 
 #[tokio::test]
@@ -71,11 +71,11 @@ async fn manifests_of_another_digest() {
     };
     let host = registry(release(), claims(b"other")).await;
     let error = refusal(&host, &access()).await;
-    assert!(matches!(error, OriginError::DigestMismatch { .. }), "the header: {error}");
+    assert!(matches!(error, OriginError::Transport(TransportError::Digest { .. })), "the header: {error}");
     let host = registry(release(), claims(b"pinned")).await;
     let pinned = format!("{}/{REPOSITORY}:{NAME}@{}", host.address(), digest(b"pinned"));
     let error = open_at(&pinned, &access()).await.fetch(&name()).await.unwrap_err();
-    assert!(matches!(error, OriginError::DigestMismatch { .. }), "the pin: {error}");
+    assert!(matches!(error, OriginError::Transport(TransportError::Digest { .. })), "the pin: {error}");
 }
 
 #[tokio::test]
@@ -86,10 +86,13 @@ async fn a_manifest_of_ten_megabytes() {
     })
     .await;
     let error = refusal(&host, &access()).await;
-    assert!(matches!(error, OriginError::TooLarge { most: 4_194_304, .. }), "{error}");
+    assert!(
+        matches!(error, OriginError::Transport(TransportError::TooLarge { most: 4_194_304, .. })),
+        "{error}"
+    );
     let host = registry(release(), |seen| seen.path().contains("/manifests/").then(endless)).await;
     let error = refusal(&host, &access()).await;
-    assert!(matches!(error, OriginError::TooLarge { .. }), "{error}");
+    assert!(matches!(error, OriginError::Transport(TransportError::TooLarge { .. })), "{error}");
 }
 
 #[tokio::test]
@@ -122,7 +125,7 @@ async fn titles_that_are_no_files_of_a_release() {
         let files: Vec<(&str, &[u8])> = titles.iter().map(|title| (*title, b"x".as_slice())).collect();
         let host = registry(Store::of(&files), |_| None).await;
         let error = refusal(&host, &access()).await;
-        assert!(matches!(error, OriginError::Malformed { .. }), "{error}");
+        assert!(matches!(error, OriginError::Transport(TransportError::Malformed { .. })), "{error}");
         assert!(error.to_string().contains(expected), "{titles:?}: {error}");
         assert!(!error.to_string().contains('\x1b'));
         assert_eq!(host.seen().len(), 1, "nothing is fetched: {:?}", host.targets());
@@ -163,7 +166,13 @@ async fn pages_of_tags_without_end() {
     })
     .await;
     let error = open(&host, &access()).await.list().await.unwrap_err();
-    assert!(matches!(error, OriginError::TooLarge { most: 200, unit: "pages of tags", .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            OriginError::Transport(TransportError::TooLarge { most: 200, unit: "pages of tags", .. })
+        ),
+        "{error}"
+    );
     assert_eq!(host.seen().len(), 200);
 }
 
@@ -177,7 +186,10 @@ async fn more_tags_than_anybody_has() {
     })
     .await;
     let error = open(&host, &access()).await.list().await.unwrap_err();
-    assert!(matches!(error, OriginError::TooLarge { most: 100_000, unit: "tags", .. }), "{error}");
+    assert!(
+        matches!(error, OriginError::Transport(TransportError::TooLarge { most: 100_000, unit: "tags", .. })),
+        "{error}"
+    );
     assert_eq!(host.seen().len(), 2);
 }
 
@@ -198,7 +210,7 @@ async fn a_next_page_somewhere_else() {
     let next = format!("<{}v2/x/tags/list?hidden>; rel=\"next\"", other.url);
     let host = registry(release(), move |_| Some(with(said(200, "{\"tags\":[\"a\"]}"), "link", &next))).await;
     let error = open(&host, &with_password(access())).await.list().await.unwrap_err();
-    assert!(matches!(error, OriginError::Redirect { .. }), "{error}");
+    assert!(matches!(error, OriginError::Transport(TransportError::Redirect { .. })), "{error}");
     assert!(
         error.to_string().contains(&host.address()) && error.to_string().contains(&other.address()),
         "{error}"
@@ -215,12 +227,12 @@ async fn answers_that_are_none() {
             registry(release(), move |seen| seen.path().contains("/manifests/").then(|| said(200, body)))
                 .await;
         let error = refusal(&host, &access()).await;
-        assert!(matches!(error, OriginError::Malformed { .. }), "{body}: {error}");
+        assert!(matches!(error, OriginError::Transport(TransportError::Malformed { .. })), "{body}: {error}");
         assert!(error.to_string().contains(&host.address()), "{error}");
     }
     for body in ["", "[]", "{\"tags\": 1}", "{\"tags\": [1]}"] {
         let host = Host::start(move |_| said(200, body)).await;
         let error = open(&host, &access()).await.list().await.unwrap_err();
-        assert!(matches!(error, OriginError::Malformed { .. }), "{body}: {error}");
+        assert!(matches!(error, OriginError::Transport(TransportError::Malformed { .. })), "{body}: {error}");
     }
 }

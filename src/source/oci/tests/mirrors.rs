@@ -74,7 +74,7 @@ async fn a_mirror_that_lies_is_told_of() {
     })
     .await;
     let error = open_at(&pinned, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap_err();
-    assert!(matches!(error, OriginError::DigestMismatch { .. }), "{error}");
+    assert!(matches!(error, OriginError::Transport(TransportError::Digest { .. })), "{error}");
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn rubbish_of_a_mirror_is_told_as_the_mirrors() {
     };
     for mirror in [Host::start(|_| said(200, "rubbish")).await, Host::start(in_a_list).await] {
         let error = open(&host, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap_err();
-        assert!(matches!(error, OriginError::Malformed { .. }), "{error}");
+        assert!(matches!(error, OriginError::Transport(TransportError::Malformed { .. })), "{error}");
         let told = error.to_string();
         assert!(told.contains(&mirror.address()) && !told.contains(&host.address()), "{told}");
     }
