@@ -1,4 +1,6 @@
-//! What the YAML reader refuses, in plain words.
+//! YAML with places, and what its reader refuses in plain words.
+
+pub mod tree;
 
 use serde_yaml::budget::BudgetBreach;
 use serde_yaml::{Error, MessageFormatter as _, Options, UserMessageFormatter};
@@ -11,6 +13,12 @@ pub fn message(error: &Error, options: &Options) -> String {
         Some(limit) => format!("exceeds the limit of {limit}"),
         None => UserMessageFormatter.format_message(inner).into_owned(),
     }
+}
+
+/// The text of a line, counted from 1.
+#[must_use]
+pub fn line_of(source: &str, line: u64) -> Option<&str> {
+    source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)
 }
 
 /// The error without the snippet or the alias around it.

@@ -16,9 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_yaml::Location;
 
 use super::{ClusterStack, GROUP, VERSION};
-use tree::{Node, Tree};
-
-mod tree;
+use crate::yaml::tree::{Node, Placed};
 
 /// Something wrong at a place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,11 +79,11 @@ impl ClusterStack {
     pub fn from_yaml(text: &str) -> Result<Self, ReadError> {
         let mut stacks = Vec::new();
         for document in documents(text).filter(|document| document.text.contains("ClusterStack")) {
-            let Ok(tree) = parse::<Tree>(document.text) else {
-                parse::<Tree>(&document.at_its_lines())?;
+            let Ok(tree) = parse::<Placed<Node>>(document.text) else {
+                parse::<Placed<Node>>(&document.at_its_lines())?;
                 continue;
             };
-            if tree.text("kind") == Some("ClusterStack") {
+            if string_at(&tree, "kind") == Some("ClusterStack") {
                 stacks.push(document);
             }
         }
@@ -93,9 +91,9 @@ impl ClusterStack {
         Self::from_document(&stack.at_its_lines())
     }
 
-    fn from_document(text: &str) -> Result<Self, ReadError> {
-        let tree: Tree = parse(text)?;
-        let version = tree.text("apiVersion").unwrap_or("nothing");
+    fn from_document(source: &str) -> Result<Self, ReadError> {
+        let tree: Placed<Node> = parse(source)?;
+        let version = string_at(&tree, "apiVersion").unwrap_or("nothing");
         if version != format!("{GROUP}/{VERSION}") {
             return Err(ReadError::Version { found: version.to_owned() });
         }
@@ -106,11 +104,11 @@ impl ClusterStack {
         if !problems.is_empty() {
             return Err(ReadError::Refused(problems));
         }
-        let stack: Self = parse(text)?;
+        let stack: Self = parse(source)?;
         let violations = stack.validate().into_iter();
         let mut problems: Vec<Problem> = violations
             .map(|violation| {
-                problem(tree.nearest(&violation.field), &violation.field, violation.message.to_owned())
+                problem(nearest(&tree, &violation.field), &violation.field, violation.message.to_owned())
             })
             .collect();
         problems.sort_by_key(|problem| (problem.line, problem.column));
@@ -168,33 +166,66 @@ fn problem(location: Location, field: &str, message: String) -> Problem {
     Problem { line: location.line(), column: location.column(), field: field.to_owned(), message }
 }
 
+/// The type of a value as a schema names it.
+fn type_name(node: &Node) -> &'static str {
+    match node {
+        Node::Null => "null",
+        Node::Bool(_) => "boolean",
+        Node::Integer(_) => "integer",
+        Node::Float(_) => "number",
+        Node::Text(_) => "string",
+        Node::List(_) => "array",
+        Node::Mapping(_) => "object",
+    }
+}
+
+/// The text of a string at the top level.
+fn string_at<'a>(root: &'a Placed<Node>, key: &str) -> Option<&'a str> {
+    match &root.value.get(key)?.value {
+        Node::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The place of a field such as `spec.flux.interval`, or of the last value on the way to it that is there.
+fn nearest(root: &Placed<Node>, field: &str) -> Location {
+    let mut node = root;
+    for key in field.split(['.', '[', ']']).filter(|key| !key.is_empty()) {
+        match node.value.get(key) {
+            Some(value) => node = value,
+            None => break,
+        }
+    }
+    node.referenced
+}
+
 /// Adds what the schema does not know, or has another type for, at `path` and below.
-fn compare(tree: &Tree, schema: &JSONSchemaProps, path: &str, problems: &mut Vec<Problem>) {
-    let expected = schema.type_.as_deref().unwrap_or_default();
-    if expected != tree.node.type_name() {
-        let found = tree.node.type_name();
+fn compare(node: &Placed<Node>, schema: &JSONSchemaProps, path: &str, problems: &mut Vec<Problem>) {
+    let (expected, found) = (schema.type_.as_deref().unwrap_or_default(), type_name(&node.value));
+    if expected != found {
         let hint = if (expected, found) == ("string", "number") { ": put it in quotes" } else { "" };
-        problems.push(problem(tree.location, path, format!("expected {expected}, found {found}{hint}")));
+        problems.push(problem(node.referenced, path, format!("expected {expected}, found {found}{hint}")));
         return;
     }
-    match &tree.node {
+    match &node.value {
         Node::Mapping(entries) => {
-            for (key, location, value) in entries {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                match field_schema(schema, key) {
+            for (key, value) in entries {
+                let name = &key.value;
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                match field_schema(schema, name) {
                     Field::Known(schema) => compare(value, schema, &path, problems),
                     Field::Open => {}
-                    Field::Unknown => problems.push(problem(*location, &path, unknown(schema, key))),
+                    Field::Unknown => problems.push(problem(key.referenced, &path, unknown(schema, name))),
                 }
             }
         }
-        Node::Sequence(items) => {
+        Node::List(items) => {
             let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items else { return };
             for (index, item) in items.iter().enumerate() {
                 compare(item, schema, &format!("{path}[{index}]"), problems);
             }
         }
-        Node::Scalar { .. } => {}
+        _ => {}
     }
 }
 

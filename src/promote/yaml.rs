@@ -29,8 +29,8 @@ impl Problem {
     /// A problem on this line of the file's source.
     #[must_use]
     pub fn at(file: &str, source: &str, line: u64, message: impl Into<String>) -> Self {
-        let text = usize::try_from(line).ok().and_then(|line| source.lines().nth(line.checked_sub(1)?));
-        let text = text.map(|text| text.trim_end().chars().take(LONGEST_LINE).collect());
+        let text =
+            yaml::line_of(source, line).map(|text| text.trim_end().chars().take(LONGEST_LINE).collect());
         Self { line: text.map(|text| (line, text)), ..Self::of(file, message) }
     }
 

@@ -1,29 +1,12 @@
 //! YAML files of a release as a tree in which every key and value knows its place, so that everything that is wrong
 //! with a file can be reported at once, with line and column.
 
-use std::fmt;
-
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_yaml::{Error, Location, Spanned};
+use serde_yaml::{Error, Location};
 
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use crate::yaml;
-
-/// A key or a value with its place.
-pub(super) type Placed<T> = Spanned<T>;
-
-/// One YAML value.
-#[derive(Debug)]
-pub(super) enum Node {
-    Null,
-    Bool(bool),
-    Number(String),
-    Text(String),
-    List(Vec<Placed<Node>>),
-    Mapping(Vec<(Placed<String>, Placed<Node>)>),
-}
+use crate::yaml::tree::{Node, Placed};
 
 impl Node {
     /// The name of the kind for people.
@@ -31,7 +14,7 @@ impl Node {
         match self {
             Self::Null => "nothing",
             Self::Bool(_) => "a boolean",
-            Self::Number(_) => "a number",
+            Self::Integer(_) | Self::Float(_) => "a number",
             Self::Text(_) => "a string",
             Self::List(_) => "a list",
             Self::Mapping(_) => "a mapping",
@@ -43,81 +26,9 @@ impl Node {
     fn text(&self) -> Option<String> {
         match self {
             Self::Bool(value) => Some(value.to_string()),
-            Self::Number(text) | Self::Text(text) => Some(text.clone()),
+            Self::Integer(text) | Self::Float(text) | Self::Text(text) => Some(text.clone()),
             Self::Null | Self::List(_) | Self::Mapping(_) => None,
         }
-    }
-}
-
-struct NodeVisitor;
-
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a YAML value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Number(value.to_string()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::Number(value.to_string()))
-    }
-
-    fn visit_i128<E>(self, value: i128) -> Result<Node, E> {
-        Ok(Node::Number(value.to_string()))
-    }
-
-    fn visit_u128<E>(self, value: u128) -> Result<Node, E> {
-        Ok(Node::Number(value.to_string()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
-        Ok(Node::Number(value.to_string()))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Text(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = list.next_element()? {
-            items.push(item);
-        }
-        Ok(Node::List(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut mapping: A) -> Result<Node, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = mapping.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Node::Mapping(entries))
-    }
-}
-
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
     }
 }
 
@@ -315,8 +226,7 @@ impl<'a> Value<'a> {
 
     /// The value below this key; `None` where there is none, or null.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
-        let Node::Mapping(entries) = &self.node.value else { return None };
-        let (_, node) = entries.iter().find(|(name, _)| name.value == key)?;
+        let node = self.node.value.get(key)?;
         (!matches!(node.value, Node::Null)).then(|| self.child(key, node))
     }
 

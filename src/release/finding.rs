@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::error::{Class, Classify};
+use crate::yaml::line_of;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,8 +195,7 @@ impl Finding {
     /// The same, with its place in the file's source.
     #[must_use]
     pub fn at(self, line: u64, column: u64, source: &str) -> Self {
-        let text = usize::try_from(line).ok().and_then(|line| source.lines().nth(line.checked_sub(1)?));
-        self.on(line, column, text)
+        self.on(line, column, line_of(source, line))
     }
 
     /// The same, with its place and that line's text.
