@@ -14,7 +14,7 @@ use reqwest::Method;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use crate::http::{Answer, Client, Request, Url, next_page, place};
+use crate::http::{Answer, Client, Request, Url, next_page, redacted_url};
 
 use dialect::Existing;
 pub use error::ForgeError;
@@ -160,7 +160,7 @@ impl Forge {
         let refusal = answer.refusal();
         let is_limit =
             answer.header("x-ratelimit-remaining") == Some("0") || answer.header("retry-after").is_some();
-        let (status, place) = (answer.status(), place(answer.url()));
+        let (status, place) = (answer.status(), redacted_url(answer.url()));
         if refusal.is_passing() && status != 429 {
             return refusal.into();
         }

@@ -1,7 +1,7 @@
 //! Git without a work tree: fetch, look at a commit, make another on top of it, push it by compare-and-swap.
 //!
 //! ```text
-//!  Access (URL, credentials) ─▶ Clone ── fetch ──▶ Snapshot of a commit ──▶ Edit ── commit (signed) ──▶ push
+//!  Access (URL, credentials) ─▶ BareRepository ── fetch ──▶ Snapshot of a commit ──▶ Edit ── commit (signed) ──▶ push
 //!                                 ▲                                                                   │
 //!                                 └──────────── somebody was faster: update begins again ◀────────────┘
 //! ```
@@ -27,7 +27,7 @@ mod snapshot;
 mod update;
 mod url;
 
-pub use clone::{Clone, CloneLimits, Reference};
+pub use clone::{BareRepository, CloneLimits, Reference};
 pub use commit::{CommitId, Identity, IdentityError, Message, TreeId};
 pub use connection::{Waiting, limit_waiting};
 pub use credentials::{Access, Credentials, SecretError, SshKey};

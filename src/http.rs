@@ -40,7 +40,7 @@ pub fn install_tls_provider() {
 
 /// Where a URL leads, for people: scheme, host, port and path, without user info and query.
 #[must_use]
-pub fn place(url: &Url) -> String {
+pub fn redacted_url(url: &Url) -> String {
     let mut plain = url.clone();
     plain.set_query(None);
     plain.set_fragment(None);

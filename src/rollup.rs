@@ -50,7 +50,7 @@ pub use self::provider::provider_ready;
 pub use self::pulse::{Applier, LEASE_PATIENCE, Pulse, SeenLease};
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};
 pub use self::source::{git_repository, helm_chart};
-pub use self::verdict::{DEADLINE, Expected, Moment, PATIENCE, Silence, Verdict};
+pub use self::verdict::{DEADLINE, Expected, Moment, RESPONSE_TIMEOUT, Silence, Verdict};
 
 #[cfg(test)]
 mod tests;

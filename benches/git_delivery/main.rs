@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use planning::{RELEASE, release, stack};
 use serde_json::{Value, json};
 use stackflux::foreign::capi::Cluster;
-use stackflux::git::{self, Access, Clone, Credentials, Identity, Proposal, Target, Updated};
+use stackflux::git::{self, Access, BareRepository, Credentials, Identity, Proposal, Target, Updated};
 use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use stackflux::inputs::stack::Stack;
 use stackflux::inputs::{ClusterInputs, ReleaseInputs};
@@ -113,7 +113,7 @@ struct Ground {
     contents: Contents,
     /// Where the clone is.
     directory: PathBuf,
-    clone: Clone,
+    clone: BareRepository,
     _server: GuardedGitServer,
 }
 
@@ -125,7 +125,7 @@ impl Ground {
         }
         let server = GuardedGitServer::start().unwrap();
         let url = server.url("bench").parse().unwrap();
-        let clone = Clone::open(&directory, Access { url, credentials: Credentials::default() });
+        let clone = BareRepository::open(&directory, Access { url, credentials: Credentials::default() });
         let (stack, release) = (stack(), release());
         let entry = CatalogEntry::of(&release, COMMIT.parse().unwrap());
         let catalog = Catalog::from([(release.name.clone(), entry)]);

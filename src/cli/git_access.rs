@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::error::CliError;
-use crate::git::{Access, Clone, Credentials, GitError, GitUrl, Identity, KnownHosts, Signer, SshKey};
+use crate::git::{
+    Access, BareRepository, Credentials, GitError, GitUrl, Identity, KnownHosts, Signer, SshKey,
+};
 
 /// Where the password may be, besides a file: a process list shows arguments.
 const PASSWORD: &str = "STACKFLUX_GIT_PASSWORD";
@@ -158,12 +160,12 @@ fn configured_author() -> Option<String> {
         set.or_else(|| config.as_ref()?.get_string(key).ok()).filter(|text| !text.trim().is_empty())
     };
     let name = setting("GIT_AUTHOR_NAME", "user.name")?;
-    let mail = setting("GIT_AUTHOR_EMAIL", "user.email")?;
-    Some(format!("{name} <{mail}>"))
+    let email = setting("GIT_AUTHOR_EMAIL", "user.email")?;
+    Some(format!("{name} <{email}>"))
 }
 
 /// The branch that is written to: the one that is named, else the repository's own first.
-pub(super) fn branch_of(clone: &Clone, named: Option<&str>) -> Result<String, CliError> {
+pub(super) fn branch_of(clone: &BareRepository, named: Option<&str>) -> Result<String, CliError> {
     match named {
         Some(name) => Ok(name.to_owned()),
         None => clone.default_branch().map_err(|error| explain(&error)),

@@ -19,7 +19,7 @@ const PASSWORD: &str = "STACKFLUX_REGISTRY_PASSWORD";
 /// Where the token for GitHub may be.
 const GITHUB_TOKEN: &str = "GITHUB_TOKEN";
 /// The most bytes of a file with settings that are read.
-const MOST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// How places that have releases are reached.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -173,6 +173,6 @@ fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     let failed = |error| CliError::io(path, error);
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(failed)?;
-    file.take(MOST).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }

@@ -1,7 +1,7 @@
 //! `stackflux promote`.
 
 mod lift;
-mod vouch;
+mod soak_check;
 
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     repository: RepositoryArguments,
     #[command(flatten, next_help_heading = "Clusters of the source stage")]
-    asked: vouch::Asked,
+    asked: soak_check::ClusterQuery,
 }
 
 /// How the changes are shown.
@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
     // Whatever refuses it, before clusters are queried.
     step.edit(&target).map_err(|failure| failure.explained())?;
-    let soak = vouch::soak(&step, arguments, &content.release.digest.to_string(), &repository)?;
+    let soak = soak_check::soak(&step, arguments, &content.release.digest.to_string(), &repository)?;
     let promotion = promotion(&step, arguments, &content, commit, (soak, &target))?;
     show(&promotion, arguments.output)?;
     if let Soak::Missing(_) = promotion.soak {

@@ -16,7 +16,7 @@ use crate::release::{Digest, Limits};
 use crate::source::address::Address;
 use crate::source::origin::Origin;
 use report::{Done, Entry, Report};
-use target::{Place, Target};
+use target::{Destination, Target};
 
 /// Publish a release to a stack repository
 ///
@@ -223,7 +223,7 @@ async fn publish(
         Published::Written(place) => {
             let place = target.propose(arguments, place).await?;
             let (told, done) = match place {
-                Place::PullRequest { .. } => ("proposed", Done::Proposed),
+                Destination::PullRequest { .. } => ("proposed", Done::Proposed),
                 _ => ("published", Done::Published),
             };
             terminal::success(format!("{name} is {told}: {place}"));

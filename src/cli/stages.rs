@@ -9,9 +9,9 @@ use std::path::Path;
 use super::error::CliError;
 use super::git_access::{GitAccess, explain};
 use crate::compare::Side;
-use crate::git::{Clone, CommitId, EntryKind, GitError, GitUrl, Reference, Snapshot};
+use crate::git::{BareRepository, CommitId, EntryKind, GitError, GitUrl, Reference, Snapshot};
 use crate::names::ReleaseName;
-use crate::promote::follow::Place;
+use crate::promote::follow::StageTarget;
 use crate::promote::holds::{self, Holds};
 use crate::promote::refusal::Refusal;
 use crate::promote::stages::{self, Stage, StageError, Stages};
@@ -36,7 +36,7 @@ pub(super) struct RepositoryArguments {
 
 /// A stack repository with stages.
 pub(super) struct Repository {
-    pub(super) clone: Clone,
+    pub(super) clone: BareRepository,
     pub(super) stages: Stages,
     branch: String,
     url: String,
@@ -86,7 +86,7 @@ impl RepositoryArguments {
             Some(url) => url.parse()?,
             None => origin()?.parse()?,
         };
-        let clone = Clone::temporary(self.access.to(url)?).map_err(|error| explain(&error))?;
+        let clone = BareRepository::temporary(self.access.to(url)?).map_err(|error| explain(&error))?;
         let stages = stages(&clone, &self.branch).map_err(|failure| failure.explained())?;
         let url = clone.access().url.to_string();
         Ok(Repository { clone, stages, branch: self.branch.clone(), url })
@@ -110,7 +110,7 @@ fn origin() -> Result<String, CliError> {
     })
 }
 
-fn stages(clone: &Clone, branch: &str) -> Result<Stages, StageFailure> {
+fn stages(clone: &BareRepository, branch: &str) -> Result<Stages, StageFailure> {
     let tip = fetched(clone, branch)?;
     let file = clone.snapshot(Some(tip))?.file(stages::FILE)?;
     let file =
@@ -118,7 +118,7 @@ fn stages(clone: &Clone, branch: &str) -> Result<Stages, StageFailure> {
     Ok(Stages::parse(stages::FILE, &file.content, Some(branch))?)
 }
 
-fn fetched(clone: &Clone, branch: &str) -> Result<CommitId, StageFailure> {
+fn fetched(clone: &BareRepository, branch: &str) -> Result<CommitId, StageFailure> {
     let tip = clone.fetch(&Reference::Branch(branch.to_owned()))?;
     tip.ok_or_else(|| StageFailure::NoBranch(branch.to_owned()))
 }
@@ -130,8 +130,8 @@ impl Repository {
     }
 
     /// Where a stage is.
-    pub(super) fn place<'a>(&'a self, stage: &'a Stage) -> Place<'a> {
-        Place { stage, branch: self.branch_of(stage), repository: &self.url }
+    pub(super) fn place<'a>(&'a self, stage: &'a Stage) -> StageTarget<'a> {
+        StageTarget { stage, branch: self.branch_of(stage), repository: &self.url }
     }
 
     /// The last commit of a stage's branch, and its files.

@@ -178,7 +178,7 @@ fn tell_fields(source: &Source, cluster: &ClusterInputs) {
 }
 
 /// The longest value that is shown, in characters.
-const LONGEST: usize = 60;
+const MAX_VALUE_CHARACTERS: usize = 60;
 
 /// What is at a field: the value as JSON, cut where it is long; where only its presence matters, that.
 fn shown(field: &FieldPath, data: &Value) -> String {
@@ -189,7 +189,7 @@ fn shown(field: &FieldPath, data: &Value) -> String {
         Seen::Value(value) => value.to_string(),
         _ => return "missing".to_owned(),
     };
-    match value.char_indices().nth(LONGEST) {
+    match value.char_indices().nth(MAX_VALUE_CHARACTERS) {
         Some((end, _)) => format!("{}…", value.get(..end).unwrap_or_default()),
         None => value,
     }

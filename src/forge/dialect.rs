@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{ForgeError, ForgeKind, Opened, PullRequest, Repository, text};
-use crate::http::{Answer, TransportError, Url, place};
+use crate::http::{Answer, TransportError, Url, redacted_url};
 
 /// A pull request that is there, of any forge.
 #[derive(Debug)]
@@ -201,7 +201,7 @@ pub(super) async fn read_page(kind: ForgeKind, answer: Answer) -> Result<Vec<Exi
     where
         Existing: From<(T, String)>,
     {
-        let place = place(answer.url());
+        let place = redacted_url(answer.url());
         let all: Vec<T> = answer.json().await?;
         Ok(all.into_iter().map(|one| (one, place.clone()).into()).collect())
     }
@@ -213,7 +213,7 @@ pub(super) async fn read_page(kind: ForgeKind, answer: Answer) -> Result<Vec<Exi
 
 /// The pull request that was opened.
 pub(super) async fn read(kind: ForgeKind, answer: Answer) -> Result<Existing, ForgeError> {
-    let place = place(answer.url());
+    let place = redacted_url(answer.url());
     Ok(match kind {
         ForgeKind::GitHub | ForgeKind::Gitea => (answer.json::<Pull>().await?, place).into(),
         ForgeKind::GitLab => (answer.json::<Merge>().await?, place).into(),

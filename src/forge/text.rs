@@ -48,8 +48,11 @@ pub(super) fn message(answer: &[u8]) -> String {
     for field in ["message", "error", "error_description", "errors"] {
         collect(answer.get(field).unwrap_or(&Value::Null), &mut said);
     }
-    let text: String =
-        said.join("; ").chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    let text: String = said
+        .join("; ")
+        .chars()
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .collect();
     match text.char_indices().nth(LONGEST_MESSAGE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,

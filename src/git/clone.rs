@@ -54,7 +54,7 @@ pub enum Reference {
 }
 
 /// A bare repository that only keeps objects, and one other that they come from and go to. It belongs to one process.
-pub struct Clone {
+pub struct BareRepository {
     pub(super) repository: Repository,
     pub(super) access: Access,
     pub(super) limits: CloneLimits,
@@ -71,7 +71,7 @@ struct There {
     head: Option<String>,
 }
 
-impl Clone {
+impl BareRepository {
     /// Opens the clone in a directory, or makes one there. What was fetched before is not fetched again. The directory
     /// is a cache: what cannot be read in it is made anew, and so is one in which too many commits were made.
     pub fn open(directory: &Path, access: Access) -> Result<Self, GitError> {

@@ -52,36 +52,36 @@ impl FromStr for CommitId {
 pub struct Identity {
     /// The name, as Git shows it.
     pub name: String,
-    /// The mail address.
-    pub mail: String,
+    /// The email address.
+    pub email: String,
     /// The time of the commit, to the second, in UTC.
     pub time: Timestamp,
 }
 
-/// The text is not `Name <mail>`.
+/// The text is not `Name <email>`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid author {0:?}: expected Name <mail@example.org>")]
 pub struct IdentityError(String);
 
 impl Identity {
-    /// Reads `Name <mail>`.
+    /// Reads `Name <email>`.
     pub fn parse(text: &str, time: Timestamp) -> Result<Self, IdentityError> {
         let error = || IdentityError(text.to_owned());
-        let (name, mail) =
+        let (name, email) =
             text.trim().strip_suffix('>').and_then(|rest| rest.split_once('<')).ok_or_else(error)?;
-        let (name, mail) = (name.trim(), mail.trim());
+        let (name, email) = (name.trim(), email.trim());
         let odd = |text: &str| {
             text.is_empty()
                 || text.chars().any(|character| character.is_control() || "<>".contains(character))
         };
-        if odd(name) || odd(mail) || mail.contains(' ') {
+        if odd(name) || odd(email) || email.contains(' ') {
             return Err(error());
         }
-        Ok(Self { name: name.to_owned(), mail: mail.to_owned(), time })
+        Ok(Self { name: name.to_owned(), email: email.to_owned(), time })
     }
 
     pub(super) fn signature(&self) -> Result<Signature<'static>, git2::Error> {
-        Signature::new(&self.name, &self.mail, &Time::new(self.time.as_second(), 0))
+        Signature::new(&self.name, &self.email, &Time::new(self.time.as_second(), 0))
     }
 }
 

@@ -5,14 +5,14 @@ use std::path::Path;
 use git2::{Commit, ErrorCode, Oid};
 use jiff::Timestamp;
 
-use super::{Clone, CommitId, GitError, Message};
+use super::{BareRepository, CommitId, GitError, Message};
 
 /// A commit that changed a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
     /// The commit.
     pub commit: CommitId,
-    /// The author, as `Name <mail>`.
+    /// The author, as `Name <email>`.
     pub author: String,
     /// When it was committed.
     pub time: Timestamp,
@@ -22,7 +22,7 @@ pub struct LogEntry {
     pub merged: Option<Message>,
 }
 
-impl Clone {
+impl BareRepository {
     /// The commits on the first-parent line from `from` that changed what is at the path (the empty one: anything), the
     /// newest first, at most `most`.
     pub fn log(&self, from: CommitId, path: &str, most: usize) -> Result<Vec<LogEntry>, GitError> {

@@ -5,7 +5,7 @@ mod directory;
 use git2::{Commit, ErrorCode, Oid, PushOptions, RemoteRedirect};
 
 use super::connection::Connection;
-use super::{Clone, CommitId, Edit, GitError, Identity, Signer, clone};
+use super::{BareRepository, CommitId, Edit, GitError, Identity, Signer, clone};
 
 /// What a server says where somebody else was faster. Anything else would be said again.
 const TOO_LATE: [&str; 7] = [
@@ -28,7 +28,7 @@ pub enum Pushed {
     Rejected(String),
 }
 
-impl Clone {
+impl BareRepository {
     /// Makes a commit. `None` where the edit changes nothing.
     pub fn commit(
         &self,

@@ -6,7 +6,7 @@ use git2::{Repository, RepositoryInitOptions};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use super::{Access, Clone, Credentials, Edit, Identity};
+use super::{Access, BareRepository, Credentials, Edit, Identity};
 use crate::release::File;
 
 /// A bare repository without a commit, whose first branch is `main`.
@@ -21,8 +21,8 @@ pub(crate) fn access(directory: &Path) -> Access {
     Access { url: directory.to_str().unwrap().parse().unwrap(), credentials: Credentials::default() }
 }
 
-pub(crate) fn clone(directory: &Path) -> Clone {
-    Clone::temporary(access(directory)).unwrap()
+pub(crate) fn clone(directory: &Path) -> BareRepository {
+    BareRepository::temporary(access(directory)).unwrap()
 }
 
 /// Somebody who commits at a second.

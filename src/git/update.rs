@@ -6,7 +6,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use git2::Oid;
 
-use super::{Clone, CommitId, Edit, GitError, Identity, Pushed, Reference, Signer, Snapshot};
+use super::{BareRepository, CommitId, Edit, GitError, Identity, Pushed, Reference, Signer, Snapshot};
 use crate::error::{Class, Classify};
 
 /// How often somebody else may be faster.
@@ -108,7 +108,7 @@ impl<E: Classify> Classify for UpdateError<E> {
 /// on the new tip. In an empty repository the branch is made. Where the connection breaks during the push, looks whether it
 /// arrived. An error of `change` ends it.
 pub fn update<E>(
-    clone: &Clone,
+    clone: &BareRepository,
     target: &Target,
     signer: Option<&Signer>,
     mut change: impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, E>,
@@ -167,7 +167,7 @@ struct Prepared {
 }
 
 fn prepare<E>(
-    clone: &Clone,
+    clone: &BareRepository,
     target: &Target,
     signer: Option<&Signer>,
     uncertain: Option<CommitId>,
@@ -206,7 +206,7 @@ fn prepare<E>(
 /// The branch of the pull request is there already, and not merged. It is never reset: where its base has moved on, a
 /// merge brings the change up to date.
 fn onto_pull_request<E>(
-    clone: &Clone,
+    clone: &BareRepository,
     branch: &str,
     proposal: &Proposal,
     signer: Option<&Signer>,
@@ -227,7 +227,7 @@ fn onto_pull_request<E>(
 
 /// The tree of the same change where both branches have parted; `None` where it does not fit there.
 fn applied_earlier(
-    clone: &Clone,
+    clone: &BareRepository,
     proposal: &Proposal,
     base: CommitId,
     there: CommitId,

@@ -7,7 +7,7 @@ use reqwest::header::LOCATION;
 use reqwest::{Certificate, ClientBuilder, Method, Url, redirect};
 
 use super::local::{self, Elsewhere};
-use super::{Answer, Proxies, Proxy, Request, TransportError, install_tls_provider, is_local, place};
+use super::{Answer, Proxies, Proxy, Request, TransportError, install_tls_provider, is_local, redacted_url};
 
 /// Redirects of one request that are followed: a CDN needs one or two.
 const MOST_REDIRECTS: usize = 5;
@@ -85,7 +85,7 @@ impl Client {
     /// Sends a request once. Any status is an answer, a redirect too.
     pub async fn send(&self, request: &Request) -> Result<Answer, TransportError> {
         let url = &request.url;
-        let refuse = |why: &str| TransportError::Url { place: place(url), why: why.to_owned() };
+        let refuse = |why: &str| TransportError::Url { place: redacted_url(url), why: why.to_owned() };
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refuse("it is neither http nor https"));
         }
@@ -127,7 +127,7 @@ impl Client {
             request = request.moved(url);
         }
         Err(TransportError::Redirect {
-            place: place(&request.url),
+            place: redacted_url(&request.url),
             to: "another location".to_owned(),
             why: "more than five redirects in a row".to_owned(),
         })
@@ -149,14 +149,17 @@ fn builder(options: &Options, proxies: &Arc<Proxies>) -> ClientBuilder {
 
 /// Where a URL leads, and through which proxy: a failure may be that one's.
 fn place_through(url: &Url, proxy: Option<&Proxy>) -> String {
-    let place = place(url);
+    let place = redacted_url(url);
     proxy.map_or_else(|| place.clone(), |proxy| format!("{place} (through the proxy {proxy})"))
 }
 
 /// Where a redirect leads, if that is somewhere where we go.
 fn target(from: &Url, location: Option<&str>) -> Result<Url, TransportError> {
-    let refuse =
-        |to: String, why: &str| TransportError::Redirect { place: place(from), to, why: why.to_owned() };
+    let refuse = |to: String, why: &str| TransportError::Redirect {
+        place: redacted_url(from),
+        to,
+        why: why.to_owned(),
+    };
     let Some(location) = location else {
         return Err(refuse("an unknown location".to_owned(), "the header Location is missing"));
     };
@@ -165,8 +168,8 @@ fn target(from: &Url, location: Option<&str>) -> Result<Url, TransportError> {
         url.map_err(|_| refuse("an unknown location".to_owned(), "the header Location is not a URL"))?;
     match (from.scheme(), url.scheme()) {
         (_, "https") | ("http", "http") => {}
-        ("https", "http") => return Err(refuse(place(&url), "it is not encrypted")),
-        _ => return Err(refuse(place(&url), "it is neither http nor https")),
+        ("https", "http") => return Err(refuse(redacted_url(&url), "it is not encrypted")),
+        _ => return Err(refuse(redacted_url(&url), "it is neither http nor https")),
     }
     // A redirect has no credentials to give us.
     let _ = url.set_username("");

@@ -1,7 +1,7 @@
 //! Downloads: bytes of a known digest or size, taken up again where they broke off.
 
 use super::receive::{Keep, Receiver};
-use super::{Client, Request, TransportError, place};
+use super::{Client, Request, TransportError, redacted_url};
 use crate::release::Digest;
 
 /// What a download must be.
@@ -24,7 +24,7 @@ impl Client {
         expected: Expected,
         into: K,
     ) -> Result<(K, Digest), TransportError> {
-        let place = place(&request.url);
+        let place = redacted_url(&request.url);
         if expected.size.is_some_and(|size| size > expected.most) {
             return Err(TransportError::TooLarge { place, most: expected.most, unit: "bytes" });
         }

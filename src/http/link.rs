@@ -2,7 +2,7 @@
 
 use reqwest::Url;
 
-use super::{TransportError, place};
+use super::{TransportError, redacted_url};
 
 /// The URL of the next page, from the values of all headers `Link`. It must be at the same scheme, host and port as the
 /// page that names it: who lists something gets no word in who else is asked.
@@ -14,12 +14,16 @@ pub fn next_page<'a>(
         return Ok(None);
     };
     let url = page.join(target).map_err(|_| TransportError::Malformed {
-        place: place(page),
+        place: redacted_url(page),
         error: "invalid URL of the next page in the header Link".to_owned(),
     })?;
     if url.origin() != page.origin() {
         let why = "the next page of a list must be on the same server";
-        return Err(TransportError::Redirect { place: place(page), to: place(&url), why: why.to_owned() });
+        return Err(TransportError::Redirect {
+            place: redacted_url(page),
+            to: redacted_url(&url),
+            why: why.to_owned(),
+        });
     }
     Ok(Some(url))
 }
@@ -40,8 +44,8 @@ fn links(header: &str) -> Vec<(&str, bool)> {
 /// The parameters up to the comma that ends them, which stands in no quotes.
 fn split_at_comma(text: &str) -> (&str, &str) {
     let mut is_quoted = false;
-    for (at, sign) in text.char_indices() {
-        match sign {
+    for (at, character) in text.char_indices() {
+        match character {
             '"' => is_quoted = !is_quoted,
             ',' if !is_quoted => return text.split_at(at),
             _ => {}

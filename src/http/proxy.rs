@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-use super::{is_loopback, place};
+use super::{is_loopback, redacted_url};
 
 /// A variable that names no proxy. Its value is not shown: it may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +72,7 @@ impl Proxy {
 
 impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(place(&self.url).trim_end_matches('/'))
+        f.write_str(redacted_url(&self.url).trim_end_matches('/'))
     }
 }
 

@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{TransportError, is_local, place};
+use super::{TransportError, is_local, redacted_url};
 
 /// A request. Only those with the method GET are repeated, resumed and redirected.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct Request {
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, place(&self.url))
+        write!(f, "{} {}", self.method, redacted_url(&self.url))
     }
 }
 
@@ -65,7 +65,7 @@ impl Request {
     pub fn secret_header(mut self, name: HeaderName, value: &SecretString) -> Result<Self, TransportError> {
         let value = HeaderValue::from_str(value.expose_secret());
         let mut value = value.map_err(|_| TransportError::Url {
-            place: place(&self.url),
+            place: redacted_url(&self.url),
             why: format!("invalid character in the value of the header {name}, such as a line feed"),
         })?;
         value.set_sensitive(true);

@@ -9,7 +9,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use super::{Answer, Client, Request, TransportError};
 
 /// The longest that a host may make us wait. One that wants more gets an error instead: somebody waits for us.
-const LONGEST: Duration = Duration::from_mins(1);
+const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 
 impl Client {
     /// Sends a GET request, follows redirects, and tries again after what passes. Any other status is an answer.
@@ -29,7 +29,7 @@ impl Client {
 
     pub(super) fn pauses(&self) -> Pauses {
         let builder =
-            ExponentialBuilder::default().with_min_delay(self.options.pause).with_max_delay(LONGEST);
+            ExponentialBuilder::default().with_min_delay(self.options.pause).with_max_delay(MAX_RETRY_DELAY);
         let attempts = self.options.attempts.saturating_sub(1);
         Pauses(builder.with_max_times(attempts).with_jitter().build())
     }
@@ -49,7 +49,7 @@ impl Pauses {
             _ => Duration::ZERO,
         };
         match pause {
-            Some(pause) if asked <= LONGEST => {
+            Some(pause) if asked <= MAX_RETRY_DELAY => {
                 tracing::debug!(%failure, "trying again");
                 tokio::time::sleep(pause.max(asked)).await;
                 Ok(())

@@ -40,8 +40,8 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn ends_address(sign: char) -> bool {
-    sign.is_whitespace() || sign.is_control() || matches!(sign, '"' | '\'' | '`' | '<' | '>')
+fn ends_address(character: char) -> bool {
+    character.is_whitespace() || character.is_control() || matches!(character, '"' | '\'' | '`' | '<' | '>')
 }
 
 /// An address without its scheme, masked.

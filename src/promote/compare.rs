@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::follow::{Apart, Followed, Place, apart};
+use super::follow::{Apart, Followed, StageTarget, apart};
 use crate::api::ClusterStack;
 use crate::compare::Side;
 use crate::compare::change::Change;
@@ -36,7 +36,7 @@ pub enum EffectError {
 /// What is known of the stage that a release comes to.
 pub struct Target<'a> {
     /// The stage.
-    pub place: Place<'a>,
+    pub place: StageTarget<'a>,
     /// The releases that it has now.
     pub releases: &'a BTreeSet<ReleaseName>,
     /// Its `ClusterStacks`, and whatever others are among the stage's inputs.

@@ -12,7 +12,7 @@ const DEFAULT_BRANCH: &str = "master";
 
 /// A stage, and where it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct StageTarget<'a> {
     /// The stage.
     pub stage: &'a Stage,
     /// The branch of its directory.
@@ -86,7 +86,7 @@ impl Followed {
 #[must_use]
 pub fn apart(
     stack: &ClusterStack,
-    place: &Place,
+    place: &StageTarget,
     known: impl Fn(&str, &str) -> Option<Followed>,
 ) -> Option<Apart> {
     let Some(source) = &stack.spec.source else { return Some(Apart::NoSource) };

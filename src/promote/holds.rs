@@ -20,7 +20,7 @@ use crate::plan::canonical;
 pub const FILE: &str = "stackflux.holds.yaml";
 
 /// The most holds of a branch.
-const MOST: usize = 1000;
+const MAX_HOLDS: usize = 1000;
 
 const HEAD: &str = "\
 # Releases that must not come to a stage. `stackflux rollback` adds to them, `stackflux promote --lift-hold` removes.
@@ -59,8 +59,8 @@ impl Holds {
         let Some(content) = content else { return Ok(Self::default()) };
         let source = yaml::text(FILE, content)?;
         let HoldsFile { holds } = yaml::read(FILE, source)?;
-        if holds.len() > MOST {
-            let message = format!("holds exceeds the limit of {MOST} entries: it has {}", holds.len());
+        if holds.len() > MAX_HOLDS {
+            let message = format!("holds exceeds the limit of {MAX_HOLDS} entries: it has {}", holds.len());
             return Err(Problem::of(FILE, message).into());
         }
         // The same once more for the places.

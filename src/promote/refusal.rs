@@ -7,7 +7,7 @@ use super::stages::Stage;
 use crate::names::ReleaseName;
 
 /// How many releases an error names.
-const MOST: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Why a release stays where it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,8 +78,8 @@ impl Refusal {
     #[must_use]
     pub fn not_there(stage: &Stage, release: &ReleaseName, releases: &BTreeSet<ReleaseName>) -> Self {
         let same: Vec<&ReleaseName> = releases.iter().filter(|other| other.same_line(release)).collect();
-        let mut has: Vec<String> = same.iter().rev().take(MOST).map(ToString::to_string).collect();
-        if same.len() > MOST {
+        let mut has: Vec<String> = same.iter().rev().take(MAX_LISTED).map(ToString::to_string).collect();
+        if same.len() > MAX_LISTED {
             has.push("…".to_owned());
         }
         let has = if has.is_empty() { "none of its stack".to_owned() } else { has.join(", ") };

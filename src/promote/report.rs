@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::compare::{Effect, Offer, Offered, PartChange, Upgrade};
 use super::document::{Block, Document, Line};
-use super::soak::{Soaked, Spoken};
+use super::soak::{SoakResult, Spoken};
 use crate::compare::change::Change;
 use crate::compare::charts::{KindChange, Owner, VersionChange};
 
@@ -44,7 +44,7 @@ pub struct Promotion {
 #[serde(rename_all = "camelCase")]
 pub enum Soak {
     /// They do.
-    Vouched(Soaked),
+    Vouched(SoakResult),
     /// They were to be asked, and were not (`--offline`).
     NotAsked,
     /// The stage asks for nothing.

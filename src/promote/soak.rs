@@ -21,7 +21,7 @@ use crate::rollup::{ConditionStatus, mirror};
 const OF_CLUSTER: [&str; 2] = ["Available", "TopologyReconciled"];
 
 /// The most problems that are told.
-const MOST: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ pub struct Member<'a> {
 /// That all were ready for long enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Soaked {
+pub struct SoakResult {
     /// The Clusters, as `<namespace>/<name>`.
     pub clusters: Vec<String>,
     /// Since when all of them are ready.
@@ -101,7 +101,7 @@ pub struct Soaked {
 /// Why that cannot be said: what is wrong, cluster by cluster, the first twenty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", told(self))]
-pub struct NotSoaked {
+pub struct SoakFailure {
     /// The stage.
     pub stage: String,
     /// The release.
@@ -110,11 +110,12 @@ pub struct NotSoaked {
     pub problems: Vec<String>,
 }
 
-fn told(refusal: &NotSoaked) -> String {
-    let NotSoaked { stage, release, problems } = refusal;
-    let listed: Vec<String> = problems.iter().take(MOST).map(|problem| format!("\n  {problem}")).collect();
+fn told(refusal: &SoakFailure) -> String {
+    let SoakFailure { stage, release, problems } = refusal;
+    let listed: Vec<String> =
+        problems.iter().take(MAX_LISTED).map(|problem| format!("\n  {problem}")).collect();
     let listed = listed.concat();
-    let more = match problems.len().saturating_sub(MOST) {
+    let more = match problems.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!("\n  and {more} more"),
     };
@@ -127,7 +128,7 @@ pub fn judge(
     question: &Question,
     (releases, others): (&[&ClusterStackRelease], &[String]),
     members: &[Member],
-) -> Result<Soaked, NotSoaked> {
+) -> Result<SoakResult, SoakFailure> {
     let mut problems = Vec::new();
     let mut begins = Vec::new();
     let mut take = |answer: Result<Timestamp, String>| match answer {
@@ -149,13 +150,13 @@ pub fn judge(
         problems.push(format!("no Cluster runs it{}", question.only));
     }
     match begins.into_iter().max() {
-        Some(since) if problems.is_empty() => Ok(Soaked {
+        Some(since) if problems.is_empty() => Ok(SoakResult {
             clusters: members.iter().map(|member| name_of(member.cluster)).collect(),
             since,
             seconds: question.now.duration_since(since).as_secs(),
             only: question.only.clone(),
         }),
-        _ => Err(NotSoaked {
+        _ => Err(SoakFailure {
             stage: question.stage.to_owned(),
             release: question.release.to_string(),
             problems,

@@ -16,7 +16,7 @@ use crate::release::files::check_path;
 pub const FILE: &str = "stackflux.yaml";
 
 /// The most stages of a repository, and the most inputs of a stage.
-const MOST: usize = 64;
+const MAX_ENTRIES: usize = 64;
 
 /// `stackflux.yaml`, at the root of a stack repository.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -164,8 +164,8 @@ struct Places {
 
 /// What is wrong: the stage's number in the file, and what it is.
 fn problems(stages: &[Stage], branch: Option<&str>) -> Vec<(usize, String)> {
-    if stages.is_empty() || stages.len() > MOST {
-        return vec![(0, format!("stages has {} entries: expected 1 to {MOST}", stages.len()))];
+    if stages.is_empty() || stages.len() > MAX_ENTRIES {
+        return vec![(0, format!("stages has {} entries: expected 1 to {MAX_ENTRIES}", stages.len()))];
     }
     let mut found = Vec::new();
     for (at, stage) in stages.iter().enumerate() {
@@ -200,8 +200,11 @@ fn own_problems(stage: &Stage) -> Vec<String> {
             found.push(format!("{path:?}: {error}"));
         }
     }
-    if stage.inputs.len() > MOST {
-        found.push(format!("inputs exceeds the limit of {MOST} entries: it has {}", stage.inputs.len()));
+    if stage.inputs.len() > MAX_ENTRIES {
+        found.push(format!(
+            "inputs exceeds the limit of {MAX_ENTRIES} entries: it has {}",
+            stage.inputs.len()
+        ));
     }
     if let Some(branch) = stage.branch.as_deref().filter(|branch| !is_branch(branch)) {
         found.push(format!("invalid branch name {branch:?}"));

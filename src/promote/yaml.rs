@@ -9,10 +9,10 @@ use crate::release::finding::Printable;
 use crate::yaml;
 
 /// The most bytes of one of these files.
-pub const LONGEST: usize = 256 << 10;
+pub const MAX_FILE_BYTES: usize = 256 << 10;
 
 /// The longest part of a line that is shown, in characters.
-const LONGEST_LINE: usize = 200;
+const MAX_LINE_CHARACTERS: usize = 200;
 
 /// Something in a file that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +29,8 @@ impl Problem {
     /// A problem on this line of the file's source.
     #[must_use]
     pub fn at(file: &str, source: &str, line: u64, message: impl Into<String>) -> Self {
-        let text =
-            yaml::line_of(source, line).map(|text| text.trim_end().chars().take(LONGEST_LINE).collect());
+        let text = yaml::line_of(source, line)
+            .map(|text| text.trim_end().chars().take(MAX_LINE_CHARACTERS).collect());
         Self { line: text.map(|text| (line, text)), ..Self::of(file, message) }
     }
 
@@ -81,8 +81,9 @@ impl From<Problem> for Problems {
 
 /// The text of a file.
 pub(super) fn text<'a>(file: &str, content: &'a [u8]) -> Result<&'a str, Problems> {
-    if content.len() > LONGEST {
-        let message = format!("the file exceeds the limit of {LONGEST} bytes: it has {}", content.len());
+    if content.len() > MAX_FILE_BYTES {
+        let message =
+            format!("the file exceeds the limit of {MAX_FILE_BYTES} bytes: it has {}", content.len());
         return Err(Problem::of(file, message).into());
     }
     std::str::from_utf8(content).map_err(|_| Problem::of(file, "the file is not UTF-8").into())

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::held::{self, held};
 use super::{Existing, Prepared, PublishError, Published, message};
 use crate::git::{
-    Clone, CommitId, Edit, EntryKind, GitError, Identity, Message, Proposal, Reference, Signer, Snapshot,
-    Target, UpdateError, Updated, update,
+    BareRepository, CommitId, Edit, EntryKind, GitError, Identity, Message, Proposal, Reference, Signer,
+    Snapshot, Target, UpdateError, Updated, update,
 };
 use crate::names::ReleaseName;
 use crate::release::Limits;
@@ -16,7 +16,7 @@ use crate::source::origin::Listing;
 /// A branch that has, or will have, the directory of the releases.
 pub struct GitTarget {
     /// What is fetched from and pushed to.
-    pub clone: Clone,
+    pub clone: BareRepository,
     /// The branch.
     pub branch: String,
     /// The directory of the releases, without `/` at its ends; empty for the top.
@@ -126,7 +126,8 @@ impl GitTarget {
 
     fn existing_in(&self, snapshot: &Snapshot<'_>, name: &ReleaseName) -> Result<Existing, PublishError> {
         let place = format!("{} (branch {})", self.clone.access().url, self.branch);
-        let here = held::Place { repository: &place, branch: Some(&self.branch), directory: &self.directory };
+        let here =
+            held::GitTarget { repository: &place, branch: Some(&self.branch), directory: &self.directory };
         let held = held(name, &here, |path| Ok(snapshot.file(path)?.map(|file| file.content)))?;
         let name = name.to_string();
         let there = snapshot.entries(&self.directory)?.into_iter().find(|entry| entry.name == name);

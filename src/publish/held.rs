@@ -7,7 +7,7 @@ use crate::promote::stages::{self, Stages};
 use crate::promote::yaml::Problems;
 
 /// A directory of releases, and the stack repository that it is in.
-pub(super) struct Place<'a> {
+pub(super) struct GitTarget<'a> {
     /// The stack repository, for people.
     pub(super) repository: &'a str,
     /// The branch; `None` where it is whichever a work tree has.
@@ -21,7 +21,7 @@ pub(super) struct Place<'a> {
 /// Without a `stackflux.yaml` beside it a hold counts for whichever stage it is: the branch is a stage's own then.
 pub(super) fn held(
     name: &ReleaseName,
-    place: &Place,
+    place: &GitTarget,
     read: impl Fn(&str) -> Result<Option<Vec<u8>>, PublishError>,
 ) -> Result<Option<Hold>, PublishError> {
     let broken = |problems: Problems| PublishError::Place {

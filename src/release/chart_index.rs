@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::range::{self, Range, RangeError};
 
 /// The longest index that is read, in bytes. That of the largest public repository has a third of it.
-pub const LONGEST: u64 = 64 << 20;
+pub const MAX_INDEX_BYTES: u64 = 64 << 20;
 
 /// An index, as far as it is read.
 #[derive(Clone, Debug, Default, Deserialize)]

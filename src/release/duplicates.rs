@@ -10,7 +10,7 @@ use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 
 /// Maximum number of duplicates reported per file.
-const MOST: usize = 20;
+const MAX_DUPLICATES: usize = 20;
 
 /// Warns of duplicate keys in the templates of the chart in this directory, and of charts that lie unpacked in it.
 pub(super) fn check(files: &Files, chart: &str, limits: &Limits, findings: &mut Findings) {
@@ -20,7 +20,7 @@ pub(super) fn check(files: &Files, chart: &str, limits: &Limits, findings: &mut 
     });
     for (path, file) in templates.filter(|(_, file)| file.content.len() <= limits.yaml_file) {
         let Ok(source) = std::str::from_utf8(&file.content) else { continue };
-        for Duplicate { key, line, first } in duplicates(source).into_iter().take(MOST) {
+        for Duplicate { key, line, first } in duplicates(source).into_iter().take(MAX_DUPLICATES) {
             let message = format!(
                 "duplicate key {key:?} in one mapping, first in line {first}: Flux refuses the manifest that Helm \
                  renders from it"

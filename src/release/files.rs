@@ -256,14 +256,14 @@ pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
 /// Whether a name stands for `.git` where cases do not count, on NTFS (a short name, a stream, with dots and blanks at its
 /// end) or on HFS+ (with signs in it that it ignores): `core.protectNTFS` and `core.protectHFS` of Git.
 pub(crate) fn stands_for_git(name: &str) -> bool {
-    let name: String = name.chars().filter(|sign| !is_ignored_by_hfs(*sign)).collect();
+    let name: String = name.chars().filter(|character| !is_ignored_by_hfs(*character)).collect();
     let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
 
 /// The signs that HFS+ ignores in a name (`next_hfs_char` in `utf8.c` of Git).
-fn is_ignored_by_hfs(sign: char) -> bool {
-    matches!(sign, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+fn is_ignored_by_hfs(character: char) -> bool {
+    matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

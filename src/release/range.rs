@@ -11,7 +11,7 @@ use std::str::FromStr;
 use semver::Version;
 
 /// The longest range, as Masterminds/semver has it.
-const LONGEST: usize = 512;
+const MAX_RANGE_BYTES: usize = 512;
 /// The most alternatives, as Masterminds/semver has it.
 const MOST_ALTERNATIVES: usize = 32;
 
@@ -133,9 +133,9 @@ impl FromStr for Range {
     type Err = RangeError;
 
     fn from_str(text: &str) -> Result<Self, RangeError> {
-        let error = || RangeError(text.chars().take(LONGEST).collect());
+        let error = || RangeError(text.chars().take(MAX_RANGE_BYTES).collect());
         let alternatives: Vec<&str> = text.split("||").collect();
-        if text.len() > LONGEST || alternatives.len() > MOST_ALTERNATIVES {
+        if text.len() > MAX_RANGE_BYTES || alternatives.len() > MOST_ALTERNATIVES {
             return Err(error());
         }
         let alternatives = alternatives.into_iter().map(|all| alternative(all).ok_or_else(error));

@@ -15,7 +15,7 @@ const DEPTH: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValuesError {
     /// It is not YAML that JSON can hold, with the line of the text in which it is not.
-    #[error("cannot read the rendered values{}: {message}", Place(*line, text.as_deref()))]
+    #[error("cannot read the rendered values{}: {message}", Position(*line, text.as_deref()))]
     Yaml {
         /// The line of the values document, from 1.
         line: Option<u64>,
@@ -86,9 +86,9 @@ impl From<Finding> for ValuesError {
 }
 
 /// ` in line 3 ("a: [")`, or nothing where the place is unknown.
-struct Place<'a>(Option<u64>, Option<&'a str>);
+struct Position<'a>(Option<u64>, Option<&'a str>);
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for Position<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Some(line) = self.0 else { return Ok(()) };
         write!(f, " in line {line}")?;

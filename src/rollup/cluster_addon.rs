@@ -18,7 +18,7 @@ use crate::release::KnownAs;
 pub use going::cluster_addon_that_goes;
 
 /// The phase of an addon whose object is not written now.
-const HELD: &str = "Held";
+const PHASE_HELD: &str = "Held";
 
 /// One addon, as it was found.
 #[derive(Clone, Debug)]
@@ -337,14 +337,15 @@ fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now:
         // What it delivers may be ready, and is not what it should deliver.
         (Some(hold), verdict) => {
             let is_going = is_removed(&addon) && *verdict == Some(Verdict::Terminating);
-            let phase = if is_going { Reason::Terminating.as_str() } else { HELD };
+            let phase = if is_going { Reason::Terminating.as_str() } else { PHASE_HELD };
             (Some(phase.to_owned()), Some(held(hold)))
         }
         (None, Some(verdict)) => (Some(verdict.phase().to_string()), Some(verdict.report())),
         // The condition has the message, which is the same for all.
-        (None, None) => {
-            (all.map(|_| HELD.to_owned()), all.map(|hold| Report { message: String::new(), ..held(hold) }))
-        }
+        (None, None) => (
+            all.map(|_| PHASE_HELD.to_owned()),
+            all.map(|hold| Report { message: String::new(), ..held(hold) }),
+        ),
     };
     let is_settled = addon.verdict.as_ref().is_some_and(Verdict::is_settled);
     let digest = addon.expected.as_ref().and_then(|expected| expected.spec_digest.as_deref());

@@ -16,7 +16,7 @@ pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
 /// Number of failed attempts that is not a coincidence: most failures right after the creation of a cluster heal before.
 pub(super) const SEVERAL: i64 = 5;
 /// Maximum time for Flux to answer a change or a request.
-pub const PATIENCE: SignedDuration = SignedDuration::from_mins(2);
+pub const RESPONSE_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
 
 /// The content that stackflux wrote, and so waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub enum Verdict {
 /// The signs that a controller is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// A change or a request got no answer for [`PATIENCE`], and nothing else of the kind changed meanwhile.
+    /// A change or a request got no answer for [`RESPONSE_TIMEOUT`], and nothing else of the kind changed meanwhile.
     NoAnswer {
         /// The controller.
         controller: &'static str,
@@ -142,7 +142,7 @@ impl fmt::Display for Silence {
             Self::NoAnswer { controller, since } => write!(
                 f,
                 "{controller} has not responded to a change or request of {since:.0}, and changed no other object of \
-                 the kind for {PATIENCE:#}"
+                 the kind for {RESPONSE_TIMEOUT:#}"
             ),
             Self::LeaseNotRenewed { controller, since } => {
                 write!(
@@ -261,7 +261,9 @@ impl Moment {
         let after = |time: Timestamp, limit| time.saturating_add(limit).unwrap_or(Timestamp::MAX);
         // Whether a Lease is renewed is seen as soon as it changes.
         let silent = match self.applier.pulse {
-            Pulse::Unknown { moved } => Some(after(moved.map_or(since, |moved| moved.max(since)), PATIENCE)),
+            Pulse::Unknown { moved } => {
+                Some(after(moved.map_or(since, |moved| moved.max(since)), RESPONSE_TIMEOUT))
+            }
             Pulse::Alive | Pulse::Dead { .. } => None,
         };
         let limits = silent.into_iter().chain([after(since, self.deadline)]);
@@ -279,7 +281,7 @@ impl Moment {
             Pulse::Alive => None,
             Pulse::Dead { .. } => self.dead().filter(|_| verdict.awaits_applier()),
             Pulse::Unknown { moved } => {
-                let is_over = |since: Timestamp| self.now.duration_since(since) >= PATIENCE;
+                let is_over = |since: Timestamp| self.now.duration_since(since) >= RESPONSE_TIMEOUT;
                 let pending = (*verdict == Verdict::Pending).then_some(expected.since);
                 let since = pending.or_else(|| unhandled_since(object))?;
                 (is_over(since) && moved.is_none_or(is_over))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::Client;
 use kube::config::{Cluster, Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::http::{Proxies, Proxy, ProxyError, install_tls_provider, place};
+use crate::http::{Proxies, Proxy, ProxyError, install_tls_provider, redacted_url};
 
 /// Timeout of a connection attempt. A reachable API server answers in milliseconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -82,7 +82,7 @@ pub async fn connect(access: &ClusterAccess) -> Result<Connected, ConnectError> 
 
 /// A proxy without its credentials.
 fn shown(proxy: &str) -> String {
-    proxy.parse().map(|url| place(&url)).unwrap_or_default().trim_end_matches('/').to_owned()
+    proxy.parse().map(|url| redacted_url(&url)).unwrap_or_default().trim_end_matches('/').to_owned()
 }
 
 async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {

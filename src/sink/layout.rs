@@ -34,7 +34,7 @@ const HEADER: &str =
     "# Written by stackflux, which refuses to overwrite files here that were edited since it wrote them.\n";
 
 /// The longest path of a file or a part, in bytes.
-const LONGEST: usize = 1024;
+const MAX_PATH_BYTES: usize = 1024;
 
 /// Namespace and name of a Cluster, as the directory of its files has them: a name of more than 63 characters is cut and
 /// hashed, as in the label that its objects carry.
@@ -153,7 +153,7 @@ pub fn place(object: &PlannedObject) -> (Part, String) {
 #[must_use]
 pub(crate) fn is_plain(path: &str) -> bool {
     let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.eq_ignore_ascii_case(".git");
-    path.len() <= LONGEST
+    path.len() <= MAX_PATH_BYTES
         && path.split('/').all(is_name)
         && !path.contains('\\')
         && !path.chars().any(char::is_control)

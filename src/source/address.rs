@@ -225,7 +225,7 @@ impl fmt::Display for GitAddress {
 }
 
 /// The address without what may be a secret: its query and fragment, and what stands before its last `@` that is not the
-/// one of a release or a digest. A password may have any sign, and so nothing is shown where it is not clear where it ends.
+/// one of a release or a digest. A password may have any character, so nothing is shown where it is not clear where it ends.
 fn refuse(text: &str, why: String) -> AddressError {
     let (scheme, rest) = text.split_once("://").map_or((None, text), |(scheme, rest)| (Some(scheme), rest));
     let (place, more) = rest.find(['?', '#']).map_or((rest, ""), |at| rest.split_at(at));
@@ -248,9 +248,9 @@ fn ends_with_name(place: &str) -> bool {
     is_name && host.is_some_and(|host| check_host(host).is_ok())
 }
 
-/// The text before the last `sign` that stands in its last part, and what follows it.
-fn split_last(text: &str, sign: char) -> (&str, Option<&str>) {
-    match text.rsplit_once(sign) {
+/// The text before the last `character` that stands in its last part, and what follows it.
+fn split_last(text: &str, character: char) -> (&str, Option<&str>) {
+    match text.rsplit_once(character) {
         Some((before, after)) if !after.contains('/') => (before, Some(after)),
         _ => (text, None),
     }

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use super::address::GitAddress;
 use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
 use crate::error::Classify as _;
-use crate::git::{Access, Clone, CommitId, EntryKind, GitError, LogEntry, Reference, Snapshot};
+use crate::git::{Access, BareRepository, CommitId, EntryKind, GitError, LogEntry, Reference, Snapshot};
 use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::{Files, Limits, summary};
@@ -23,14 +23,14 @@ pub struct RemoteOrigin(Arc<Remote>);
 struct Remote {
     /// For people and provenance; never with credentials.
     address: GitAddress,
-    clone: Mutex<Clone>,
+    clone: Mutex<BareRepository>,
     tip: OnceLock<CommitId>,
     limits: Limits,
 }
 
 /// The commit, locked so that one at a time looks at it.
 struct Opened<'a> {
-    clone: &'a Clone,
+    clone: &'a BareRepository,
     snapshot: Snapshot<'a>,
     /// The directory of the releases.
     directory: String,
@@ -39,7 +39,7 @@ struct Opened<'a> {
 impl RemoteOrigin {
     /// The place of this address, whose URL `access` has. Nothing is fetched yet.
     pub fn open(address: GitAddress, access: Access, limits: Limits) -> Result<Self, GitError> {
-        let clone = Mutex::new(Clone::temporary(access)?);
+        let clone = Mutex::new(BareRepository::temporary(access)?);
         Ok(Self(Arc::new(Remote { address, clone, tip: OnceLock::new(), limits })))
     }
 
@@ -73,7 +73,7 @@ impl Remote {
     }
 
     /// The commit that the address names: its branch, tag or commit, else the repository's first branch.
-    fn look_up(&self, clone: &Clone) -> Result<CommitId, OriginError> {
+    fn look_up(&self, clone: &BareRepository) -> Result<CommitId, OriginError> {
         let fetch = |reference| clone.fetch(&reference).map_err(|error| self.failed(error));
         let Some(name) = &self.address.reference else {
             return fetch(Reference::Head)?.ok_or_else(|| self.missing("a commit".to_owned()));

@@ -20,7 +20,7 @@ pub const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 pub const PREDICATE_TYPE: &str = "dev.sigstore.bundle.predicateType";
 
 /// The most bytes of a bundle: besides the envelope it may have certificates, timestamps and proofs of a log.
-pub const MOST: usize = 1 << 20;
+pub const MAX_BUNDLE_BYTES: usize = 1 << 20;
 
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
@@ -76,7 +76,7 @@ struct Digests {
 
 /// Whether the key signed the statement in this bundle, and the statement is that this manifest is signed.
 pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verified, Unverified> {
-    let bundle: Bundle = parse(bundle, "the bundle", MOST)?;
+    let bundle: Bundle = parse(bundle, "the bundle", MAX_BUNDLE_BYTES)?;
     if bundle.media_type != MEDIA_TYPE {
         return Err(Unverified::Malformed(format!(
             "its media type is {:?}, expected {MEDIA_TYPE}",
@@ -103,7 +103,7 @@ pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verifi
 
 /// Whether a signed statement is that this manifest, and nothing else, is signed.
 fn states(payload: &[u8], manifest: &Digest) -> Result<(), Unverified> {
-    let statement: Statement = parse(payload, "the statement", MOST)?;
+    let statement: Statement = parse(payload, "the statement", MAX_BUNDLE_BYTES)?;
     if statement.kind != STATEMENT_TYPE {
         return Err(Unverified::OtherStatement(cited(&statement.kind)));
     }

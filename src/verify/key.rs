@@ -8,7 +8,7 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use crate::release::Digest;
 
 /// No file with one public key is longer.
-const MOST: usize = 16 << 10;
+const MAX_KEY_BYTES: usize = 16 << 10;
 
 /// What stands before the 65 bytes of an uncompressed point in the `SubjectPublicKeyInfo` of a P-256 key (RFC 5480).
 /// DER has one way to write it, so nothing has to be parsed.
@@ -86,7 +86,7 @@ impl FromStr for PublicKey {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        if text.len() > MOST {
+        if text.len() > MAX_KEY_BYTES {
             return Err(KeyError::Malformed("it exceeds the limit of 16 KiB"));
         }
         let der = body(text)?;

@@ -19,7 +19,7 @@ pub const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 pub const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 
 /// The most bytes of a signed text: it has a digest, a reference and what annotations the signer wanted.
-pub const MOST: usize = 128 << 10;
+pub const MAX_PAYLOAD_BYTES: usize = 128 << 10;
 
 /// The longest reference that is repeated (a domain name, a repository of 255 characters, a tag of 128).
 const LONGEST_REFERENCE: usize = 640;
@@ -62,14 +62,15 @@ pub fn check(
     payload: &[u8],
     signature: &str,
 ) -> Result<Verified, Unverified> {
-    if payload.len() > MOST {
-        return Err(Unverified::TooLarge { size: payload.len(), most: MOST });
+    if payload.len() > MAX_PAYLOAD_BYTES {
+        return Err(Unverified::TooLarge { size: payload.len(), most: MAX_PAYLOAD_BYTES });
     }
     // Nothing of a text is read before it is known who wrote it.
     if !key.has_signed(payload, &decode(signature.trim(), "the signature")?) {
         return Err(Unverified::WrongSignature);
     }
-    let Payload { critical: Critical { identity, image, r#type } } = parse(payload, "the signed text", MOST)?;
+    let Payload { critical: Critical { identity, image, r#type } } =
+        parse(payload, "the signed text", MAX_PAYLOAD_BYTES)?;
     if r#type != "cosign container image signature" {
         return Err(Unverified::OtherStatement(cited(&r#type)));
     }

@@ -8,7 +8,7 @@ use super::{Unverified, bundle, parse, simple_signing};
 use crate::release::Digest;
 
 /// The most bytes of a manifest or an index, by the specification of OCI distribution.
-const MOST: usize = 4 << 20;
+const MAX_MANIFEST_BYTES: usize = 4 << 20;
 
 /// Signatures of one release that are looked at. A release has one for each key in use, and one for each time that it
 /// was signed again.
@@ -85,7 +85,7 @@ pub struct Signature {
 
 /// The signatures in the manifest under cosign's tag: one for each layer, at most [`MOST_SIGNATURES`].
 pub fn signatures(manifest: &[u8]) -> Result<Vec<Result<Signature, Unverified>>, Unverified> {
-    let manifest: Manifest = parse(manifest, "the manifest", MOST)?;
+    let manifest: Manifest = parse(manifest, "the manifest", MAX_MANIFEST_BYTES)?;
     let layers = manifest.layers.iter().filter(|layer| layer.media_type == simple_signing::LAYER_TYPE);
     Ok(layers.take(MOST_SIGNATURES).map(signature_in).collect())
 }
@@ -95,7 +95,7 @@ fn signature_in(layer: &Descriptor) -> Result<Signature, Unverified> {
     let missing =
         || Unverified::Malformed(format!("a layer without the annotation {}", simple_signing::SIGNATURE));
     Ok(Signature {
-        payload: layer.blob(simple_signing::MOST)?,
+        payload: layer.blob(simple_signing::MAX_PAYLOAD_BYTES)?,
         signature: signature.ok_or_else(missing)?.to_owned(),
         is_keyless: layer.annotation(simple_signing::CERTIFICATE).is_some_and(|value| !value.is_empty()),
     })
@@ -104,20 +104,20 @@ fn signature_in(layer: &Descriptor) -> Result<Signature, Unverified> {
 /// The manifests of bundles in an index of what refers to a manifest, at most [`MOST_SIGNATURES`]. Those that say that
 /// they are no signature are left out; others may turn out to be none.
 pub fn bundles(index: &[u8]) -> Result<Vec<Digest>, Unverified> {
-    let index: Index = parse(index, "the index of what refers to the manifest", MOST)?;
+    let index: Index = parse(index, "the index of what refers to the manifest", MAX_MANIFEST_BYTES)?;
     let is_bundle = |found: &&Descriptor| {
         found.artifact_type.as_deref() == Some(bundle::MEDIA_TYPE)
             && found.annotation(bundle::PREDICATE_TYPE).is_none_or(|predicate| predicate == bundle::PREDICATE)
     };
     let bundles = index.manifests.iter().filter(is_bundle).take(MOST_SIGNATURES);
-    bundles.map(|found| found.blob(MOST).map(|blob| blob.digest)).collect()
+    bundles.map(|found| found.blob(MAX_MANIFEST_BYTES).map(|blob| blob.digest)).collect()
 }
 
 /// The bundle that a manifest holds as its only layer.
 pub fn bundle(manifest: &[u8]) -> Result<Blob, Unverified> {
-    let manifest: Manifest = parse(manifest, "the manifest of a bundle", MOST)?;
+    let manifest: Manifest = parse(manifest, "the manifest of a bundle", MAX_MANIFEST_BYTES)?;
     match manifest.layers.as_slice() {
-        [layer] => layer.blob(bundle::MOST),
+        [layer] => layer.blob(bundle::MAX_BUNDLE_BYTES),
         layers => Err(Unverified::Count { what: "layers", count: layers.len() }),
     }
 }

@@ -309,10 +309,10 @@ fn what_is_cut_off_or_without_end_is_refused() {
         let result = bundle::check(&key(P256), &manifest(), &BUNDLE_P256[..end]);
         assert!(malformed(result).starts_with("the bundle: "), "{end} bytes");
     }
-    let huge = vec![b' '; bundle::MOST + 1];
-    let expected = Unverified::TooLarge { size: huge.len(), most: bundle::MOST };
+    let huge = vec![b' '; bundle::MAX_BUNDLE_BYTES + 1];
+    let expected = Unverified::TooLarge { size: huge.len(), most: bundle::MAX_BUNDLE_BYTES };
     assert_eq!(bundle::check(&key(P256), &manifest(), &huge), Err(expected));
-    let expected = Unverified::TooLarge { size: huge.len(), most: simple_signing::MOST };
+    let expected = Unverified::TooLarge { size: huge.len(), most: simple_signing::MAX_PAYLOAD_BYTES };
     assert_eq!(simple_signing::check(&key(P256), &manifest(), &huge, ""), Err(expected));
     let deep = "[".repeat(100_000);
     assert!(malformed(bundle::check(&key(P256), &manifest(), deep.as_bytes())).starts_with("the bundle: "));

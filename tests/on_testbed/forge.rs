@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use stackflux::forge::{Forge, ForgeError, ForgeKind, Opened, PullRequest, Repository};
 use stackflux::git::{
-    Access, Clone, Credentials, Edit, GitUrl, Identity, Proposal, Reference, Target, Updated, update,
+    Access, BareRepository, Credentials, Edit, GitUrl, Identity, Proposal, Reference, Target, Updated, update,
 };
 use stackflux::http::{Client, Method, Options, Request};
 use stackflux::release::File;
@@ -61,10 +61,10 @@ impl<'a> Site<'a> {
         self.ask(Method::GET, &path, None).await.as_array().unwrap().clone()
     }
 
-    fn clone(&self) -> Clone {
+    fn clone(&self) -> BareRepository {
         let https = Some((self.gitea.user().to_owned(), self.gitea.token().to_owned().into()));
         let credentials = Credentials { https, ..Credentials::default() };
-        Clone::temporary(Access { url: self.url(), credentials }).unwrap()
+        BareRepository::temporary(Access { url: self.url(), credentials }).unwrap()
     }
 
     /// Pushes a release to the branch of the pull request.

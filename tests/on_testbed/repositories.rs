@@ -10,8 +10,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use secrecy::SecretString;
 use stackflux::git::{
-    Access, Clone, CommitId, Credentials, Edit, GitError, Identity, KnownHosts, Proposal, SshKey, Target,
-    UpdateError, Updated, Waiting, limit_waiting, update,
+    Access, BareRepository, CommitId, Credentials, Edit, GitError, Identity, KnownHosts, Proposal, SshKey,
+    Target, UpdateError, Updated, Waiting, limit_waiting, update,
 };
 use stackflux::http::TransportError;
 use stackflux::release::File;
@@ -49,12 +49,12 @@ fn key() -> Credentials {
     Credentials { ssh, known_hosts, ..Credentials::default() }
 }
 
-fn clone(url: &str, credentials: Credentials) -> Clone {
-    Clone::temporary(Access { url: url.parse().unwrap(), credentials }).unwrap()
+fn clone(url: &str, credentials: Credentials) -> BareRepository {
+    BareRepository::temporary(Access { url: url.parse().unwrap(), credentials }).unwrap()
 }
 
 /// Writes a file to the branch `main`.
-fn write(clone: &Clone, path: &str, text: &str) -> Result<Updated, GitError> {
+fn write(clone: &BareRepository, path: &str, text: &str) -> Result<Updated, GitError> {
     let target = Target { branch: "main".into(), push_to: None };
     let identity = Identity::parse("Test <test@localhost>", Timestamp::UNIX_EPOCH).unwrap();
     let mut edit = Edit::default();

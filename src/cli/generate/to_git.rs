@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::git_access::{Authorship, GitAccess, branch_of, explain};
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::git::{
-    Clone, GitError, GitUrl, Message, Proposal, Signer, Snapshot, Target, UpdateError, Updated,
+    BareRepository, GitError, GitUrl, Message, Proposal, Signer, Snapshot, Target, UpdateError, Updated,
     update as push,
 };
 use crate::sink::changes::Changes;
@@ -58,7 +58,7 @@ struct Attempt {
 
 /// Commits the files of a plan.
 pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: &Rules) -> CommandResult {
-    let clone = Clone::temporary(target.access.to(url.clone())?).map_err(|error| explain(&error))?;
+    let clone = BareRepository::temporary(target.access.to(url.clone())?).map_err(|error| explain(&error))?;
     let branch = branch_of(&clone, target.branch.as_deref())?;
     let attempt = |snapshot: &Snapshot<'_>| attempt(inputs, snapshot, target, rules);
     if target.dry_run {

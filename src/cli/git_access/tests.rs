@@ -72,7 +72,7 @@ fn a_key_in_a_file_is_one_of_ssh_unless_it_is_said_to_be_gpg() {
 #[test]
 fn an_author_needs_a_name_and_a_mail_address() {
     let identity = parse(&["--author", "Ann Example <ann@example.org>"]).authorship.identity().unwrap();
-    assert_eq!((identity.name.as_str(), identity.mail.as_str()), ("Ann Example", "ann@example.org"));
+    assert_eq!((identity.name.as_str(), identity.email.as_str()), ("Ann Example", "ann@example.org"));
     let error = parse(&["--author", "ann@example.org"]).authorship.identity().unwrap_err();
     assert!(error.message.contains("expected Name <"), "{}", error.message);
 }

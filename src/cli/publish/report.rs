@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::target::Place;
+use super::target::Destination;
 use crate::cli::output::{count, table};
 use crate::publish::{Prepared, message};
 use crate::release::Digest;
@@ -23,7 +23,7 @@ pub(super) struct Entry {
     result: Done,
     /// Where it was written.
     #[serde(flatten)]
-    place: Option<Place>,
+    place: Option<Destination>,
     /// The address that it came from, with digest or commit.
     source: String,
     /// The digest of its directory.
@@ -65,7 +65,7 @@ impl Report {
 }
 
 impl Entry {
-    pub(super) fn new(prepared: &Prepared, result: Done, place: Option<Place>) -> Self {
+    pub(super) fn new(prepared: &Prepared, result: Done, place: Option<Destination>) -> Self {
         let files = prepared.files.iter().map(|(path, file)| Line {
             path: path.to_owned(),
             size: file.content.len(),

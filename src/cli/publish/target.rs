@@ -10,7 +10,7 @@ use super::{Arguments, explain};
 use crate::cli::error::CliError;
 use crate::cli::git_access::{self, Authorship};
 use crate::forge::{Forge, PullRequest, fenced};
-use crate::git::{Clone, GitUrl, GitUrlError, Message};
+use crate::git::{BareRepository, GitUrl, GitUrlError, Message};
 use crate::names::ReleaseName;
 use crate::publish::directory::DirectoryTarget;
 use crate::publish::git::{Committed, Committing, GitTarget};
@@ -36,7 +36,7 @@ pub(super) struct Branch {
 /// Where a release was written.
 #[derive(Debug, Serialize)]
 #[serde(rename_all_fields = "camelCase", untagged)]
-pub(super) enum Place {
+pub(super) enum Destination {
     Directory {
         directory: PathBuf,
     },
@@ -85,7 +85,7 @@ impl Target {
         let is_proposed = arguments.forge.is_wanted() && !arguments.dry_run;
         let forge = is_proposed.then(|| arguments.forge.to(&access.url, access.credentials.ca.clone()));
         let (authorship, forge) = (arguments.authorship.clone(), forge.transpose()?);
-        let clone = Clone::temporary(access).map_err(|error| git_access::explain(&error))?;
+        let clone = BareRepository::temporary(access).map_err(|error| git_access::explain(&error))?;
         let branch = git_access::branch_of(&clone, arguments.branch.as_deref())?;
         let target = GitTarget { clone, branch, directory };
         Ok(Self::Git(Box::new(Branch { target, authorship, forge })))
@@ -116,18 +116,22 @@ impl Target {
     }
 
     /// Writes a release.
-    pub(super) fn publish(&self, prepared: &Prepared, vendoring: bool) -> Result<Published<Place>, CliError> {
+    pub(super) fn publish(
+        &self,
+        prepared: &Prepared,
+        vendoring: bool,
+    ) -> Result<Published<Destination>, CliError> {
         Ok(match self {
             Self::Directory(target) => {
                 let published = target.publish(prepared, vendoring).map_err(|error| explain(&error))?;
-                published.map(|directory| Place::Directory { directory })
+                published.map(|directory| Destination::Directory { directory })
             }
             Self::Git(branch) => {
                 let Branch { target, authorship, forge } = &**branch;
                 let (identity, signer) = (authorship.identity()?, authorship.signer());
                 let how = Committing { identity, signer, pull_request: forge.is_some() };
                 let published = target.publish(prepared, vendoring, &how).map_err(|error| explain(&error))?;
-                published.map(|Committed { commit, branch, message }| Place::Commit {
+                published.map(|Committed { commit, branch, message }| Destination::Commit {
                     commit: commit.to_string(),
                     branch,
                     message,
@@ -137,8 +141,12 @@ impl Target {
     }
 
     /// Opens the pull request of a release that was written to a branch of its own, or finds it.
-    pub(super) async fn propose(&self, arguments: &Arguments, place: Place) -> Result<Place, CliError> {
-        let (Self::Git(of), Place::Commit { commit, branch, message }) = (self, &place) else {
+    pub(super) async fn propose(
+        &self,
+        arguments: &Arguments,
+        place: Destination,
+    ) -> Result<Destination, CliError> {
+        let (Self::Git(of), Destination::Commit { commit, branch, message }) = (self, &place) else {
             return Ok(place);
         };
         let Branch { target, forge: Some(forge), .. } = &**of else { return Ok(place) };
@@ -149,7 +157,7 @@ impl Target {
         let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject.clone());
         let opened = arguments.forge.open(forge, PullRequest { head, base, title, body }).await?;
         let (commit, branch) = (commit.clone(), branch.clone());
-        Ok(Place::PullRequest { commit, branch, pull_request: opened.url })
+        Ok(Destination::PullRequest { commit, branch, pull_request: opened.url })
     }
 }
 
@@ -164,7 +172,7 @@ impl fmt::Display for Target {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory { directory } => directory.display().fmt(f),

@@ -16,7 +16,7 @@ use crate::git::Snapshot;
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
 use crate::promote::compare::Target;
-use crate::promote::follow::Place;
+use crate::promote::follow::StageTarget;
 use crate::promote::stages::Stage;
 use crate::release::Limits;
 
@@ -61,7 +61,7 @@ impl Inputs {
     /// The same with the stage's releases.
     pub(in crate::cli) fn target<'a>(
         &'a self,
-        place: Place<'a>,
+        place: StageTarget<'a>,
         releases: &'a BTreeSet<ReleaseName>,
     ) -> Target<'a> {
         let Self { stacks, clusters, objects } = self;

@@ -12,7 +12,7 @@ use crate::http::TransportError;
 /// A bare repository with one commit on `main`, which the tag `v1` names too, and the commit.
 fn remote() -> (TempDir, PathBuf, CommitId) {
     let (directory, path) = bare();
-    let clone = Clone::temporary(access(&path)).unwrap();
+    let clone = BareRepository::temporary(access(&path)).unwrap();
     let commit = commit(&clone, None, "1");
     clone.push(commit, "main", None).unwrap();
     let repository = Repository::open(&path).unwrap();
@@ -21,7 +21,7 @@ fn remote() -> (TempDir, PathBuf, CommitId) {
     (directory, path, commit)
 }
 
-fn commit(clone: &Clone, parent: Option<CommitId>, text: &str) -> CommitId {
+fn commit(clone: &BareRepository, parent: Option<CommitId>, text: &str) -> CommitId {
     clone.commit(parent, &edit(&[("file", text)]), "test\n", &identity(0), None).unwrap().unwrap()
 }
 
@@ -35,7 +35,7 @@ fn every_reference_kind_resolves_to_its_commit() {
         Reference::Commit(commit),
     ];
     for reference in references {
-        let clone = Clone::temporary(access(&url)).unwrap();
+        let clone = BareRepository::temporary(access(&url)).unwrap();
         assert_eq!(clone.fetch(&reference).unwrap(), Some(commit), "{reference:?}");
         assert!(clone.snapshot(Some(commit)).unwrap().file("file").unwrap().is_some());
     }
@@ -44,7 +44,7 @@ fn every_reference_kind_resolves_to_its_commit() {
 #[test]
 fn what_is_not_there_is_none_also_after_it_was_there() {
     let (_directory, url, first) = remote();
-    let clone = Clone::temporary(access(&url)).unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
     let no_commit = "0123456789abcdef0123456789abcdef01234567".parse().unwrap();
     for missing in [Reference::Branch("x".into()), Reference::Tag("x".into()), Reference::Commit(no_commit)] {
         assert_eq!(clone.fetch(&missing).unwrap(), None, "{missing:?}");
@@ -59,7 +59,7 @@ fn a_branch_whose_name_is_no_text_hinders_nobody() {
     let (_directory, url, commit) = remote();
     let branches = url.join("refs/heads");
     fs::copy(branches.join("main"), branches.join(OsStr::from_bytes(b"caf\xe9"))).unwrap();
-    let clone = Clone::temporary(access(&url)).unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
     assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(commit));
     assert_eq!(clone.fetch(&Reference::Head).unwrap(), Some(commit));
 }
@@ -67,11 +67,11 @@ fn a_branch_whose_name_is_no_text_hinders_nobody() {
 #[test]
 fn an_empty_repository_has_no_branch_and_a_missing_one_is_told() {
     let (directory, path) = bare();
-    let clone = Clone::temporary(access(&path)).unwrap();
+    let clone = BareRepository::temporary(access(&path)).unwrap();
     for reference in [Reference::Head, Reference::Branch("main".into())] {
         assert_eq!(clone.fetch(&reference).unwrap(), None);
     }
-    let clone = Clone::temporary(access(&directory.path().join("missing.git"))).unwrap();
+    let clone = BareRepository::temporary(access(&directory.path().join("missing.git"))).unwrap();
     let error = clone.fetch(&Reference::Head).unwrap_err();
     assert_eq!(error.reason(), "GitRepositoryNotFound", "{error}");
 }
@@ -79,7 +79,7 @@ fn an_empty_repository_has_no_branch_and_a_missing_one_is_told() {
 #[test]
 fn names_that_are_no_names_are_refused() {
     let (_directory, url, commit) = remote();
-    let clone = Clone::temporary(access(&url)).unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
     for name in ["", "*", "a..b", "a b", "a:b", "a\nb", "/a", "a.lock", "a^"] {
         for reference in [Reference::Branch(name.into()), Reference::Tag(name.into())] {
             assert!(matches!(clone.fetch(&reference), Err(GitError::Name(_))), "{reference:?}");
@@ -91,7 +91,7 @@ fn names_that_are_no_names_are_refused() {
 #[test]
 fn the_whole_name_of_a_reference_is_no_branch() {
     let (_directory, url, commit) = remote();
-    let clone = Clone::temporary(access(&url)).unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
     for result in [
         clone.fetch(&Reference::Branch("refs/heads/main".into())).map(drop),
         clone.fetch_to_change("refs/heads/main").map(drop),
@@ -108,7 +108,7 @@ fn the_first_branch_is_the_one_that_head_names() {
     let repository = Repository::open(&url).unwrap();
     let object = repository.find_commit(commit.0).unwrap();
     repository.branch("master", &object, false).unwrap();
-    let clone = Clone::temporary(access(&url)).unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
     for branch in ["master", "main"] {
         repository.set_head(&format!("refs/heads/{branch}")).unwrap();
         assert_eq!(clone.default_branch().unwrap(), branch);
@@ -121,13 +121,13 @@ fn the_first_branch_is_the_one_that_head_names() {
     );
     let (_directory, empty) = bare();
     Repository::open(&empty).unwrap().set_head("refs/heads/trunk").unwrap();
-    assert_eq!(Clone::temporary(access(&empty)).unwrap().default_branch().unwrap(), "main");
+    assert_eq!(BareRepository::temporary(access(&empty)).unwrap().default_branch().unwrap(), "main");
 }
 
 #[test]
 fn a_branch_is_only_made_in_an_empty_repository() {
     let (_directory, url, commit) = remote();
-    let clone = Clone::temporary(access(&url)).unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
     assert_eq!(clone.fetch_to_change("main").unwrap(), Some(commit));
     let error = clone.fetch_to_change("master").unwrap_err();
     assert_eq!(error.reason(), "GitReferenceInvalid");
@@ -136,18 +136,18 @@ fn a_branch_is_only_made_in_an_empty_repository() {
         "{error}"
     );
     let (_directory, empty) = bare();
-    assert_eq!(Clone::temporary(access(&empty)).unwrap().fetch_to_change("master").unwrap(), None);
+    assert_eq!(BareRepository::temporary(access(&empty)).unwrap().fetch_to_change("master").unwrap(), None);
 }
 
 #[test]
 fn a_clone_belongs_to_one_at_a_time_and_keeps_what_it_has() {
     let (directory, url, first) = remote();
     let kept = directory.path().join("kept");
-    let clone = Clone::open(&kept, access(&url)).unwrap();
+    let clone = BareRepository::open(&kept, access(&url)).unwrap();
     clone.fetch(&Reference::Branch("main".into())).unwrap();
-    assert!(matches!(Clone::open(&kept, access(&url)), Err(GitError::InUse(_))));
+    assert!(matches!(BareRepository::open(&kept, access(&url)), Err(GitError::InUse(_))));
     drop(clone);
-    let clone = Clone::open(&kept, access(&url)).unwrap();
+    let clone = BareRepository::open(&kept, access(&url)).unwrap();
     assert!(clone.snapshot(Some(first)).unwrap().file("file").unwrap().is_some(), "without another fetch");
 }
 
@@ -155,12 +155,13 @@ fn a_clone_belongs_to_one_at_a_time_and_keeps_what_it_has() {
 fn what_a_killed_process_has_left_is_no_obstacle() {
     let (directory, url, first) = remote();
     let kept = directory.path().join("kept");
-    let fetched = || Clone::open(&kept, access(&url)).unwrap().fetch(&Reference::Branch("main".into()));
+    let fetched =
+        || BareRepository::open(&kept, access(&url)).unwrap().fetch(&Reference::Branch("main".into()));
     assert_eq!(fetched().unwrap(), Some(first));
     fs::write(kept.join("repository.git/refs/remotes/origin/main.lock"), "").unwrap();
     fs::write(kept.join("repository.git/packed-refs.lock"), "").unwrap();
-    let second = commit(&Clone::open(&kept, access(&url)).unwrap(), Some(first), "2");
-    Clone::open(&kept, access(&url)).unwrap().push(second, "main", Some(first)).unwrap();
+    let second = commit(&BareRepository::open(&kept, access(&url)).unwrap(), Some(first), "2");
+    BareRepository::open(&kept, access(&url)).unwrap().push(second, "main", Some(first)).unwrap();
     assert_eq!(fetched().unwrap(), Some(second));
     fs::write(kept.join("repository.git/HEAD"), "").unwrap();
     assert_eq!(fetched().unwrap(), Some(second), "made anew");
@@ -170,7 +171,7 @@ fn what_a_killed_process_has_left_is_no_obstacle() {
 fn a_clone_in_which_many_commits_were_made_is_made_anew() {
     let (directory, url, first) = remote();
     let kept = directory.path().join("kept");
-    let clone = Clone::open(&kept, access(&url)).unwrap();
+    let clone = BareRepository::open(&kept, access(&url)).unwrap();
     clone.fetch(&Reference::Branch("main".into())).unwrap();
     drop(clone);
     let loose = kept.join("repository.git/objects/17");
@@ -178,7 +179,7 @@ fn a_clone_in_which_many_commits_were_made_is_made_anew() {
     for number in 0..=MOST_LOOSE {
         fs::write(loose.join(format!("{number:038x}")), "").unwrap();
     }
-    let clone = Clone::open(&kept, access(&url)).unwrap();
+    let clone = BareRepository::open(&kept, access(&url)).unwrap();
     assert!(!loose.exists());
     assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
 }
@@ -188,7 +189,7 @@ fn credentials_do_not_go_over_plain_http_to_another_machine() {
     let https = Some(("ann".to_owned(), secrecy::SecretString::from("s3cret")));
     let with = |plain_http| Credentials { https: https.clone(), plain_http, ..Credentials::default() };
     let fetch = |url: &str, credentials| {
-        let clone = Clone::temporary(Access { url: url.parse().unwrap(), credentials }).unwrap();
+        let clone = BareRepository::temporary(Access { url: url.parse().unwrap(), credentials }).unwrap();
         clone.fetch(&Reference::Head).unwrap_err()
     };
     // Nobody listens there.
@@ -206,7 +207,7 @@ fn credentials_do_not_go_over_plain_http_to_another_machine() {
 #[test]
 fn name_like_an_option_is_refused() {
     let (_directory, url, _) = remote();
-    let clone = Clone::temporary(access(&url)).unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
     for reference in [Reference::Branch("-x".into()), Reference::Tag("--upload-pack=x".into())] {
         let error = clone.fetch(&reference).unwrap_err();
         assert!(matches!(error, GitError::Name(_)), "{error}");
@@ -217,7 +218,7 @@ fn name_like_an_option_is_refused() {
 fn temporary_clone_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let (_directory, url, _) = remote();
-    let clone = Clone::temporary(access(&url)).unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
     let directory = clone.repository.path().parent().unwrap().to_owned();
     assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
     drop(clone);

@@ -50,7 +50,7 @@ fn a_last_paragraph_of_prose_has_no_trailers() {
 fn an_author_is_a_name_and_an_address() {
     let time = Timestamp::UNIX_EPOCH;
     let identity = Identity::parse(" Ann Example <ann@example.org> ", time).unwrap();
-    assert_eq!((identity.name.as_str(), identity.mail.as_str()), ("Ann Example", "ann@example.org"));
+    assert_eq!((identity.name.as_str(), identity.email.as_str()), ("Ann Example", "ann@example.org"));
     for text in
         ["", "Ann", "<a@b>", "Ann <>", "Ann <a b>", "Ann <a@b> x", "A\nnn <a@b>", "Ann <a<b>", "Ann <a@b>>"]
     {

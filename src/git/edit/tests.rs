@@ -3,15 +3,15 @@ use tempfile::TempDir;
 use super::*;
 use crate::error::Classify as _;
 use crate::git::tests::{bare, edit, file, identity};
-use crate::git::{Clone, CommitId, Snapshot};
+use crate::git::{BareRepository, CommitId, Snapshot};
 use crate::release::Limits;
 
-fn clone() -> (TempDir, Clone) {
+fn clone() -> (TempDir, BareRepository) {
     let (directory, remote) = bare();
     (directory, crate::git::tests::clone(&remote))
 }
 
-fn commit(clone: &Clone, parent: Option<CommitId>, edit: &Edit) -> Option<CommitId> {
+fn commit(clone: &BareRepository, parent: Option<CommitId>, edit: &Edit) -> Option<CommitId> {
     clone.commit(parent, edit, "test\n", &identity(0), None).unwrap()
 }
 

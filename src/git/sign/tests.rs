@@ -2,7 +2,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::git::tests::{access, edit, identity};
-use crate::git::{Clone, CommitId, GitError};
+use crate::git::{BareRepository, CommitId, GitError};
 
 fn program(program: &str, arguments: &[&str], directory: &Path) -> Vec<u8> {
     let output = Command::new(program)
@@ -15,11 +15,12 @@ fn program(program: &str, arguments: &[&str], directory: &Path) -> Vec<u8> {
     output.stdout
 }
 
-fn clone(directory: &TempDir) -> Clone {
-    Clone::open(&directory.path().join("clone"), access(&directory.path().join("remote.git"))).unwrap()
+fn clone(directory: &TempDir) -> BareRepository {
+    BareRepository::open(&directory.path().join("clone"), access(&directory.path().join("remote.git")))
+        .unwrap()
 }
 
-fn commit(clone: &Clone, signer: &Signer) -> Result<CommitId, GitError> {
+fn commit(clone: &BareRepository, signer: &Signer) -> Result<CommitId, GitError> {
     let message = "subject\n\nSource: x\n";
     clone.commit(None, &edit(&[("a", "1")]), message, &identity(0), Some(signer)).map(Option::unwrap)
 }

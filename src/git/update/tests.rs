@@ -19,7 +19,7 @@ fn pull_request() -> Target {
     Target { branch: "main".into(), push_to: Some("stackflux/change".into()) }
 }
 
-fn write(clone: &Clone, target: &Target, files: &[(&str, &str)]) -> Updated {
+fn write(clone: &BareRepository, target: &Target, files: &[(&str, &str)]) -> Updated {
     update(clone, target, None, |_| Ok::<_, Infallible>(Some(proposal(files)))).unwrap()
 }
 
@@ -30,7 +30,7 @@ fn commit(updated: Updated) -> CommitId {
     }
 }
 
-fn text(clone: &Clone, commit: CommitId, path: &str) -> Option<String> {
+fn text(clone: &BareRepository, commit: CommitId, path: &str) -> Option<String> {
     let file = clone.snapshot(Some(commit)).unwrap().file(path).unwrap();
     file.map(|file| String::from_utf8(file.content).unwrap())
 }

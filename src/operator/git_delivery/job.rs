@@ -8,8 +8,8 @@ use super::progress::Seen;
 use crate::api::Reason;
 use crate::gate::Hold;
 use crate::git::{
-    Access, Clone, CommitId, GitError, Identity, Message, Proposal, Reference, Signer, Snapshot, Target,
-    UpdateError, Updated, update,
+    Access, BareRepository, CommitId, GitError, Identity, Message, Proposal, Reference, Signer, Snapshot,
+    Target, UpdateError, Updated, update,
 };
 use crate::names::NameError;
 use crate::plan::Plan;
@@ -95,7 +95,7 @@ struct Attempt {
 
 impl Job {
     pub(super) fn run(self) -> Result<Done, JobError> {
-        let clone = Clone::open(&self.directory, self.access.clone())?;
+        let clone = BareRepository::open(&self.directory, self.access.clone())?;
         let (plan, conflicts) = self.merged();
         let scope = self.scope().map_err(|error| UpdateError::Change(error.into()))?;
         let mut last = Attempt::default();
@@ -135,14 +135,14 @@ impl Job {
     }
 
     /// Whether the branch has the commit of the last pass; a commit that the clone does not know is not in the branch.
-    fn is_in_history(clone: &Clone, before: &Seen, now: Option<&Seen>) -> bool {
+    fn is_in_history(clone: &BareRepository, before: &Seen, now: Option<&Seen>) -> bool {
         now.is_some_and(|now| clone.is_ancestor(before.commit, now.commit).unwrap_or(false))
     }
 
     /// The branch for a pull request, which is the same for the same change; `None` where nothing changes.
     fn own_branch(
         &self,
-        clone: &Clone,
+        clone: &BareRepository,
         propose: &mut impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, ChangeError>,
     ) -> Result<Option<String>, JobError> {
         let base = clone.fetch_to_change(&self.branch)?;
@@ -252,7 +252,7 @@ impl Job {
     }
 
     /// The first Kustomization whose revision lacks something that is committed.
-    fn behind(&self, clone: &Clone, seen: Option<&Seen>) -> Result<Option<Key>, GitError> {
+    fn behind(&self, clone: &BareRepository, seen: Option<&Seen>) -> Result<Option<Key>, GitError> {
         for (key, revision) in &self.appliers {
             if !Self::is_applied(clone, revision.as_deref(), seen)? {
                 return Ok(Some(key.clone()));
@@ -262,7 +262,11 @@ impl Job {
     }
 
     /// Whether a revision has all that is committed.
-    fn is_applied(clone: &Clone, revision: Option<&str>, seen: Option<&Seen>) -> Result<bool, GitError> {
+    fn is_applied(
+        clone: &BareRepository,
+        revision: Option<&str>,
+        seen: Option<&Seen>,
+    ) -> Result<bool, GitError> {
         let applied = revision.and_then(|revision| revision.rsplit(':').next());
         let Some((applied, seen)) = applied.zip(seen) else { return Ok(false) };
         let Ok(applied) = applied.parse::<CommitId>() else { return Ok(false) };

@@ -130,7 +130,7 @@ async fn job(
         signer,
         branch: git.branch.clone(),
         path: plain(&git.path).to_owned(),
-        identity: Identity { name: author.name.clone(), mail: author.email.clone(), time: Timestamp::now() },
+        identity: Identity { name: author.name.clone(), email: author.email.clone(), time: Timestamp::now() },
         by_pull_request: git.pull_request.is_some(),
         batch: batch.clone(),
         before: before.seen.clone(),

@@ -12,7 +12,7 @@ use super::{Stop, hold};
 use crate::api::git_source::GitSource;
 use crate::api::{Reason, Upstream};
 use crate::error::Classify as _;
-use crate::git::{Access, Clone, GitError, Identity};
+use crate::git::{Access, BareRepository, GitError, Identity};
 use crate::names::ReleaseName;
 use crate::promote::holds;
 use crate::publish::git::{Committed, Committing, GitTarget};
@@ -57,7 +57,7 @@ impl Target {
             committing: Committing {
                 identity: Identity {
                     name: author.name.clone(),
-                    mail: author.email.clone(),
+                    email: author.email.clone(),
                     time: Timestamp::now(),
                 },
                 signer,
@@ -101,7 +101,7 @@ impl Target {
     ) -> Result<T, Stop> {
         let (url, directory) = (self.access.url.clone(), self.directory.clone());
         let job = move || {
-            let clone = Clone::open(&self.directory, self.access)?;
+            let clone = BareRepository::open(&self.directory, self.access)?;
             let repository = GitTarget { clone, branch: self.branch, directory: self.path };
             work(&repository, &self.committing)
         };

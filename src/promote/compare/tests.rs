@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Offered, Target, followers, offer, unreachable};
 use crate::api::ClusterStack;
 use crate::names::ReleaseName;
-use crate::promote::follow::Place;
+use crate::promote::follow::StageTarget;
 use crate::promote::stages::{FILE, Stage, Stages};
 
 fn stage() -> Stage {
@@ -39,7 +39,7 @@ fn target<'a>(
     stacks: &'a [ClusterStack],
     releases: &'a BTreeSet<ReleaseName>,
 ) -> Target<'a> {
-    let place = Place { stage, branch: "main", repository: "https://h/r" };
+    let place = StageTarget { stage, branch: "main", repository: "https://h/r" };
     Target { place, releases, stacks, clusters: &[], objects: &[] }
 }
 

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Followed, Place, apart};
+use super::{Followed, StageTarget, apart};
 use crate::api::ClusterStack;
 use crate::promote::stages::{FILE, Stages};
 
@@ -17,7 +17,7 @@ fn stack(source: &Value) -> ClusterStack {
 /// Why a source is not that of the stage `prod`, which is on `branch` in `repository`; empty where it is.
 fn why(source: &Value, (branch, repository): (&str, &str), objects: &[Value]) -> String {
     let stages = Stages::parse(FILE, b"stages: [{name: prod, path: prod/releases}]", None).unwrap();
-    let place = Place { stage: stages.stage("prod").unwrap(), branch, repository };
+    let place = StageTarget { stage: stages.stage("prod").unwrap(), branch, repository };
     let apart = apart(&stack(source), &place, |namespace, name| Followed::among(objects, namespace, name));
     apart.map(|apart| apart.to_string()).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
 use crate::promote::compare::{Effect, Elsewhere, LeftOut, Offer, Offered, PartChange, Upgrade};
-use crate::promote::soak::{Only, Soaked};
+use crate::promote::soak::{Only, SoakResult};
 
 /// What a forge takes.
 const MOST_MARKDOWN: usize = 60_000;
@@ -81,7 +81,7 @@ fn promotion() -> Promotion {
         from: "stage".into(),
         commit: "0123456789abcdef0123456789abcdef01234567".into(),
         to: "prod".into(),
-        soak: Soak::Vouched(Soaked {
+        soak: Soak::Vouched(SoakResult {
             clusters: vec!["a/b".into(), "a/c".into()],
             since: "2026-11-20T10:00:00Z".parse().unwrap(),
             seconds: 93_780,

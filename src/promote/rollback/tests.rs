@@ -8,7 +8,7 @@ use crate::foreign::capi::Cluster;
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
 use crate::promote::compare::Target;
-use crate::promote::follow::Place;
+use crate::promote::follow::StageTarget;
 use crate::promote::stages::{FILE, Stages};
 
 fn release(version: u8) -> ReleaseName {
@@ -41,7 +41,11 @@ fn rollback(present: &[u8], kubernetes_moves: bool) -> Rollback {
     ];
     let clusters = [cluster("one", "openstack-scs-1-32-v2"), cluster("two", "openstack-scs-1-32-v1")];
     let target = Target {
-        place: Place { stage: stages.stage("prod").unwrap(), branch: "main", repository: "https://h/r" },
+        place: StageTarget {
+            stage: stages.stage("prod").unwrap(),
+            branch: "main",
+            repository: "https://h/r",
+        },
         releases: &releases,
         stacks: &stacks,
         clusters: &clusters,

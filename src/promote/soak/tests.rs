@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Member, NotSoaked, Only, Question, Soaked, Spoken, judge};
+use super::{Member, Only, Question, SoakFailure, SoakResult, Spoken, judge};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
@@ -70,7 +70,7 @@ impl World {
     }
 
     /// At noon on the 21st.
-    fn ask(&self, required: &str) -> Result<Soaked, NotSoaked> {
+    fn ask(&self, required: &str) -> Result<SoakResult, SoakFailure> {
         let name: ReleaseName = RELEASE.parse().unwrap();
         let required: SignedDuration = required.parse().unwrap();
         let now = at("21T12:00");

@@ -1,7 +1,7 @@
 use jiff::SignedDuration;
 
 use super::{FILE, StageError, Stages};
-use crate::promote::yaml::LONGEST;
+use crate::promote::yaml::MAX_FILE_BYTES;
 
 const THREE: &str = "\
 # What our releases go through.
@@ -131,7 +131,7 @@ fn names_paths_and_branches_that_lead_elsewhere_are_refused() {
 
 #[test]
 fn a_file_that_would_cost_much_is_refused() {
-    assert!(problems(&" ".repeat(LONGEST + 1))[0].contains("exceeds the limit"));
+    assert!(problems(&" ".repeat(MAX_FILE_BYTES + 1))[0].contains("exceeds the limit"));
     assert!(problems(&"[".repeat(100)).len() == 1);
     let many: Vec<String> = (0..65).map(|at| format!("name: s{at}, path: p{at}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();

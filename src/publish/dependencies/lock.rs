@@ -7,7 +7,7 @@ use crate::release::Dependency;
 use crate::release::range::{self, Range};
 
 /// The longest `Chart.lock` that is read, in bytes.
-const LONGEST: usize = 1 << 20;
+const MAX_LOCK_BYTES: usize = 1 << 20;
 
 /// A `Chart.lock`, as far as it is read.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -27,8 +27,8 @@ struct Locked {
 impl Lock {
     pub(super) fn parse(content: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(content).map_err(|_| "Chart.lock is not UTF-8".to_owned())?;
-        if text.len() > LONGEST {
-            return Err(format!("Chart.lock exceeds the limit of {LONGEST} bytes"));
+        if text.len() > MAX_LOCK_BYTES {
+            return Err(format!("Chart.lock exceeds the limit of {MAX_LOCK_BYTES} bytes"));
         }
         let options = serde_yaml::options! {
             budget: serde_yaml::budget! { max_depth: 8, max_aliases: 0 },

@@ -36,12 +36,12 @@ fn subjects(remote: &Path) -> Vec<String> {
     walk.map(|id| commit(id).summary().unwrap().unwrap_or_default().to_owned()).collect()
 }
 
-fn read(clone: &Clone, commit: CommitId, directory: &str) -> Files {
+fn read(clone: &BareRepository, commit: CommitId, directory: &str) -> Files {
     clone.snapshot(Some(commit)).unwrap().files(directory, &Limits::default()).unwrap()
 }
 
 /// Writes a file to the branch as somebody else would.
-fn write(clone: &Clone, path: &str, text: &str) {
+fn write(clone: &BareRepository, path: &str, text: &str) {
     let target = Target { branch: "main".to_owned(), push_to: None };
     update(clone, &target, None, |_| {
         let mut edit = Edit::default();

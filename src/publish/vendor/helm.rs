@@ -3,7 +3,7 @@
 use reqwest::Url;
 
 use super::{Archive, Chosen, Vendor, VendorError, choose};
-use crate::http::{Expected, Request, TransportError, place};
+use crate::http::{Expected, Request, TransportError, redacted_url};
 use crate::publish::Vendored;
 use crate::publish::dependencies::Missing;
 use crate::release::Digest;
@@ -24,8 +24,8 @@ impl Vendor {
     async fn index(&self, repository: &Url) -> Result<Index, VendorError> {
         let mut url = repository.clone();
         url.set_path(&format!("{}index.yaml", repository.path()));
-        let content = self.get(&url, "index.yaml", None, chart_index::LONGEST).await?;
-        Index::parse(&content).map_err(|error| VendorError::Index { place: place(&url), error })
+        let content = self.get(&url, "index.yaml", None, chart_index::MAX_INDEX_BYTES).await?;
+        Index::parse(&content).map_err(|error| VendorError::Index { place: redacted_url(&url), error })
     }
 
     /// The archive at a URL.
@@ -37,7 +37,7 @@ impl Vendor {
         most: u64,
     ) -> Result<Vendored, VendorError> {
         let content = self.get(url, &chosen.missing.name, Some(digest), most).await?;
-        Ok(chosen.vendored(place(url), digest, content))
+        Ok(chosen.vendored(redacted_url(url), digest, content))
     }
 
     async fn get(
@@ -54,7 +54,7 @@ impl Vendor {
         };
         if !allowed {
             let why = "it is not https: use --plain-http to allow unencrypted http";
-            let (place, chart) = (place(url), chart.to_owned());
+            let (place, chart) = (redacted_url(url), chart.to_owned());
             return Err(VendorError::Refused { place, chart, why: why.to_owned() });
         }
         let expected = Expected { digest, size: None, most };
@@ -71,10 +71,10 @@ impl Vendor {
 fn of_index<'a>(missing: &'a Missing, repository: &Url, index: &Index) -> Result<Chosen<'a>, VendorError> {
     let entries = index.versions(&missing.name);
     let there = entries.iter().map(|entry| entry.version.as_str());
-    let version = choose(missing, there, &place(repository))?;
+    let version = choose(missing, there, &redacted_url(repository))?;
     let entry = entries.iter().find(|entry| entry.version == version);
     let refused = |why: &str| VendorError::Refused {
-        place: place(repository),
+        place: redacted_url(repository),
         chart: format!("{} {version}", missing.name),
         why: why.to_owned(),
     };

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 
 use super::*;
-use crate::git::{Access, Clone, Credentials, Identity, Reference, update as push};
+use crate::git::{Access, BareRepository, Credentials, Identity, Reference, update as push};
 use crate::git::{Proposal, Target, Updated};
 use crate::plan::tests::fixture::Fixture;
 use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, UpdateError, update};
 
-fn clone(repository: &TempDir) -> Clone {
+fn clone(repository: &TempDir) -> BareRepository {
     let url = repository.path().to_str().unwrap().parse().unwrap();
-    Clone::temporary(Access { url, credentials: Credentials::default() }).unwrap()
+    BareRepository::temporary(Access { url, credentials: Credentials::default() }).unwrap()
 }
 
 fn proposal(edit: Edit) -> Proposal {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::fs::File;
 
 use super::{Artifact, ArtifactError, ArtifactRef};
-use crate::http::{Client, Expected, Options, Request, TransportError, Url, place};
+use crate::http::{Client, Expected, Options, Request, TransportError, Url, redacted_url};
 
 /// How much, and how long, an artifact may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Download {
         let url = self.url(&artifact.url)?;
         let most = self.limits.size;
         if artifact.size.is_some_and(|size| size > most) {
-            return Err(TransportError::TooLarge { place: place(&url), most, unit: "bytes" }.into());
+            return Err(TransportError::TooLarge { place: redacted_url(&url), most, unit: "bytes" }.into());
         }
         let answer = self.client.send(&Request::get(url)).await?;
         if answer.status() != 200 {

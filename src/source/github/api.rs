@@ -16,7 +16,7 @@ use crate::source::origin::OriginError;
 pub const GITHUB: &str = "https://api.github.com";
 
 /// How long anything but an asset may take.
-const LONGEST: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most pages of 100 that are read: GitHub itself ends lists of releases at 10,000.
 const MOST_PAGES: usize = 100;
 /// The length of GitHub's lists where no other is asked for: one that is shorter is all there is.
@@ -85,7 +85,7 @@ pub(super) struct Api {
 impl Api {
     pub(super) fn new(access: &Access, organisation: &str, repository: &str) -> Result<Self, OriginError> {
         let api = &access.api;
-        let refuse = |why: &str| OriginError::Settings(format!("the API {}: {why}", http::place(api)));
+        let refuse = |why: &str| OriginError::Settings(format!("the API {}: {why}", http::redacted_url(api)));
         match api.scheme() {
             "https" => {}
             "http" if access.plain_http => {}
@@ -130,7 +130,7 @@ impl Api {
     /// does not see the token.
     pub(super) async fn download(&self, asset: &Asset, most: u64) -> Result<Vec<u8>, OriginError> {
         let url = self.url(&format!("releases/assets/{}", asset.id))?;
-        let malformed = |error: String| TransportError::Malformed { place: http::place(&url), error };
+        let malformed = |error: String| TransportError::Malformed { place: http::redacted_url(&url), error };
         let digest: Option<Digest> = asset.digest.as_deref().map(str::parse).transpose().map_err(
             |error: crate::release::digest::DigestError| {
                 malformed(format!("the file {}: {error}", asset.name))
@@ -155,19 +155,23 @@ impl Api {
                 None => return Ok(all),
             }
         }
-        Err(TransportError::TooLarge { place: http::place(&page), most: MOST_PAGES as u64, unit: "pages" }
-            .into())
+        Err(TransportError::TooLarge {
+            place: http::redacted_url(&page),
+            most: MOST_PAGES as u64,
+            unit: "pages",
+        }
+        .into())
     }
 
     /// Refuses what GitHub would refuse, which counts what is asked all the same.
     fn check_left(&self, url: &Url) -> Result<(), OriginError> {
         let Some((status, message)) = self.used_up.get().cloned() else { return Ok(()) };
-        Err(refusal(http::place(url), status, message))
+        Err(refusal(http::redacted_url(url), status, message))
     }
 
     async fn get(&self, url: &Url) -> Result<Answer, OriginError> {
         self.check_left(url)?;
-        let request = self.signed(url)?.accept("application/vnd.github+json").within(LONGEST);
+        let request = self.signed(url)?.accept("application/vnd.github+json").within(REQUEST_TIMEOUT);
         self.http.ask(&request).await.and_then(Answer::success).map_err(|error| self.refused(error))
     }
 

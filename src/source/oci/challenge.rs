@@ -21,7 +21,7 @@ pub fn parse(header: &str) -> Vec<Challenge> {
         let (word, after) = split_word(rest);
         if word.is_empty() {
             match rest.char_indices().nth(1) {
-                // A sign that has no meaning here.
+                // A character that has no meaning here.
                 Some((next, _)) => rest = rest.get(next..).unwrap_or_default(),
                 None => return found,
             }
@@ -43,8 +43,9 @@ pub fn parse(header: &str) -> Vec<Challenge> {
 
 /// The token (RFC 9110, 5.6.2) at the beginning, and what follows it.
 fn split_word(text: &str) -> (&str, &str) {
-    let is_word = |sign: char| sign.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(sign);
-    text.split_at(text.find(|sign| !is_word(sign)).unwrap_or(text.len()))
+    let is_word =
+        |character: char| character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character);
+    text.split_at(text.find(|character| !is_word(character)).unwrap_or(text.len()))
 }
 
 /// The value of a parameter, without its quotes, and what follows it.
@@ -54,15 +55,15 @@ fn split_value(text: &str) -> (String, &str) {
         return (value.to_owned(), after);
     };
     let (mut value, mut is_escaped) = (String::new(), false);
-    for (at, sign) in quoted.char_indices() {
-        match sign {
+    for (at, character) in quoted.char_indices() {
+        match character {
             _ if is_escaped => {
-                value.push(sign);
+                value.push(character);
                 is_escaped = false;
             }
             '\\' => is_escaped = true,
             '"' => return (value, quoted.get(at + 1..).unwrap_or_default()),
-            _ => value.push(sign),
+            _ => value.push(character),
         }
     }
     (value, "")

@@ -15,7 +15,7 @@ use crate::release::Digest;
 use crate::source::origin::OriginError;
 
 /// How long anything but a layer may take.
-const LONGEST: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The tags that are asked for in one page.
 const PAGE: usize = 1000;
 /// A page with fewer tags than this is the last one, where the registry does not say so: none makes smaller pages.
@@ -77,7 +77,7 @@ impl Endpoint {
     pub(super) async fn manifest(&self, reference: &Reference) -> Result<Received, OriginError> {
         let url = self.url(&format!("manifests/{reference}"))?;
         let answer = self.get(Request::get(url).accept(MANIFESTS)).await?;
-        let place = http::place(answer.url());
+        let place = http::redacted_url(answer.url());
         let named = answer.header("docker-content-digest").and_then(|digest| digest.parse().ok());
         let bytes = answer.bytes(MOST_JSON).await?;
         let found = Digest::of_bytes(&bytes);
@@ -171,7 +171,7 @@ impl Endpoint {
 
     /// Sends a GET request, let in as it takes.
     async fn get(&self, request: Request) -> Result<Answer, OriginError> {
-        let request = request.within(LONGEST);
+        let request = request.within(REQUEST_TIMEOUT);
         let (signed, used) = self.login.sign(request.clone()).await?;
         match self.http.ask(&signed).await.and_then(Answer::success) {
             Ok(answer) => return Ok(answer),
@@ -183,7 +183,7 @@ impl Endpoint {
     }
 
     fn too_many(&self, most: usize, unit: &'static str) -> OriginError {
-        TransportError::TooLarge { place: http::place(&self.base), most: most as u64, unit }.into()
+        TransportError::TooLarge { place: http::redacted_url(&self.base), most: most as u64, unit }.into()
     }
 
     fn url(&self, path: &str) -> Result<Url, OriginError> {

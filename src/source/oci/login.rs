@@ -14,7 +14,7 @@ use crate::http::{self, Client, Method, Request, TransportError, Url};
 use crate::source::origin::OriginError;
 
 /// How long a token may take.
-const LONGEST: Duration = Duration::from_secs(30);
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What is needed to be let in, and what was needed last.
 #[derive(Debug)]
@@ -110,15 +110,15 @@ impl Login {
         let has_credentials = !self.credentials.is_anonymous();
         let url = realm::check(parameter("realm"), &self.registry, has_credentials, &self.realms);
         let url = url.map_err(|error| refused(error.to_string()))?;
-        let named = http::place(&url);
+        let named = http::redacted_url(&url);
         let request = self.token_request(url, parameter("service"), &self.scope(parameter("scope")))?;
-        let answer = match self.http.send(&request.within(LONGEST).named_by(&self.registry)).await?.success()
-        {
-            Err(TransportError::Status { status: 400 | 401 | 403, .. }) if has_credentials => {
-                return Err(refused(format!("{named} rejected the credentials for this registry")));
-            }
-            answer => answer?.json::<Answer>().await?,
-        };
+        let answer =
+            match self.http.send(&request.within(TOKEN_TIMEOUT).named_by(&self.registry)).await?.success() {
+                Err(TransportError::Status { status: 400 | 401 | 403, .. }) if has_credentials => {
+                    return Err(refused(format!("{named} rejected the credentials for this registry")));
+                }
+                answer => answer?.json::<Answer>().await?,
+            };
         let token = answer.token.or(answer.access_token).filter(|token| !token.is_empty());
         let token = token
             .ok_or_else(|| TransportError::Malformed { place: named, error: "it has no token".to_owned() })?;
@@ -143,7 +143,7 @@ impl Login {
                 None => request,
             });
         };
-        let mut form = Url::parse("form:").map_err(|_| OriginError::Settings(http::place(&url)))?;
+        let mut form = Url::parse("form:").map_err(|_| OriginError::Settings(http::redacted_url(&url)))?;
         form.query_pairs_mut()
             .append_pair("grant_type", "refresh_token")
             .append_pair("client_id", "stackflux")

@@ -1,6 +1,6 @@
 //! Who may be asked for a token in a registry's name, and be shown our credentials for it.
 
-use crate::http::{Url, place};
+use crate::http::{Url, redacted_url};
 
 /// What stands before a country's domain where others register names below it, as in `co.uk` and `com.au`.
 const SECOND_LEVELS: [&str; 16] =
@@ -42,12 +42,12 @@ pub(super) fn check(
     let host = url.host_str().ok_or(RealmError::NoUrl)?;
     match (url.scheme(), registry.scheme()) {
         ("https", _) | ("http", "http") => {}
-        _ => return Err(RealmError::Plain(place(&url))),
+        _ => return Err(RealmError::Plain(redacted_url(&url))),
     }
     let own = registry.host_str().unwrap_or_default();
     let is_allowed = allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
     if has_credentials && host != own && !is_allowed && !in_domain(host, own) {
-        return Err(RealmError::Foreign { realm: place(&url), host: host.to_owned() });
+        return Err(RealmError::Foreign { realm: redacted_url(&url), host: host.to_owned() });
     }
     Ok(url)
 }

@@ -14,11 +14,11 @@ use tokio::task::spawn_blocking;
 use super::{Credentials, secret};
 
 /// How long a helper may take. It may ask a person for the key of a key ring.
-const LONGEST: Duration = Duration::from_mins(1);
+const HELPER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long it is waited between two looks at whether it has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 /// The most bytes that it may say.
-const MOST: u64 = 64 << 10;
+const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
 /// What a helper answers.
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ struct Found {
 
 /// Asks a helper; `None` where it knows nothing of the registry. An error never has what the helper said.
 pub(super) async fn get(name: String, server: String) -> Result<Option<Credentials>, String> {
-    let plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.');
+    let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
     if !name.chars().all(plain) || name.starts_with(['-', '.']) {
         return Err(format!(
             "invalid credential helper {name:?} in the docker config: a name has no slashes or blanks"
@@ -39,7 +39,7 @@ pub(super) async fn get(name: String, server: String) -> Result<Option<Credentia
     }
     let program = format!("docker-credential-{name}");
     let called = program.clone();
-    match spawn_blocking(move || run(&called, &server, LONGEST)).await {
+    match spawn_blocking(move || run(&called, &server, HELPER_TIMEOUT)).await {
         Ok(answer) => answer.map_err(|error| format!("{program}: {error}")),
         Err(_) => Err(format!("{program} did not run to completion")),
     }
@@ -85,7 +85,7 @@ fn listen(stdout: ChildStdout) -> Receiver<io::Result<Vec<u8>>> {
     let (tell, told) = channel();
     thread::spawn(move || {
         let mut said = Vec::new();
-        let read = stdout.take(MOST).read_to_end(&mut said);
+        let read = stdout.take(MAX_ANSWER_BYTES).read_to_end(&mut said);
         // Nobody listens any more where it took too long.
         let _ = tell.send(read.map(|_| said));
     });

@@ -1,4 +1,4 @@
-//! The clusters of the source stage are asked how long they are ready with the content.
+//! Asks the clusters of the source stage how long they have been ready with the content.
 
 use jiff::SignedDuration;
 
@@ -10,14 +10,14 @@ use crate::cli::live::snapshot::Snapshot;
 use crate::cli::live::{Access, Scope, block_on};
 use crate::cli::stages::Repository;
 use crate::cli::terminal;
-use crate::promote::follow::{Apart, Place, apart};
+use crate::promote::follow::{Apart, StageTarget, apart};
 use crate::promote::report::Soak;
 use crate::promote::soak::{self, Member, Only, Question};
 use crate::subscription;
 
 /// Which clusters are asked, and how they are reached.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Asked {
+pub(in crate::cli) struct ClusterQuery {
     #[command(flatten)]
     access: Access,
     /// Query only Clusters in this namespace (default: all namespaces); the commit says so
@@ -31,7 +31,7 @@ pub(in crate::cli) struct Asked {
     selector: Option<String>,
 }
 
-impl Asked {
+impl ClusterQuery {
     fn only(&self) -> Only {
         let namespace = self.namespace.clone().filter(|_| !self.all_namespaces);
         Only { namespace, selector: self.selector.clone() }
@@ -102,7 +102,7 @@ fn judge(
 
 /// The namespaces of the ClusterStacks that follow the stage; and of each ClusterStack of the release's stack, whether it
 /// does.
-fn stacks<'a>(step: &Step, snapshot: &'a Snapshot, place: &Place) -> (Vec<&'a str>, Vec<String>) {
+fn stacks<'a>(step: &Step, snapshot: &'a Snapshot, place: &StageTarget) -> (Vec<&'a str>, Vec<String>) {
     let known = |namespace: &str, name: &str| snapshot.followed(namespace, name);
     let (mut namespaces, mut others) = (Vec::new(), Vec::new());
     for stack in snapshot.stacks().filter(|stack| subscription::is_of(&stack.spec, step.release)) {
