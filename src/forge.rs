@@ -6,7 +6,6 @@
 
 mod dialect;
 mod error;
-mod fence;
 mod repository;
 mod text;
 
@@ -18,9 +17,8 @@ use crate::http::{Answer, Client, Request, Url, next_page, redacted_url};
 
 use dialect::Existing;
 pub use error::ForgeError;
-pub use fence::fenced;
 pub use repository::Repository;
-pub use text::LONGEST_BODY;
+pub use text::{LONGEST_BODY, fenced};
 
 /// Pages of open pull requests that are looked through. Only Gitea cannot search for a branch.
 const MOST_PAGES: usize = 40;

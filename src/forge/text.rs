@@ -71,3 +71,33 @@ fn collect(value: &Value, said: &mut Vec<String>) {
         _ => {}
     }
 }
+
+/// The text as a block of code, in which a forge makes nothing of it: no links, pictures, mentions, commands or headings.
+#[must_use]
+pub fn fenced(text: &str) -> String {
+    let runs = text.split(|character| character != '`').map(str::len);
+    // A run as long as the fence would end the block (<https://spec.commonmark.org/0.31.2/#fenced-code-blocks>).
+    let fence = "`".repeat(runs.max().unwrap_or_default().max(2) + 1);
+    format!("{fence}text\n{}\n{fence}\n", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_cannot_leave_its_block() {
+        for (text, fence) in [
+            ("Kubernetes v1.34.2\n- cni: cilium 1.18.9\n", "```"),
+            ("`", "```"),
+            ("``` \n# heading\n[link](https://host)\n```", "````"),
+            ("a\n`````\n@all /merge\n", "``````"),
+            ("", "```"),
+        ] {
+            let block = fenced(text);
+            assert_eq!(block, format!("{fence}text\n{}\n{fence}\n", text.trim_end()));
+            let closing = block.lines().skip(1).position(|line| line.trim_end().starts_with(fence));
+            assert_eq!(closing, Some(block.lines().count() - 2), "only the last line ends it: {block}");
+        }
+    }
+}

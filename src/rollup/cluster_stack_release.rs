@@ -1,6 +1,5 @@
 //! Computes the status of a `ClusterStackRelease` from the facts about one release.
 
-mod addons;
 mod objects;
 
 use jiff::Timestamp;
@@ -9,10 +8,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::report::{ConditionStatus, Report, mirror, summary};
 use super::{object_ready, reconciling, stalled};
 use crate::api::ClusterStackReleaseStatus;
+use crate::api::cluster_stack_release::ReleaseAddon;
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::plan::{ObjectId, Step};
-use crate::release::Release;
+use crate::release::{Addon, Chart, Release};
 
 pub use objects::{ObjectFacts, expected_since, kept, with_rest};
 
@@ -123,7 +123,7 @@ pub fn cluster_stack_release(
             .map_or_else(|| old.kubernetes_version.clone(), |release| Some(release.kubernetes.to_string())),
         ready: is_ready,
         digest: release.map_or_else(|| old.digest.clone(), |release| Some(release.digest.to_string())),
-        addons: release.map_or_else(|| old.addons.clone(), addons::of),
+        addons: release.map_or_else(|| old.addons.clone(), addons),
         objects: facts.objects.into_iter().map(|object| object.told(&old.objects, now)).collect(),
         last_users: users.into_iter().take(LAST_USERS).collect(),
         observed_generation: Some(facts.generation),
@@ -237,6 +237,32 @@ fn given_up(facts: &ReleaseFacts) -> Option<Report> {
             Some(Report { status: ConditionStatus::True, ..report.clone() })
         }
         _ => None,
+    }
+}
+
+/// The addons in the release's order.
+fn addons(release: &Release) -> Vec<ReleaseAddon> {
+    release.addons.iter().map(|addon| status_of_addon(release, addon)).collect()
+}
+
+fn status_of_addon(release: &Release, addon: &Addon) -> ReleaseAddon {
+    let chart = addon.chart();
+    let known = chart.map(Chart::known_as);
+    let dependency = chart.and_then(|chart| chart.dependencies.first());
+    let stages = release.stages.iter();
+    let hooks = stages.filter(|(_, stages)| stages.iter().any(|stage| stage.addon == addon.name));
+    let fields = addon.template.iter().flat_map(|source| source.template.fields());
+    ReleaseAddon {
+        name: addon.name.to_string(),
+        kind: Some(if addon.is_chart() { "Chart" } else { "Manifests" }.to_owned()),
+        version: known.as_ref().map(|known| known.version.clone()),
+        app_version: known.and_then(|known| known.app_version),
+        chart_name: chart.map(|chart| chart.name.clone()),
+        chart_version: chart.map(|chart| chart.version.clone()),
+        dependency: dependency.map(|chart| format!("{} {}", chart.name, chart.version)),
+        digest: Some(addon.digest.to_string()),
+        hooks: hooks.map(|(hook, _)| hook.as_str().to_owned()).collect(),
+        template: fields.map(ToString::to_string).collect(),
     }
 }
 
