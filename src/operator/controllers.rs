@@ -28,7 +28,7 @@ use super::{cluster, enqueue, git_delivery, leases, publisher, release, stack};
 use crate::api::ClusterStack;
 use crate::api::labels::{self, FIELD_MANAGER};
 use crate::foreign::capi;
-use crate::runtime::api_server::ApiServer;
+use crate::runtime::api_server::{ApiServer, Transport};
 use crate::runtime::cache::{Cache, Cached, Change, Key};
 use crate::runtime::events::Events;
 use crate::runtime::metrics::Metrics;
@@ -102,15 +102,16 @@ fn assemble(process: &Process, library: Library) -> (Context, WorkQueues, Unboun
     let (publishes, publish_requests) = queue();
     let (related, changes) =
         Related::new(process.client.clone(), process.tasks.clone(), only_namespace(process));
+    let transport: Arc<dyn Transport> = Arc::new(process.client.clone());
     let context = Context::new(
         process.settings.clone(),
         ApiServer::new(
-            process.client.clone(),
+            transport.clone(),
             process.fence.clone(),
             process.metrics.runtime.clone(),
             FIELD_MANAGER,
         ),
-        Events::new(process.client.clone(), FIELD_MANAGER),
+        Events::new(transport, FIELD_MANAGER),
         library,
         related,
         process.metrics.clone(),

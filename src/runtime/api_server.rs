@@ -4,12 +4,12 @@
 //! here: the reconcile that asked does that.
 
 mod error;
+mod transport;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::Client;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions};
 use kube::core::Request;
 use kube::{Resource, ResourceExt as _};
@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 pub use error::{RequestError, RequestFailure, TEST_FAILED};
+pub(in crate::runtime) use transport::request;
+pub use transport::{Answer, Transport};
 
 use crate::runtime::cache::Key;
 use crate::runtime::lease::Fence;
@@ -45,7 +47,7 @@ pub enum Deleted<K> {
 /// The API server of the management cluster.
 #[derive(Clone)]
 pub struct ApiServer {
-    client: Client,
+    transport: Arc<dyn Transport>,
     fence: Fence,
     metrics: Metrics,
     field_manager: &'static str,
@@ -61,10 +63,15 @@ struct About<'a> {
 }
 
 impl ApiServer {
-    /// The API server that `client` reaches, written to by `field_manager` while `fence` is open.
+    /// The API server that `transport` reaches, written to by `field_manager` while `fence` is open.
     #[must_use]
-    pub fn new(client: Client, fence: Fence, metrics: Metrics, field_manager: &'static str) -> Self {
-        Self { client, fence, metrics, field_manager, in_flight: Arc::new(Semaphore::new(IN_FLIGHT)) }
+    pub fn new(
+        transport: Arc<dyn Transport>,
+        fence: Fence,
+        metrics: Metrics,
+        field_manager: &'static str,
+    ) -> Self {
+        Self { transport, fence, metrics, field_manager, in_flight: Arc::new(Semaphore::new(IN_FLIGHT)) }
     }
 
     /// Whether this process may write now.
@@ -219,7 +226,7 @@ impl ApiServer {
         // It is never closed.
         let _permit = self.in_flight.acquire().await;
         let begun = Instant::now();
-        let answer = within(TIMEOUT, self.client.request(request)).await;
+        let answer = within(TIMEOUT, transport::request(&*self.transport, request)).await;
         self.metrics.answered(about.verb, about.kind, begun.elapsed());
         match answer {
             Some(answer) => answer.map_err(|error| about.failed(error)),

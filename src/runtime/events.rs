@@ -1,13 +1,21 @@
 //! Events about objects (`events.k8s.io/v1`).
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::Client;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::Resource as _;
+use kube::api::PostParams;
+use kube::core::Request;
+use kube::runtime::events::EventType;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
+use super::api_server::{self, Transport};
 use super::client::{explain, is_namespace_terminating};
 
 /// Timeout of one event, which the reconcile waits for.
@@ -17,27 +25,25 @@ const MAX_NOTE: usize = 1024;
 
 /// Publishes events.
 ///
-/// A [`Recorder`] merges all events with one reason about an object within six minutes, and keeps the note of the first.
-/// People read the notes, so each event has its own recorder.
+/// kube's recorder merges all events with one reason about an object within six minutes, and keeps the note of the first.
+/// People read the notes, so each note is its own event here.
 #[derive(Clone)]
 pub struct Events {
-    client: Client,
-    reporter: Reporter,
+    transport: Arc<dyn Transport>,
+    controller: String,
 }
 
 impl Events {
     /// Creates events that name this controller.
     #[must_use]
-    pub fn new(client: Client, controller: &str) -> Self {
-        Self { client, reporter: Reporter { controller: controller.to_owned(), instance: None } }
+    pub fn new(transport: Arc<dyn Transport>, controller: &str) -> Self {
+        Self { transport, controller: controller.to_owned() }
     }
 
     /// Publishes an event about an object. A failure is logged, and does not fail the reconcile.
     pub async fn publish(&self, about: &ObjectReference, type_: EventType, reason: &str, note: &str) {
-        let (reason, note) = (reason.to_owned(), Some(fitting(note)));
-        let event = Event { type_, reason, note, action: "Reconcile".to_owned(), secondary: None };
-        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
-        match timeout(TIMEOUT, recorder.publish(&event, about)).await {
+        let event = self.event(about, type_, reason, note, Timestamp::now());
+        match timeout(TIMEOUT, self.create(&event)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) if is_namespace_terminating(&error) => {
                 debug!("cannot publish an event: {}", explain(&error));
@@ -45,6 +51,53 @@ impl Events {
             Ok(Err(error)) => warn!("cannot publish an event: {}", explain(&error)),
             Err(_) => warn!("cannot publish an event: timed out after {} s", TIMEOUT.as_secs()),
         }
+    }
+
+    async fn create(&self, event: &Event) -> kube::Result<()> {
+        let namespace = event.metadata.namespace.as_deref().unwrap_or("default");
+        let body = serde_json::to_vec(event).map_err(kube::Error::SerdeError)?;
+        let request = Request::new(Event::url_path(&(), Some(namespace)))
+            .create(&PostParams::default(), body)
+            .map_err(kube::Error::BuildRequest)?;
+        let _: Event = api_server::request(&*self.transport, request).await?;
+        Ok(())
+    }
+
+    fn event(
+        &self,
+        about: &ObjectReference,
+        type_: EventType,
+        reason: &str,
+        note: &str,
+        now: Timestamp,
+    ) -> Event {
+        let name = about.name.as_ref().unwrap_or(&self.controller);
+        let type_ = match type_ {
+            EventType::Normal => "Normal",
+            EventType::Warning => "Warning",
+        };
+        Event {
+            metadata: ObjectMeta {
+                name: Some(format!("{name}.{:x}", now.as_nanosecond())),
+                namespace: about.namespace.clone(),
+                ..ObjectMeta::default()
+            },
+            type_: Some(type_.to_owned()),
+            reason: Some(reason.to_owned()),
+            note: Some(fitting(note)),
+            action: Some("Reconcile".to_owned()),
+            event_time: Some(MicroTime(now)),
+            regarding: Some(about.clone()),
+            reporting_controller: Some(self.controller.clone()),
+            reporting_instance: Some(self.controller.clone()),
+            ..Event::default()
+        }
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Events")
     }
 }
 
