@@ -1,0 +1,186 @@
+//! An API server in memory, as far as the operator sees one.
+//!
+//! It answers requests by the rules of the real one, which `tests/on_testbed/same_answers.rs` holds it to: it keeps resource
+//! versions, generations, field managers and finalizers, and logs what a watch would tell. What controllers of Kubernetes do
+//! by themselves (garbage collection, the end of namespaces) is done one step at a time, when the driver says so.
+
+#[path = "api_server/answer.rs"]
+mod answer;
+#[path = "api_server/controllers.rs"]
+mod controllers;
+#[path = "api_server/fields.rs"]
+mod fields;
+#[path = "api_server/kinds.rs"]
+pub(crate) mod kinds;
+#[path = "api_server/patch.rs"]
+mod patch;
+#[path = "api_server/write.rs"]
+mod write;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+pub(crate) use answer::Answer;
+use answer::Subject;
+use fields::Manager;
+
+/// Where an object is: the number of its kind, its namespace (empty if it has none) and its name.
+pub(crate) type Place = (usize, String, String);
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// `GET`, `PATCH`, `DELETE` or `POST`.
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) uri: String,
+    /// The media type of the body.
+    pub(crate) content_type: String,
+    /// The body.
+    pub(crate) body: Vec<u8>,
+}
+
+/// What a watch tells.
+#[derive(Clone, Debug)]
+pub(crate) struct Watched {
+    /// The number of the kind.
+    pub(crate) kind: usize,
+    /// Whether the object is gone.
+    pub(crate) is_deleted: bool,
+    /// The object as it is now, or was last.
+    pub(crate) object: Value,
+}
+
+/// An object with who manages which of its fields.
+#[derive(Clone, Debug, Default)]
+struct Stored {
+    object: Value,
+    managers: Vec<Manager>,
+}
+
+/// The API server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ApiServer {
+    objects: BTreeMap<Place, Stored>,
+    version: u64,
+    uids: u64,
+    /// What watches tell, in order.
+    pub(crate) log: Vec<Watched>,
+    /// The time that objects get, in seconds since the epoch.
+    pub(crate) now: i64,
+}
+
+/// A path of the API: what a request is about.
+struct Target {
+    place: Place,
+    subresource: Option<String>,
+}
+
+impl Target {
+    /// Reads `/api/v1/namespaces/<name>` and `/apis/<group>/<version>/namespaces/<namespace>/<plural>/<name>[/status]`.
+    fn of(path: &str) -> Self {
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => panic!("not a path of the API: {path}"),
+        };
+        let (namespace, plural, rest) = match rest {
+            ["namespaces", namespace, plural, rest @ ..] => (*namespace, *plural, rest),
+            [plural, rest @ ..] => ("", *plural, rest),
+            [] => panic!("not a path of objects: {path}"),
+        };
+        let kind = kinds::number(group, version, plural);
+        let name = rest.first().map(|name| (*name).to_owned()).unwrap_or_default();
+        let subresource = rest.get(1).map(|part| (*part).to_owned());
+        Self { place: (kind, namespace.to_owned(), name), subresource }
+    }
+}
+
+impl ApiServer {
+    /// An API server that has these namespaces.
+    pub(crate) fn new(namespaces: &[&str]) -> Self {
+        let mut server = Self { version: 100, now: 1_700_000_000, ..Self::default() };
+        for name in namespaces {
+            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let answer = server.apply_as("test", &object);
+            assert_eq!(answer.code, 201, "{answer:?}");
+        }
+        server
+    }
+
+    /// Answers a request.
+    pub(crate) fn answer(&mut self, call: &Call) -> Answer {
+        let (path, query) = call.uri.split_once('?').unwrap_or((&call.uri, ""));
+        let target = Target::of(path);
+        let manager = query.split('&').find_map(|part| part.strip_prefix("fieldManager="));
+        let body = || serde_json::from_slice::<Value>(&call.body).unwrap();
+        let answer = match (call.method.as_str(), call.content_type.as_str()) {
+            ("GET", _) => self.read(&target.place),
+            ("POST", _) => Ok(Answer { code: 201, body: body() }),
+            ("DELETE", _) => self.delete(&target.place, &body()),
+            ("PATCH", "application/apply-patch+yaml") => {
+                assert!(query.contains("force=true"), "only applied with force: {}", call.uri);
+                self.apply(&target.place, &body(), manager.unwrap_or_default())
+            }
+            ("PATCH", "application/json-patch+json") => {
+                self.patch(&target, manager.unwrap_or_default(), |object| patch::json_patch(object, &body()))
+            }
+            ("PATCH", "application/merge-patch+json") => {
+                self.patch(&target, manager.unwrap_or_default(), |object| {
+                    patch::merge_patch(object, &body());
+                    true
+                })
+            }
+            (method, media) => panic!("{method} with {media:?} is not answered: {}", call.uri),
+        };
+        answer.unwrap_or_else(|refusal| refusal)
+    }
+
+    /// Applies an object (server-side, with force) as this field manager.
+    pub(crate) fn apply_as(&mut self, manager: &str, object: &Value) -> Answer {
+        let (kind, metadata) = (kinds::of(object), &object["metadata"]);
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+        let applied = self.apply(&(kind, text("namespace"), text("name")), object, manager);
+        applied.unwrap_or_else(|refusal| refusal)
+    }
+
+    /// Merges a patch into an object, or into its status, as this field manager.
+    pub(crate) fn merge_as(&mut self, manager: &str, place: &Place, status: bool, change: &Value) -> Answer {
+        let target = Target { place: place.clone(), subresource: status.then(|| "status".to_owned()) };
+        let merged = self.patch(&target, manager, |object| {
+            patch::merge_patch(object, change);
+            true
+        });
+        merged.unwrap_or_else(|refusal| refusal)
+    }
+
+    /// Deletes an object as `kubectl delete` does.
+    pub(crate) fn delete_now(&mut self, place: &Place) -> Answer {
+        self.delete(place, &json!({})).unwrap_or_else(|refusal| refusal)
+    }
+
+    /// The object at a place.
+    pub(crate) fn get(&self, place: &Place) -> Option<Value> {
+        self.objects.get(place).map(shown)
+    }
+
+    /// All objects of a kind.
+    pub(crate) fn list(&self, kind: usize) -> Vec<Value> {
+        let of_kind = self.objects.iter().filter(|(place, _)| place.0 == kind);
+        of_kind.map(|(_, stored)| shown(stored)).collect()
+    }
+
+    fn read(&self, place: &Place) -> Result<Answer, Answer> {
+        let found = self.get(place).ok_or_else(|| Subject::of(place).not_found())?;
+        Ok(Answer { code: 200, body: found })
+    }
+}
+
+/// An object as it is sent: with its field managers.
+fn shown(stored: &Stored) -> Value {
+    let mut object = stored.object.clone();
+    object["metadata"]["managedFields"] = stored.managers.iter().map(Manager::shown).collect();
+    object
+}

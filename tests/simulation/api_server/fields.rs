@@ -1,0 +1,250 @@
+//! Who manages which field: server-side apply, and what other writes make of it (`structured-merge-diff`).
+//!
+//! Mappings are merged by key, `metadata.finalizers` is a set, `metadata.ownerReferences` is merged by UID, and all other
+//! lists are one value: so it is in the definitions of ours and of Flux.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+/// A field, as `managedFields` names the way to it: `["f:spec", "f:interval"]`.
+type Field = Vec<String>;
+
+/// A field manager of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Manager {
+    pub(super) name: String,
+    applies: bool,
+    of_status: bool,
+    api_version: String,
+    time: String,
+    fields: BTreeSet<Field>,
+}
+
+/// Who writes, and when.
+pub(super) struct Writer<'a> {
+    pub(super) name: &'a str,
+    pub(super) of_status: bool,
+    pub(super) api_version: String,
+    pub(super) time: String,
+}
+
+/// What the API server itself keeps in the metadata.
+const SYSTEM: [&str; 9] = [
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+];
+
+/// The fields of an object with their values.
+pub(super) fn fields(object: &Value) -> BTreeMap<Field, &Value> {
+    let mut found = BTreeMap::new();
+    for (name, value) in object.as_object().into_iter().flatten() {
+        let field = vec![format!("f:{name}")];
+        match name.as_str() {
+            "apiVersion" | "kind" => {}
+            "metadata" => {
+                let own = value.as_object().into_iter().flatten();
+                for (name, value) in own.filter(|(name, _)| !SYSTEM.contains(&name.as_str())) {
+                    collect(value, vec![field[0].clone(), format!("f:{name}")], &mut found);
+                }
+            }
+            _ => collect(value, field, &mut found),
+        }
+    }
+    found
+}
+
+fn collect<'a>(value: &'a Value, field: Field, found: &mut BTreeMap<Field, &'a Value>) {
+    let below = |part: String| field.iter().cloned().chain([part]).collect::<Field>();
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            if is_open(&field) {
+                found.insert(field.clone(), &MEMBER);
+            }
+            object.iter().for_each(|(name, value)| collect(value, below(format!("f:{name}")), found));
+        }
+        Value::Array(items) if is_set(&field) => {
+            items.iter().for_each(|item| _ = found.insert(below(format!("v:{item}")), item));
+        }
+        Value::Array(items) if is_owners(&field) => {
+            items.iter().for_each(|item| _ = found.insert(below(owner_part(item)), item));
+        }
+        value => _ = found.insert(field, value),
+    }
+}
+
+/// The value of a mapping that is a field of its own beside what is in it.
+static MEMBER: Value = Value::Null;
+
+/// Whether no schema names the field: then a mapping there is had as a whole by who applies it, and goes as a whole.
+fn is_open(field: &[String]) -> bool {
+    field.len() > 2 && field.starts_with(&["f:spec".to_owned(), "f:values".to_owned()])
+}
+
+fn is_set(field: &[String]) -> bool {
+    field == ["f:metadata", "f:finalizers"]
+}
+
+fn is_owners(field: &[String]) -> bool {
+    field == ["f:metadata", "f:ownerReferences"]
+}
+
+fn owner_part(owner: &Value) -> String {
+    format!("k:{}", json!({"uid": owner["uid"]}))
+}
+
+/// Merges an applied object into the present one: what this manager applied before, applies no more and has alone goes.
+pub(super) fn apply(object: &mut Value, managers: &mut Vec<Manager>, applied: &Value, writer: &Writer<'_>) {
+    let new: BTreeMap<Field, Value> =
+        fields(applied).into_iter().map(|(field, value)| (field, value.clone())).collect();
+    let is_writer = |manager: &Manager| manager.applies && manager.name == writer.name;
+    let old = managers.iter().find(|manager| is_writer(manager)).map(|manager| manager.fields.clone());
+    for field in old.into_iter().flatten().filter(|field| !has(&new, field)) {
+        // That a manager which applies nothing has set it, too, does not keep it.
+        let mut others = managers.iter().filter(|manager| manager.applies && !is_writer(manager));
+        if !others.any(|manager| manager.fields.contains(&field)) {
+            take_out(object, &field);
+        }
+    }
+    let before: BTreeMap<Field, Value> =
+        fields(object).into_iter().map(|(field, value)| (field, value.clone())).collect();
+    merge(object, applied, &mut Vec::new());
+    let changed = |field: &Field| new.get(field).is_some_and(|value| before.get(field) != Some(value));
+    let left: BTreeSet<Field> = fields(object).into_keys().collect();
+    for manager in managers.iter_mut().filter(|manager| !is_writer(manager)) {
+        manager.fields.retain(|field| left.contains(field) && !changed(field));
+    }
+    note(managers, writer, true, new.into_keys().collect());
+}
+
+/// Whether a field, or one below it, is among these.
+fn has(fields: &BTreeMap<Field, Value>, field: &Field) -> bool {
+    fields.range(field.clone()..).next().is_some_and(|(found, _)| found.starts_with(field))
+}
+
+/// Notes what a write that is no apply has changed.
+pub(super) fn update(before: &Value, after: &Value, managers: &mut Vec<Manager>, writer: &Writer<'_>) {
+    let (old, new) = (fields(before), fields(after));
+    let changed = |field: &Field| old.get(field) != new.get(field);
+    for manager in &mut *managers {
+        manager.fields.retain(|field| new.contains_key(field) && !changed(field));
+    }
+    let of_writer = |manager: &&Manager| {
+        !manager.applies && (manager.name.as_str(), manager.of_status) == (writer.name, writer.of_status)
+    };
+    let mut own: BTreeSet<Field> =
+        managers.iter().find(of_writer).map(|manager| manager.fields.clone()).unwrap_or_default();
+    own.extend(new.keys().filter(|field| changed(field)).cloned());
+    note(managers, writer, false, own);
+}
+
+/// Gives a manager these fields. One that has none is none. The time is that of the last change.
+fn note(managers: &mut Vec<Manager>, writer: &Writer<'_>, applies: bool, fields: BTreeSet<Field>) {
+    let is_writer = |manager: &Manager| {
+        (manager.name.as_str(), manager.applies, manager.of_status)
+            == (writer.name, applies, writer.of_status)
+    };
+    match managers.iter_mut().find(|manager| is_writer(manager)) {
+        Some(manager) if manager.fields == fields => {}
+        Some(manager) => {
+            manager.fields = fields;
+            manager.time.clone_from(&writer.time);
+        }
+        None => managers.push(Manager {
+            name: writer.name.to_owned(),
+            applies,
+            of_status: writer.of_status,
+            api_version: writer.api_version.clone(),
+            time: writer.time.clone(),
+            fields,
+        }),
+    }
+    managers.retain(|manager| !manager.fields.is_empty());
+}
+
+/// Takes a field out of an object, and what is empty then above it.
+fn take_out(object: &mut Value, field: &[String]) {
+    let Some((first, rest)) = field.split_first() else { return };
+    if let Value::Array(items) = object {
+        items.retain(|item| owner_part(item) != *first && format!("v:{item}") != *first);
+        return;
+    }
+    let Value::Object(parent) = object else { return };
+    let name = first.strip_prefix("f:").unwrap_or(first);
+    let Some(value) = parent.get_mut(name) else { return };
+    take_out(value, rest);
+    let is_empty =
+        value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty);
+    if rest.is_empty() || is_empty {
+        parent.shift_remove(name);
+    }
+}
+
+/// Puts what is applied into an object.
+fn merge(object: &mut Value, applied: &Value, field: &mut Field) {
+    match (&mut *object, applied) {
+        (Value::Object(object), Value::Object(applied)) => {
+            let is_metadata = *field == ["f:metadata"];
+            let is_system = |name: &str| is_metadata && SYSTEM.contains(&name);
+            for (name, value) in applied.iter().filter(|(name, _)| !is_system(name)) {
+                field.push(format!("f:{name}"));
+                merge(object.entry(name).or_insert(Value::Null), value, field);
+                field.pop();
+            }
+        }
+        (Value::Array(items), Value::Array(applied)) if is_set(field) => {
+            let new: Vec<_> = applied.iter().filter(|item| !items.contains(item)).cloned().collect();
+            items.extend(new);
+        }
+        (Value::Array(items), Value::Array(applied)) if is_owners(field) => {
+            for owner in applied {
+                match items.iter_mut().find(|item| item["uid"] == owner["uid"]) {
+                    Some(item) => *item = owner.clone(),
+                    None => items.push(owner.clone()),
+                }
+            }
+        }
+        (object, applied) => *object = applied.clone(),
+    }
+}
+
+impl Manager {
+    /// The manager as an entry of `managedFields`.
+    pub(super) fn shown(&self) -> Value {
+        let mut tree = Value::Object(Map::new());
+        for field in &self.fields {
+            let mut at = &mut tree;
+            for part in field {
+                at = &mut at[part.as_str()];
+                if at.is_null() {
+                    *at = Value::Object(Map::new());
+                }
+            }
+        }
+        let mut entry = json!({
+            "manager": self.name,
+            "operation": if self.applies { "Apply" } else { "Update" },
+            "apiVersion": self.api_version,
+            "time": self.time,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": tree,
+        });
+        if self.of_status {
+            entry["subresource"] = json!("status");
+        }
+        entry
+    }
+
+    /// Whether two managers differ in more than their times.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let time = String::new();
+        Self { time: time.clone(), ..self.clone() } == Self { time, ..other.clone() }
+    }
+}

@@ -1,0 +1,145 @@
+//! The kinds that the API server has.
+
+use serde_json::{Value, json};
+
+/// A kind.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) plural: &'static str,
+    pub(crate) kind: &'static str,
+    /// What the schema adds where it is not there: a path, and the JSON of the value.
+    defaults: &'static [(&'static [&'static str], &'static str)],
+}
+
+const OURS: (&str, &str) = ("clusterstack.x-k8s.io", "v1alpha1");
+/// What the definitions of Flux have as a status before there is one.
+const UNOBSERVED: (&[&str], &str) = (&["status"], r#"{"observedGeneration":-1}"#);
+
+/// All of them. Those that the operator only creates (events) or never writes are left out.
+pub(crate) const KINDS: &[Kind] = &[
+    Kind { group: "", version: "v1", plural: "namespaces", kind: "Namespace", defaults: &[] },
+    Kind {
+        group: OURS.0,
+        version: OURS.1,
+        plural: "clusterstacks",
+        kind: "ClusterStack",
+        defaults: &[
+            (&["spec", "autoSubscribe"], "false"),
+            (&["spec", "channel"], r#""stable""#),
+            (&["spec", "noProvider"], "false"),
+            (&["spec", "revisionHistoryLimit"], "2"),
+            (&["spec", "source", "git", "interval"], r#""1m""#),
+            (&["spec", "source", "git", "path"], r#""releases""#),
+        ],
+    },
+    Kind {
+        group: OURS.0,
+        version: OURS.1,
+        plural: "clusterstackreleases",
+        kind: "ClusterStackRelease",
+        defaults: &[(&["status", "ready"], "false")],
+    },
+    Kind {
+        group: OURS.0,
+        version: OURS.1,
+        plural: "clusteraddons",
+        kind: "ClusterAddon",
+        defaults: &[(&["status", "ready"], "false")],
+    },
+    Kind {
+        group: "cluster.x-k8s.io",
+        version: "v1beta2",
+        plural: "clusters",
+        kind: "Cluster",
+        defaults: &[],
+    },
+    Kind {
+        group: "source.toolkit.fluxcd.io",
+        version: "v1",
+        plural: "gitrepositories",
+        kind: "GitRepository",
+        defaults: &[(&["spec", "timeout"], r#""60s""#), UNOBSERVED],
+    },
+    Kind {
+        group: "source.toolkit.fluxcd.io",
+        version: "v1",
+        plural: "helmcharts",
+        kind: "HelmChart",
+        defaults: &[
+            (&["spec", "reconcileStrategy"], r#""ChartVersion""#),
+            (&["spec", "version"], r#""*""#),
+            UNOBSERVED,
+        ],
+    },
+    Kind {
+        group: "helm.toolkit.fluxcd.io",
+        version: "v2",
+        plural: "helmreleases",
+        kind: "HelmRelease",
+        defaults: &[(&["spec", "uninstall", "deletionPropagation"], r#""background""#), UNOBSERVED],
+    },
+    Kind {
+        group: "kustomize.toolkit.fluxcd.io",
+        version: "v1",
+        plural: "kustomizations",
+        kind: "Kustomization",
+        defaults: &[(&["spec", "force"], "false"), UNOBSERVED],
+    },
+    Kind { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event", defaults: &[] },
+];
+
+/// The number of namespaces among the kinds.
+pub(super) const NAMESPACE: usize = 0;
+
+/// The number of a kind by its place in the API.
+pub(super) fn number(group: &str, version: &str, plural: &str) -> usize {
+    let is_it = |kind: &Kind| (kind.group, kind.version, kind.plural) == (group, version, plural);
+    let found = KINDS.iter().position(is_it);
+    found.unwrap_or_else(|| panic!("no kind {plural} in {group}/{version}"))
+}
+
+/// The number of the kind of an object.
+pub(super) fn of(object: &Value) -> usize {
+    let is_it = |kind: &Kind| object["kind"] == kind.kind && object["apiVersion"] == kind.api_version();
+    let found = KINDS.iter().position(is_it);
+    found.unwrap_or_else(|| panic!("no kind of {object}"))
+}
+
+impl Kind {
+    /// `<group>/<version>`.
+    pub(super) fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// `<plural>.<group>`, as messages name it.
+    pub(super) fn resource(&self) -> String {
+        if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    /// Whether objects have a generation and a status of its own: those of definitions.
+    pub(super) fn is_custom(&self) -> bool {
+        !self.group.is_empty()
+    }
+
+    /// Adds what the schema says to an object.
+    pub(super) fn add_defaults(&self, object: &mut Value) {
+        for (path, value) in self.defaults {
+            let Some((last, above)) = path.split_last() else { continue };
+            let parent = above.iter().try_fold(&mut *object, |value, part| value.get_mut(*part));
+            if let Some(Value::Object(parent)) = parent {
+                parent.entry(*last).or_insert_with(|| serde_json::from_str(value).unwrap());
+            }
+        }
+        if !self.is_custom() {
+            object["spec"]["finalizers"] = json!(["kubernetes"]);
+            let is_going = object["metadata"].get("deletionTimestamp").is_some();
+            object["status"]["phase"] = json!(if is_going { "Terminating" } else { "Active" });
+        }
+    }
+}

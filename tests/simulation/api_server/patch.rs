@@ -1,0 +1,61 @@
+//! JSON patches (RFC 6902) and JSON merge patches (RFC 7386).
+
+use serde_json::{Map, Value};
+
+/// Changes a value by a JSON patch. Whether the patch fits; if not, the value may be changed in part.
+pub(super) fn json_patch(target: &mut Value, patch: &Value) -> bool {
+    let operations = patch.as_array().expect("a JSON patch is a list");
+    operations.iter().all(|operation| {
+        let (path, value) = (operation["path"].as_str().unwrap(), &operation["value"]);
+        match operation["op"].as_str().unwrap() {
+            "test" => target.pointer(path).unwrap_or(&Value::Null) == value,
+            // The library of the real one replaces also what is not there.
+            "add" | "replace" => put(target, path, value.clone()),
+            "remove" => remove(target, path),
+            other => panic!("the operation {other} is not in use"),
+        }
+    })
+}
+
+/// The parent of what a pointer points to, and the last part of the pointer.
+fn parent<'a>(target: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+    let (above, last) = path.rsplit_once('/')?;
+    Some((target.pointer_mut(above)?, last.replace("~1", "/").replace("~0", "~")))
+}
+
+fn put(target: &mut Value, path: &str, value: Value) -> bool {
+    match parent(target, path) {
+        Some((Value::Object(parent), name)) => {
+            parent.insert(name, value);
+            true
+        }
+        Some((Value::Array(_), _)) => panic!("items of lists are not patched: {path}"),
+        _ => false,
+    }
+}
+
+fn remove(target: &mut Value, path: &str) -> bool {
+    match parent(target, path) {
+        Some((Value::Object(parent), name)) => parent.shift_remove(&name).is_some(),
+        _ => false,
+    }
+}
+
+/// Changes a value by a JSON merge patch.
+pub(super) fn merge_patch(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(target) = target else { return };
+    for (name, change) in patch {
+        if change.is_null() {
+            target.shift_remove(name);
+        } else {
+            merge_patch(target.entry(name).or_insert(Value::Null), change);
+        }
+    }
+}
