@@ -41,6 +41,8 @@ mod registry;
 #[cfg(test)]
 mod repositories;
 #[cfg(test)]
+mod same_answers;
+#[cfg(test)]
 mod signatures;
 #[cfg(test)]
 #[path = "../support/stages.rs"]
