@@ -102,7 +102,7 @@ pub(crate) fn cluster_stack(name: &str, namespace: &str, change: &Value) -> Valu
 }
 
 /// RFC 7386.
-fn merge(value: &mut Value, patch: &Value) {
+pub(crate) fn merge(value: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {
         *value = patch.clone();
         return;
