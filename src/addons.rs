@@ -1,4 +1,4 @@
-//! Decides about the addons of one Cluster: whose a Flux object is, what happens to the objects of removed addons and of
+//! Decides about the addons of one Cluster: what is written for it, whose a Flux object is, what happens to the objects of removed addons and of
 //! deleted Clusters, and what the API server has to confirm before that.
 //!
 //! | word | what happens to a Flux object |
@@ -9,15 +9,20 @@
 //! | uninstall | what Flux does in the cluster when an object that is not suspended is deleted |
 
 mod cluster_addon;
+mod decision;
 mod deletion;
 mod handover;
 mod object;
 mod pruning;
+mod receipts;
+mod roll_up;
+mod snapshot;
 
 pub use cluster_addon::{
     cluster_uid, committed_by, desired_addon, has_finalizer, is_as_desired, is_made_for, rendered_inputs,
     requested_at,
 };
+pub use decision::{Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of};
 pub use deletion::{
     Deletion, LiveOwners, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported,
 };
@@ -28,8 +33,11 @@ pub use handover::{
 pub use object::{FluxObject, kind_of};
 pub use pruning::{
     AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates, decide_prune,
-    is_prune_confirmed, is_still_due, prune_decision, unconfirmed,
+    is_prune_confirmed, is_still_due, kinds, prune_decision, unconfirmed,
 };
+pub use receipts::{Receipts, addon_of};
+pub use roll_up::{Outcome, is_prune_turn, roll_up};
+pub use snapshot::Snapshot;
 
 #[cfg(test)]
 mod tests;

@@ -28,8 +28,9 @@
 //!
 //! With one Cluster, on its way through `operator::cluster::reconcile`: `operator::cluster::gather` finds its release and
 //! what it refers to, `inputs` makes the snapshot of it, [`gate`] says whether to go on, [`plan::cluster`] renders the
-//! values and gives the objects, `operator::deliver` writes those that differ through `runtime::api_server`, and [`rollup`]
-//! turns what Flux says of them into the status of the `ClusterAddon`.
+//! values and gives the objects, [`addons`] decides what is written and what is deleted, `operator::deliver` writes the
+//! objects that differ through `runtime::api_server`, and [`addons`] and [`rollup`] turn what Flux says of them into the status
+//! of the `ClusterAddon`.
 //!
 //! Releases come in before that. `operator::stack` follows the repository and lets [`subscription`] decide which are
 //! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class until nobody uses it.
@@ -51,6 +52,7 @@
 //! | something wrong that a release can have | `release` |
 //! | a reason not to deliver, or to wait | [`gate`] |
 //! | a Flux object, or a field of one | [`plan`], `foreign::flux` |
+//! | a reason to write, delete or keep an object of a Cluster | [`addons`] |
 //! | what a status of Flux means | [`rollup`] |
 //! | another place that has releases | `source`, an implementation of `source::origin::Origin`, named in `source::address` |
 //! | another proof of who made a release | `verify`, asked for in `source::oci::signatures` |

@@ -10,6 +10,7 @@ use crate::foreign::flux::observed::{
     HelmRelease, HelmReleaseStatus, Kustomization, KustomizationStatus, Metadata, ObservedKind as _,
 };
 use crate::foreign::flux::ownership;
+use crate::plan::delivery::LiveObject;
 use crate::release::Addon;
 
 /// The Flux object of an addon.
@@ -86,6 +87,15 @@ impl FluxObject {
     #[must_use]
     pub fn is_owned(&self, addon: &ClusterAddon) -> bool {
         ownership::is_owned(self.object(), addon)
+    }
+}
+
+impl<'a> From<&'a FluxObject> for LiveObject<'a> {
+    fn from(object: &'a FluxObject) -> Self {
+        match object {
+            FluxObject::HelmRelease(found) => (&**found).into(),
+            FluxObject::Kustomization(found) => (&**found).into(),
+        }
     }
 }
 

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::FluxObject;
+use super::{FluxObject, kind_of};
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::Cluster;
 use crate::gate::Hold;
 use crate::names::{AddonName, ReleaseName};
+use crate::release::Release;
 use crate::subscription::{allows, deletions, in_words, left, refilled, spent};
 
 /// A Flux object that names a `ClusterAddon` as its owner.
@@ -74,7 +75,13 @@ pub struct PruneFacts<'a> {
     /// The Flux objects that name the `ClusterAddon` as their owner.
     pub objects: &'a [FluxObject],
     /// Kind and name of those whose files are removed from the repository.
-    pub without_file: BTreeSet<(&'static str, String)>,
+    pub without_file: &'a BTreeSet<(&'static str, String)>,
+}
+
+/// The addons of a release, each with the kind of its object.
+#[must_use]
+pub fn kinds(release: &Release) -> BTreeMap<&AddonName, &'static str> {
+    release.addons.iter().map(|of| (&of.name, kind_of(of))).collect()
 }
 
 /// An object of an addon that the release does not have, or not in this form.

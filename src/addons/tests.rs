@@ -1,10 +1,13 @@
 //! The decisions about the addons of a Cluster, as tables.
 
 mod cluster_addon;
+mod decision;
 mod deletion;
 mod handover;
 mod pruning;
+mod roll_up;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -14,6 +17,11 @@ use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::Cluster;
 use crate::gate::Hold;
+use crate::inputs::ClusterInputs;
+use crate::names::AddonName;
+use crate::plan::tests::fixture::Fixture;
+use crate::release::Release;
+use crate::rollup::{Applier, ConditionStatus, Report};
 
 const NOW: &str = "2026-11-23T02:00:00Z";
 
@@ -104,4 +112,76 @@ fn object_is_owned_by_uid_or_by_labels_of_flux() {
     ] {
         assert_eq!(flux_object("HelmRelease", "cni", &changes).is_owned(&addon), expected, "{why}");
     }
+}
+
+/// A Cluster `c1` of release `docker-demo-1-34-v1`, whose addons are `cni`, `ccm` and `policies`.
+struct Scene {
+    fixture: Fixture,
+    release: Release,
+    versions: BTreeMap<AddonName, String>,
+    ready: Report,
+    cluster: Cluster,
+    addon: Value,
+    objects: Vec<FluxObject>,
+    is_suspended: bool,
+    elsewhere: Option<Hold>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        Self {
+            release: fixture.release("v1"),
+            fixture,
+            versions: BTreeMap::new(),
+            ready: Report::new(ConditionStatus::True, "Applied", ""),
+            cluster: cluster(&json!({})),
+            addon: json!({}),
+            objects: Vec::new(),
+            is_suspended: false,
+            elsewhere: None,
+        }
+    }
+
+    fn facts_of<'a>(&'a self, target: Target<'a>) -> Facts<'a> {
+        let snapshot = Snapshot {
+            addon: Arc::new(cluster_addon(&self.addon)),
+            objects: self.objects.clone(),
+            without_file: BTreeSet::new(),
+            helm_controller: Applier::unknown(),
+            kustomize_controller: Applier::unknown(),
+            now: NOW.parse().unwrap(),
+        };
+        Facts { cluster: &self.cluster, snapshot, target }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        let inputs = ClusterInputs::new(self.cluster.clone(), |_| None);
+        self.facts_of(Target::Available(Available {
+            stack: &self.fixture.stack,
+            release: &self.release,
+            versions: &self.versions,
+            ready: &self.ready,
+            allowed_deletions: None,
+            is_suspended: self.is_suspended,
+            inputs: Box::new(inputs),
+            plan: Arc::new(self.fixture.plan("v1", &["c1"])),
+            elsewhere: self.elsewhere.clone(),
+        }))
+    }
+
+    /// The same Cluster while the class has no release that can be delivered.
+    fn facts_without_release(&self) -> Facts<'_> {
+        let report = Report::new(ConditionStatus::False, Reason::ClassUnknown.as_str(), "no class");
+        self.facts_of(Target::Unavailable { desired: "docker-demo-1-34-v2".to_owned(), report })
+    }
+}
+
+/// The condition `ClusterAvailable` with this reason.
+fn available_because(reason: Reason) -> Value {
+    let condition = json!({
+        "type": "ClusterAvailable", "status": "False", "reason": reason.as_str(), "message": "",
+        "lastTransitionTime": NOW,
+    });
+    json!({"status": {"conditions": [condition]}})
 }

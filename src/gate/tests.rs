@@ -45,7 +45,7 @@ fn what_to_do_with_a_cluster() {
 }
 
 #[test]
-fn deleted_cluster_addon_is_handed_over_or_let_go() {
+fn deleted_cluster_addon_hands_over_or_deletes_its_objects() {
     let wanted = Around { backing: Backing::Wanted, ..Around::default() };
     let removing = Around { removing: true, ..wanted };
     let deleted = owned(Some("a"), true);
@@ -79,7 +79,7 @@ fn deleted_cluster_addon_is_handed_over_or_let_go() {
 }
 
 #[test]
-fn cluster_of_an_orphaned_stack_is_abandoned() {
+fn cluster_of_an_orphaning_stack_is_orphaned() {
     let orphaned = Around { backing: Backing::Orphaned, ..Around::default() };
     let (own, going) = (owned(Some("a"), false), owned(Some("a"), true));
     let (there, goes) = (present("a", false), present("a", true));
@@ -95,7 +95,7 @@ fn cluster_of_an_orphaned_stack_is_abandoned() {
 }
 
 #[test]
-fn what_was_handed_over_is_let_go_with_the_cluster() {
+fn handed_over_objects_are_deleted_with_the_cluster() {
     let left = Around { handed_over: true, backing: Backing::Wanted, ..Around::default() };
     assert_eq!(cluster_action(None, None, left), ClusterAction::SuspendAndDelete);
     assert_eq!(cluster_action(Some(&present("a", true)), None, left), ClusterAction::SuspendAndDelete);
@@ -103,7 +103,7 @@ fn what_was_handed_over_is_let_go_with_the_cluster() {
 }
 
 #[test]
-fn a_cluster_comes_back_once() {
+fn cluster_recovers_once() {
     let condition = |kind: &str, status: &str, reason: Option<Reason>| {
         json!({
             "type": kind,

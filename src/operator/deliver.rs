@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use crate::foreign::flux::observed::{Observed, ObservedKind, SpecDigest};
 use crate::plan::PlannedObject;
-use crate::plan::delivery::{Action, Baseline, action, foreign_fields, is_kept_by_namespace};
+use crate::plan::delivery::{self, Action, Baseline, action, foreign_fields, is_kept_by_namespace};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
 
@@ -50,8 +50,7 @@ pub fn applied<Status: ObservedKind>(
     planned: &PlannedObject,
 ) -> Option<SpecDigest> {
     let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name))?;
-    let todo = action(planned, Some((&*found).into()), Baseline::Plan);
-    (todo == Action::Nothing).then(|| found.spec_digest.clone())
+    delivery::applied(&found, planned)
 }
 
 /// Delivers an object, and puts what comes back into its cache.

@@ -119,6 +119,13 @@ pub fn delivered_elsewhere(
     Some(Hold { reason: Reason::DeliveredElsewhere, message })
 }
 
+/// The digest of the spec of an object that Flux has applied as it is planned; `None` if it is as an earlier plan had it.
+#[must_use]
+pub fn applied<Status>(found: &Observed<Status>, planned: &PlannedObject) -> Option<SpecDigest> {
+    let is_planned = action(planned, Some(found.into()), Baseline::Plan) == Action::Nothing;
+    is_planned.then(|| found.spec_digest.clone())
+}
+
 /// The fields of an object's spec that other field managers put there and that are none of ours, as JSON pointers
 /// (RFC 6901). `object` is whole, with its `managedFields`.
 ///

@@ -80,7 +80,7 @@ fn found(objects: &[FluxObject], without_file: &[&'static str], is_turn: bool) -
         addon: &addon,
         release: BTreeMap::from([(&cni, "HelmRelease"), (&csi, "Kustomization")]),
         objects,
-        without_file: without_file.iter().map(|name| ("HelmRelease", (*name).to_owned())).collect(),
+        without_file: &without_file.iter().map(|name| ("HelmRelease", (*name).to_owned())).collect(),
     };
     let found = candidates(&facts, |_| is_turn);
     let short = found.iter().map(|it| {

@@ -10,7 +10,7 @@ use super::super::{git_delivery, ownership, request};
 use crate::addons::FluxObject;
 use crate::api::ClusterAddon;
 use crate::api::labels::REQUESTED_AT;
-use crate::foreign::flux::observed::{HelmReleaseStatus, ObservedKind as _};
+use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
@@ -35,6 +35,15 @@ pub(super) fn by_index(context: &Context, key: &str) -> Vec<FluxObject> {
     let releases = context.caches.helm_releases.find(key).into_iter().map(FluxObject::HelmRelease);
     let kustomizations = context.caches.kustomizations.find(key).into_iter().map(FluxObject::Kustomization);
     releases.chain(kustomizations).collect()
+}
+
+/// The object of that kind and key in its cache.
+pub(super) fn get(context: &Context, kind: &str, key: &Key) -> Option<FluxObject> {
+    match kind {
+        HelmReleaseStatus::KIND => context.caches.helm_releases.get(key).map(FluxObject::HelmRelease),
+        KustomizationStatus::KIND => context.caches.kustomizations.get(key).map(FluxObject::Kustomization),
+        _ => None,
+    }
 }
 
 /// The key of an object.

@@ -2,21 +2,30 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::super::context::{Context, Preparation, Prepared};
-use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, term};
+use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, term};
+use super::super::reconcile::ReconcileError;
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
-use super::prune;
-use crate::addons::{cluster_uid, committed_by, has_finalizer, is_orphaning};
-use crate::api::{ClusterAddon, ClusterStackRelease, Reason};
+use super::{flux_objects, prune};
+use crate::addons::{
+    Available, Facts, Snapshot, Target, cluster_uid, committed_by, has_finalizer, hold_of,
+    is_orphaning,
+};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;
-use crate::gate::{self, ClusterAction};
+use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
+use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
+use crate::plan;
+use crate::plan::delivery::delivered_elsewhere;
 use crate::release::Release;
 use crate::rollup::{ConditionStatus, Report};
+use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
 /// What there is of one Cluster in the caches.
@@ -26,9 +35,9 @@ pub(super) struct Gathered {
     /// Its `ClusterAddon`.
     pub(super) addon: Option<Arc<ClusterAddon>>,
     /// The release that its class is of.
-    pub(super) release: Option<ReleaseName>,
+    release: Option<ReleaseName>,
     /// What is known of that release.
-    pub(super) preparation: Option<Preparation>,
+    preparation: Option<Preparation>,
     /// Whether that release is there, and does not orphan its addons.
     is_wanted: bool,
     /// The deleted `ClusterStack` that leaves the Cluster's addons to themselves.
@@ -57,12 +66,23 @@ impl Lack {
     }
 }
 
-/// What a Cluster refers to.
-pub(super) enum Related {
-    /// It is not known yet whether all of it is there.
-    NotListed,
-    /// All that is there is in the inputs.
-    Found(Box<ClusterInputs>),
+/// The release of a Cluster's class.
+pub(super) enum ClassRelease {
+    /// It does not matter: the Cluster is paused.
+    Paused,
+    /// It is not known yet.
+    Unknown,
+    /// There is none to deliver.
+    Missing(Lack),
+    /// It is invalid.
+    Unusable {
+        /// The release.
+        desired: String,
+        /// Why.
+        report: Report,
+    },
+    /// It can be delivered.
+    Usable(Arc<Prepared>),
 }
 
 impl Gathered {
@@ -88,9 +108,22 @@ impl Gathered {
         Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest, is_removing }
     }
 
+    /// The release of the Cluster's class.
+    pub(super) fn class_release(&self, context: &Context, cluster: &ClusterObject) -> ClassRelease {
+        if cluster.cluster.paused() {
+            return ClassRelease::Paused;
+        }
+        match (&self.release, &self.preparation) {
+            (Some(_), Some(Preparation::Usable(prepared))) => ClassRelease::Usable(prepared.clone()),
+            (Some(release), Some(Preparation::Unusable(report))) => {
+                ClassRelease::Unusable { desired: release.to_string(), report: report.clone() }
+            }
+            _ => self.lack(context, cluster).map_or(ClassRelease::Unknown, ClassRelease::Missing),
+        }
+    }
+
     /// Why there is no release to deliver to the Cluster; `None` while that is not known.
-    pub(super) fn lack(&self, context: &Context) -> Option<Lack> {
-        let cluster = self.cluster.as_ref()?;
+    fn lack(&self, context: &Context, cluster: &ClusterObject) -> Option<Lack> {
         let stays = "the installed addons stay as they are";
         if !context.speaks_of(cluster, self.addon.as_deref()) {
             return None;
@@ -159,8 +192,105 @@ pub(in super::super) fn to_orphan(context: &Context, namespace: &str, release: &
     of_class.chain(remember).filter(is_left).collect()
 }
 
+/// Gathers what is known of a Cluster and its addons; `None` while it is not known whether all that the Cluster refers to is
+/// there.
+pub(super) async fn facts<'a>(
+    context: &Context,
+    cluster: &'a ClusterObject,
+    addon: Arc<ClusterAddon>,
+    release: &'a ClassRelease,
+) -> Result<Option<Facts<'a>>, ReconcileError> {
+    let target = match release {
+        ClassRelease::Unknown => return Ok(None),
+        ClassRelease::Paused => Target::Paused,
+        ClassRelease::Missing(Lack { desired, report, .. }) | ClassRelease::Unusable { desired, report } => {
+            Target::Unavailable { desired: desired.clone(), report: report.clone() }
+        }
+        ClassRelease::Usable(prepared) => {
+            let Ok(inputs) = related(context, cluster, prepared) else { return Ok(None) };
+            Target::Available(available(context, &addon, prepared, inputs).await?)
+        }
+    };
+    let snapshot = snapshot(context, addon, &target);
+    Ok(Some(Facts { cluster: &cluster.cluster, snapshot, target }))
+}
+
+async fn available<'a>(
+    context: &Context,
+    addon: &ClusterAddon,
+    prepared: &'a Prepared,
+    inputs: ClusterInputs,
+) -> Result<Available<'a>, ReconcileError> {
+    let plan = Arc::new(plan::cluster(&prepared.inputs(), &inputs)?);
+    let is_suspended = prepared.suspended || addon.spec.suspend;
+    let is_delivered = !is_suspended && hold_of(&plan).is_none();
+    Ok(Available {
+        stack: &prepared.stack,
+        release: &prepared.release,
+        versions: &prepared.versions,
+        ready: &prepared.ready,
+        allowed_deletions: prepared.allowed_deletions.as_deref(),
+        is_suspended,
+        inputs: Box::new(inputs),
+        plan,
+        elsewhere: if is_delivered { other_repository(context, addon, prepared).await? } else { None },
+    })
+}
+
+/// Why the plan of a Cluster must not be delivered: another repository has its files. The API server is asked for a
+/// `ClusterStack` of another shard.
+async fn other_repository(
+    context: &Context,
+    addon: &ClusterAddon,
+    prepared: &Prepared,
+) -> Result<Option<Hold>, RequestError> {
+    let Some(before) = committing_stack(addon).filter(|before| *before != prepared.stack_key) else {
+        return Ok(None);
+    };
+    let stack = match context.caches.stacks.get(&before) {
+        None if context.is_sharded() => context.api.get::<ClusterStack>(&before).await?.map(Arc::new),
+        known => known,
+    };
+    let theirs = stack.as_ref().and_then(|stack| stack.spec.delivery.git());
+    Ok(delivered_elsewhere((&before, theirs), (&prepared.stack_key, prepared.stack.delivery.git())))
+}
+
+/// Takes the snapshot of the addons of a Cluster.
+fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) -> Snapshot {
+    let key = Key::of(&*addon);
+    let mut objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &key));
+    let reported = addon.status.iter().flat_map(|status| &status.addons);
+    let reported = reported.filter_map(|of| of.object.as_ref());
+    let reported = reported.map(|object| (object.kind.as_str(), object.name.as_str()));
+    let planned = match target {
+        Target::Available(available) => available.planned().map(|planned| planned.id.name.as_str()).collect(),
+        _ => Vec::new(),
+    };
+    let kinds = [HelmReleaseStatus::KIND, KustomizationStatus::KIND];
+    let planned = planned.into_iter().flat_map(|name| kinds.map(|kind| (kind, name)));
+    for (kind, name) in reported.chain(planned) {
+        if !objects.iter().any(|object| (object.kind(), object.name()) == (kind, name)) {
+            objects.extend(flux_objects::get(context, kind, &Key::new(&key.namespace, name)));
+        }
+    }
+    let without_file = objects.iter().filter(|object| flux_objects::is_without_file(context, object));
+    let without_file = without_file.map(|object| (object.kind(), object.name().to_owned())).collect();
+    Snapshot {
+        objects,
+        without_file,
+        helm_controller: context.appliers.of(HelmReleaseStatus::KIND),
+        kustomize_controller: context.appliers.of(KustomizationStatus::KIND),
+        now: Timestamp::now(),
+        addon,
+    }
+}
+
 /// The Cluster with the objects that it refers to.
-pub(super) fn related(context: &Context, cluster: &ClusterObject, prepared: &Prepared) -> Related {
+fn related(
+    context: &Context,
+    cluster: &ClusterObject,
+    prepared: &Prepared,
+) -> Result<ClusterInputs, NotListed> {
     let namespace = cluster.cluster.namespace().as_str();
     let find = |reference: Option<ObjectReference>, root: &str| -> Result<_, NotListed> {
         let Some(reference) = reference else { return Ok(None) };
@@ -169,15 +299,13 @@ pub(super) fn related(context: &Context, cluster: &ClusterObject, prepared: &Pre
     };
     let control_plane = find(cluster.cluster.control_plane_ref(), "ControlPlane");
     let infrastructure = find(cluster.cluster.infrastructure_ref(), "InfraCluster");
-    let (Ok(control_plane), Ok(infrastructure)) = (control_plane, infrastructure) else {
-        return Related::NotListed;
-    };
+    // Both are followed from now on, whether the other one is known yet or not.
+    let (control_plane, infrastructure) = (control_plane?, infrastructure?);
     let found: Vec<(ObjectReference, Arc<RelatedObject>)> =
         control_plane.into_iter().chain(infrastructure).collect();
-    let inputs = ClusterInputs::new(cluster.cluster.clone(), |wanted| {
+    Ok(ClusterInputs::new(cluster.cluster.clone(), |wanted| {
         found.iter().find(|(reference, _)| reference == wanted).map(|(_, object)| &object.value)
-    });
-    Related::Found(Box::new(inputs))
+    }))
 }
 
 /// Whether a release or its `ClusterStack` orphans what its Clusters have; also if there is no such release.

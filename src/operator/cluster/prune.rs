@@ -1,27 +1,27 @@
 //! The deletion of objects whose addons the release of the Cluster does not have, or has in another form: each is confirmed
 //! with the API server before it is decided on, and deleted after the status counts it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::budget::{Reservation, Reserved};
-use super::super::context::{Context, Preparation, Prepared};
+use super::super::context::{Context, Preparation};
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, committing_stack, term};
 use super::super::release::users;
-use super::{SOON, addons, flux_objects};
+use super::{SOON, flux_objects};
 use crate::addons::{
-    Budget, Candidate, FluxObject, PruneFacts, Pruning, candidates, decide_prune, is_prune_confirmed,
-    is_still_due, kind_of, unconfirmed,
+    Budget, Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Target, candidates, decide_prune,
+    is_prune_confirmed, is_prune_turn, is_still_due, kinds, unconfirmed,
 };
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, Reason};
-use crate::names::{AddonName, ReleaseName};
-use crate::release::Release;
-use crate::rollup::{AddonFacts, ConditionStatus};
+use crate::foreign::capi::Cluster;
+use crate::names::ReleaseName;
+use crate::rollup::ConditionStatus;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
@@ -45,79 +45,59 @@ pub(super) fn is_pending(
     if addon.spec.suspend || prepared.suspended || is_theirs {
         return false;
     }
-    let owned = owned(context, addon);
-    let found = candidates(&facts(context, addon, &prepared.release, &owned), |_| false);
-    found.iter().any(|candidate| !candidate.object.is_suspended())
+    let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
+    // Whether their files are gone says when they are deleted, not whether.
+    let (release, without_file) = (kinds(&prepared.release), BTreeSet::new());
+    let facts = PruneFacts { addon, release, objects: &objects, without_file: &without_file };
+    candidates(&facts, |_| false).iter().any(|candidate| !candidate.object.is_suspended())
 }
 
-fn owned(context: &Context, addon: &ClusterAddon) -> Vec<FluxObject> {
-    flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)))
-}
-
-fn facts<'a>(
-    context: &Context,
-    addon: &'a ClusterAddon,
-    release: &'a Release,
-    objects: &'a [FluxObject],
-) -> PruneFacts<'a> {
-    let without_file = objects.iter().filter(|object| flux_objects::is_without_file(context, object));
-    PruneFacts {
-        addon,
-        release: release.addons.iter().map(|of| (&of.name, kind_of(of))).collect(),
-        objects,
-        without_file: without_file.map(|object| (object.kind(), object.name().to_owned())).collect(),
-    }
-}
-
-/// Decides what is deleted now. `is_turn` says for which addons nothing else comes first. The reservation counts in the budget
-/// until the status says what is spent.
+/// Decides what is deleted now. The reservation counts in the budget until the status says what is spent.
 pub(super) async fn decide<'w>(
     context: &'w Context,
-    cluster: &ClusterObject,
-    addon: &ClusterAddon,
-    prepared: &Prepared,
-    is_turn: impl Fn(&AddonName) -> bool,
+    facts: &Facts<'_>,
+    receipts: &Receipts,
 ) -> Result<(Pruning, Option<Reservation<'w>>), RequestError> {
-    let (now, owned) = (Timestamp::now(), owned(context, addon));
-    let found = candidates(&facts(context, addon, &prepared.release, &owned), is_turn);
+    let Target::Available(available) = &facts.target else { return Ok((Pruning::default(), None)) };
+    let Snapshot { addon, objects, without_file, now, .. } = &facts.snapshot;
+    let prune = PruneFacts { addon, release: kinds(available.release), objects, without_file };
+    let found = candidates(&prune, |addon| is_prune_turn(available, receipts, addon));
     let decided = Pruning { candidates: found, ..Pruning::default() };
     if decided.due().next().is_none() {
         return Ok((decided, None));
     }
-    if !confirm(context, cluster, addon).await? {
+    if !confirm(context, facts.cluster, addon).await? {
         warn!(
             "the cache has a release without an addon, but the API server does not confirm that: the addon is kept"
         );
-        return Ok((unconfirmed(decided.candidates, now), None));
+        return Ok((unconfirmed(decided.candidates, *now), None));
     }
-    Ok(context.budgets.decide(&Key::of(addon), |reserved| {
-        let (spent, total) = spent_so_far(context, &prepared.stack_key, reserved);
+    let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
+    Ok(context.budgets.decide(&Key::of(&**addon), |reserved| {
+        let (spent, total) = spent_so_far(context, &stack, reserved);
         let said = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
         let budget = Budget {
-            stack: &prepared.stack_key.to_string(),
-            release: &prepared.release.name,
-            allowed: prepared.allowed_deletions.as_deref(),
+            stack: &available.stack_name(),
+            release: &available.release.name,
+            allowed: available.allowed_deletions,
             spent: &spent,
             total,
-            own: known(said, reserved.get(&Key::of(addon))),
+            own: known(said, reserved.get(&Key::of(&**addon))),
         };
-        let pruning = decide_prune(decided.candidates, &budget, now);
+        let pruning = decide_prune(decided.candidates, &budget, *now);
         let spent = pruning.pruned.clone();
         (pruning, spent)
     }))
 }
 
 /// Asks the API server whether addons of a Cluster are removed.
-async fn confirm(
-    context: &Context,
-    cluster: &ClusterObject,
-    addon: &ClusterAddon,
-) -> Result<bool, RequestError> {
+async fn confirm(context: &Context, cluster: &Cluster, addon: &ClusterAddon) -> Result<bool, RequestError> {
     let Some(kind) = context.cluster_kind() else { return Ok(false) };
-    let live_cluster: Option<ClusterObject> = context.api.get_dynamic(&Key::of(cluster), kind).await?;
+    let key = Key::new(cluster.namespace().as_str(), cluster.name().as_str());
+    let live_cluster: Option<ClusterObject> = context.api.get_dynamic(&key, kind).await?;
     let live_addon: Option<ClusterAddon> = context.api.get(&Key::of(addon)).await?;
     let live = (live_cluster.as_ref().map(|now| &now.cluster), live_addon.as_ref());
-    Ok(is_prune_confirmed((&cluster.cluster, addon), live))
+    Ok(is_prune_confirmed((cluster, addon), live))
 }
 
 /// What was deleted from the clusters of a `ClusterStack` lately or is about to be, and how many objects they have in all.
@@ -138,32 +118,18 @@ fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> (Vec<Pru
     (spent, total)
 }
 
-/// Adds the state of what is left of removed addons, in place of the state of addons that have another form now.
-pub(super) fn add_left(
-    context: &Context,
-    addon: &ClusterAddon,
-    pruning: &Pruning,
-    facts: &mut Vec<AddonFacts>,
-) {
-    for left in &pruning.candidates {
-        let before = addons::as_it_is(context, addon, &left.addon, &left.object.reference());
-        facts.retain(|known| known.name != left.addon);
-        facts.push(AddonFacts { hold: left.hold.clone(), ..before });
-    }
-}
-
 /// Deletes what was decided on, now that the status counts it; returns when to look again.
 pub(super) async fn prune(
     context: &Context,
-    addon: &ClusterAddon,
+    facts: &Facts<'_>,
     pruning: &Pruning,
 ) -> Result<Next, RequestError> {
     for candidate in pruning.due() {
-        delete(context, addon, candidate).await?;
+        delete(context, &facts.snapshot.addon, candidate).await?;
     }
     let soon = pruning.due().next().map(|_| Next::After(SOON));
     let later = |limit| {
-        let Next::After(left) = at(limit, Timestamp::now()) else { return Next::Await };
+        let Next::After(left) = at(limit, facts.snapshot.now) else { return Next::Await };
         Next::After(left.max(SOON))
     };
     Ok(soon.or(pruning.next.map(later)).unwrap_or(Next::Await))

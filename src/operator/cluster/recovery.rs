@@ -6,25 +6,19 @@ use tracing::info;
 
 use super::super::context::Context;
 use super::super::events;
-use super::super::objects::{ClusterObject, term};
+use super::super::objects::term;
 use super::flux_objects;
 use crate::api::{ClusterAddon, Reason};
-use crate::gate;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
-/// Requests a reconcile of all that a cluster has, once, if the last status that was written says that the cluster was
-/// unreachable. The status that follows says that it is reachable.
+/// Requests a reconcile of all that a cluster has. The status that follows says that it is reachable again.
 pub(super) async fn request_reconcile(
     context: &Context,
     addon: &ClusterAddon,
-    cluster: &ClusterObject,
+    now: Timestamp,
 ) -> Result<(), RequestError> {
-    let before = addon.status.as_ref().map_or(&[][..], |status| &status.conditions);
-    if !gate::has_recovered(before, &cluster.cluster) {
-        return Ok(());
-    }
-    let now = Timestamp::now().to_string();
+    let now = now.to_string();
     let owned = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
     let owned: Vec<_> = owned.iter().filter(|object| !object.metadata().terminating).collect();
     try_join_all(owned.iter().map(|object| flux_objects::request_reconcile(context, object, &now))).await?;

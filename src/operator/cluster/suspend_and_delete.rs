@@ -24,7 +24,7 @@ use super::super::objects::{ClusterObject, committing_stack, term};
 use super::super::reconcile::ReconcileError;
 use super::super::{events, finalizer, ownership, status};
 use super::gather::Gathered;
-use super::{committed, flux_objects};
+use super::{act, flux_objects};
 use crate::addons::{
     Deletion, FluxObject, LiveOwners, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted,
     is_reported,
@@ -159,7 +159,7 @@ fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option
             );
             Some(Hold { reason: Reason::Suspended, message })
         }
-        standing => Some(committed::hold(&standing)),
+        standing => Some(act::commit_hold(&standing)),
     }
 }
 

@@ -1,0 +1,140 @@
+//! What the writes for a Cluster gave.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decision::planned_addons;
+use super::{Available, Delivery, Facts, FluxObject, Snapshot, Target, committed_by};
+use crate::api::{ClusterAddon, Reason, labels};
+use crate::foreign::capi::text;
+use crate::foreign::flux::observed::SpecDigest;
+use crate::gate::Hold;
+use crate::names::AddonName;
+use crate::plan::delivery::{Action, Baseline, action};
+use crate::plan::{Plan, PlannedObject};
+use crate::release::Addon;
+
+/// What the writes for a Cluster gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Receipts {
+    /// The digest of each addon's spec as our last write returned it, or as Flux has applied it.
+    pub expected: BTreeMap<String, SpecDigest>,
+    /// Why the objects of addons could not be written.
+    pub failures: BTreeMap<String, String>,
+    /// The addons whose objects wait until an old one is gone.
+    pub waiting: BTreeSet<String>,
+    /// Why none was written: one of their sources could not be.
+    pub without_source: Option<String>,
+    /// The addons whose objects are not as planned, and stay so: nothing is written while it is suspended.
+    pub suspended: BTreeSet<String>,
+    /// The addons whose objects are on their way through a repository, and how far.
+    pub committed: BTreeMap<String, Hold>,
+    /// The `ClusterStack` whose repository has them, or is to get them.
+    pub committed_by: Option<String>,
+    /// The objects as the writes have left them.
+    pub objects: Vec<FluxObject>,
+}
+
+impl Receipts {
+    /// Nothing was written: what the status keeps from before.
+    #[must_use]
+    pub fn unchanged(addon: &ClusterAddon) -> Self {
+        let kept = addon.status.iter().flat_map(|status| &status.addons).filter_map(|addon| {
+            let digest = addon.expected.as_ref()?.spec_digest.as_ref()?;
+            Some((addon.name.clone(), SpecDigest::kept(digest)))
+        });
+        Self { expected: kept.collect(), committed_by: committed_by(addon), ..Self::default() }
+    }
+
+    /// Nothing is to be written.
+    #[must_use]
+    pub fn without_writes(facts: &Facts, delivery: &Delivery) -> Self {
+        let unchanged = Self::unchanged(&facts.snapshot.addon);
+        match (&facts.target, delivery) {
+            (Target::Available(available), Delivery::Suspended) => {
+                unchanged.while_suspended(&facts.snapshot, available)
+            }
+            (Target::Available(available), Delivery::Elsewhere(hold)) => {
+                let held = available.planned().map(|object| (addon_of(object).to_owned(), hold.clone()));
+                Self { committed: held.collect(), ..unchanged }
+            }
+            _ => unchanged,
+        }
+    }
+
+    fn while_suspended(mut self, snapshot: &Snapshot, available: &Available) -> Self {
+        let by_git = available.stack.delivery.git().is_some();
+        for planned in available.planned() {
+            let name = addon_of(planned);
+            if !is_as_planned(snapshot, planned, self.expected.get(name), by_git) {
+                self.suspended.insert(name.to_owned());
+            }
+        }
+        self
+    }
+
+    /// Whether every addon of the plan is written.
+    #[must_use]
+    pub fn is_complete(&self, plan: &Plan) -> bool {
+        self.failures.is_empty()
+            && self.suspended.is_empty()
+            && self.committed.is_empty()
+            && self.without_source.is_none()
+            && planned_addons(plan).all(|object| self.expected.contains_key(addon_of(object)))
+    }
+
+    /// Whether nothing but an old object keeps that of an addon from being written.
+    #[must_use]
+    pub fn waits_for_old(&self, addon: &AddonName) -> bool {
+        self.waiting.contains(addon.as_str())
+    }
+
+    /// Whether the object of an addon is about to change without another write: an old one is being deleted, or Flux applies a
+    /// commit.
+    #[must_use]
+    pub fn is_on_its_way(&self, addon: &AddonName) -> bool {
+        self.waits_for_old(addon) || self.committed.contains_key(addon.as_str())
+    }
+
+    /// Why an addon's object is not as planned.
+    #[must_use]
+    pub fn hold(&self, addon: &Addon, plan: &Plan) -> Option<Hold> {
+        let name = addon.name.as_str();
+        let by_gate = plan.held().iter().find(|held| held.addon.as_ref() == Some(&addon.name));
+        if let Some(held) = by_gate {
+            return Some(held.hold.clone());
+        }
+        let because = |reason, message: &str| Some(Hold { reason, message: message.to_owned() });
+        if self.suspended.contains(name) {
+            let message = "differs from the plan, and is not changed while the ClusterStack or the ClusterAddon \
+                           is suspended";
+            return because(Reason::Suspended, message);
+        }
+        if self.waits_for_old(&addon.name) {
+            return because(Reason::Terminating, "waits until its old object is deleted");
+        }
+        if let Some(hold) = self.committed.get(name) {
+            return Some(hold.clone());
+        }
+        because(Reason::DeliveryFailed, self.failures.get(name).or(self.without_source.as_ref())?)
+    }
+}
+
+/// The addon that an object delivers.
+#[must_use]
+pub fn addon_of(object: &PlannedObject) -> &str {
+    text(&object.value, &["metadata", "labels", labels::ADDON])
+}
+
+/// Whether nothing would have to be done for an addon's object.
+fn is_as_planned(
+    snapshot: &Snapshot,
+    planned: &PlannedObject,
+    expected: Option<&SpecDigest>,
+    by_git: bool,
+) -> bool {
+    let Some(found) = snapshot.get(&planned.id.kind, &planned.id.name) else { return false };
+    let owner = snapshot.addon.metadata.uid.as_deref();
+    let last_write = Baseline::LastWrite { spec_digest: expected, owner, namespace: None };
+    let baseline = if by_git { Baseline::Plan } else { last_write };
+    action(planned, Some(found.into()), baseline) == Action::Nothing
+}

@@ -1,0 +1,304 @@
+//! The status of a `ClusterAddon`, made of what is known of its Cluster and of what the writes gave.
+
+use jiff::Timestamp;
+
+use super::snapshot::named;
+use super::{
+    Available, Facts, FluxObject, Pruning, Receipts, Snapshot, Target, addon_of, committed_by, has_release,
+    rendered_inputs, requested_at,
+};
+use crate::api::Reason;
+use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
+use crate::gate::{self, Hold};
+use crate::names::AddonName;
+use crate::plan;
+use crate::release::{Addon, Chart, Digest, KnownAs, Release};
+use crate::rollup::{
+    AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, cluster_addon, expected_since,
+    helm_release, kustomization,
+};
+
+/// What a reconcile reports of a Cluster.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The status.
+    pub status: ClusterAddonStatus,
+    /// Kind and verdict of each addon's object.
+    pub verdicts: Vec<(String, Verdict)>,
+    /// Why addons are not delivered.
+    pub holds: Vec<Reason>,
+    /// When a verdict may change though no object does.
+    pub next: Option<Timestamp>,
+    /// Whether the status says for the first time which `ClusterStack` commits the objects: they are committed after that.
+    pub is_committer_new: bool,
+}
+
+/// Makes the status of a `ClusterAddon`.
+#[must_use]
+pub fn roll_up(facts: &Facts, receipts: &Receipts, pruning: &Pruning) -> Outcome {
+    let view = View { snapshot: &facts.snapshot, written: &receipts.objects };
+    let found = match &facts.target {
+        Target::Paused => paused(facts),
+        Target::Unavailable { desired, report } => view.unavailable(facts, desired, report),
+        Target::Available(available) => view.available(available, receipts, pruning),
+    };
+    let addon = &facts.snapshot.addon;
+    let is_committer_new = found.committed_by != committed_by(addon);
+    let judged =
+        |of: &AddonFacts| Some((of.name.clone(), of.object.as_ref()?.kind.clone(), of.verdict.clone()?));
+    let verdicts: Vec<_> = found.addons.iter().filter_map(judged).collect();
+    let holds = found.addons.iter().filter_map(|of| of.hold.as_ref()).chain(&found.hold);
+    let holds = holds.map(|hold| hold.reason).chain(release_hold(&found.release)).collect();
+    let status = cluster_addon(found, &addon.status.clone().unwrap_or_default(), facts.snapshot.now);
+    let limits = verdicts.iter().filter_map(|(name, kind, verdict)| {
+        let of = status.addons.iter().find(|of| of.name == name.as_str())?;
+        facts.snapshot.moment(kind).next_limit(verdict, of.since.as_ref()?.0)
+    });
+    let next = limits.min();
+    let verdicts = verdicts.into_iter().map(|(_, kind, verdict)| (kind, verdict)).collect();
+    Outcome { status, verdicts, holds, next, is_committer_new }
+}
+
+/// Whether nothing comes before the deletion of the objects of an addon that the release does not have, or has in another form.
+#[must_use]
+pub fn is_prune_turn(available: &Available, receipts: &Receipts, addon: &AddonName) -> bool {
+    (is_delivered(available, receipts) && !available.is_suspended) || receipts.waits_for_old(addon)
+}
+
+/// Whether all that the release has is delivered.
+fn is_delivered(available: &Available, receipts: &Receipts) -> bool {
+    available.plan.held().is_empty() && receipts.is_complete(&available.plan)
+}
+
+/// Why nothing of the release is delivered.
+fn release_hold(release: &Report) -> Option<Reason> {
+    Reason::of(&release.reason).filter(|_| release.status != ConditionStatus::True)
+}
+
+/// A paused Cluster: nothing is checked until it is resumed.
+fn paused(facts: &Facts) -> ClusterFacts {
+    let addon = &facts.snapshot.addon;
+    let hold = gate::cluster_alone(facts.cluster);
+    let release = addon.status.as_ref().and_then(|status| status.release.as_ref());
+    let desired = release.and_then(|release| release.desired.clone());
+    let unchecked = |before: &AddonStatus| Some(kept(before.name.parse().ok()?, before, None));
+    ClusterFacts {
+        generation: addon.metadata.generation.unwrap_or_default(),
+        requested_at: None,
+        desired: desired.unwrap_or_default(),
+        namespace: release.and_then(|release| release.desired_namespace.clone()),
+        release: hold.as_ref().map_or_else(Report::not_yet_reported, |hold| {
+            Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message)
+        }),
+        hold,
+        of_desired: false,
+        pruned: None,
+        committed_by: committed_by(addon),
+        addons: facts
+            .snapshot
+            .addons_before()
+            .filter_map(|before| {
+                let unchecked = unchecked(before)?;
+                Some(AddonFacts { observed: before.observed.clone(), ..unchecked })
+            })
+            .collect(),
+        delivered: false,
+        inputs: None,
+    }
+}
+
+/// An addon as the status has it, and what its object says now.
+fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonState)>) -> AddonFacts {
+    let (verdict, observed) = judged.unzip();
+    AddonFacts {
+        name,
+        chart: known_as(before),
+        hold: None,
+        object: before.object.clone(),
+        expected: before.expected.clone(),
+        observed,
+        verdict,
+        values_digest: before.values_digest.clone(),
+    }
+}
+
+/// The chart of an addon, as the status keeps it.
+fn known_as(before: &AddonStatus) -> Option<KnownAs> {
+    let (name, version) = before.chart.clone().zip(before.version.clone())?;
+    Some(KnownAs { name, version, app_version: before.app_version.clone() })
+}
+
+/// Marks addons that the release does not have and whose objects are left: they are none of its addons.
+fn mark_dropped(release: &Release, addons: &mut [AddonFacts]) {
+    let is_of_release = |name: &AddonName| release.addons.iter().any(|of| of.name == *name);
+    for addon in addons.iter_mut().filter(|addon| addon.hold.is_none() && !is_of_release(&addon.name)) {
+        let message = "not in the release: Flux uninstalls it when all addons of the release are delivered";
+        addon.hold = Some(Hold { reason: Reason::AddonRemoved, message: message.to_owned() });
+    }
+}
+
+/// Marks addons that are removed, or wait for it: the deleted `ClusterAddon` waits for them.
+fn mark_before_deletion(addons: &mut [AddonFacts]) {
+    for hold in addons.iter_mut().filter_map(|addon| addon.hold.as_mut()) {
+        if matches!(hold.reason, Reason::AddonRemoved | Reason::PruneBudgetExceeded) {
+            hold.message.push_str("; the ClusterAddon is deleted after that");
+        }
+    }
+}
+
+/// What is known, and the objects as the writes have left them.
+struct View<'a> {
+    snapshot: &'a Snapshot,
+    written: &'a [FluxObject],
+}
+
+impl View<'_> {
+    /// A Cluster whose release cannot be delivered now: what it has stays as it is, and is checked.
+    fn unavailable(&self, facts: &Facts, desired: &str, report: &Report) -> ClusterFacts {
+        let addon = &self.snapshot.addon;
+        ClusterFacts {
+            generation: addon.metadata.generation.unwrap_or_default(),
+            requested_at: requested_at(addon),
+            hold: gate::cluster_alone(facts.cluster),
+            desired: desired.to_owned(),
+            namespace: facts.cluster.class().map(|class| class.namespace),
+            release: report.clone(),
+            of_desired: false,
+            pruned: None,
+            committed_by: committed_by(addon),
+            addons: self.all_kept(),
+            delivered: false,
+            inputs: None,
+        }
+    }
+
+    fn available(&self, available: &Available, receipts: &Receipts, pruning: &Pruning) -> ClusterFacts {
+        let addon = &self.snapshot.addon;
+        let held = available.hold().cloned();
+        let is_rendered = held.is_none();
+        let unreachable = available.inputs.cluster.unreachable().map(gate::unreachable);
+        // What is held as a whole is of the release that was delivered last.
+        let has_another = !is_rendered && has_release(addon);
+        let mut addons = if has_another { self.all_kept() } else { self.of_release(available, receipts) };
+        self.add_left(pruning, &mut addons);
+        if !has_another {
+            mark_dropped(available.release, &mut addons);
+        }
+        if addon.metadata.deletion_timestamp.is_some() {
+            mark_before_deletion(&mut addons);
+        }
+        ClusterFacts {
+            generation: addon.metadata.generation.unwrap_or_default(),
+            requested_at: requested_at(addon),
+            hold: held.or(unreachable),
+            desired: available.release.name.to_string(),
+            namespace: Some(available.stack.namespace.to_string()),
+            release: available.ready.clone(),
+            addons,
+            of_desired: !has_another,
+            delivered: is_delivered(available, receipts) && pruning.candidates.is_empty(),
+            pruned: pruning.pruned.clone(),
+            committed_by: receipts.committed_by.clone(),
+            inputs: is_rendered.then(|| rendered_inputs(available.release, &available.inputs)),
+        }
+    }
+
+    /// The addons of a release as they are now.
+    fn of_release(&self, available: &Available, receipts: &Receipts) -> Vec<AddonFacts> {
+        available.release.addons.iter().map(|of| self.addon(of, available, receipts)).collect()
+    }
+
+    fn addon(&self, of: &Addon, available: &Available, receipts: &Receipts) -> AddonFacts {
+        let planned = available.planned().find(|object| addon_of(object) == of.name.as_str());
+        let before = self.snapshot.addons_before().find(|before| before.name == of.name.as_str());
+        let object = planned
+            .map(|object| AddonObject { kind: object.id.kind.clone(), name: object.id.name.clone() })
+            .or_else(|| before?.object.clone());
+        let hold = receipts.hold(of, &available.plan);
+        // What is held is as it was delivered last, and is measured by that.
+        let is_kept = hold.is_some() && !receipts.is_on_its_way(&of.name) && before.is_some();
+        let is_kept = is_kept || receipts.suspended.contains(of.name.as_str());
+        if let Some(object) = object.as_ref().filter(|_| is_kept) {
+            return AddonFacts { hold, ..self.as_it_is(&of.name, object) };
+        }
+        let spec_digest = receipts.expected.get(of.name.as_str()).map(ToString::to_string);
+        let expected = spec_digest.map(|digest| AddonState {
+            spec_digest: Some(digest),
+            version: available.versions.get(&of.name).cloned(),
+        });
+        let values = planned.and_then(|object| plan::rendered_values(&object.value));
+        let (verdict, observed) = self.judge(object.as_ref(), expected.as_ref(), before).unzip();
+        AddonFacts {
+            name: of.name.clone(),
+            chart: of.chart().map(Chart::known_as),
+            hold,
+            object,
+            expected,
+            observed,
+            verdict,
+            values_digest: values.map(|values| Digest::of_bytes(values.to_string().as_bytes()).short()),
+        }
+    }
+
+    /// The addons that were delivered last, as they are now.
+    fn all_kept(&self) -> Vec<AddonFacts> {
+        // What has no addon's name was not put into the status by us.
+        let kept = |before: &AddonStatus| Some(self.kept(before.name.parse().ok()?, before));
+        self.snapshot.addons_before().filter_map(kept).collect()
+    }
+
+    /// Adds the state of what is left of removed addons, in place of the state of addons that have another form now.
+    fn add_left(&self, pruning: &Pruning, addons: &mut Vec<AddonFacts>) {
+        for left in &pruning.candidates {
+            let before = self.as_it_is(&left.addon, &left.object.reference());
+            addons.retain(|known| known.name != left.addon);
+            addons.push(AddonFacts { hold: left.hold.clone(), ..before });
+        }
+    }
+
+    /// An addon that is not planned now, as the status before and its object say.
+    fn as_it_is(&self, name: &AddonName, object: &AddonObject) -> AddonFacts {
+        let is_it =
+            |before: &&AddonStatus| before.name == name.as_str() && before.object.as_ref() == Some(object);
+        match self.snapshot.addons_before().find(is_it) {
+            Some(before) => self.kept(name.clone(), before),
+            None => {
+                let object = Some(object.clone());
+                let bare = AddonStatus { name: name.to_string(), object, ..AddonStatus::default() };
+                self.kept(name.clone(), &bare)
+            }
+        }
+    }
+
+    fn kept(&self, name: AddonName, before: &AddonStatus) -> AddonFacts {
+        let judged = self.judge(before.object.as_ref(), before.expected.as_ref(), Some(before));
+        kept(name, before, judged)
+    }
+
+    /// What an addon's object says, and what Flux has done; `None` if nothing is expected of it yet.
+    fn judge(
+        &self,
+        object: Option<&AddonObject>,
+        expected: Option<&AddonState>,
+        before: Option<&AddonStatus>,
+    ) -> Option<(Verdict, AddonState)> {
+        let (object, expected) = (object?, expected?);
+        let since = expected_since(before, expected.spec_digest.as_deref()?, self.snapshot.now);
+        let expected = Expected::kept(expected, since)?;
+        let moment = self.snapshot.moment(&object.kind);
+        let (verdict, version) = match named(self.written, object)
+            .or_else(|| named(&self.snapshot.objects, object))?
+        {
+            FluxObject::HelmRelease(found) => {
+                let deployed = found.status.history.first().filter(|snapshot| snapshot.status == "deployed");
+                let version = deployed.map(|snapshot| snapshot.chart_version.clone());
+                (helm_release(found, &expected, &moment), version)
+            }
+            FluxObject::Kustomization(found) => {
+                let version = found.status.last_applied_revision.clone();
+                (kustomization(found, &expected, &moment), version)
+            }
+        };
+        Some((verdict, AddonState { spec_digest: None, version }))
+    }
+}

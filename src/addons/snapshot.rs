@@ -1,0 +1,60 @@
+//! What is known of the addons of one Cluster at one moment.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::FluxObject;
+use crate::api::ClusterAddon;
+use crate::api::cluster_addon::{AddonObject, AddonStatus};
+use crate::foreign::flux::observed::{HelmReleaseStatus, ObservedKind as _};
+use crate::rollup::{Applier, DEADLINE, Moment};
+
+/// What is known of the addons of one Cluster at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The `ClusterAddon`.
+    pub addon: Arc<ClusterAddon>,
+    /// The Flux objects that the `ClusterAddon` owns, that its status names, or that have the name of a planned one.
+    pub objects: Vec<FluxObject>,
+    /// Kind and name of those whose files are removed from the repository that Flux applies them from.
+    pub without_file: BTreeSet<(&'static str, String)>,
+    /// The helm-controller.
+    pub helm_controller: Applier,
+    /// The kustomize-controller.
+    pub kustomize_controller: Applier,
+    /// The present time.
+    pub now: Timestamp,
+}
+
+impl Snapshot {
+    /// The object of that kind and name.
+    #[must_use]
+    pub fn get(&self, kind: &str, name: &str) -> Option<&FluxObject> {
+        find(&self.objects, kind, name)
+    }
+
+    /// What the status has of the addons.
+    pub fn addons_before(&self) -> impl Iterator<Item = &AddonStatus> {
+        self.addon.status.iter().flat_map(|status| &status.addons)
+    }
+
+    /// This moment, with the controller of a kind.
+    #[must_use]
+    pub fn moment(&self, kind: &str) -> Moment {
+        let is_helm = kind == HelmReleaseStatus::KIND;
+        let applier = if is_helm { self.helm_controller } else { self.kustomize_controller };
+        Moment { now: self.now, applier, deadline: DEADLINE }
+    }
+}
+
+/// The object of that kind and name.
+pub(super) fn find<'a>(objects: &'a [FluxObject], kind: &str, name: &str) -> Option<&'a FluxObject> {
+    objects.iter().find(|object| object.kind() == kind && object.name() == name)
+}
+
+/// The object that the status of a `ClusterAddon` names.
+pub(super) fn named<'a>(objects: &'a [FluxObject], object: &AddonObject) -> Option<&'a FluxObject> {
+    find(objects, &object.kind, &object.name)
+}

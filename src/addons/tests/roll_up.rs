@@ -1,0 +1,206 @@
+//! What is reported of a Cluster, and when objects of removed addons are deleted.
+
+use serde_json::json;
+
+use super::*;
+use crate::foreign::flux::observed::SpecDigest;
+use crate::rollup::Verdict;
+
+/// All addons of the release are written.
+fn written() -> Receipts {
+    let digest = |name: &str| (name.to_owned(), SpecDigest::kept("d"));
+    Receipts { expected: ["cni", "ccm", "policies"].map(digest).into(), ..Receipts::default() }
+}
+
+/// What is reported in short: the reason of each addon, the applied release, and the reason of `Delivered`.
+fn short(outcome: &Outcome) -> String {
+    let status = &outcome.status;
+    let addons = status.addons.iter().map(|addon| {
+        let reason = addon.reason.as_deref().unwrap_or("-");
+        format!("{} {reason}", addon.name)
+    });
+    let delivered = status.conditions.iter().find(|condition| condition.type_ == "Delivered").unwrap();
+    let applied = status.release.as_ref().and_then(|release| release.applied.as_deref()).unwrap_or("-");
+    format!("{}; {applied}; {}", addons.collect::<Vec<_>>().join(", "), delivered.reason)
+}
+
+/// A status after release `v0` with the addon `cni` was delivered.
+fn delivered_before() -> Value {
+    json!({"status": {
+        "release": {"desired": "docker-demo-1-34-v0", "applied": "docker-demo-1-34-v0", "appliedNamespace": "stacks"},
+        "committedBy": "stacks/demo",
+        "addons": [{
+            "name": "cni", "object": {"kind": "HelmRelease", "name": "c1.cni"},
+            "expected": {"specDigest": "before"},
+        }],
+    }})
+}
+
+#[test]
+fn receipts_say_why_addons_are_not_delivered() {
+    let scene = Scene::new();
+    let facts = scene.facts();
+    let cni = || "cni".to_owned();
+    let hold = Hold { reason: Reason::Committing, message: String::new() };
+    for (receipts, expected) in [
+        (written(), "cni -, ccm -, policies -; docker-demo-1-34-v1; Delivered"),
+        (
+            Receipts { failures: [(cni(), "refused".to_owned())].into(), ..written() },
+            "cni DeliveryFailed, ccm -, policies -; -; DeliveryFailed",
+        ),
+        (
+            Receipts { without_source: Some("refused".to_owned()), ..Receipts::default() },
+            "cni DeliveryFailed, ccm DeliveryFailed, policies DeliveryFailed; -; DeliveryFailed",
+        ),
+        (
+            Receipts { waiting: [cni()].into(), expected: Receipts::default().expected, ..written() },
+            "cni Terminating, ccm -, policies -; -; Terminating",
+        ),
+        (
+            Receipts { suspended: [cni()].into(), ..written() },
+            "cni Suspended, ccm -, policies -; -; Suspended",
+        ),
+        (
+            Receipts { committed: [(cni(), hold.clone())].into(), ..written() },
+            "cni Committing, ccm -, policies -; -; Committing",
+        ),
+    ] {
+        assert_eq!(short(&roll_up(&facts, &receipts, &Pruning::default())), expected, "{receipts:?}");
+    }
+}
+
+#[test]
+fn left_objects_keep_a_release_from_being_delivered() {
+    let scene = Scene::new();
+    let left = Candidate {
+        addon: "old".parse().unwrap(),
+        object: flux_object("HelmRelease", "old", &json!({})),
+        decision: PruneDecision::Delete,
+        hold: Some(Hold { reason: Reason::AddonRemoved, message: "why".to_owned() }),
+    };
+    let pruning = Pruning { candidates: vec![left], ..Pruning::default() };
+    let outcome = roll_up(&scene.facts(), &written(), &pruning);
+    assert_eq!(short(&outcome), "cni -, ccm -, policies -, old AddonRemoved; -; AddonRemoved");
+    assert!(outcome.holds.contains(&Reason::AddonRemoved));
+    let mut scene = scene;
+    scene.addon = deleted();
+    let outcome = roll_up(&scene.facts(), &written(), &pruning);
+    let left = outcome.status.addons.last().unwrap();
+    assert_eq!(left.message.as_deref(), Some("why; the ClusterAddon is deleted after that"));
+}
+
+#[test]
+fn unavailable_release_leaves_addons_as_they_are() {
+    let mut scene = Scene::new();
+    scene.addon = delivered_before();
+    let facts = scene.facts_without_release();
+    let receipts = Receipts::without_writes(&facts, &Delivery::Nothing);
+    let outcome = roll_up(&facts, &receipts, &Pruning::default());
+    assert_eq!(outcome.status.addons.len(), 1);
+    let release = outcome.status.release.as_ref().unwrap();
+    assert_eq!(release.desired.as_deref(), Some("docker-demo-1-34-v2"));
+    assert_eq!(release.applied.as_deref(), Some("docker-demo-1-34-v0"));
+    assert_eq!(outcome.holds, [Reason::ClassUnknown]);
+    assert!(!outcome.is_committer_new);
+}
+
+#[test]
+fn held_cluster_keeps_the_addons_of_the_release_before() {
+    let mut scene = Scene::new();
+    scene.fixture.edit_cluster = |cluster| cluster["status"] = json!({});
+    let facts = scene.facts();
+    let unchanged = || Receipts::without_writes(&facts, &Delivery::Nothing);
+    let names =
+        |outcome: &Outcome| outcome.status.addons.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    let first = roll_up(&facts, &unchanged(), &Pruning::default());
+    assert_eq!(names(&first), ["cni", "ccm", "policies"], "nothing was delivered before");
+    scene.addon = delivered_before();
+    let facts = scene.facts();
+    let receipts = Receipts::without_writes(&facts, &Delivery::Nothing);
+    let outcome = roll_up(&facts, &receipts, &Pruning::default());
+    assert_eq!(names(&outcome), ["cni"]);
+    assert_eq!(outcome.status.release.unwrap().applied.as_deref(), Some("docker-demo-1-34-v0"));
+}
+
+#[test]
+fn paused_cluster_reports_that_and_nothing_new() {
+    let mut scene = Scene::new();
+    scene.addon = delivered_before();
+    scene.cluster = cluster(&json!({"spec": {"paused": true}}));
+    let facts = scene.facts_of(Target::Paused);
+    let receipts = Receipts::without_writes(&facts, &Delivery::Nothing);
+    let outcome = roll_up(&facts, &receipts, &Pruning::default());
+    let available = outcome.status.conditions.iter().find(|it| it.type_ == "ClusterAvailable").unwrap();
+    assert_eq!(available.reason, "Paused");
+    let before = cluster_addon(&scene.addon).status.unwrap();
+    assert_eq!(outcome.status.release.unwrap().desired, before.release.unwrap().desired);
+    assert_eq!(outcome.status.addons[0].expected, before.addons[0].expected);
+    assert!(outcome.verdicts.is_empty() && outcome.next.is_none());
+}
+
+#[test]
+fn new_committer_is_reported_before_it_commits() {
+    let mut scene = Scene::new();
+    let receipts = Receipts { committed_by: Some("stacks/demo".to_owned()), ..written() };
+    let outcome = roll_up(&scene.facts(), &receipts, &Pruning::default());
+    assert!(outcome.is_committer_new);
+    assert_eq!(outcome.status.committed_by.as_deref(), Some("stacks/demo"));
+    scene.addon = delivered_before();
+    assert!(!roll_up(&scene.facts(), &receipts, &Pruning::default()).is_committer_new);
+}
+
+#[test]
+fn written_object_is_judged_instead_of_the_one_before() {
+    let mut scene = Scene::new();
+    scene.objects = vec![flux_object("HelmRelease", "cni", &deleted())];
+    let facts = scene.facts();
+    let kinds =
+        |outcome: &Outcome| outcome.verdicts.iter().map(|(_, verdict)| verdict.clone()).collect::<Vec<_>>();
+    let before = roll_up(&facts, &written(), &Pruning::default());
+    assert_eq!(kinds(&before), [Verdict::Terminating]);
+    let object = flux_object("HelmRelease", "cni", &suspended());
+    let receipts = Receipts { objects: vec![object], ..written() };
+    assert_ne!(kinds(&roll_up(&facts, &receipts, &Pruning::default())), [Verdict::Terminating]);
+}
+
+#[test]
+fn suspended_objects_that_differ_are_reported() {
+    let mut scene = Scene::new();
+    scene.is_suspended = true;
+    let facts = scene.facts();
+    let Target::Available(available) = &facts.target else { unreachable!() };
+    let receipts = Receipts::without_writes(&facts, &Delivery::Suspended);
+    let planned: BTreeSet<String> = available.planned().map(|planned| addon_of(planned).to_owned()).collect();
+    assert_eq!(receipts.suspended, planned, "none of them is there");
+}
+
+#[test]
+fn removed_addon_has_its_turn_after_all_others() {
+    let name = |name: &str| -> AddonName { name.parse().unwrap() };
+    let mut scene = Scene::new();
+    let is_turn = |scene: &Scene, receipts: &Receipts, addon: &str| {
+        let facts = scene.facts();
+        let Target::Available(available) = &facts.target else { unreachable!() };
+        is_prune_turn(available, receipts, &name(addon))
+    };
+    let waiting = Receipts { waiting: ["cni".to_owned()].into(), ..Receipts::default() };
+    for (receipts, addon, expected, why) in [
+        (written(), "old", true, "all that the release has is written"),
+        (Receipts::default(), "old", false, "nothing is written yet"),
+        (waiting.clone(), "cni", true, "its new form only waits for that"),
+        (waiting, "old", false, "another addon waits"),
+        (
+            Receipts { suspended: ["cni".to_owned()].into(), ..written() },
+            "old",
+            false,
+            "one is not as planned",
+        ),
+    ] {
+        assert_eq!(is_turn(&scene, &receipts, addon), expected, "{why}");
+    }
+    scene.is_suspended = true;
+    assert!(!is_turn(&scene, &written(), "old"), "nothing is written while it is suspended");
+    scene.is_suspended = false;
+    scene.fixture.edit_cluster = |cluster| cluster["spec"]["controlPlaneEndpoint"] = json!({});
+    assert!(!is_turn(&scene, &written(), "old"), "an addon of the release is held");
+}

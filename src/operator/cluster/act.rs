@@ -1,0 +1,252 @@
+//! The writes for a Cluster that come before its status: sources, the objects of addons by the way that the `ClusterStack` has,
+//! and requests to Flux.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+
+use super::super::context::Context;
+use super::super::deliver::{Wanted, applied};
+use super::super::git_delivery::outbox::{Change, Standing, Unit};
+use super::super::metrics::Queue;
+use super::super::objects::term;
+use super::super::{annotations, deliver, events, git_delivery, ownership, request, retry};
+use super::recovery;
+use crate::addons::{
+    Available, Decision, Delivery, Facts, FluxObject, Receipts, Target, addon_of, committed_by,
+};
+use crate::api::{ClusterAddon, Reason};
+use crate::foreign::flux::observed::{
+    GitRepositoryStatus, HelmReleaseStatus, Observed, ObservedKind, SpecDigest,
+};
+use crate::gate::Hold;
+use crate::plan::{PlannedObject, Step};
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Cache, Key};
+use crate::runtime::queue::Next;
+
+/// What the writes gave.
+pub(super) struct Acted {
+    /// What the status says of them.
+    pub(super) receipts: Receipts,
+    /// The first failure, for the reconcile to be tried again.
+    pub(super) failure: Option<RequestError>,
+    /// When the next installation that Flux gave up is retried.
+    pub(super) retry: Next,
+}
+
+/// Carries out what was decided. The failure of one addon does not keep the others from being written.
+pub(super) async fn act(
+    context: &Context,
+    key: &Key,
+    facts: &Facts<'_>,
+    decision: &Decision,
+) -> Result<Acted, RequestError> {
+    if !decision.delivery.is_written() {
+        context.git.outbox.withdraw(&Unit::Cluster(key.clone()));
+    }
+    let addon = &facts.snapshot.addon;
+    let (receipts, failure) = match (&facts.target, &decision.delivery) {
+        (Target::Available(available), Delivery::Apply) => apply(context, addon, available, decision).await,
+        (Target::Available(available), Delivery::Commit) => {
+            commit(context, key, addon, available, decision).await
+        }
+        (_, delivery) => (Receipts::without_writes(facts, delivery), None),
+    };
+    if decision.request_reconcile {
+        recovery::request_reconcile(context, addon, facts.snapshot.now).await?;
+    }
+    let owned = term::owned_by("ClusterAddon", &Key::of(&**addon));
+    let retry = if decision.retry { retry::retry(context, &owned).await? } else { Next::Await };
+    Ok(Acted { receipts, failure, retry })
+}
+
+/// An object as a write has left it, and the digest of its spec; neither while an old object has to be deleted first.
+type Written = (Option<SpecDigest>, Option<FluxObject>);
+
+/// Applies all objects of a plan: sources first, then the addons at once.
+async fn apply(
+    context: &Context,
+    addon: &ClusterAddon,
+    available: &Available<'_>,
+    decision: &Decision,
+) -> (Receipts, Option<RequestError>) {
+    let mut receipts = Receipts::unchanged(addon);
+    for source in available.plan.objects().filter(|object| object.step == Step::Sources) {
+        if let Err(error) = apply_source(context, source).await {
+            receipts.without_source = Some(error.to_string());
+            return (receipts, Some(error));
+        }
+    }
+    let owners = [ownership::owner(addon)];
+    let addons = available.planned().map(|planned| {
+        let name = addon_of(planned);
+        let expected = receipts.expected.get(name);
+        let wanted = Wanted { planned, expected, owners: &owners, shared: false };
+        let (suspend, is_blocked) = (decision.suspend.contains(name), decision.blocked.contains(name));
+        async move {
+            if is_blocked {
+                return (name, Ok((None, None)));
+            }
+            (name, apply_addon(context, addon, wanted, suspend).await)
+        }
+    });
+    let mut failures = BTreeMap::new();
+    for (name, result) in join_all(addons).await {
+        match result {
+            Ok((Some(digest), object)) => {
+                receipts.expected.insert(name.to_owned(), digest);
+                receipts.objects.extend(object);
+            }
+            Ok((None, _)) => {
+                receipts.expected.remove(name);
+                receipts.waiting.insert(name.to_owned());
+            }
+            Err(error) => _ = failures.insert(name, error),
+        }
+    }
+    (with_failures(receipts, &failures), failures.into_values().next())
+}
+
+fn with_failures(receipts: Receipts, failures: &BTreeMap<&str, RequestError>) -> Receipts {
+    let failures = failures.iter().map(|(name, error)| ((*name).to_owned(), error.to_string()));
+    Receipts { failures: failures.collect(), ..receipts }
+}
+
+/// Applies a source beside its users. It has many users, so it has no owner, and what it is now counts as what we wrote.
+async fn apply_source(context: &Context, planned: &PlannedObject) -> Result<(), RequestError> {
+    let key = Key::new(&planned.id.namespace, &planned.id.name);
+    if planned.id.kind == GitRepositoryStatus::KIND {
+        let found = context.caches.git_repositories.get(&key).map(|found| found.spec_digest.clone());
+        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[], shared: false };
+        deliver::deliver(context, &context.caches.git_repositories, wanted).await?;
+    } else {
+        let found = context.caches.helm_charts.get(&key).map(|found| found.spec_digest.clone());
+        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[], shared: false };
+        deliver::deliver(context, &context.caches.helm_charts, wanted).await?;
+    }
+    Ok(())
+}
+
+async fn apply_addon(
+    context: &Context,
+    addon: &ClusterAddon,
+    wanted: Wanted<'_>,
+    suspend: bool,
+) -> Result<Written, RequestError> {
+    let caches = &context.caches;
+    if wanted.planned.id.kind == HelmReleaseStatus::KIND {
+        let (digest, object) = apply_to(context, &caches.helm_releases, addon, wanted, suspend).await?;
+        Ok((digest, object.map(FluxObject::HelmRelease)))
+    } else {
+        let (digest, object) = apply_to(context, &caches.kustomizations, addon, wanted, suspend).await?;
+        Ok((digest, object.map(FluxObject::Kustomization)))
+    }
+}
+
+async fn apply_to<Status: ObservedKind>(
+    context: &Context,
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    wanted: Wanted<'_>,
+    suspend: bool,
+) -> Result<(Option<SpecDigest>, Option<Arc<Observed<Status>>>), RequestError> {
+    let delivery = deliver::deliver(context, cache, wanted).await?;
+    if let Some(manager) = &delivery.repaired {
+        events::repaired(context, addon, &wanted.planned.id, manager).await;
+    }
+    let Some(object) = delivery.object else { return Ok((delivery.expected, None)) };
+    let object = forward_and_suspend(context, cache, addon, object, suspend).await?;
+    Ok((delivery.expected, Some(object)))
+}
+
+/// Writes what is not part of a plan: hands on a request to reconcile, and suspends the object as the settings say.
+async fn forward_and_suspend<Status: ObservedKind>(
+    context: &Context,
+    cache: &Cache<Observed<Status>>,
+    addon: &ClusterAddon,
+    object: Arc<Observed<Status>>,
+    suspend: bool,
+) -> Result<Arc<Observed<Status>>, RequestError> {
+    // Flux uninstalls the addon of an object that it deletes, unless the object stays suspended.
+    if object.metadata.terminating {
+        return Ok(object);
+    }
+    let key = Key::of(&*object);
+    let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+    request::forward(context, cache, &key, addon, handled).await?;
+    let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
+    if (suspend && !object.suspended) || lift {
+        return Ok(cache.written(annotations::suspend(context, &key, suspend).await?));
+    }
+    Ok(cache.get(&key).unwrap_or(object))
+}
+
+/// Has all objects of a plan committed, and finds which of them Flux has applied. The status says first by whom they are
+/// committed: the deletion of the Cluster has to know that. The plan is shared, not copied: most reconciles find that nothing
+/// changed.
+async fn commit(
+    context: &Context,
+    key: &Key,
+    addon: &ClusterAddon,
+    available: &Available<'_>,
+    decision: &Decision,
+) -> (Receipts, Option<RequestError>) {
+    let by = Some(available.stack_name());
+    let standing = if committed_by(addon) == by {
+        let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
+        let change = Change::Planned(available.plan.clone());
+        let asker = (Queue::Cluster, key.clone());
+        git_delivery::commit(context, &stack, Unit::Cluster(key.clone()), change, asker)
+    } else {
+        Standing::Pending
+    };
+    let mut receipts = Receipts { committed_by: by, ..Receipts::default() };
+    let mut failures = BTreeMap::new();
+    for planned in available.planned() {
+        let name = addon_of(planned);
+        match find_applied(context, addon, planned, decision.suspend.contains(name)).await {
+            Ok((digest, object)) => {
+                receipts.objects.extend(object);
+                match digest {
+                    Some(digest) => _ = receipts.expected.insert(name.to_owned(), digest),
+                    None => _ = receipts.committed.insert(name.to_owned(), commit_hold(&standing)),
+                }
+            }
+            Err(error) => _ = failures.insert(name, error),
+        }
+    }
+    (with_failures(receipts, &failures), failures.into_values().next())
+}
+
+/// The object of an addon, and the digest of its spec if Flux has applied it as it is planned.
+async fn find_applied(
+    context: &Context,
+    addon: &ClusterAddon,
+    planned: &PlannedObject,
+    suspend: bool,
+) -> Result<Written, RequestError> {
+    let (caches, key) = (&context.caches, Key::new(&planned.id.namespace, &planned.id.name));
+    if planned.id.kind == HelmReleaseStatus::KIND {
+        let cache = &caches.helm_releases;
+        let Some(found) = cache.get(&key) else { return Ok((None, None)) };
+        let object = forward_and_suspend(context, cache, addon, found, suspend).await?;
+        Ok((applied(cache, planned), Some(FluxObject::HelmRelease(object))))
+    } else {
+        let cache = &caches.kustomizations;
+        let Some(found) = cache.get(&key) else { return Ok((None, None)) };
+        let object = forward_and_suspend(context, cache, addon, found, suspend).await?;
+        Ok((applied(cache, planned), Some(FluxObject::Kustomization(object))))
+    }
+}
+
+/// Why an object is not as planned yet.
+pub(super) fn commit_hold(standing: &Standing) -> Hold {
+    let (reason, message) = match standing {
+        Standing::Held(hold) => return hold.clone(),
+        Standing::Pending => (Reason::Committing, "it waits for the next commit"),
+        Standing::Committed => (Reason::CommitNotApplied, "it is committed, and Flux has not applied it yet"),
+    };
+    Hold { reason, message: message.to_owned() }
+}
