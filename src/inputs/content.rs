@@ -133,12 +133,41 @@ impl Existing {
         Some((source.clone(), release_path(&stack.source.path, source, &addon.path)))
     }
 
+    /// The source that pins a release. It is beside the class: whoever may write objects in the namespace of a Cluster must
+    /// not pin releases, so copies of sources do not count.
     fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
-        of_stack(self.sources.get(&release.to_string())?, stack)
+        let namespace = match stack.flux.sources {
+            SourcePlacement::Shared => &stack.source.namespace,
+            SourcePlacement::PerNamespace => &stack.namespace,
+        };
+        self.sources.get(&release.to_string())?.get(namespace.as_str())
     }
 
-    fn chart(&self, stack: &Stack, chart: &ObjectName) -> Option<&ExistingChart> {
-        of_stack(self.charts.get(chart.as_str())?, stack)
+    /// The chart of an addon's content: beside the stack's source, or if charts are copied to their users, a copy that is as
+    /// a plan would have it. Users may write such objects, so no other copy counts.
+    fn chart(
+        &self,
+        stack: &Stack,
+        catalog: &Catalog,
+        addon: &Addon,
+        chart: &ObjectName,
+    ) -> Option<&ExistingChart> {
+        let found = self.charts.get(chart.as_str())?;
+        let is_planned = |copy: &&ExistingChart| {
+            let Ok(source) = copy.source.parse::<ReleaseName>() else { return false };
+            let has_content = match catalog.get(&source) {
+                Some(entry) => entry.addons.get(&addon.name) == Some(&addon.digest),
+                None => self.source(stack, &source).is_some(),
+            };
+            has_content
+                && stack.line.has(&source)
+                && copy.digest == addon.digest.to_string()
+                && copy.path == release_path(&stack.source.path, &source, &addon.path)
+        };
+        match stack.flux.sources {
+            SourcePlacement::Shared => found.get(stack.source.namespace.as_str()),
+            SourcePlacement::PerNamespace => found.values().find(is_planned),
+        }
     }
 }
 
@@ -147,16 +176,6 @@ fn place<Status>(object: &Observed<Status>) -> Option<((String, String), String)
     let digest = object.object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?;
     let place = (object.object.namespace.clone().unwrap_or_default(), object.object.name.clone()?);
     (!digest.is_empty() && !object.metadata.terminating).then(|| (place, digest.clone()))
-}
-
-/// The object beside the stack's source. Other stacks may have one of the same name in other namespaces; where sources
-/// are copied to their users, a copy is as good.
-fn of_stack<'a, T>(found: &'a BTreeMap<String, T>, stack: &Stack) -> Option<&'a T> {
-    let copy = || match stack.flux.sources {
-        SourcePlacement::Shared => None,
-        SourcePlacement::PerNamespace => found.values().next(),
-    };
-    found.get(stack.source.namespace.as_str()).or_else(copy)
 }
 
 /// The reason why the source of a content is unknown.
@@ -261,7 +280,7 @@ pub fn resolve(
     for addon in &release.addons {
         let chart = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
         let kept = if addon.is_chart() {
-            kept(addon, &chart, existing.chart(stack, &chart))?
+            kept(addon, &chart, existing.chart(stack, catalog, addon, &chart))?
         } else {
             existing.manifests(stack, catalog, addon)
         };

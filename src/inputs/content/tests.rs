@@ -127,16 +127,48 @@ fn a_chart_that_exists_keeps_its_source_and_a_release_its_pin() {
 }
 
 #[test]
-fn shared_placement_ignores_sources_in_other_namespaces() {
+fn sources_in_other_namespaces_pin_nothing() {
     let first = release("docker-demo-1-34-v1", "a: 1\n");
-    let mut other = source(&first, &first.digest.to_string());
-    other["metadata"]["namespace"] = json!("stage");
+    let pinned = |namespace: &str, digest: &str| {
+        let mut source = source(&first, digest);
+        source["metadata"]["namespace"] = json!(namespace);
+        source
+    };
+    let digest = first.digest.to_string();
     let mut stack = stack();
     let catalog = catalog(&[&first]);
-    let of = |stack: &Stack| cni(&resolve(stack, &first, &catalog, &existing(&[other.clone()])).unwrap()).1;
-    assert_eq!(of(&stack), COMMITS[0]);
+    let of = |stack: &Stack, objects: &[Value]| {
+        cni(&resolve(stack, &first, &catalog, &existing(objects)).unwrap()).1
+    };
+    let other = pinned("tenant", "sha256:other");
+    assert_eq!(of(&stack, &[other.clone()]), COMMITS[0]);
     stack.flux.sources = SourcePlacement::PerNamespace;
-    assert_eq!(of(&stack), COMMITS[2], "a copy beside its users");
+    assert_eq!(of(&stack, &[other.clone()]), COMMITS[0], "a tenant wrote it");
+    assert_eq!(of(&stack, &[pinned("tenant", &digest)]), COMMITS[0], "a copy beside its users");
+    assert_eq!(of(&stack, &[pinned("stacks", &digest), other]), COMMITS[2], "it is beside the class");
+}
+
+#[test]
+fn copied_chart_counts_as_a_plan_would_have_it() {
+    let (v1, v2) = ("docker-demo-1-34-v1", "docker-demo-1-34-v2");
+    let (first, second) = (release(v1, "a: 1\n"), release(v2, "a: 1\n"));
+    let changed = release("docker-demo-1-34-v3", "a: 2\n");
+    let copy = |in_release: &Release, digest: &str, path: &str| {
+        let mut copy = chart(&first, in_release, digest);
+        copy["metadata"]["namespace"] = json!("tenant");
+        copy["spec"]["chart"] = json!(path);
+        copy
+    };
+    let mut stack = stack();
+    stack.flux.sources = SourcePlacement::PerNamespace;
+    let catalog = catalog(&[&first, &second, &changed]);
+    let of = |object: Value| cni(&resolve(&stack, &first, &catalog, &existing(&[object])).unwrap()).0;
+    let digest = first.addons[0].digest.to_string();
+    let path = |release: &str| format!("./releases/{release}/cluster-addon/cni");
+    assert_eq!(of(copy(&second, &digest, &path(v2))), v2, "it keeps its source");
+    assert_eq!(of(copy(&second, &digest, "./releases/docker-demo-1-34-v2/other")), v1, "another directory");
+    assert_eq!(of(copy(&changed, &digest, &path("docker-demo-1-34-v3"))), v1, "a release with other content");
+    assert_eq!(of(copy(&second, "sha256:other", &path(v2))), v1, "another digest blocks no stack");
 }
 
 #[test]
