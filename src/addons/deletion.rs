@@ -1,11 +1,16 @@
 //! Decides whether the objects of a Cluster's addons are suspended and deleted, so that nothing is uninstalled: because the
 //! Cluster, its `ClusterAddon` or its namespace is being deleted.
 
-use super::cluster_uid;
+use std::collections::BTreeMap;
+
+use super::{FluxObject, cluster_uid};
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, ConditionType, Reason};
 use crate::foreign::capi::Cluster;
+use crate::foreign::flux::observed::Kustomization;
+use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
+use crate::names::Key;
 
 /// What the API server says now, as far as it was asked.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +78,29 @@ pub fn decide_deletion(cluster: Option<&Cluster>, addon: &ClusterAddon) -> Delet
         deletes_addon: addon.metadata.deletion_timestamp.is_none() && !is_going,
         is_recreated: cluster.is_some() && !is_going,
     }
+}
+
+/// Why there can be no other `ClusterAddon` yet for a Cluster whose files are removed from the repository: Flux still has to
+/// delete these objects, which are suspended. The next `ClusterAddon` resumes what it finds, and Flux would uninstall the
+/// addon of an object that it deletes after that. `appliers` are the Kustomizations that apply the objects; one that is gone,
+/// suspended, or does not prune deletes nothing.
+#[must_use]
+pub fn prune_hold(objects: &[FluxObject], appliers: &BTreeMap<Key, Kustomization>) -> Option<Hold> {
+    let prunes = |found: &&Kustomization| {
+        found.refers_to.prunes && !found.suspended && !found.metadata.terminating
+    };
+    let mut waits = objects.iter().filter_map(|object| {
+        let key = applier_of(object.object())?;
+        let applier = appliers.get(&key).filter(prunes)?;
+        Some((object, key, applier.status.last_applied_revision.as_deref().unwrap_or("nothing")))
+    });
+    let (object, key, revision) = waits.next()?;
+    let message = format!(
+        "the files are removed: waits until Kustomization {key}, which has applied {revision}, deletes {} {}",
+        object.kind(),
+        object.name()
+    );
+    Some(Hold { reason: Reason::CommitNotApplied, message })
 }
 
 /// Whether a status reports a cause already.

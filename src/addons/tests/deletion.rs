@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::foreign::flux::observed::Kustomization;
+use crate::names::Key;
 
 fn live(cluster: Option<&Cluster>) -> LiveOwners<'_> {
     LiveOwners { cluster, is_namespace_terminating: false, is_addon_deleted: false }
@@ -90,4 +92,40 @@ fn cause_is_reported_once() {
     assert!(is_reported(&status("Deleting"), &why));
     assert!(!is_reported(&status("Paused"), &why));
     assert!(!is_reported(&ClusterAddonStatus::default(), &why));
+}
+
+#[test]
+fn pruned_objects_are_awaited_before_the_next_cluster_addon() {
+    let fleet = Key::new("flux-system", "fleet");
+    let of_fleet = json!({"metadata": {"ownerReferences": null, "labels": {
+        labels::APPLIED_BY_NAMESPACE: "flux-system", labels::APPLIED_BY_NAME: "fleet",
+    }}});
+    let applied = [flux_object("HelmRelease", "cni", &of_fleet)];
+    let ours = [flux_object("HelmRelease", "cni", &json!({}))];
+    let kustomization = |changes: Value| -> Kustomization {
+        let mut object = json!({
+            "metadata": {"name": "fleet", "namespace": "flux-system"}, "spec": {"prune": true},
+            "status": {"lastAppliedRevision": "main@sha1:1"},
+        });
+        merge(&mut object, &changes);
+        serde_json::from_value(object).unwrap()
+    };
+    let hold = |objects: &[FluxObject], changes: Option<Value>| {
+        let appliers = changes.map(|changes| (fleet.clone(), kustomization(changes))).into_iter().collect();
+        prune_hold(objects, &appliers).map(|hold| (hold.reason, hold.message))
+    };
+    let message = "the files are removed: waits until Kustomization flux-system/fleet, which has applied \
+                   main@sha1:1, deletes HelmRelease c1.cni";
+    let held = Some((Reason::CommitNotApplied, message.to_owned()));
+    assert_eq!(hold(&applied, Some(json!({}))), held);
+    assert_eq!(hold(&[], Some(json!({}))), None, "Flux has deleted it");
+    assert_eq!(hold(&ours, Some(json!({}))), None, "Flux does not apply it");
+    for (changes, why) in [
+        (Some(suspended()), "it is suspended"),
+        (Some(deleted()), "it is being deleted"),
+        (Some(json!({"spec": {"prune": false}})), "it does not prune"),
+        (None, "it is gone"),
+    ] {
+        assert_eq!(hold(&applied, changes), None, "{why}");
+    }
 }

@@ -117,6 +117,8 @@ pub struct References {
     pub source_namespace: String,
     /// Interval at which a source is fetched, as a Go duration.
     pub interval: String,
+    /// Whether a `Kustomization` deletes what its source no longer has.
+    pub prunes: bool,
     /// Whether the values of a `HelmRelease` name the content of its chart by
     /// [its digest](crate::api::labels::CONTENT_DIGEST).
     pub names_content: bool,
@@ -144,6 +146,7 @@ impl References {
             commit: own(&["ref", "commit"]),
             chart: own(&["chart"]),
             interval: own(&["interval"]),
+            prunes: spec.get("prune") == Some(&Value::Bool(true)),
             path: own(&["path"]),
             source: own(&[reference, "name"]),
             source_namespace: own(&[reference, "namespace"]),

@@ -63,6 +63,13 @@ pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
     object.labels.as_ref().is_some_and(|labels| labels.contains_key(labels::APPLIED_BY_NAME))
 }
 
+/// The `Kustomization` that applies an object from a repository.
+#[must_use]
+pub fn applier_of(object: &ObjectMeta) -> Option<Key> {
+    let label = |name| object.labels.as_ref()?.get(name).cloned();
+    Some(Key { namespace: label(labels::APPLIED_BY_NAMESPACE)?, name: label(labels::APPLIED_BY_NAME)? })
+}
+
 /// The object of ours that a Flux object belongs to though it has no owner: what comes out of a repository has none. Its
 /// labels say it.
 #[must_use]

@@ -9,6 +9,7 @@
 //! `namespaceDeletionGracePeriod`), so an operator that runs is there first. One that does not run for those seconds is
 //! too late: what Flux has not uninstalled by then is suspended all the same.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,9 +28,11 @@ use super::gather::Gathered;
 use super::{act, flux_objects};
 use crate::addons::{
     Deletion, FluxObject, LiveOwners, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted,
-    is_reported,
+    is_reported, prune_hold,
 };
 use crate::api::{ClusterAddon, ClusterStack, Reason};
+use crate::foreign::flux::observed::Kustomization;
+use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
 use crate::rollup::cluster_addon_that_goes;
 use crate::runtime::api_server::RequestError;
@@ -68,6 +71,14 @@ pub(super) async fn suspend_and_delete(
         Some(repository) => {
             let objects = suspend_all(context, &objects).await?;
             if let Some(hold) = remove_files(context, key, repository) {
+                write_status(context, addon, &why, Some(&hold)).await?;
+                return Ok(Next::After(REQUEUE_AFTER));
+            }
+            // In a namespace that is being deleted there is no other ClusterAddon.
+            if deletion.is_recreated
+                && !context.is_terminating(&key.namespace)
+                && let Some(hold) = awaits_prune(context, addon).await?
+            {
                 write_status(context, addon, &why, Some(&hold)).await?;
                 return Ok(Next::After(REQUEUE_AFTER));
             }
@@ -161,6 +172,18 @@ fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option
         }
         standing => Some(act::commit_hold(&standing)),
     }
+}
+
+/// Why Flux still has to delete the objects of a `ClusterAddon` before there can be another one.
+async fn awaits_prune(context: &Context, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
+    let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
+    let keys: BTreeSet<Key> = objects.iter().filter_map(|object| applier_of(object.object())).collect();
+    let mut appliers = BTreeMap::new();
+    for key in keys {
+        let live: Option<Kustomization> = context.api.get(&key).await?;
+        appliers.extend(live.map(|live| (key, live)));
+    }
+    Ok(prune_hold(&objects, &appliers))
 }
 
 /// Reports in the status why the objects are deleted, and what that waits for. They are deleted even if the status cannot be

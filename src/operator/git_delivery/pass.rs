@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tracing::{info, warn};
 
 use super::super::context::Context;
@@ -17,8 +16,9 @@ use super::outbox::{Batch, Unit};
 use super::progress::{Place, Progress};
 use super::pull_request;
 use super::threads::LONGEST;
-use crate::api::{ClusterStack, GitDelivery, Reason, labels};
+use crate::api::{ClusterStack, GitDelivery, Reason};
 use crate::foreign::flux::observed::Kustomization;
+use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
 use crate::git::{GitError, Identity};
 use crate::runtime::api_server::RequestError;
@@ -211,8 +211,8 @@ async fn appliers(context: &Context, stack: &Key) -> Result<Appliers, RequestErr
     let owners = owners.map(|release| term::owned_by("ClusterStackRelease", &Key::of(&*release)));
     // The sources may be in another namespace, and the class may not be there yet.
     let keys = owners.flat_map(|owner| {
-        let sources = caches.git_repositories.find(&owner).into_iter().map(|found| applied_by(&found.object));
-        let classes = caches.helm_releases.find(&owner).into_iter().map(|found| applied_by(&found.object));
+        let sources = caches.git_repositories.find(&owner).into_iter().map(|found| applier_of(&found.object));
+        let classes = caches.helm_releases.find(&owner).into_iter().map(|found| applier_of(&found.object));
         sources.chain(classes).flatten().collect::<Vec<_>>()
     });
     let mut appliers = Appliers::new();
@@ -221,10 +221,4 @@ async fn appliers(context: &Context, stack: &Key) -> Result<Appliers, RequestErr
         appliers.insert(key, found.and_then(|found| found.status.last_applied_revision));
     }
     Ok(appliers)
-}
-
-/// The `Kustomization` that has applied an object.
-fn applied_by(object: &ObjectMeta) -> Option<Key> {
-    let of = |name| object.labels.as_ref()?.get(name).cloned();
-    Some(Key { namespace: of(labels::APPLIED_BY_NAMESPACE)?, name: of(labels::APPLIED_BY_NAME)? })
 }

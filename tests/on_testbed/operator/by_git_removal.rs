@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stackflux_testbed::Cluster;
+use stackflux_testbed::{Cluster, Object};
 
 use super::fleet::{Fleet, PATH};
 use super::removal::without;
@@ -70,6 +70,7 @@ fn addon_release_cluster_and_stack_are_removed_one_by_one() {
     scenario.wait_addons("a");
 
     a_removal_ends_before_the_cluster_addon(&scenario, &fleet, workload);
+    flux_prunes_before_the_next_cluster_addon(&scenario, &fleet, workload);
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     scenario.wait_gone("clusteraddon", "cluster-addon-a");
     scenario.wait_gone("helmrelease", &cni);
@@ -118,4 +119,32 @@ fn a_removal_ends_before_the_cluster_addon(scenario: &Scenario, fleet: &Fleet, w
     scenario.wait("clusteraddon", name, "another one", next);
     scenario.wait_at("a", V3);
     workload.assert_no_helm_uninstall("kube-system", &scenario.addon("cni")).unwrap();
+}
+
+/// Flux deletes the suspended objects of a deleted `ClusterAddon` before there is another one. The next one resumes what it
+/// finds, and Flux would uninstall what it deletes after that.
+fn flux_prunes_before_the_next_cluster_addon(scenario: &Scenario, fleet: &Fleet, workload: &Cluster) {
+    let (cni, name) = (scenario.object("a", "cni"), "cluster-addon-a");
+    let revision = format!("sh.helm.release.v1.{}.v1", scenario.addon("cni"));
+    let revision = Object { kind: "secret", namespace: "kube-system", name: &revision };
+    let uid = || workload.get(revision).unwrap().map(|found| found["metadata"]["uid"].clone());
+    let installed = uid().expect("the first revision is kept");
+    let old = scenario.get("clusteraddon", name).unwrap();
+    scenario.patch("gitrepository", "fleet", &json!({"spec": {"suspend": true}}));
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let delete = ["delete", "clusteraddon", name, &namespace, "--wait=false"];
+    scenario.management().kubectl(&delete).unwrap();
+    let waits = scenario.wait("clusteraddon", name, "waits for Flux", |addon| {
+        condition(addon, "Delivered").1 == "CommitNotApplied"
+    });
+    let message = condition(&waits, "Delivered").2;
+    assert!(message.contains(&format!("Kustomization {}/fleet", scenario.namespace)), "{message}");
+    assert!(!objects(&fleet.clone("without")).contains(&format!("helmrelease-{cni}.yaml")));
+    assert_eq!(scenario.get("helmrelease", &cni).unwrap()["spec"]["suspend"], true);
+    scenario.patch("gitrepository", "fleet", &json!({"spec": {"suspend": false}}));
+    let is_next = |addon: &Value| addon["metadata"]["uid"] != old["metadata"]["uid"];
+    scenario.wait("clusteraddon", name, "another one", is_next);
+    scenario.wait_at("a", V3);
+    assert!(scenario.get("helmrelease", &cni).unwrap()["spec"]["suspend"].is_null());
+    assert_eq!(uid(), Some(installed), "uninstalled");
 }
