@@ -36,10 +36,15 @@ pub struct ClusterStackReleaseSpec {
 }
 
 impl ClusterStackRelease {
-    /// The `ClusterStack` that owns the release.
+    /// The `ClusterStack` that owns the release: the first, if a restored object has several.
     #[must_use]
     pub fn stack_owner(&self) -> Option<&OwnerReference> {
-        self.metadata.owner_references.iter().flatten().find(|owner| owner.kind == "ClusterStack")
+        self.stack_owners().next()
+    }
+
+    /// All `ClusterStack`s among the owners.
+    pub fn stack_owners(&self) -> impl Iterator<Item = &OwnerReference> {
+        self.metadata.owner_references.iter().flatten().filter(|owner| owner.kind == "ClusterStack")
     }
 
     /// Whether the release belongs to this `ClusterStack`, and not to an earlier one of its name.

@@ -106,7 +106,7 @@ pub fn release_changed(context: &Context, change: &Change<ClusterStackRelease>) 
 pub fn release_status_changed(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let namespace = release.namespace().unwrap_or_default();
-    if let Some(owner) = release.stack_owner() {
+    for owner in release.stack_owners() {
         context.triggers.stacks.now(Key::new(&namespace, &owner.name));
     }
 }

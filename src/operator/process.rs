@@ -143,26 +143,29 @@ async fn supervise(
     ender: &Ender,
 ) -> Result<(), ProcessError> {
     let mut controllers = Box::pin(controllers);
-    tokio::select! {
-        () = &mut controllers => return Err(ProcessError::ControllersEnded),
-        end = first_end.wait() => return Err(end.into()),
+    let end: Option<ProcessError> = tokio::select! {
+        () = &mut controllers => Some(ProcessError::ControllersEnded),
+        end = first_end.wait() => Some(end.into()),
         lost = lost(&mut holding) => return Err(lost.into()),
-        asked = shutdown::asked_to_end() => asked?,
+        asked = shutdown::asked_to_end() => asked.map(|()| None)?,
+    };
+    if end.is_none() {
+        ender.end();
+        tokio::select! {
+            lost = lost(&mut holding) => return Err(lost.into()),
+            finished = tokio::time::timeout(GRACE, &mut controllers) => if finished.is_err() {
+                warn!("running reconciles did not finish within {GRACE:?} and are abandoned");
+            },
+        }
     }
-    ender.end();
-    tokio::select! {
-        lost = lost(&mut holding) => return Err(lost.into()),
-        finished = tokio::time::timeout(GRACE, &mut controllers) => if finished.is_err() {
-            warn!("running reconciles did not finish within {GRACE:?} and are abandoned");
-        },
-    }
+    // After the end of a task, running reconciles would decide by caches that are no longer fed.
     drop(controllers);
     if let Some(holding) = holding {
         // The others take over without it as well, only later.
         holding.release().await.unwrap_or_else(|error| warn!("{error}"));
     }
     info!("stackflux ends");
-    Ok(())
+    end.map_or(Ok(()), Err)
 }
 
 async fn lost(holding: &mut Option<Holding>) -> LeaseError {

@@ -97,6 +97,8 @@ pub struct DesiredRelease {
     pub retiring_since: Option<String>,
     /// The pin and the provider's object.
     pub spec: ClusterStackReleaseSpec,
+    /// The UID of the object that was decided about; `None` if there was none.
+    pub uid: Option<String>,
 }
 
 /// Decides what to do with each release.
@@ -230,7 +232,9 @@ fn desired(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> O
     let namespace = facts.planned.namespace.to_string();
     let provider_ref = provider_object(facts.stack, name, &namespace);
     let spec = ClusterStackReleaseSpec { provider_ref, source: pin };
-    Some(DesiredRelease { name: name.clone(), namespace, owner: owner(facts.stack), retiring_since, spec })
+    let (name, owner) = (name.clone(), owner(facts.stack));
+    let uid = found.object.and_then(kube::ResourceExt::uid);
+    Some(DesiredRelease { name, namespace, owner, retiring_since, spec, uid })
 }
 
 fn owner(stack: &ClusterStack) -> OwnerReference {

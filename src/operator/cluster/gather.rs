@@ -322,8 +322,8 @@ fn is_owned(context: &Context, release: &Key) -> bool {
 /// The `ClusterStack` of a release that is deleted and leaves everything as it is.
 fn orphaning_stack(context: &Context, release: &ClusterStackRelease) -> Option<Key> {
     let namespace = release.namespace().unwrap_or_default();
-    let stack = context.caches.stacks.get(&Key::new(&namespace, &release.stack_owner()?.name))?;
-    is_orphaning(&stack.metadata).then(|| Key::of(&*stack))
+    let mut stacks = release.stack_owners().map(|owner| Key::new(&namespace, &owner.name));
+    stacks.find(|key| context.caches.stacks.get(key).is_some_and(|stack| is_orphaning(&stack.metadata)))
 }
 
 /// The deleted `ClusterStack` that leaves a Cluster's addons to themselves: that of the release of its class; of the release

@@ -41,8 +41,7 @@ pub(super) async fn delete(
     key: &Key,
     stack: &Arc<ClusterStack>,
 ) -> Result<Next, ReconcileError> {
-    let owned = releases::owned(context, stack);
-    let facts = gather(context, stack, &owned).await?;
+    let (facts, owned) = gather(context, stack).await?;
     let now = Timestamp::now();
     let deletion = decide_deletion(&facts);
     if let Deletion::Keep(hold) = deletion {
@@ -59,28 +58,30 @@ pub(super) async fn delete(
 async fn gather<'a>(
     context: &Context,
     stack: &'a ClusterStack,
-    owned: &Owned,
-) -> Result<DeletionFacts<'a>, RequestError> {
+) -> Result<(DeletionFacts<'a>, Owned), RequestError> {
     let mut facts = DeletionFacts {
         stack,
         live: None,
-        releases: owned.keys().cloned().collect(),
+        releases: BTreeSet::new(),
         clusters: 0,
         last_used: None,
         not_orphaned: BTreeSet::new(),
     };
     if decide_deletion(&facts) != Deletion::Unconfirmed {
-        return Ok(facts);
+        return Ok((facts, Owned::new()));
     }
     facts.live = context.api.get(&Key::of(stack)).await?;
+    // Read after that request: a release may have come in between.
+    let owned = releases::owned(context, stack);
+    facts.releases = owned.keys().cloned().collect();
     if decide_deletion(&facts) == Deletion::Unconfirmed {
-        return Ok(facts);
+        return Ok((facts, owned));
     }
     let namespace = stack.namespace().unwrap_or_default();
     if is_orphaned(stack) {
         let left = owned.keys().flat_map(|release| cluster::to_orphan(context, &namespace, release));
         facts.not_orphaned = left.collect();
-        return Ok(facts);
+        return Ok((facts, owned));
     }
     facts.clusters = owned.keys().map(|name| users::of(context, &namespace, name).len()).sum();
     for (name, release) in owned.iter().filter(|_| facts.clusters == 0) {
@@ -89,7 +90,7 @@ async fn gather<'a>(
             break;
         }
     }
-    Ok(facts)
+    Ok((facts, owned))
 }
 
 /// Enqueues what has to happen before anything is deleted: the reconciles of Clusters, and the removal of the source from the

@@ -119,7 +119,7 @@ pub(super) struct Receipts {
 /// Writes the releases that were decided on. A refusal of one does not keep the others from being written.
 pub(super) async fn act(
     context: &Context,
-    releases: &Releases,
+    stack: &Key,
     decisions: &BTreeMap<ReleaseName, ReleaseDecision>,
 ) -> Result<Receipts, ReconcileError> {
     let mut receipts = Receipts::default();
@@ -129,7 +129,12 @@ pub(super) async fn act(
         }
         let Some(desired) = &decision.apply else { continue };
         let key = Key::new(&desired.namespace, &name.to_string());
-        let before = releases.owned.get(name).cloned().or_else(|| context.caches.releases.get(&key));
+        let before = context.caches.releases.get(&key);
+        if before.as_ref().and_then(|before| before.uid()) != desired.uid {
+            // It was created, or replaced, since that was decided: it may be pinned.
+            context.triggers.stacks.now(stack.clone());
+            continue;
+        }
         match write(context, &key, desired, before.as_deref()).await.map_err(ReconcileError::from) {
             Ok(written) => _ = receipts.written.insert(name.clone(), written),
             Err(error) if error.is_told() => {
