@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `client` | the connection to the API server |
+//! | `clock` | the wall clock, which simulations set |
 //! | `api_server` | every request about one object: limited in time, fenced and counted |
 //! | `lease` | leader election, and the fence that every write passes |
 //! | `cache`, `watches` | objects as the API server last reported them |
@@ -18,6 +19,7 @@
 pub mod api_server;
 pub mod cache;
 pub mod client;
+pub mod clock;
 pub mod events;
 pub mod health;
 pub mod lease;

@@ -29,6 +29,7 @@ use crate::release::Release;
 use crate::rollup::{DEADLINE, Moment, Report};
 use crate::runtime::api_server::ApiServer;
 use crate::runtime::cache::{Cache, Change, Key};
+use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
 use crate::runtime::queue::Trigger;
 use crate::subscription::{self, Claimant};
@@ -95,6 +96,8 @@ pub struct Context {
     pub related: Related,
     /// Flux's controllers.
     pub appliers: Appliers,
+    /// The time.
+    pub clock: Clock,
     /// The API server.
     pub api: ApiServer,
     /// Where events are published.
@@ -114,6 +117,26 @@ pub struct Context {
     prepared: RwLock<BTreeMap<Key, Preparation>>,
     not_installed: RwLock<BTreeMap<Key, NotInstalled>>,
     cluster_kind: OnceLock<ApiResource>,
+}
+
+/// The parts of a context that its owner chooses.
+pub struct Parts {
+    /// The settings of the operator.
+    pub settings: Settings,
+    /// The time.
+    pub clock: Clock,
+    /// The API server.
+    pub api: ApiServer,
+    /// Publishes events.
+    pub events: Events,
+    /// The contents of releases.
+    pub library: Library,
+    /// The objects that Clusters refer to.
+    pub related: Related,
+    /// The metrics.
+    pub metrics: Metrics,
+    /// The queues.
+    pub triggers: Triggers,
 }
 
 /// The releases that Clusters of a `ClusterStack` name and that are not installed, each with why.
@@ -189,15 +212,8 @@ impl PartialEq for Preparation {
 impl Context {
     /// A context that nothing is known of yet.
     #[must_use]
-    pub fn new(
-        settings: Settings,
-        api: ApiServer,
-        events: Events,
-        library: Library,
-        related: Related,
-        metrics: Metrics,
-        triggers: Triggers,
-    ) -> Self {
+    pub fn new(parts: Parts) -> Self {
+        let Parts { settings, clock, api, events, library, related, metrics, triggers } = parts;
         let (caches, cluster_kind) = (Caches::default(), OnceLock::new());
         let (prepared, not_installed) = (RwLock::default(), RwLock::default());
         let (git, publisher) = (GitDelivery::default(), Publisher::default());
@@ -205,7 +221,8 @@ impl Context {
             settings,
             caches,
             related,
-            appliers: Appliers::new(Timestamp::now()),
+            appliers: Appliers::new(clock.now()),
+            clock,
             api,
             events,
             library,
@@ -373,7 +390,7 @@ impl Context {
             (None, _) => false,
         };
         if is_answer {
-            self.appliers.moved(Status::CONTROLLER, Timestamp::now());
+            self.appliers.moved(Status::CONTROLLER, self.clock.now());
         }
     }
 }

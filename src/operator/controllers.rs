@@ -15,7 +15,7 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tracing::{Instrument as _, error, info, info_span};
 
-use super::context::{Context, Triggers};
+use super::context::{Context, Parts, Triggers};
 use super::enqueue::{
     cluster_changed, everything_changed, namespace_changed, related_changed, stack_changed,
 };
@@ -30,6 +30,7 @@ use crate::api::labels::{self, FIELD_MANAGER};
 use crate::foreign::capi;
 use crate::runtime::api_server::{ApiServer, Transport};
 use crate::runtime::cache::{Cache, Cached, Change, Key};
+use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::{Next, QueueObserver, Requests, queue};
@@ -103,20 +104,17 @@ fn assemble(process: &Process, library: Library) -> (Context, WorkQueues, Unboun
     let (related, changes) =
         Related::new(process.client.clone(), process.tasks.clone(), only_namespace(process));
     let transport: Arc<dyn Transport> = Arc::new(process.client.clone());
-    let context = Context::new(
-        process.settings.clone(),
-        ApiServer::new(
-            transport.clone(),
-            process.fence.clone(),
-            process.metrics.runtime.clone(),
-            FIELD_MANAGER,
-        ),
-        Events::new(transport, FIELD_MANAGER),
+    let (fence, metrics) = (process.fence.clone(), process.metrics.clone());
+    let context = Context::new(Parts {
+        settings: process.settings.clone(),
+        clock: Clock::system(),
+        api: ApiServer::new(transport.clone(), fence, metrics.runtime.clone(), FIELD_MANAGER),
+        events: Events::new(transport, FIELD_MANAGER),
         library,
         related,
-        process.metrics.clone(),
-        Triggers { stacks, releases, clusters, commits, publishes },
-    );
+        metrics,
+        triggers: Triggers { stacks, releases, clusters, commits, publishes },
+    });
     let queues = WorkQueues {
         stacks: stack_requests,
         releases: release_requests,

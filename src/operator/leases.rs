@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use tracing::{debug, info, warn};
 
@@ -29,7 +28,7 @@ pub(super) async fn watch(context: &Context) {
         for controller in CONTROLLERS {
             let reading = read(context, controller).await;
             is_blind &= reading == Reading::None;
-            let Some((pulse, is_news)) = context.appliers.read(controller, reading, Timestamp::now()) else {
+            let Some((pulse, is_news)) = context.appliers.read(controller, reading, context.clock.now()) else {
                 continue;
             };
             context.metrics.controller(controller, pulse);

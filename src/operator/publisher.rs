@@ -13,7 +13,6 @@ pub mod reports;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::context::Context;
@@ -192,7 +191,7 @@ async fn look_now(context: &Context, stack: &ClusterStack) {
     let cache = &context.caches.git_repositories;
     let found = context.source_key(stack).and_then(|key| cache.get(&key));
     let Some(found) = found else { return };
-    let wanted = Timestamp::now().to_string();
+    let wanted = context.clock.now().to_string();
     if let Err(error) = request::ask(context, cache, &found, &wanted, &[REQUESTED_AT]).await {
         warn!("cannot ask Flux to fetch the published releases: {error}");
     }

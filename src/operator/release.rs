@@ -116,7 +116,7 @@ async fn gather(
         Some(owner) => Some(content::content(context, &object, owner, &name).await),
         None => None,
     };
-    let now = Timestamp::now();
+    let now = context.clock.now();
     let found = match owner.zip(read) {
         Some((owner, read)) => Some(Found {
             planned: planned(context, &object, &owner, &read, now)?,

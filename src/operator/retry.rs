@@ -1,6 +1,5 @@
 //! Installations that Flux gave up on though it is told to retry them for ever.
 
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::info;
 
@@ -14,7 +13,7 @@ use crate::runtime::queue::{self, Next};
 /// Makes Flux try again what it gave up on long enough ago, and says when the next is due. `owned` is the index key of the
 /// objects that are looked at.
 pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, RequestError> {
-    let (now, mut next) = (Timestamp::now(), None);
+    let (now, mut next) = (context.clock.now(), None);
     for release in context.caches.helm_releases.find(owned) {
         match retry_at(&release) {
             Some(due) if due <= now => {

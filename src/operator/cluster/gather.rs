@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::super::context::{Context, Preparation, Prepared};
@@ -280,7 +279,7 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
         without_file,
         helm_controller: context.appliers.of(HelmReleaseStatus::KIND),
         kustomize_controller: context.appliers.of(KustomizationStatus::KIND),
-        now: Timestamp::now(),
+        now: context.clock.now(),
         addon,
     }
 }

@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use tracing::{info, warn};
 
@@ -200,7 +199,7 @@ async fn write_status(
     if waits_for.is_none() && is_reported(&old, why) {
         return Ok(());
     }
-    let status = cluster_addon_that_goes(why, waits_for, &old, generation, Timestamp::now());
+    let status = cluster_addon_that_goes(why, waits_for, &old, generation, context.clock.now());
     status::write_deletion(context, &*addon, &status).await
 }
 

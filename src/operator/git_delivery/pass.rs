@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::super::context::Context;
@@ -61,7 +60,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     }
     let batch = context.git.outbox.wanted(key);
     let appliers = appliers(context, key).await?;
-    let now = Timestamp::now();
+    let now = context.clock.now();
     let is_fresh = before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH);
     if batch.is_empty() && is_fresh && before.appliers == appliers && before.hold.is_none() {
         return Ok(next(&before));
@@ -130,7 +129,7 @@ async fn job(
         signer,
         branch: git.branch.clone(),
         path: plain(&git.path).to_owned(),
-        identity: Identity { name: author.name.clone(), email: author.email.clone(), time: Timestamp::now() },
+        identity: Identity { name: author.name.clone(), email: author.email.clone(), time: context.clock.now() },
         by_pull_request: git.pull_request.is_some(),
         batch: batch.clone(),
         before: before.seen.clone(),
@@ -177,7 +176,7 @@ fn finish(
         appliers,
         behind: done.behind,
         hold: done.held.into_values().next(),
-        looked: Some(Timestamp::now()),
+        looked: Some(context.clock.now()),
         seen: done.seen,
         place: Place::of(git),
     };

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use jiff::Timestamp;
 
 use super::super::context::Context;
 use super::super::git_delivery::threads::LONGEST;
@@ -58,7 +57,7 @@ impl Target {
                 identity: Identity {
                     name: author.name.clone(),
                     email: author.email.clone(),
-                    time: Timestamp::now(),
+                    time: context.clock.now(),
                 },
                 signer,
                 pull_request: false,

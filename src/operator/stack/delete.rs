@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::info;
 
@@ -42,7 +41,7 @@ pub(super) async fn delete(
     stack: &Arc<ClusterStack>,
 ) -> Result<Next, ReconcileError> {
     let (facts, owned) = gather(context, stack).await?;
-    let now = Timestamp::now();
+    let now = context.clock.now();
     let deletion = decide_deletion(&facts);
     if let Deletion::Keep(hold) = deletion {
         return keep(context, key, stack, hold).await;

@@ -99,7 +99,7 @@ impl Source {
             interval: interval(context, stack),
             is_followed: true,
             failure: None,
-            now: Timestamp::now(),
+            now: context.clock.now(),
         }
     }
 }
@@ -133,7 +133,7 @@ pub(super) async fn reconcile_source(
     // It is read after the write: until Flux has fetched for the new spec, it may be of another repository.
     let catalog = read_catalog(context, &planned).await;
     let catalog = Catalog { is_current: catalog.is_current && is_followed, ..catalog };
-    let now = Timestamp::now();
+    let now = context.clock.now();
     let key = repository_key(&planned);
     let (recorded, verdict) = followed_source(SourceFacts {
         found: context.caches.git_repositories.get(&key).as_deref(),
