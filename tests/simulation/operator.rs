@@ -1,0 +1,249 @@
+//! One life of the operator: its context, its caches, its queues, and the reconciles that run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context as Waking, Poll, Waker};
+use std::time::Duration;
+
+use clap::Parser;
+use futures::{FutureExt as _, StreamExt as _};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::watcher::Event;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use stackflux::operator::context::{Context, Parts, Triggers};
+use stackflux::operator::enqueue;
+use stackflux::operator::metrics::{Metrics, Queue};
+use stackflux::operator::reconcile::ReconcileError;
+use stackflux::operator::related::Related;
+use stackflux::operator::settings::Flags;
+use stackflux::operator::{cluster, release, stack};
+use stackflux::runtime::api_server::ApiServer;
+use stackflux::runtime::cache::{Cache, Cached, Change, Key};
+use stackflux::runtime::clock::Clock;
+use stackflux::runtime::events::Events;
+use stackflux::runtime::lease::Fence;
+use stackflux::runtime::queue::{Next, Requests, queue};
+use stackflux::runtime::tasks::Tasks;
+use tokio::time::Instant;
+
+use crate::api_server::kinds::KINDS;
+use crate::repository::Repository;
+use crate::wire::Wire;
+
+/// Milliseconds of simulated time.
+pub(crate) type Millis = u64;
+
+/// The pause after a reconcile that failed.
+const RETRY: Millis = 200;
+
+/// What is reconciled.
+type Work = (usize, Key);
+
+type Running = Pin<Box<dyn Future<Output = Result<Next, ReconcileError>>>>;
+
+/// The queues that are worked on.
+const QUEUES: [Queue; 3] = [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster];
+
+/// The operator.
+pub(crate) struct Operator {
+    context: Arc<Context>,
+    inbox: Vec<Requests<Key>>,
+    late: Vec<Box<dyn FnMut(&Context) -> bool>>,
+    due: BTreeMap<Work, Millis>,
+    running: Vec<(Work, Running)>,
+}
+
+/// The flags of the operator, as the command line has them.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl Operator {
+    /// A new process, which has listed everything.
+    pub(crate) fn start(wire: &Wire, clock: Clock, now: Millis) -> Self {
+        let transport = Arc::new(wire.clone());
+        let metrics = Metrics::new();
+        let (stacks, stack_requests) = queue();
+        let (releases, release_requests) = queue();
+        let (clusters, cluster_requests) = queue();
+        let (commits, _) = queue();
+        let (publishes, _) = queue();
+        let context = Context::new(Parts {
+            settings: Arguments::parse_from(["operator"]).flags.settings().unwrap(),
+            clock,
+            api: ApiServer::new(transport.clone(), Fence::open(), metrics.runtime.clone(), "stackflux"),
+            events: Events::new(transport, "stackflux"),
+            library: Repository::shared().library.clone(),
+            related: Related::new(nowhere(), Tasks::new().0, None).0,
+            metrics,
+            triggers: Triggers { stacks, releases, clusters, commits, publishes },
+        });
+        let kind = GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", "Cluster");
+        context.clusters_are(ApiResource::from_gvk_with_plural(&kind, "clusters"));
+        let late = late(&context);
+        let inbox = vec![stack_requests, release_requests, cluster_requests];
+        let (due, running) = (BTreeMap::new(), Vec::new());
+        let mut operator = Self { context: Arc::new(context), inbox, late, due, running };
+        for kind in 0..KINDS.len() {
+            operator.relist(wire, kind, now);
+        }
+        operator.due.clear();
+        enqueue::everything_changed(&operator.context);
+        operator.gather(now);
+        operator
+    }
+
+    /// Lists a kind.
+    pub(crate) fn relist(&mut self, wire: &Wire, kind: usize, now: Millis) {
+        let listed = wire.cluster().server.list(kind);
+        self.tell(kind, Event::Init, now);
+        listed.into_iter().for_each(|object| self.tell(kind, Event::InitApply(object), now));
+        self.tell(kind, Event::InitDone, now);
+    }
+
+    /// Tells the operator an event of the watch of a kind.
+    pub(crate) fn tell(&mut self, kind: usize, event: Event<Value>, now: Millis) {
+        let (context, caches) = (&*self.context, &self.context.caches);
+        match KINDS[kind].kind {
+            "Namespace" => feed(context, &caches.namespaces, event, enqueue::namespace_changed),
+            "ClusterStack" => feed(context, &caches.stacks, event, enqueue::stack_changed),
+            "ClusterStackRelease" => feed(context, &caches.releases, event, enqueue::release_changed),
+            "ClusterAddon" => feed(context, &caches.addons, event, enqueue::addon_changed),
+            "Cluster" => feed(context, &caches.clusters, event, enqueue::cluster_changed),
+            "GitRepository" => feed(context, &caches.git_repositories, event, enqueue::repository_changed),
+            "HelmChart" => feed(context, &caches.helm_charts, event, enqueue::source_changed),
+            "HelmRelease" => feed(context, &caches.helm_releases, event, enqueue::flux_changed),
+            "Kustomization" => feed(context, &caches.kustomizations, event, enqueue::flux_changed),
+            _ => {}
+        }
+        self.gather(now);
+    }
+
+    /// What can be begun now.
+    pub(crate) fn startable(&self, now: Millis) -> Vec<Work> {
+        let busy: BTreeSet<&Work> = self.running.iter().map(|(work, _)| work).collect();
+        let due = self.due.iter().filter(|(work, at)| **at <= now && !busy.contains(work));
+        due.map(|(work, _)| work.clone()).collect()
+    }
+
+    /// When something is due that waits for nothing else.
+    pub(crate) fn next_due(&self) -> Option<Millis> {
+        self.due.values().min().copied()
+    }
+
+    /// How many reconciles run.
+    pub(crate) fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Begins a reconcile. Nothing of it is done before it goes on.
+    pub(crate) fn begin(&mut self, work: Work) {
+        self.due.remove(&work);
+        let (context, (queue, key)) = (self.context.clone(), work.clone());
+        let reconcile: Running = Box::pin(async move {
+            match QUEUES[queue] {
+                Queue::ClusterStack => stack::reconcile(&context, &key).await,
+                Queue::ClusterStackRelease => release::reconcile(&context, &key).await,
+                _ => cluster::reconcile(&context, &key).await,
+            }
+        });
+        self.running.push((work, reconcile));
+    }
+
+    /// Lets a running reconcile go on to its next request.
+    pub(crate) fn go_on(&mut self, number: usize, now: Millis) -> Option<String> {
+        let mut waking = Waking::from_waker(Waker::noop());
+        let polled = self.running[number].1.as_mut().poll(&mut waking);
+        let mut failed = None;
+        if let Poll::Ready(result) = polled {
+            let ((queue, key), _) = self.running.swap_remove(number);
+            let next = result.unwrap_or_else(|error| {
+                failed = Some(format!("failed: {} {key}: {error}", <&str>::from(QUEUES[queue])));
+                Next::Retry
+            });
+            match next {
+                Next::Await => {}
+                Next::Retry => self.enqueue((queue, key), now + RETRY),
+                Next::After(pause) => self.enqueue((queue, key), now + millis(pause)),
+            }
+        }
+        self.gather(now);
+        failed
+    }
+
+    /// Takes in what was put into the queues, and changes that were kept back.
+    fn gather(&mut self, now: Millis) {
+        while self.late.iter_mut().any(|late| late(&self.context)) {}
+        for queue in 0..self.inbox.len() {
+            while let Some(Some(request)) = self.inbox[queue].next().now_or_never() {
+                let pause = request.run_at.saturating_duration_since(Instant::now());
+                // The clock has gone on a little since it was put in.
+                let pause = (millis(pause) + 49) / 50 * 50;
+                self.enqueue((queue, request.message), now + pause);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, work: Work, at: Millis) {
+        let due = self.due.entry(work).or_insert(at);
+        *due = at.min(*due);
+    }
+}
+
+/// A client that nothing is sent with: Clusters of simulations refer to no other objects.
+fn nowhere() -> kube::Client {
+    static CLIENT: OnceLock<kube::Client> = OnceLock::new();
+    let config = || kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+    CLIENT.get_or_init(|| kube::Client::try_from(config()).unwrap()).clone()
+}
+
+fn millis(duration: Duration) -> Millis {
+    u64::try_from(duration.as_millis()).unwrap()
+}
+
+fn feed<K: Cached + DeserializeOwned>(
+    context: &Context,
+    cache: &Cache<K>,
+    event: Event<Value>,
+    changed: fn(&Context, &Change<K>),
+) {
+    let object = |value: Value| serde_json::from_value::<K>(value).unwrap();
+    let event = match event {
+        Event::Apply(value) => Event::Apply(object(value)),
+        Event::Delete(value) => Event::Delete(object(value)),
+        Event::InitApply(value) => Event::InitApply(object(value)),
+        Event::Init => Event::Init,
+        Event::InitDone => Event::InitDone,
+    };
+    cache.take(event).iter().for_each(|change| changed(context, change));
+}
+
+/// What takes in the changes that the caches kept back.
+fn late(context: &Context) -> Vec<Box<dyn FnMut(&Context) -> bool>> {
+    fn of<K: Cached>(cache: &Cache<K>, changed: fn(&Context, &Change<K>)) -> Box<dyn FnMut(&Context) -> bool> {
+        let mut late = cache.late().unwrap();
+        Box::new(move |context| match late.next().now_or_never() {
+            Some(Some(change)) => {
+                changed(context, &change);
+                true
+            }
+            _ => false,
+        })
+    }
+    let caches = &context.caches;
+    vec![
+        of(&caches.stacks, enqueue::stack_changed),
+        of(&caches.releases, enqueue::release_changed),
+        of(&caches.addons, enqueue::addon_changed),
+        of(&caches.clusters, enqueue::cluster_changed),
+        of(&caches.namespaces, enqueue::namespace_changed),
+        of(&caches.git_repositories, enqueue::repository_changed),
+        of(&caches.helm_charts, enqueue::source_changed),
+        of(&caches.helm_releases, enqueue::flux_changed),
+        of(&caches.kustomizations, enqueue::flux_changed),
+    ]
+}
