@@ -1,18 +1,19 @@
-//! The operator: the process that keeps Flux objects as the releases and the Clusters say.
+//! The operator: the process that reconciles Flux objects with releases and Clusters.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
 //! | `settings` | the flags, as typed values |
-//! | `process` | start, supervision and end of all of it |
+//! | `process` | start, supervision and end of the process |
 //! | `metrics` | counts of what the operator finds |
 //! | `objects`, `related` | the kinds that the operator watches, and those that Clusters refer to |
-//! | `appliers`, `leases` | whether Flux's controllers are alive |
+//! | `appliers`, `leases` | the health of Flux's controllers |
 //! | `library` | the releases, read from the artifacts that Flux serves |
-//! | `context`, `budget` | all that reconciles work with, and what of it they spend together |
-//! | `controllers`, `enqueue`, `reconcile` | what is reconciled when, and what follows |
-//! | `stack`, `release`, `cluster` | one reconcile each |
-//! | `annotations`, `deliver`, `events`, `finalizer`, `ownership`, `request` | what several of them do to objects |
-// This is one of the places that may look at the clock and the machine.
+//! | `context`, `budget` | the state that reconciles share, and the budgets that they spend together |
+//! | `controllers`, `enqueue`, `reconcile` | the queues, the objects that a change enqueues, and the end of a reconcile |
+//! | `stack`, `release`, `cluster` | one reconciler each |
+//! | `annotations`, `deliver`, `events`, `finalizer`, `ownership`, `request` | operations on objects that reconcilers share
+//! |
+// One of the modules that may read the clock and the environment.
 #![allow(clippy::disallowed_methods)]
 
 mod annotations;
@@ -46,7 +47,7 @@ mod status;
 use process::ProcessError;
 use settings::Settings;
 
-/// Runs the operator until a signal ends it. An error is logged before it is returned.
+/// Runs the operator until a signal ends it. Logs an error before returning it.
 pub async fn run(settings: Settings) -> Result<(), ProcessError> {
     process::run(settings, controllers::run).await
 }

@@ -8,7 +8,7 @@ use crate::api::labels::SUSPEND_FIELD_MANAGER;
 use crate::runtime::api_server::{Kind, RequestError};
 use crate::runtime::cache::{Cache, Cached, Key};
 
-/// Gives these annotations to the object, and to no other one of its name.
+/// Sets annotations of this object, but not of another object with the same name.
 pub(super) async fn annotate<K: Kind + Cached>(
     context: &Context,
     cache: &Cache<K>,
@@ -20,13 +20,13 @@ pub(super) async fn annotate<K: Kind + Cached>(
     Ok(())
 }
 
-/// Sets or unsets `spec.suspend` of a Flux object, as a field manager of its own.
+/// Sets or unsets `spec.suspend` of a Flux object, with a separate field manager.
 pub(super) async fn suspend<K: Kind>(context: &Context, key: &Key, suspend: bool) -> Result<K, RequestError> {
     let patch = json!({"spec": {"suspend": suspend.then_some(true)}});
     context.api.merge(key, patch, SUSPEND_FIELD_MANAGER).await
 }
 
-/// The JSON patch that gives these annotations to the object, and to no other one of its name.
+/// Returns a JSON patch that sets annotations of this object, but not of another object with the same name.
 pub(super) fn patch(object: &impl Resource, annotations: &[(&str, &str)]) -> Value {
     let (metadata, place) = (object.meta(), "/metadata/annotations");
     let same = json!({"op": "test", "path": "/metadata/uid", "value": metadata.uid});

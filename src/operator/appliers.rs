@@ -1,4 +1,4 @@
-//! Whether Flux's controllers are alive, as their Leases and the changes of their objects say.
+//! Tracks whether Flux's controllers are alive, by their Leases and by status changes of their objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,46 +8,46 @@ use jiff::Timestamp;
 use crate::foreign::flux::observed::{CONTROLLERS, controller_of};
 use crate::rollup::{Applier, Pulse, SeenLease};
 
-/// What is known of Flux's controllers.
+/// The state of Flux's controllers.
 #[derive(Debug)]
 pub struct Appliers(Mutex<BTreeMap<&'static str, Known>>);
 
-/// What is known of one.
+/// The state of one controller.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     lease: Option<SeenLease>,
-    /// When an object of it last changed its status; at first the start of the process, before which nothing was seen.
+    /// Time of the last status change of one of its objects; initially the start of the process.
     moved: Timestamp,
     pulse: Pulse,
 }
 
-/// What one reading of a Lease gave.
+/// The result of reading a Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// When it was last renewed.
+    /// Time of the last renewal.
     Renewed(Timestamp),
-    /// There is none, or it may not be read.
+    /// The Lease does not exist, or the operator may not read it.
     None,
-    /// The API server did not answer: nothing is learnt, and time in which nothing could be seen does not count.
+    /// The API server did not answer: the state stays as it is, and this time does not count towards a missed renewal.
     Failed,
 }
 
 impl Appliers {
-    /// Nothing is known yet.
+    /// Creates the state in which no controller was observed.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let known = Known { lease: None, moved: now, pulse: Pulse::Unknown { moved: Some(now) } };
         Self(Mutex::new(CONTROLLERS.iter().map(|name| (*name, known)).collect()))
     }
 
-    /// The controller of a kind.
+    /// Returns the controller that applies objects of a kind.
     #[must_use]
     pub fn of(&self, kind: &str) -> Applier {
         let Some(name) = controller_of(kind) else { return Applier::unknown() };
         self.lock().get(name).map_or_else(Applier::unknown, |known| Applier { name, pulse: known.pulse })
     }
 
-    /// Notes that the status of an object of a controller has changed.
+    /// Records that the status of an object of a controller changed.
     pub fn moved(&self, controller: &str, now: Timestamp) {
         if let Some(known) = self.lock().get_mut(controller) {
             known.moved = now;
@@ -57,8 +57,8 @@ impl Appliers {
         }
     }
 
-    /// Notes what a reading of the Lease of a controller gave. Returns its pulse, and whether it is another kind of pulse
-    /// than before.
+    /// Records the result of reading a controller's Lease. Returns the controller's pulse, and whether the kind of pulse
+    /// changed.
     pub fn read(&self, controller: &str, reading: Reading, now: Timestamp) -> Option<(Pulse, bool)> {
         let mut all = self.lock();
         let known = all.get_mut(controller)?;

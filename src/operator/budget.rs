@@ -1,8 +1,8 @@
-//! What is spoken for of a budget of deletions, from the decision until a status says it.
+//! Reserves parts of a deletion budget from a decision until a status records the deletions.
 //!
-//! Several Clusters of a `ClusterStack` spend one budget, and the status of each `ClusterAddon` says what went for its cluster.
-//! Between a decision and that status other reconciles decide, too. So each decision is made and noted in one step, without
-//! waiting for anything in between.
+//! Several Clusters of a `ClusterStack` spend one budget, and the status of each `ClusterAddon` records the deletions for
+//! its cluster. Other reconciles may decide between a decision and its status. Therefore each decision is made and recorded
+//! in one step, without awaiting anything in between.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +10,15 @@ use std::sync::{Mutex, PoisonError};
 use crate::api::cluster_stack::Pruned;
 use crate::runtime::cache::Key;
 
-/// What `ClusterAddon`s are about to say that was deleted for them.
+/// The deletions that no status records yet.
 #[derive(Debug, Default)]
 pub struct Budgets(Mutex<Reserved>);
 
-/// The same, by the key of the `ClusterAddon`.
+/// Reserved deletions by the key of their `ClusterAddon`.
 pub type Reserved = BTreeMap<Key, Pruned>;
 
-/// What one `ClusterAddon` is about to say. It ends with the reconcile: the status says it by then, or nothing was deleted.
+/// The deletions reserved for one `ClusterAddon`. The reservation ends with the reconcile: by then the status records them,
+/// or nothing was deleted.
 #[derive(Debug)]
 pub struct Reservation<'b> {
     budgets: &'b Budgets,
@@ -25,7 +26,7 @@ pub struct Reservation<'b> {
 }
 
 impl Budgets {
-    /// Decides by what is reserved, and reserves for `of` what the decision spends.
+    /// Passes the reservations to `decide`, and reserves for `of` what the decision spends.
     pub fn decide<T>(
         &self,
         of: &Key,

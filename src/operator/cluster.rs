@@ -1,4 +1,4 @@
-//! One Cluster: gather what is known of it, decide what is written, write it, roll up the status, write that, prune.
+//! Reconciles a Cluster: gather facts, decide what to write, write objects, roll up and write the status, prune.
 
 mod act;
 mod cluster_addon;
@@ -31,10 +31,10 @@ use gather::{ClassRelease, Gathered};
 
 pub(super) use gather::to_orphan;
 
-/// How long a cache that is just filled is waited for.
+/// Delay before a retry while a cache is incomplete or outdated.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Reconciles the Cluster of that key.
+/// Reconciles the Cluster with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let gathered = Gathered::of(context, key);
     match gathered.action(context.is_terminating(&key.namespace)) {
@@ -57,7 +57,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     }
 }
 
-/// Delivers the addons of a Cluster that is there.
+/// Delivers the addons of an existing Cluster.
 async fn deliver(
     context: &Context,
     key: &Key,
@@ -75,14 +75,13 @@ async fn deliver(
     let Acted { receipts, failure, retry } = act::act(context, key, &facts, &decision).await?;
     let (pruning, _reserved) = prune::decide(context, &facts, &receipts).await?;
     let outcome = roll_up(&facts, &receipts, &pruning);
-    // The status counts what is deleted before it is.
+    // The status must count deletions before they happen.
     let next = write_status(context, key, &facts, &outcome).await?;
     let next = next.earlier(retry).earlier(prune::prune(context, &facts, &pruning).await?);
     failure.map_or(Ok(next), |failure| Err(failure.into()))
 }
 
-/// Makes sure that there is a `ClusterAddon`, and that it owns what an earlier one has left; `None` if there is nothing to
-/// report.
+/// Ensures that a `ClusterAddon` exists and owns what an earlier one left; `None` if there is nothing to report.
 async fn establish(
     context: &Context,
     key: &Key,
@@ -92,7 +91,7 @@ async fn establish(
 ) -> Result<Option<Arc<ClusterAddon>>, RequestError> {
     match release {
         ClassRelease::Paused => {
-            // Nothing is committed until it is resumed.
+            // Withhold commits until the Cluster is resumed.
             context.git.outbox.withdraw(&Unit::Cluster(key.clone()));
             let reported = found.filter(|addon| addon.status.is_some());
             Ok(reported.filter(|addon| context.speaks_of(cluster, Some(addon))).cloned())
@@ -115,7 +114,7 @@ async fn establish(
     }
 }
 
-/// Writes the status if it changed; returns when to look again.
+/// Writes the status if it changed, and returns when to reconcile again.
 async fn write_status(
     context: &Context,
     key: &Key,

@@ -1,4 +1,4 @@
-//! What all reconciles share: the caches, the API server, the prepared releases, and the queues' triggers.
+//! State that all reconciles share: caches, API server, prepared releases, and triggers of the queues.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -34,7 +34,7 @@ use crate::runtime::events::Events;
 use crate::runtime::queue::Trigger;
 use crate::subscription::{self, Claimant};
 
-/// What the API server has, as far as we look at it.
+/// The watched objects of the API server.
 #[derive(Debug, Default)]
 pub struct Caches {
     /// `ClusterStack`s.
@@ -47,33 +47,33 @@ pub struct Caches {
     pub clusters: Cache<ClusterObject>,
     /// Namespaces.
     pub namespaces: Cache<PartialObjectMeta<Namespace>>,
-    /// `GitRepository`s, ours and those that `ClusterStack`s refer to.
+    /// `GitRepository`s: the operator's own, and those that `ClusterStack`s refer to.
     pub git_repositories: Cache<GitRepository>,
-    /// Our `HelmChart`s.
+    /// `HelmChart`s of the operator.
     pub helm_charts: Cache<HelmChart>,
-    /// Our `HelmRelease`s.
+    /// `HelmRelease`s of the operator.
     pub helm_releases: Cache<HelmRelease>,
-    /// Our `Kustomization`s.
+    /// `Kustomization`s of the operator.
     pub kustomizations: Cache<Kustomization>,
 }
 
-/// The queues: whoever learns of something that matters for an object puts its key in.
+/// Triggers of the queues: a change that matters for an object enqueues its key.
 #[derive(Clone, Debug)]
 pub struct Triggers {
-    /// `ClusterStack`s.
+    /// Queue of `ClusterStack`s.
     pub stacks: Trigger<Key>,
-    /// `ClusterStackRelease`s.
+    /// Queue of `ClusterStackRelease`s.
     pub releases: Trigger<Key>,
-    /// Clusters, by their own key.
+    /// Queue of Clusters, by the Cluster's own key.
     pub clusters: Trigger<Key>,
-    /// `ClusterStack`s that are delivered through Git, to commit what is wanted.
+    /// Queue of `ClusterStack`s that are delivered through Git, to commit changes.
     pub commits: Trigger<Key>,
-    /// `ClusterStack`s with an upstream source, to publish what is missing.
+    /// Queue of `ClusterStack`s with an upstream source, to publish missing releases.
     pub publishes: Trigger<Key>,
 }
 
 impl Triggers {
-    /// The trigger of a queue.
+    /// Returns the trigger of a queue.
     #[must_use]
     pub fn of(&self, queue: Queue) -> &Trigger<Key> {
         match queue {
@@ -86,50 +86,50 @@ impl Triggers {
     }
 }
 
-/// All that reconciles work with.
+/// State that all reconciles share.
 pub struct Context {
-    /// What the operator was told.
+    /// The settings of the operator.
     pub settings: Settings,
-    /// What the API server has.
+    /// The watched objects of the API server.
     pub caches: Caches,
     /// The objects that Clusters refer to.
     pub related: Related,
-    /// Flux's controllers.
+    /// The state of Flux's controllers.
     pub appliers: Appliers,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
     /// The API server.
     pub api: ApiServer,
-    /// Where events are published.
+    /// Publishes events.
     pub events: Events,
-    /// What releases hold.
+    /// The content of releases.
     pub library: Library,
-    /// What is counted.
+    /// The metrics of the process.
     pub metrics: Metrics,
     /// The queues.
     pub triggers: Triggers,
-    /// What is delivered through Git.
+    /// The state of delivery through Git.
     pub git: GitDelivery,
-    /// What is brought from upstream sources.
+    /// The state of publishing from upstream sources.
     pub publisher: Publisher,
-    /// What is spent of the budgets of addons that may be removed, and no status says yet.
+    /// Reserved parts of the deletion budgets, which no status records yet.
     pub budgets: Budgets,
     prepared: RwLock<BTreeMap<Key, Preparation>>,
     not_installed: RwLock<BTreeMap<Key, NotInstalled>>,
     cluster_kind: OnceLock<ApiResource>,
 }
 
-/// The parts of a context that its owner chooses.
+/// The parts of a context that its creator chooses.
 pub struct Parts {
     /// The settings of the operator.
     pub settings: Settings,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
     /// The API server.
     pub api: ApiServer,
     /// Publishes events.
     pub events: Events,
-    /// The contents of releases.
+    /// The content of releases.
     pub library: Library,
     /// The objects that Clusters refer to.
     pub related: Related,
@@ -139,42 +139,42 @@ pub struct Parts {
     pub triggers: Triggers,
 }
 
-/// The releases that Clusters of a `ClusterStack` name and that are not installed, each with why.
+/// The releases that Clusters of a `ClusterStack` name and that are not installed, each with the reason.
 pub type NotInstalled = BTreeMap<ReleaseName, Report>;
 
-/// What a release's reconcile found for the Clusters of its class.
+/// The result of a release's reconcile for the Clusters of its class.
 #[derive(Clone, Debug)]
 pub enum Preparation {
-    /// Addons can be planned.
+    /// The operator can plan addons.
     Usable(Arc<Prepared>),
-    /// They cannot, and this is why. What Clusters have already stays.
+    /// The operator cannot plan addons, for this reason. Existing objects of Clusters stay.
     Unusable(Report),
 }
 
-/// A release with everything that the plans of its Clusters need.
+/// A release with everything that is needed to plan for its Clusters.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The `ClusterStack`.
+    /// The key of the `ClusterStack`.
     pub stack_key: Key,
-    /// The `ClusterStack` as plans see it.
+    /// The `ClusterStack` as the input of plans.
     pub stack: Stack,
-    /// Whether nothing is to be written: `spec.suspend` of the `ClusterStack`.
+    /// Whether `spec.suspend` of the `ClusterStack` forbids all writes.
     pub suspended: bool,
-    /// The deletions that somebody allows whatever the budget says: the `ClusterStack`'s annotation.
+    /// Deletions that the `ClusterStack`'s annotation allows beyond the budget.
     pub allowed_deletions: Option<String>,
     /// The release.
     pub release: Arc<Release>,
-    /// Where its contents come from.
+    /// Locations of the release's contents.
     pub contents: Contents,
-    /// What counts as applied, by addon, as far as it is known: the version of the chart that Flux packaged, the commit of
+    /// The applied version of each addon, if known: the version of the chart that Flux packaged, or the commit of the
     /// manifests.
     pub versions: BTreeMap<AddonName, String>,
-    /// The release's `Ready`, as its Clusters mirror it.
+    /// The release's `Ready`, which its Clusters report.
     pub ready: Report,
 }
 
 impl Prepared {
-    /// What a Cluster's plan is made with.
+    /// Returns the inputs of a Cluster's plan.
     #[must_use]
     pub fn inputs(&self) -> ReleaseInputs<'_> {
         ReleaseInputs { stack: &self.stack, release: &self.release, contents: &self.contents }
@@ -182,7 +182,7 @@ impl Prepared {
 }
 
 impl PartialEq for Prepared {
-    /// Equal inputs: the same plans. Releases with one digest are the same.
+    /// Compares the inputs: equal inputs give the same plans. Releases are compared by name and digest.
     fn eq(&self, other: &Self) -> bool {
         (&self.stack_key, &self.stack, self.suspended, &self.contents, &self.versions, &self.ready)
             == (
@@ -210,7 +210,7 @@ impl PartialEq for Preparation {
 }
 
 impl Context {
-    /// A context that nothing is known of yet.
+    /// Creates a context without any observed state.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { settings, clock, api, events, library, related, metrics, triggers } = parts;
@@ -237,7 +237,7 @@ impl Context {
         }
     }
 
-    /// A `ClusterStack` as plans see it, with what the operator's settings say where it says nothing.
+    /// Converts a `ClusterStack` to the input of plans, with the operator's settings as defaults.
     pub fn stack(&self, stack: &ClusterStack) -> Result<Stack, StackError> {
         let (default, key) = (self.settings.default_source.as_ref(), self.source_key(stack));
         if let Some(Key { namespace, name }) = key.clone()
@@ -256,40 +256,40 @@ impl Context {
         Ok(stack)
     }
 
-    /// The key of the `GitRepository` that a `ClusterStack` follows.
+    /// Returns the key of the `GitRepository` that a `ClusterStack` follows.
     #[must_use]
     pub fn source_key(&self, stack: &ClusterStack) -> Option<Key> {
         let (namespace, name) = Stack::source_key(stack, self.settings.default_source.as_ref())?;
         Some(Key { namespace, name })
     }
 
-    /// Whether a namespace is being deleted, as its watch says.
+    /// Whether a namespace is being deleted, according to its watch.
     #[must_use]
     pub fn is_terminating(&self, namespace: &str) -> bool {
         let found = self.caches.namespaces.get(&Key::new("", namespace));
         found.is_some_and(|found| found.metadata.deletion_timestamp.is_some())
     }
 
-    /// How the API server calls Clusters, in the version that it prefers; `None` before that is known.
+    /// The resource of Clusters in the version that the API server prefers; `None` before discovery.
     #[must_use]
     pub fn cluster_kind(&self) -> Option<&ApiResource> {
         self.cluster_kind.get()
     }
 
-    /// Notes how the API server calls Clusters.
+    /// Records the discovered resource of Clusters.
     pub fn clusters_are(&self, kind: ApiResource) {
-        // It is asked once.
+        // Discovery runs once.
         _ = self.cluster_kind.set(kind);
     }
 
-    /// What is known of a release: nothing before its first reconcile since the start of the process.
+    /// Returns the result of a release's reconcile; `None` before the first reconcile since the start of the process.
     #[must_use]
     pub fn preparation(&self, release: &Key) -> Option<Preparation> {
         self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(release).cloned()
     }
 
-    /// Notes what a release's reconcile found (`None`: the release is gone), and reconciles the Clusters of its class
-    /// where that is news.
+    /// Records the result of a release's reconcile (`None`: the release is deleted), and enqueues the Clusters of its class
+    /// if it changed.
     pub fn prepare(&self, release: &Key, class: &str, found: Option<Preparation>) {
         let mut prepared = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
         let is_news = prepared.get(release) != found.as_ref();
@@ -306,14 +306,14 @@ impl Context {
         }
     }
 
-    /// The UID of the `ClusterStack` that owns the `ClusterStackRelease` of a release, if there is one.
+    /// Returns the UID of the `ClusterStack` that owns the `ClusterStackRelease` of a release, if any.
     #[must_use]
     pub fn owner(&self, namespace: &str, release: &ReleaseName) -> Option<String> {
         let release = self.caches.releases.get(&Key::new(namespace, &release.to_string()))?;
         release.stack_owner().map(|owner| owner.uid.clone())
     }
 
-    /// The `ClusterStack` that a release belongs to, whether it exists or not.
+    /// Returns the `ClusterStack` that a release belongs to, whether or not the release exists.
     #[must_use]
     pub fn holder(&self, namespace: &str, release: &ReleaseName) -> Option<Arc<ClusterStack>> {
         let all = self.caches.stacks.all();
@@ -323,14 +323,14 @@ impl Context {
         self.caches.stacks.get(&Key::new(namespace, holder.metadata.name.as_deref()?))
     }
 
-    /// Whether there may be `ClusterStack`s of which this operator knows nothing.
+    /// Whether there may be `ClusterStack`s that this operator does not watch.
     #[must_use]
     pub fn is_sharded(&self) -> bool {
         self.settings.watch.label_selector.is_some()
     }
 
-    /// Whether this operator speaks of a Cluster: with a label selector only where one of its `ClusterStack`s has the class.
-    /// A class of no release at all is a matter of the `ClusterStack` whose release was delivered last.
+    /// Whether this operator reports on a Cluster: with a label selector, only if one of its `ClusterStack`s has the class.
+    /// If the class belongs to no release, the `ClusterStack` of the release that was delivered last reports.
     #[must_use]
     pub fn speaks_of(&self, cluster: &ClusterObject, addon: Option<&ClusterAddon>) -> bool {
         if self.settings.watch.label_selector.is_none() {
@@ -348,8 +348,8 @@ impl Context {
         })
     }
 
-    /// Notes which releases that Clusters of a `ClusterStack` name are not installed (`None`: the `ClusterStack` is gone),
-    /// and reconciles the Clusters of those for which that is news.
+    /// Records which releases that Clusters of a `ClusterStack` name are not installed (`None`: the `ClusterStack` is
+    /// deleted), and enqueues the Clusters of each release for which the report changed.
     pub fn note_not_installed(&self, stack: &Key, found: Option<NotInstalled>) {
         let mut all = self.not_installed.write().unwrap_or_else(PoisonError::into_inner);
         let before = match found.clone() {
@@ -367,25 +367,25 @@ impl Context {
         }
     }
 
-    /// Why a release is not installed, as the reconcile of its `ClusterStack` found; `None` if it is, or before that was
-    /// looked at.
+    /// Returns the reason why a release is not installed, according to the reconcile of its `ClusterStack`; `None` if it is
+    /// installed, or before that reconcile.
     #[must_use]
     pub fn not_installed(&self, stack: &Key, release: &ReleaseName) -> Option<Report> {
         let all = self.not_installed.read().unwrap_or_else(PoisonError::into_inner);
         all.get(stack)?.get(release).cloned()
     }
 
-    /// This time, with the controller of a kind.
+    /// Returns the moment `now` with the state of a kind's controller.
     #[must_use]
     pub fn moment(&self, kind: &str, now: Timestamp) -> Moment {
         Moment { now, applier: self.appliers.of(kind), deadline: DEADLINE }
     }
 
-    /// Notes that a controller has done something, where a change is of what only it writes.
+    /// Records that a controller is working, if only the controller makes such a change.
     pub fn note_movement<Status: ObservedKind>(&self, change: &Change<Observed<Status>>) {
         let is_answer = match (&change.before, &change.now) {
             (Some(before), Some(now)) => now.is_answered_since(before),
-            // It has dropped its finalizer.
+            // The controller removed its finalizer.
             (Some(before), None) => before.metadata.terminating,
             (None, _) => false,
         };

@@ -37,7 +37,7 @@ use crate::runtime::queue::{Next, QueueObserver, Requests, queue};
 use crate::runtime::watches::{self, Feed};
 use crate::source::artifact::{Download, FetchLimits};
 
-/// Pause between two checks whether the caches are complete.
+/// Pause between two checks that the caches are complete.
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
 
 /// The receiving ends of the queues.
@@ -64,7 +64,7 @@ impl WorkQueues {
     }
 }
 
-/// Runs the controllers until the shutdown has begun and what was under way then is finished.
+/// Runs the controllers until the shutdown begins and running reconciles have finished.
 pub(super) async fn run(process: Process) {
     let address = process.settings.source_controller_addr.as_deref();
     let download = match Download::new(address, FetchLimits::default()) {
@@ -84,13 +84,13 @@ pub(super) async fn run(process: Process) {
     let is_leader = tokio::select! {
         leading = ready => leading.is_ok(),
         () = shutdown.begun() => false,
-        // Who begins to lead looks at everything, so nothing piles up before.
+        // A new leader enqueues everything, so keys need not pile up before.
         () = queues.drain() => false,
     };
     if is_leader {
         work(&process, &context, queues).await;
     } else {
-        // A Lease that was lost ends the process, and this with it.
+        // A lost Lease ends the process, and this task with it.
         process.shutdown.begun().await;
     }
 }
@@ -125,7 +125,7 @@ fn assemble(process: &Process, library: Library) -> (Context, WorkQueues, Unboun
     (context, queues, changes)
 }
 
-/// Starts all watches. They go on until the process ends.
+/// Starts all watches. They run until the process ends.
 fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiver<Changed>) {
     let ours = format!("{}={}", labels::MANAGED_BY, labels::FIELD_MANAGER);
     feed(process, context, None, |context| &context.caches.releases, enqueue::release_changed);
@@ -147,12 +147,12 @@ fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiv
     });
 }
 
-/// The one namespace that the operator looks at, where it does not look at all.
+/// The only namespace to watch; `None` if the operator watches all namespaces.
 fn only_namespace(process: &Process) -> Option<String> {
     (!process.settings.watch.all_namespaces).then(|| process.namespace.to_string())
 }
 
-/// An API over the namespaces that the operator looks at.
+/// Returns an API for the watched namespaces.
 fn api<K>(process: &Process) -> Api<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -163,7 +163,7 @@ where
     }
 }
 
-/// What is watched, for messages.
+/// Names a watched kind in messages.
 fn name<K: Resource>(kind: &K::DynamicType) -> String {
     format!("{} ({})", K::kind(kind), K::api_version(kind))
 }
@@ -188,7 +188,7 @@ fn feed<K>(
     });
 }
 
-/// `ClusterStack`s are what users write, and what shards are made of.
+/// Starts the watch of `ClusterStack`s, the only one that the label selector restricts.
 fn watch_stacks(process: &Process, context: &Arc<Context>) {
     let selector = process.settings.watch.label_selector.clone();
     let events = watches::events(api::<DeserializeGuard<ClusterStack>>(process), selector.as_deref());
@@ -201,7 +201,7 @@ fn watch_stacks(process: &Process, context: &Arc<Context>) {
     });
 }
 
-/// Clusters are read in the version that the API server prefers.
+/// Starts the watch of Clusters, in the version that the API server prefers.
 fn watch_clusters(process: &Process, context: &Arc<Context>) {
     let (context, readiness) = (context.clone(), process.readiness.clone());
     let (client, namespace) = (process.client.clone(), only_namespace(process));
@@ -221,7 +221,7 @@ fn watch_clusters(process: &Process, context: &Arc<Context>) {
     });
 }
 
-/// Of Namespaces it matters only whether they go.
+/// Starts the watch of Namespaces, for their deletion.
 fn watch_namespaces(process: &Process, context: &Arc<Context>) {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(process.client.clone());
     let only = only_namespace(process).map(|namespace| format!("metadata.name={namespace}"));
@@ -255,7 +255,7 @@ async fn synced(context: &Context) {
     }
 }
 
-/// Works on the queues until the shutdown has begun.
+/// Processes the queues until the shutdown begins.
 async fn work(process: &Process, context: &Context, queues: WorkQueues) {
     let WorkQueues { stacks, releases, clusters, commits, publishes } = queues;
     everything_changed(context);
@@ -269,7 +269,7 @@ async fn work(process: &Process, context: &Context, queues: WorkQueues) {
     .await;
 }
 
-/// Works on one queue.
+/// Processes one queue.
 async fn work_on(
     process: &Process,
     context: &Context,
@@ -285,7 +285,7 @@ async fn work_on(
         .await;
 }
 
-/// One reconcile in its span, measured.
+/// Runs one reconcile in its span, and measures it.
 async fn timed(
     context: &Context,
     queue: Queue,

@@ -1,4 +1,4 @@
-//! Brings one planned Flux object to the API server, where anything has to be done.
+//! Writes one planned Flux object to the API server if it differs.
 
 use std::sync::Arc;
 
@@ -14,37 +14,36 @@ use crate::plan::delivery::{self, Action, Baseline, action, foreign_fields, is_k
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
 
-/// What became of an object.
+/// The result of delivering an object.
 #[derive(Debug)]
 pub struct Delivery<Status> {
-    /// The object as it is now; `None` while an old one of its name is going.
+    /// The object as it is now; `None` while an old object of the same name is being deleted.
     pub object: Option<Arc<Observed<Status>>>,
-    /// The digest of its spec as our last write returned it.
+    /// Digest of the spec as returned by the operator's last write.
     pub expected: Option<SpecDigest>,
-    /// The field manager whose changes were taken out.
+    /// The field manager whose changes were reverted, if any.
     pub repaired: Option<String>,
 }
 
-/// An object that is to be delivered.
+/// An object to deliver.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// The object.
+    /// The planned object.
     pub planned: &'a PlannedObject,
-    /// The digest of its spec as our last write returned it, where that is known.
+    /// Digest of the spec as returned by the operator's last write, if known.
     pub expected: Option<&'a SpecDigest>,
-    /// Its owners. The first is the one for whom it is delivered. The Namespace joins them where that keeps Flux from
-    /// uninstalling.
+    /// Owners of the object. It is delivered for the first. The Namespace is added if that keeps Flux from uninstalling.
     pub owners: &'a [OwnerReference],
-    /// Whether others become owners of it, too: it is written over the state that its owners were read from, and over no other.
+    /// Whether other owners may be added: the write then conflicts unless the object is as its owners were read.
     pub shared: bool,
 }
 
-/// A resource version that no object has: the store is at a later one when the first is written. An apply with it creates an
-/// object, and conflicts where there is one.
+/// A resource version that no object has, because the store is past it when the first object is written. An apply with it
+/// creates the object, and conflicts if the object exists.
 const ABSENT: &str = "1";
 
-/// The digest of the spec of an object that Flux has applied as it is planned; `None` while it is not there, or is as an
-/// earlier plan had it. What it is now counts as what was planned: putting right what others change is Flux's.
+/// Returns the digest of the spec of an object that Flux applied as planned; `None` if the object does not exist, or is as
+/// in an earlier plan. Its present spec counts as planned, because Flux corrects drift.
 pub fn applied<Status: ObservedKind>(
     cache: &Cache<Observed<Status>>,
     planned: &PlannedObject,
@@ -53,7 +52,7 @@ pub fn applied<Status: ObservedKind>(
     delivery::applied(&found, planned)
 }
 
-/// Delivers an object, and puts what comes back into its cache.
+/// Delivers an object, and caches the result.
 pub async fn deliver<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,
@@ -114,7 +113,7 @@ async fn apply<Status: ObservedKind>(
     context.api.apply(key, &object, before).await
 }
 
-/// The Namespace, as an owner beside ours of an object [that it keeps](is_kept_by_namespace).
+/// Returns the Namespace as an additional owner of an object [that it keeps](is_kept_by_namespace).
 fn keeper<Status: ObservedKind>(context: &Context, wanted: &Wanted<'_>) -> Option<OwnerReference> {
     let name = &wanted.planned.id.namespace;
     let found = context.caches.namespaces.get(&Key::new("", name));
@@ -124,8 +123,9 @@ fn keeper<Status: ObservedKind>(context: &Context, wanted: &Wanted<'_>) -> Optio
     Some(OwnerReference { api_version, kind, name: name.clone(), uid, ..OwnerReference::default() })
 }
 
-/// Takes out of an object's spec what other field managers put there and what no apply of ours would remove. Removing
-/// makes us the manager of nothing; replacing the values would, and what a later plan drops would then stay.
+/// Removes the fields that other field managers put into an object's spec and that no apply of the operator removes.
+/// Removing a field does not make the operator its manager. Replacing the value would, and the field would then stay when a
+/// later plan drops it.
 async fn without_foreign_fields<Status: ObservedKind>(
     context: &Context,
     key: &Key,
@@ -137,7 +137,7 @@ async fn without_foreign_fields<Status: ObservedKind>(
         return Ok(written);
     };
     let version = object.meta().resource_version.clone();
-    // An object that was read has a JSON form.
+    // An object that the API server returned has a JSON form.
     let fields = serde_json::to_value(&object).map(|object| foreign_fields(&object)).unwrap_or_default();
     if fields.is_empty() {
         return Ok(written);

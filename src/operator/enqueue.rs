@@ -1,7 +1,7 @@
-//! What has to be reconciled when something changed.
+//! Enqueues the objects that a change affects.
 //!
-//! An object's own reconcile follows every change of it that is not an answer to a write of ours: those do not come
-//! here. What the write changes for others is told by the reconcile that wrote, through the same functions.
+//! An object's own reconcile follows each change, except the result of a write by the operator. For such a write, the
+//! reconcile that wrote calls the same functions to enqueue other objects.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ use crate::names::ReleaseName;
 use crate::runtime::cache::{Change, Key};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// How long a `ClusterStack` waits for more news of its clusters before it adds them up.
+/// Delay in which a `ClusterStack` gathers changes of its clusters before it counts them.
 const GATHERING: Duration = Duration::from_secs(1);
-/// How long a Cluster waits for more news of its addons: while Flux works it writes several statuses in one go.
+/// Delay in which a Cluster gathers changes of its addons, because Flux writes several statuses at once.
 const FLUX_GATHERING: Duration = Duration::from_millis(100);
 
-/// Nothing is known of what was done before: everything is looked at.
+/// Enqueues everything, because earlier results are unknown.
 pub fn everything_changed(context: &Context) {
     context.caches.stacks.all().iter().for_each(|stack| {
         context.triggers.stacks.now(Key::of(&**stack));
@@ -47,9 +47,9 @@ pub fn everything_changed(context: &Context) {
         .all()
         .iter()
         .for_each(|cluster| context.triggers.clusters.now(Key::of(&**cluster)));
-    // The Cluster of a ClusterAddon may be gone.
+    // The Cluster of a ClusterAddon may be deleted.
     context.caches.addons.all().iter().for_each(|addon| context.triggers.clusters.now(cluster_of(addon)));
-    // So may be that of what was handed over.
+    // The Cluster of objects that were handed over may be deleted, too.
     let releases = context.caches.helm_releases.all();
     let left = releases.iter().filter_map(|object| handed_over_to(&object.object));
     left.for_each(|cluster| context.triggers.clusters.now(cluster));
@@ -58,7 +58,7 @@ pub fn everything_changed(context: &Context) {
     left.for_each(|cluster| context.triggers.clusters.now(cluster));
 }
 
-/// Nothing is known of what was done for a `ClusterStack`: all of it is looked at.
+/// Enqueues everything of a `ClusterStack`, because earlier results are unknown.
 pub fn everything_of(context: &Context, stack: &Key) {
     context.triggers.stacks.now(stack.clone());
     for release in context.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
@@ -70,7 +70,7 @@ pub fn everything_of(context: &Context, stack: &Key) {
     }
 }
 
-/// A `ClusterStack` changed: its releases are planned anew.
+/// Handles a change of a `ClusterStack`: its releases are planned again.
 pub fn stack_changed(context: &Context, change: &Change<ClusterStack>) {
     let Some(stack) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let key = Key::of(&**stack);
@@ -84,7 +84,7 @@ pub fn stack_changed(context: &Context, change: &Change<ClusterStack>) {
     look_upstream(context, stack);
     look_at_branch(context, stack);
     clones_changed(context, change);
-    // Others of the namespace may want the same releases.
+    // Other ClusterStacks of the namespace may offer the same releases.
     for other in context.caches.stacks.all() {
         if other.namespace() == stack.namespace() {
             context.triggers.stacks.after(Key::of(&*other), GATHERING);
@@ -92,7 +92,7 @@ pub fn stack_changed(context: &Context, change: &Change<ClusterStack>) {
     }
 }
 
-/// A `ClusterStackRelease` changed: its `ClusterStack` adds up.
+/// Handles a change of a `ClusterStackRelease`, which its `ClusterStack`s count.
 pub fn release_changed(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
     context.triggers.releases.now(Key::of(&**release));
@@ -102,7 +102,7 @@ pub fn release_changed(context: &Context, change: &Change<ClusterStackRelease>) 
     release_status_changed(context, change);
 }
 
-/// What a `ClusterStackRelease` says of itself changed.
+/// Handles a change of the status of a `ClusterStackRelease`.
 pub fn release_status_changed(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let namespace = release.namespace().unwrap_or_default();
@@ -111,21 +111,21 @@ pub fn release_status_changed(context: &Context, change: &Change<ClusterStackRel
     }
 }
 
-/// A `ClusterAddon` changed.
+/// Handles a change of a `ClusterAddon`.
 pub fn addon_changed(context: &Context, change: &Change<ClusterAddon>) {
     let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
     context.triggers.clusters.now(cluster_of(addon));
     addon_status_changed(context, change);
 }
 
-/// What a `ClusterAddon` says of itself changed: the `ClusterStack` adds up, where it counts.
+/// Handles a change of the status of a `ClusterAddon`: enqueues the `ClusterStack` if its counts change.
 pub fn addon_status_changed(context: &Context, change: &Change<ClusterAddon>) {
     let sum = |addon: Option<&ClusterAddon>| {
         let addon = addon?;
         let conditions = &addon.status.as_ref()?.conditions;
         let told = |kind: ConditionType| {
             let found = conditions.iter().find(|condition| condition.type_ == kind.as_str());
-            // A condition of an earlier spec counts for nothing.
+            // A condition of an earlier generation does not count.
             found.map(|found: &Condition| {
                 let is_current = found.observed_generation >= addon.metadata.generation;
                 (found.status.clone(), found.reason.clone(), is_current)
@@ -146,7 +146,7 @@ pub fn addon_status_changed(context: &Context, change: &Change<ClusterAddon>) {
     }
 }
 
-/// A Cluster changed.
+/// Handles a change of a Cluster.
 pub fn cluster_changed(context: &Context, change: &Change<ClusterObject>) {
     let Some(cluster) = change.now.as_ref().or(change.before.as_ref()) else { return };
     context.triggers.clusters.now(Key::of(&**cluster));
@@ -160,14 +160,14 @@ pub fn cluster_changed(context: &Context, change: &Change<ClusterObject>) {
     }
 }
 
-/// The kinds that a Cluster referred to are not watched where nothing refers to them now.
+/// Stops watching the kinds that a Cluster referred to if no object refers to them now.
 fn release_kinds(context: &Context, before: Option<&ClusterObject>) {
     let references =
         before.map(|before| [before.cluster.control_plane_ref(), before.cluster.infrastructure_ref()]);
     references.into_iter().flatten().flatten().for_each(|reference| release_kind(context, &reference));
 }
 
-/// A kind is not watched if nothing refers to it now.
+/// Stops watching a kind if no object refers to it now.
 fn release_kind(context: &Context, ObjectReference { group, kind, .. }: &ObjectReference) {
     let (caches, term) = (&context.caches, term::refers_to_kind(group, kind));
     if !(caches.clusters.has(&term) || caches.stacks.has(&term) || caches.releases.has(&term)) {
@@ -175,7 +175,7 @@ fn release_kind(context: &Context, ObjectReference { group, kind, .. }: &ObjectR
     }
 }
 
-/// A Cluster began or ended to use its class.
+/// Handles a Cluster that began or stopped using its class.
 fn use_changed(context: &Context, cluster: &ClusterObject) {
     let release = cluster
         .cluster
@@ -187,7 +187,7 @@ fn use_changed(context: &Context, cluster: &ClusterObject) {
     stacks_of_class(context, cluster);
 }
 
-/// The `ClusterStack`s that may have the class of a Cluster.
+/// Enqueues the `ClusterStack`s that may have the class of a Cluster.
 fn stacks_of_class(context: &Context, cluster: &ClusterObject) {
     let Some(class) = cluster.cluster.class() else { return };
     for stack in context.caches.stacks.all() {
@@ -197,7 +197,8 @@ fn stacks_of_class(context: &Context, cluster: &ClusterObject) {
     }
 }
 
-/// A Namespace changed: where it goes, what its Clusters have is let go before it is deleted like all the rest.
+/// Handles a change of a Namespace: if it is being deleted, enqueues its Clusters, whose Flux objects are suspended before
+/// Kubernetes deletes them.
 pub fn namespace_changed(context: &Context, change: &Change<PartialObjectMeta<Namespace>>) {
     let Some(namespace) = &change.now else { return };
     if namespace.metadata.deletion_timestamp.is_none() {
@@ -221,7 +222,7 @@ pub fn namespace_changed(context: &Context, change: &Change<PartialObjectMeta<Na
     }
 }
 
-/// An object changed that Clusters of its namespace refer to, or that is the provider's for a release.
+/// Handles a change of an object that Clusters of its namespace refer to, or of a release's provider object.
 pub fn related_changed(context: &Context, namespace: &str, object: &ObjectReference) {
     let term = term::refers_to(namespace, object);
     for cluster in context.caches.clusters.find(&term) {
@@ -237,7 +238,7 @@ pub fn related_changed(context: &Context, namespace: &str, object: &ObjectRefere
     }
 }
 
-/// A Flux object changed that belongs to a Cluster or a release.
+/// Handles a change of a Flux object that belongs to a Cluster or a release.
 pub fn flux_changed<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
     context.note_movement(change);
     let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
@@ -250,7 +251,7 @@ pub fn flux_changed<Status: ObservedKind>(context: &Context, change: &Change<Obs
     }
 }
 
-/// A Flux object changed that belongs to this object of ours.
+/// Handles a change of a Flux object that belongs to this object of the operator.
 fn flux_changed_of(context: &Context, kind: &str, owner: Key) {
     match kind {
         "ClusterAddon" => {
@@ -263,7 +264,7 @@ fn flux_changed_of(context: &Context, kind: &str, owner: Key) {
     }
 }
 
-/// A `GitRepository` or `HelmChart` changed: those whose releases are in another namespace have no owner.
+/// Handles a change of a `GitRepository` or `HelmChart`, which has no owner if its release is in another namespace.
 pub fn source_changed<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
     context.note_movement(change);
     let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
@@ -281,7 +282,7 @@ pub fn source_changed<Status: ObservedKind>(context: &Context, change: &Change<O
     }
 }
 
-/// A `GitRepository` changed: the `ClusterStack`s that follow it look at it.
+/// Handles a change of a `GitRepository`: enqueues the `ClusterStack`s that follow it.
 pub fn repository_changed(context: &Context, change: &Change<GitRepository>) {
     let Some(repository) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let key = (repository.namespace().unwrap_or_default(), repository.name_any());

@@ -1,4 +1,4 @@
-//! Events about our own objects.
+//! Events about the operator's own objects.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
@@ -9,7 +9,7 @@ use crate::api::{ConditionType, Reason};
 use crate::plan::ObjectId;
 use crate::runtime::api_server::RequestError;
 
-/// Tells something that is as it should be.
+/// Publishes an event about an expected state.
 pub async fn normal<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
@@ -19,7 +19,7 @@ pub async fn normal<K: Resource<DynamicType = ()>>(
     publish(context, object, EventType::Normal, reason.as_str(), note).await;
 }
 
-/// Tells that somebody else's changes to an object of ours were taken out.
+/// Publishes that the operator reverted the changes of another field manager to one of its objects.
 pub async fn repaired<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
@@ -30,7 +30,7 @@ pub async fn repaired<K: Resource<DynamicType = ()>>(
     publish(context, object, EventType::Warning, Reason::Foreign.as_str(), &note).await;
 }
 
-/// Tells that Flux was not asked to reconcile an object, though that was asked for.
+/// Publishes that the operator could not forward a request to reconcile to Flux.
 pub async fn not_handed_on<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
@@ -40,7 +40,7 @@ pub async fn not_handed_on<K: Resource<DynamicType = ()>>(
     publish(context, object, EventType::Warning, Reason::DeliveryFailed.as_str(), &note).await;
 }
 
-/// Tells that an object became ready, or has an issue. What is only on its way is no event.
+/// Publishes that an object became ready or has an issue. An object in progress causes no event.
 pub async fn ready_changed<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
@@ -52,7 +52,7 @@ pub async fn ready_changed<K: Resource<DynamicType = ()>>(
     }
 }
 
-/// The condition `Ready` where it is worth an event.
+/// Returns the condition `Ready` if its change deserves an event.
 fn news<'a>(before: &[Condition], now: &'a [Condition]) -> Option<(EventType, &'a Condition)> {
     let is_ready = |condition: &&Condition| condition.type_ == ConditionType::Ready.as_str();
     let ready = now.iter().find(is_ready)?;
@@ -72,7 +72,7 @@ async fn publish<K: Resource<DynamicType = ()>>(
     reason: &str,
     note: &str,
 ) {
-    // Nothing can be made in a namespace that is being deleted, and events neither.
+    // No object can be created in a namespace that is being deleted, including events.
     let namespace = object.meta().namespace.as_deref().unwrap_or_default();
     if context.api.may_write() && !context.is_terminating(namespace) {
         context.events.publish(&object.object_ref(&()), type_, reason, note).await;

@@ -1,4 +1,4 @@
-//! Our finalizer on our own objects.
+//! The operator's finalizer on its own objects.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api::labels;
 use crate::runtime::api_server::{Kind, RequestError};
 use crate::runtime::cache::{Cache, Cached, Key};
 
-/// The object with our finalizer, which is put on where it is not there.
+/// Adds the operator's finalizer if missing, and returns the object.
 pub async fn ensure<K: Kind + Cached>(
     context: &Context,
     cache: &Cache<K>,
@@ -25,7 +25,7 @@ pub async fn ensure<K: Kind + Cached>(
     Ok(cache.written(written))
 }
 
-/// Takes our finalizer off, where it is there.
+/// Removes the operator's finalizer, if present.
 pub async fn remove<K: Kind + Cached>(
     context: &Context,
     cache: &Cache<K>,
@@ -46,7 +46,7 @@ pub async fn remove<K: Kind + Cached>(
     Ok(())
 }
 
-/// The patch that gives the object, and no other one of its name, these finalizers in place of those that it has.
+/// Returns a patch that replaces the finalizers of this object, but not of another object with the same name.
 fn replace<K: Kind>(object: &K, finalizers: &[String]) -> Value {
     let test = json!({"op": "test", "path": "/metadata/uid", "value": object.uid()});
     let path = "/metadata/finalizers";

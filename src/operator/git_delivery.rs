@@ -1,12 +1,12 @@
-//! Delivery through Git: what the reconciles want of a `ClusterStack` is gathered and committed in one go.
+//! Delivery through Git: gathers the changes that reconciles request for a `ClusterStack`, and commits them together.
 //!
 //! ```text
-//! reconciles ─ want ─▶ outbox ─ pass: fetch, write files, commit, push ─▶ branch ─ Flux ─▶ objects ─ watch ─▶ reconciles
-//!      ▲                                        │ committed, or held and why
-//!      └────────────────────────────────────────┘
+//! reconciles ─ ask ─▶ outbox ─ pass: fetch, write files, commit, push ─▶ branch ─ Flux ─▶ objects ─ watch ─▶ reconciles
+//!      ▲                                       │ committed or held
+//!      └───────────────────────────────────────┘
 //! ```
-//! A reconcile decides as it does without Git, and sends nothing to the API server: it wants objects, or their removal, and
-//! looks at the objects that Flux has applied. That an object is as planned its digest annotation says.
+//! Reconciles decide as they do without Git, but send nothing to the API server: they request objects or their removal, and
+//! observe the objects that Flux applied. The digest annotation of an object shows whether it is as planned.
 
 mod job;
 pub mod outbox;
@@ -35,11 +35,11 @@ use crate::subscription;
 use outbox::{Asker, Change, Standing, Unit};
 use state::clone_name;
 
-/// How long a pass waits for more after something is wanted: a change of a class is wanted by each of its Clusters.
+/// Delay in which a pass gathers requests: a change of a class is requested by each of its Clusters.
 const GATHERING: Duration = Duration::from_millis(300);
 
-/// The clones that a `ClusterStack` needs: of the repository that it is delivered to, and of the one that releases are
-/// published to.
+/// Returns the clones that a `ClusterStack` needs: of the repository that it is delivered to, and of the one that releases
+/// are published to.
 fn clones_of(stack: &ClusterStack) -> impl Iterator<Item = String> {
     let namespace = stack.namespace().unwrap_or_default();
     let source = stack.spec.source.as_ref().filter(|source| source.upstream.is_some());
@@ -50,13 +50,13 @@ fn clones_of(stack: &ClusterStack) -> impl Iterator<Item = String> {
     names.into_iter()
 }
 
-/// The clones that a change leaves without use, given those that are in use after it.
+/// Returns the clones that a change leaves unused, given the `ClusterStack`s after it.
 fn unused(before: &ClusterStack, in_use: &[Arc<ClusterStack>]) -> BTreeSet<String> {
     let in_use: BTreeSet<String> = in_use.iter().flat_map(|stack| clones_of(stack)).collect();
     clones_of(before).filter(|name| !in_use.contains(name)).collect()
 }
 
-/// A `ClusterStack` changed: clones that nothing needs now are removed.
+/// Handles a change of a `ClusterStack`: removes the clones that are unused now.
 pub fn clones_changed(context: &Context, change: &CacheChange<ClusterStack>) {
     let Some(before) = &change.before else { return };
     for name in unused(before, &context.caches.stacks.all()) {
@@ -64,7 +64,7 @@ pub fn clones_changed(context: &Context, change: &CacheChange<ClusterStack>) {
     }
 }
 
-/// Wants a change to be committed for a `ClusterStack`, and tells how it stands.
+/// Requests a commit for a `ClusterStack`, and returns the standing of the request.
 pub fn commit(context: &Context, stack: &Key, unit: Unit, change: Change, asker: Asker) -> Standing {
     let standing = context.git.outbox.want(stack, unit, change, asker);
     if standing == Standing::Pending {
@@ -73,8 +73,8 @@ pub fn commit(context: &Context, stack: &Key, unit: Unit, change: Change, asker:
     standing
 }
 
-/// Looks at the branch that a `ClusterStack` is, or was, committed to, also where that waits after a failure: what made it
-/// fail may be what was changed.
+/// Enqueues a pass for the branch that a `ClusterStack` is or was committed to, even while it waits after a failure: the
+/// change may have fixed the cause.
 pub fn look_at_branch(context: &Context, stack: &ClusterStack) {
     let key = Key::of(stack);
     if stack.spec.delivery.git().is_some() || context.git.progress(&key).is_some() {
@@ -82,8 +82,8 @@ pub fn look_at_branch(context: &Context, stack: &ClusterStack) {
     }
 }
 
-/// Has an object taken out of the repository that Flux applies it from, where that is one of ours. `false` for any other
-/// object.
+/// Requests the removal of an object from the repository that Flux applies it from; `false` if the object is not applied
+/// from a repository of the operator.
 pub fn take_out<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
     let Some((kind, owner)) = owner_of_applied(object.meta()) else { return false };
     if kind != "ClusterAddon" {
@@ -96,7 +96,7 @@ pub fn take_out<K: Resource<DynamicType = ()>>(context: &Context, object: &K) ->
     take_out_of(context, object, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
 }
 
-/// Whether [`take_out`] took an object of a Cluster out of the repository, which Flux has not removed yet.
+/// Whether [`take_out`] removed an object of a Cluster from the repository and Flux did not delete it yet.
 pub fn is_taken_out<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
     let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };
     let Some(addon) = context.caches.addons.get(&owner) else { return false };
@@ -104,7 +104,7 @@ pub fn is_taken_out<K: Resource<DynamicType = ()>>(context: &Context, object: &K
     committing_stack(&addon).is_some_and(|stack| context.git.outbox.is_gone(&stack, &unit))
 }
 
-/// As [`take_out`], of an object that is in no namespace and was made for this release.
+/// Like [`take_out`], for a cluster-scoped object that was made for this release.
 pub fn take_out_for<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
@@ -115,8 +115,8 @@ pub fn take_out_for<K: Resource<DynamicType = ()>>(
         && take_out_of(context, object, &stacks, None, &(Queue::ClusterStackRelease, Key::of(release)))
 }
 
-/// The `ClusterStack`s that may have committed what the Clusters of a release share. The release that an object is
-/// labelled with may be gone while a later one of its line has the same content.
+/// Returns the `ClusterStack`s that may have committed the objects that Clusters of a release share. The release in the
+/// object's labels may be deleted while a later one of its line has the same content.
 fn stacks_of_shared(context: &Context, object: &ObjectMeta, release: &Key) -> Vec<Key> {
     if let Some(stack) = context.caches.releases.get(release).and_then(|release| stack_of(&release)) {
         return vec![stack];
@@ -149,7 +149,7 @@ fn take_out_of<K: Resource<DynamicType = ()>>(
     !stacks.is_empty()
 }
 
-/// The `ClusterStack` that a release belongs to.
+/// Returns the `ClusterStack` that a release belongs to.
 fn stack_of(release: &ClusterStackRelease) -> Option<Key> {
     let owner = release.stack_owner()?;
     Some(Key::new(&release.namespace().unwrap_or_default(), &owner.name))

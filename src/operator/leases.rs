@@ -1,8 +1,8 @@
 //! Reads the Leases of Flux's controllers.
 //!
-//! A Lease is renewed every few seconds, so it is read and not watched: three GETs every ten seconds cost less than an event
-//! for each renewal, and need no more than `get` on three names. A renewal reconciles nothing. When a controller turns out to be
-//! dead, or alive again, everything that may wait for it is reconciled.
+//! Each Lease is renewed every few seconds, so it is read instead of watched: three GETs every ten seconds cost less than
+//! an event for each renewal, and need only `get` on three names. A renewal enqueues nothing. When a controller dies or
+//! recovers, everything that may wait for it is enqueued.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::foreign::flux::observed::CONTROLLERS;
 use crate::rollup::Pulse;
 use crate::runtime::cache::Key;
 
-/// How often the Leases are read.
+/// Interval between two reads of the Leases.
 const LOOK: Duration = Duration::from_secs(10);
-/// How often that is tried where none can be read.
+/// Interval between two reads if no Lease can be read.
 const BLIND: Duration = Duration::from_mins(1);
 
-/// Reads the Leases of Flux's controllers for ever.
+/// Reads the Leases of Flux's controllers forever.
 pub(super) async fn watch(context: &Context) {
     loop {
         let mut is_blind = true;

@@ -1,7 +1,7 @@
-//! The releases that the operator works with, read from the artifacts that Flux serves and kept within bounds.
+//! The releases that the operator uses, read from the artifacts that Flux serves and cached within limits.
 //!
-//! Catalogs (what a stack repository has) are kept by the artifact's digest, releases by name and digest, so that
-//! nothing is fetched or read twice while it is the same. Those who ask for the same at the same time share the work.
+//! Catalogs (the releases of a stack repository) are cached by the artifact's digest, and releases by name and digest, so
+//! that nothing is fetched or read twice while it is the same. Concurrent requests for the same artifact share the work.
 
 mod error;
 mod flights;
@@ -24,37 +24,37 @@ use crate::release::{Digest, Loaded, Release};
 use crate::runtime::cache::Key;
 use crate::source::artifact::{self, Artifact, ArtifactRef, CatalogRead, Download};
 
-/// Releases that are kept in memory. A cluster stack has a few in use and a few on offer.
+/// Maximum number of cached releases. A cluster stack has a few in use and a few on offer.
 const MOST_RELEASES: usize = 256;
 
-/// Catalogs that are kept in memory: one for each `ClusterStack`.
+/// Maximum number of cached catalogs: one for each `ClusterStack`.
 const MOST_CATALOGS: usize = 1024;
 
-/// Artifacts that are fetched or read at a time: each may need 1 GiB on the disk, and a processor.
+/// Maximum number of artifacts to fetch or read at a time: each may need 1 GiB of disk, and a CPU.
 const MOST_AT_A_TIME: usize = 2;
 
-/// What a catalog is of: the same for all commits of a stack repository.
+/// Identifies a catalog across all commits of a stack repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CatalogKey {
     /// The `GitRepository` that follows the stack repository.
     pub repository: Key,
-    /// The directory that has the releases.
+    /// The directory that contains the releases.
     pub path: String,
-    /// The line that is looked for.
+    /// The line to read.
     pub line: Line,
 }
 
-/// The artifact, the commit, the path and the line: what a catalog is read of.
+/// Identifies what a catalog is read from: artifact, commit, path and line.
 type CatalogContent = (Digest, Revision, String, Line);
 
-/// The artifact, the path, the name, and the digest that the release must have.
+/// Identifies a release: artifact, path, name, and expected digest.
 type ReleaseContent = (Digest, String, ReleaseName, Digest);
 
 type CatalogResult = Result<Arc<CatalogRead>, LibraryError>;
 type ReleaseResult = Result<Arc<Release>, LibraryError>;
 type ArtifactResult = Result<Arc<Artifact>, LibraryError>;
 
-/// The process' releases. A clone is the same library.
+/// The process' releases. Clones share the same library.
 #[derive(Clone, Debug)]
 pub struct Library(Arc<Shelves>);
 
@@ -62,7 +62,7 @@ pub struct Library(Arc<Shelves>);
 struct Shelves {
     download: Download,
     at_a_time: Semaphore,
-    /// Those that are being read: the last reader takes the file with it.
+    /// Artifacts in use. Dropping the last reference removes the file.
     artifacts: Mutex<BTreeMap<Digest, Weak<Artifact>>>,
     artifact_flights: Flights<Digest, ArtifactResult>,
     catalogs: Mutex<Kept<CatalogContent, CatalogResult>>,
@@ -73,7 +73,7 @@ struct Shelves {
 }
 
 impl Library {
-    /// An empty library.
+    /// Creates an empty library.
     #[must_use]
     pub fn new(download: Download) -> Self {
         Self(Arc::new(Shelves {
@@ -89,8 +89,8 @@ impl Library {
         }))
     }
 
-    /// What the artifact of a stack repository has. Where it cannot be had or read, the last good one of the same key
-    /// stays [known](Self::known_catalog); an artifact that was read and is broken is not fetched again.
+    /// Returns the catalog in the artifact of a stack repository. If the artifact cannot be fetched or read, the last good
+    /// catalog of the same key stays [known](Self::known_catalog). A broken artifact is not fetched again.
     pub async fn catalog(&self, key: &CatalogKey, artifact: &ArtifactRef) -> CatalogResult {
         let content = (artifact.digest, artifact.revision.clone(), key.path.clone(), key.line.clone());
         let kept = lock(&self.0.catalogs).get(&content);
@@ -106,21 +106,21 @@ impl Library {
         read
     }
 
-    /// The last catalog of this key that could be read; it may be of an older commit than the artifact at present.
+    /// Returns the last readable catalog of this key, which may be of an older commit than the current artifact.
     #[must_use]
     pub fn known_catalog(&self, key: &CatalogKey) -> Option<Arc<CatalogRead>> {
         lock(&self.0.last_good).get(key)
     }
 
-    /// A release that was read before, from whichever artifact, and has this digest.
+    /// Returns a release with this digest that was read before, from any artifact.
     #[must_use]
     pub fn release(&self, name: &ReleaseName, digest: Digest) -> Option<Arc<Release>> {
         lock(&self.0.releases).get(&(name.clone(), digest))
     }
 
-    /// The release in an artifact, that of its pinned `GitRepository` or of the whole stack repository, below this
-    /// path. Another content than the expected is an error; where the release is [known](Self::release) nothing is
-    /// fetched.
+    /// Returns the release below a path of an artifact, which is that of the release's pinned `GitRepository` or of the
+    /// whole stack repository. Content with another digest than `expected` is an error. A [known](Self::release) release is
+    /// not fetched.
     pub async fn pinned_release(
         &self,
         artifact: &ArtifactRef,
@@ -187,7 +187,7 @@ impl Shelves {
         lock(&self.releases).insert((release.name.clone(), release.digest), release);
     }
 
-    /// The artifact: the one that is being read, or fetched.
+    /// Returns the artifact, which is fetched unless it is in use.
     async fn artifact(self: Arc<Self>, artifact: ArtifactRef) -> ArtifactResult {
         let (digest, shelves) = (artifact.digest, Arc::clone(&self));
         let work = async move {

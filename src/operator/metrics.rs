@@ -1,6 +1,6 @@
-//! Counts what the operator finds: Flux objects by what their status says, holds, Clusters and Flux's controllers.
+//! Counts the Flux objects by verdict, the holds, and the Clusters that reconciles find, and reports Flux's controllers.
 //!
-//! Call sites say what happened; names, labels and units are here and in [`runtime`](crate::runtime::metrics) alone. Every name
+//! Call sites report events; names, labels and units are only here and in [`runtime`](crate::runtime::metrics). Every name
 //! begins with `stackflux_`.
 
 mod labels;
@@ -24,10 +24,10 @@ use crate::api::{ConditionType, Reason};
 use crate::rollup::{Pulse, Verdict};
 use crate::runtime::metrics::{self as runtime, Register};
 
-/// All metrics of the process. Copies count the same.
+/// All metrics of the process. Clones share the same counters.
 #[derive(Clone)]
 pub struct Metrics {
-    /// Those of requests, reconciles and leadership.
+    /// Metrics of requests, reconciles and leadership.
     pub runtime: runtime::Metrics,
     found: Arc<Found>,
     registry: Arc<Registry>,
@@ -41,7 +41,7 @@ struct Found {
 }
 
 impl Metrics {
-    /// Metrics of which nothing has happened yet.
+    /// Creates metrics without any samples.
     #[must_use]
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("stackflux");
@@ -63,8 +63,8 @@ impl Metrics {
         Self { runtime, found: Arc::new(found), registry: Arc::new(registry) }
     }
 
-    /// What a reconciled object found, in place of what the same object found before: the verdicts on its Flux objects,
-    /// each with its kind, and the reasons for which parts of it are held. `key` is the object's key in its queue.
+    /// Replaces the findings of an object: the verdicts on its Flux objects, each with its kind, and the reasons of its
+    /// holds. `key` is the object's key in its queue.
     pub fn found<'a>(
         &self,
         queue: Queue,
@@ -84,7 +84,7 @@ impl Metrics {
         );
     }
 
-    /// The status that a `ClusterAddon` has now, which takes the place of the one before. `key` is that of its Cluster.
+    /// Replaces the status of a `ClusterAddon`. `key` is that of its Cluster.
     pub fn reported(&self, key: &str, status: &ClusterAddonStatus) {
         let ready =
             status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str());
@@ -93,13 +93,13 @@ impl Metrics {
         self.found.clusters.set(Queue::Cluster, key, ready.map(labels));
     }
 
-    /// The object is gone, and with it all that it found.
+    /// Removes the findings of an object that does not exist now.
     pub fn forgot(&self, queue: Queue, key: &str) {
         self.found(queue, key, [], []);
         self.found.clusters.set(queue, key, []);
     }
 
-    /// A controller of Flux is alive, or is not.
+    /// Records whether a controller of Flux is alive.
     pub fn controller(&self, controller: &'static str, pulse: Pulse) {
         let labels = ControllerLabels { controller };
         match pulse {
@@ -109,7 +109,7 @@ impl Metrics {
         }
     }
 
-    /// What serves them.
+    /// Returns the registry, to serve the metrics.
     #[must_use]
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.clone()

@@ -1,4 +1,4 @@
-//! What the caches hold, and by what it is found.
+//! The cached kinds, and the terms that index them.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub use crate::foreign::flux::ownership::{
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Cached, Key};
 
-/// A Cluster in whatever version the API server prefers.
+/// A Cluster in the version that the API server prefers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterObject {
     metadata: ObjectMeta,
@@ -30,7 +30,7 @@ pub struct ClusterObject {
     pub cluster: Cluster,
 }
 
-/// An object that a Cluster refers to: whole, or only its metadata while no values template reads more of it.
+/// An object that a Cluster refers to: whole, or only its metadata if no values template reads more of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelatedObject {
     metadata: ObjectMeta,
@@ -39,7 +39,7 @@ pub struct RelatedObject {
 }
 
 impl RelatedObject {
-    /// An object of which nothing but the metadata is known.
+    /// Creates an object with metadata only.
     #[must_use]
     pub fn bare(mut metadata: ObjectMeta, kind: &ApiResource) -> Self {
         metadata.managed_fields = None;
@@ -48,7 +48,7 @@ impl RelatedObject {
     }
 }
 
-/// Metadata out of an object, which loses its `managedFields`: nobody reads them, and they are half of it.
+/// Extracts the metadata of an object, and removes its unused `managedFields`, which are half of its size.
 fn metadata<E: serde::de::Error>(object: &mut Value) -> Result<ObjectMeta, E> {
     let Some(metadata) = object.get_mut("metadata") else { return Err(E::missing_field("metadata")) };
     if let Value::Object(fields) = metadata {
@@ -108,27 +108,28 @@ macro_rules! dynamic_resource {
 }
 dynamic_resource!(ClusterObject, RelatedObject);
 
-/// By what objects are found in caches.
+/// Terms that index objects in caches.
 pub mod term {
     use std::collections::BTreeSet;
 
     use super::{ClusterStackSpec, Key, ObjectReference, ReleaseName};
     use crate::names::CUSTOM;
 
-    /// The Clusters of a class.
+    /// Finds the Clusters of a class.
     #[must_use]
     pub fn class(namespace: &str, class: &str) -> String {
         format!("class/{namespace}/{class}")
     }
 
-    /// The Clusters with a class of a `ClusterStack` of the class's namespace, whether there is such a release or not.
+    /// Finds the Clusters whose class belongs to the line of a `ClusterStack` in this namespace, whether or not the release
+    /// exists.
     #[must_use]
     pub fn line(namespace: &str, spec: &ClusterStackSpec) -> String {
         let ClusterStackSpec { provider, name, kubernetes_version, channel, .. } = spec;
         format!("line/{namespace}/{provider}/{name}/{kubernetes_version}/{channel}")
     }
 
-    /// The same, of one of its releases: a `ClusterStack` of its own channel may have it, and one of `custom`.
+    /// Finds the same by a release: it may belong to a `ClusterStack` of its own channel or of `custom`.
     pub fn lines_of(namespace: &str, release: &ReleaseName) -> impl Iterator<Item = String> {
         let (provider, stack, version) = (release.provider(), release.stack(), release.version());
         let (major, minor) = release.kubernetes_minor();
@@ -137,38 +138,38 @@ pub mod term {
         channels.map(move |channel| format!("line/{namespace}/{provider}/{stack}/{major}.{minor}/{channel}"))
     }
 
-    /// The Clusters of a namespace that refer to an object.
+    /// Finds the Clusters of a namespace that refer to an object.
     #[must_use]
     pub fn refers_to(namespace: &str, object: &ObjectReference) -> String {
         format!("refers/{namespace}/{}/{}/{}", object.group, object.kind, object.name)
     }
 
-    /// What refers to any object of a kind.
+    /// Finds the objects that refer to any object of a kind.
     #[must_use]
     pub fn refers_to_kind(group: &str, kind: &str) -> String {
         format!("refers-to-kind/{group}/{kind}")
     }
 
-    /// The `ClusterAddon`s whose cluster has a release of this namespace, or is to have it. A status of an earlier version
-    /// names no namespace.
+    /// Finds the `ClusterAddon`s whose cluster has or will have this release of the namespace. A status of an earlier
+    /// version names no namespace.
     #[must_use]
     pub fn remembers(namespace: Option<&str>, release: &str) -> String {
         format!("release/{}/{release}", namespace.unwrap_or_default())
     }
 
-    /// What a deleted `ClusterAddon` has left to the next one of its Cluster.
+    /// Finds the objects that a deleted `ClusterAddon` left to the next one of its Cluster.
     #[must_use]
     pub fn handed_over(cluster: &Key) -> String {
         format!("handed-over/{cluster}")
     }
 
-    /// The `Kustomization`s of an addon's manifests.
+    /// Finds the `Kustomization`s of an addon's manifests.
     #[must_use]
     pub fn manifests(addon: &str, digest: &str) -> String {
         format!("manifests/{addon}/{digest}")
     }
 
-    /// What an object of ours owns.
+    /// Finds the objects that an object of the operator owns.
     #[must_use]
     pub fn owned_by(kind: &str, owner: &Key) -> String {
         format!("owner/{kind}/{owner}")
@@ -211,7 +212,7 @@ impl Cached for ClusterStackRelease {
     }
 }
 
-/// The provider's object or template that an object refers to, and its kind.
+/// Returns the terms of the provider's object or template that an object refers to, and of its kind.
 fn provider_object(of: &impl Resource, reference: &Reference) -> [String; 2] {
     let namespace = reference.namespace.as_ref().or(of.meta().namespace.as_ref());
     let object = provider_reference(reference);
@@ -239,7 +240,7 @@ impl<Status: ObservedKind> Cached for Observed<Status> {
     }
 }
 
-/// The object that a reference to the provider's object names.
+/// Converts a reference to the provider's object.
 #[must_use]
 pub fn provider_reference(reference: &Reference) -> ObjectReference {
     let version = reference.api_version.as_deref().unwrap_or_default();
@@ -255,7 +256,7 @@ fn manifests(object: &ObjectMeta) -> Option<String> {
     Some(term::manifests(addon, object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?))
 }
 
-/// The owners of an object, which are in its own namespace.
+/// Returns the terms of the owners of an object, which are in its namespace.
 fn owners(object: &impl Resource) -> Vec<String> {
     let namespace = object.meta().namespace.as_deref().unwrap_or_default();
     let owners = object.meta().owner_references.iter().flatten();

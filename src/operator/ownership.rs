@@ -1,4 +1,4 @@
-//! Owner references, and the end of what is owned.
+//! Owner references, and the deletion of owned objects.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt as _};
@@ -11,18 +11,19 @@ use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::runtime::api_server::{Deleted, Kind, RequestError};
 use crate::runtime::cache::{Cache, Cached, Key};
 
-/// An object of ours as the owner of what is made for it, one of several.
+/// Returns an owner reference to an object of the operator, as one of several owners.
 pub fn owner(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
-    // What came from the API server has a name and a UID.
+    // An object from the API server has a name and a UID.
     object.owner_ref(&()).unwrap_or_default()
 }
 
-/// An object of ours as the only one that says what is in what it owns.
+/// Returns an owner reference to an object of the operator as the controller, which alone decides on the owned object's
+/// content.
 pub fn controller(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
     OwnerReference { controller: Some(true), ..owner(object) }
 }
 
-/// The object as the API server has it now; one that is gone leaves the cache.
+/// Fetches the object as it is now, and removes it from the cache if it does not exist.
 pub async fn present<K: Kind + Cached>(
     context: &Context,
     cache: &Cache<K>,
@@ -35,7 +36,7 @@ pub async fn present<K: Kind + Cached>(
     Ok(found)
 }
 
-/// Takes the owner of this UID off an object that stays, and gives the object these annotations in the same write.
+/// Removes the owner with this UID from an object that stays, and sets annotations in the same write.
 pub async fn drop_owner<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,
@@ -62,8 +63,8 @@ pub async fn drop_owner<Status: ObservedKind>(
     Ok(())
 }
 
-/// Deletes an object, and no other one of its name; one that Flux applies from a repository of ours is taken out of that, and
-/// Flux deletes it. Whether it is gone.
+/// Deletes this object, but not another object with the same name. If Flux applies it from a repository of the operator,
+/// removes it from there instead, and Flux deletes it. Returns whether the object is gone.
 pub async fn delete<K: Kind + Cached>(
     context: &Context,
     cache: &Cache<K>,
@@ -72,7 +73,7 @@ pub async fn delete<K: Kind + Cached>(
     delete_if(context, cache, object, None).await
 }
 
-/// The same, unless the object was changed since it was read: another release may have become an owner of it.
+/// Like [`delete`], but keeps the object if it changed since it was read: another release may have become an owner of it.
 pub async fn delete_unchanged<K: Kind + Cached>(
     context: &Context,
     cache: &Cache<K>,

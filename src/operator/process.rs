@@ -1,11 +1,11 @@
-//! The life of the process: what every part of the operator needs is made here, and taken down again in order.
+//! The lifecycle of the process: creates what every part of the operator needs, and shuts it down in order.
 //!
 //! ```text
 //! client ─ health and metrics servers ─ Lease ─▶ controllers
 //!                                                   │ SIGTERM, SIGINT
-//!           exit 0 ◀─ Lease given back ◀─ what is under way is finished
+//!                 exit 0 ◀─ Lease released ◀─ running reconciles finish
 //! ```
-//! A lost Lease ends the process at once and with an error: another operator writes now, or soon will.
+//! A lost Lease ends the process immediately with an error, because another operator may write now.
 
 use std::future::Future;
 use std::hash::{BuildHasher as _, RandomState};
@@ -29,59 +29,60 @@ use crate::runtime::tasks::{FirstEnd, TaskError, Tasks};
 
 /// The name of the Lease.
 const LEASE: &str = "stackflux-leader-election";
-/// How long running reconciles have to finish. Kubernetes kills after 30 seconds unless told otherwise, and the Lease is
-/// to be given back before that.
+/// Time for running reconciles to finish. By default Kubernetes kills the process after 30 seconds, and the Lease must be
+/// released before.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// What the controllers run with.
+/// Everything that the controllers need to run.
 #[derive(Clone)]
 pub struct Process {
-    /// What the operator was told.
+    /// The settings of the operator.
     pub settings: Settings,
     /// The management cluster.
     pub client: Client,
     /// The namespace that the operator runs in.
     pub namespace: Namespace,
-    /// What every write has to pass. Queues are worked on once it says that this process leads.
+    /// Guards every write. The controllers process the queues when it reports that this process leads.
     pub fence: Fence,
-    /// What is counted.
+    /// The metrics of the process.
     pub metrics: Metrics,
-    /// What is waited for. The controllers say when all of it is known: [`Readiness::started`].
+    /// The reasons for which the process is not ready. The controllers call [`Readiness::started`] after adding all of
+    /// theirs.
     pub readiness: Readiness,
-    /// When to take no new work any more.
+    /// Signals when to stop taking new work.
     pub shutdown: Shutdown,
-    /// What starts tasks that run as long as the process does.
+    /// Starts tasks that run as long as the process.
     pub tasks: Tasks,
 }
 
-/// Why the process ended, other than in good order.
+/// A reason why the process ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// The management cluster is not known.
+    /// The connection to the management cluster is not configured.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The namespace of the kubeconfig's context or of the Pod has no valid name.
+    /// The namespace of the kubeconfig's context or of the Pod has an invalid name.
     #[error("invalid runtime namespace: {0}; set --runtime-namespace")]
     Namespace(#[from] NameError),
-    /// An address is taken.
+    /// An address is in use.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// The Lease is lost.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// Signals cannot be waited for.
+    /// Waiting for signals failed.
     #[error("cannot wait for signals: {0}")]
     Signals(#[from] io::Error),
     /// A task ended.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// The controllers ended though nobody asked them to.
+    /// The controllers ended without a shutdown.
     #[error("the controllers ended unexpectedly")]
     ControllersEnded,
 }
 
-/// Runs the operator until a signal ends it. `controllers` gets what it needs and runs until the shutdown has begun and
-/// what was under way then is finished. An error is logged before it is returned.
+/// Runs the operator until a signal ends it. `controllers` receives what it needs, and runs until the shutdown begins and
+/// running reconciles have finished. Logs an error before returning it.
 pub async fn run<Controllers, Running>(
     settings: Settings,
     controllers: Controllers,
@@ -100,7 +101,7 @@ where
     outcome.inspect_err(|error| error!("{error}"))
 }
 
-/// Makes all that the controllers need.
+/// Creates everything that the controllers need.
 async fn start(
     settings: Settings,
     shutdown: Shutdown,
@@ -127,7 +128,7 @@ async fn start(
             let candidate =
                 Candidate::new(client, &namespace, &name, identity(), election, metrics, FIELD_MANAGER);
             let (fence, holding) = candidate.start();
-            // The Lease has connections of its own, which do not end with it.
+            // The Lease has separate connections, which stay open when leadership ends.
             let client = ClientBuilder::try_from((config, fence.clone())).map_err(ConnectError::Client)?;
             (fence, client.build(), Some(holding))
         }
@@ -135,7 +136,7 @@ async fn start(
     Ok((Process { settings, client, namespace, fence, metrics, readiness, shutdown, tasks }, holding))
 }
 
-/// Runs the controllers until a signal, a lost Lease or the end of a task ends them.
+/// Runs the controllers until a signal, a lost Lease or a task that ends stops them.
 async fn supervise(
     controllers: impl Future<Output = ()>,
     mut first_end: FirstEnd,
@@ -158,10 +159,10 @@ async fn supervise(
             },
         }
     }
-    // After the end of a task, running reconciles would decide by caches that are no longer fed.
+    // After a task has ended, running reconciles would decide by caches that are no longer fed.
     drop(controllers);
     if let Some(holding) = holding {
-        // The others take over without it as well, only later.
+        // If the release fails, other operators take over later.
         holding.release().await.unwrap_or_else(|error| warn!("{error}"));
     }
     info!("stackflux ends");
@@ -175,18 +176,18 @@ async fn lost(holding: &mut Option<Holding>) -> LeaseError {
     }
 }
 
-/// The name of the Lease. Operators that look at different objects do not exclude each other; Flux's controllers add a
-/// digest of the selector for the same reason.
+/// Returns the name of the Lease. Operators that watch different objects do not exclude each other; Flux's controllers add
+/// a digest of the selector for the same reason.
 fn lease_name(label_selector: Option<&str>) -> String {
     let Some(selector) = label_selector else { return LEASE.to_owned() };
     format!("{LEASE}-{}", Digest::of_bytes(selector.as_bytes()).short())
 }
 
-/// A name of this process that no other has: the host's (in a Pod, the Pod's) and a random number.
+/// Returns a unique name of this process: the host's (in a Pod, the Pod's) and a random number.
 fn identity() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
     let host = host.or_else(|_| std::env::var("HOSTNAME")).unwrap_or_else(|_| "unknown".to_owned());
-    // Its key comes from the operating system's source of randomness.
+    // The keys of `RandomState` come from the operating system's source of randomness.
     let random = RandomState::new().hash_one(std::process::id());
     format!("{}_{random:016x}", host.trim())
 }

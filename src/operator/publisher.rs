@@ -1,10 +1,10 @@
-//! The publisher: brings the releases that a `ClusterStack` wants from where they are published into its stack repository.
+//! The publisher: copies the releases that a `ClusterStack` offers from its upstream source to its stack repository.
 //!
 //! ```text
-//! source.upstream ─ list ─▶ wanted and not in the branch ─ fetch, verify, lint ─▶ one commit each ─▶ source.git ─▶ Flux
+//! source.upstream ─ list ─▶ offered, but not in the branch ─ fetch, verify, lint ─▶ one commit each ─▶ source.git ─▶ Flux
 //! ```
-//! It looks at its interval, and does nothing but to read where the branch has all that is wanted. The stack repository is
-//! the only memory: a process that dies in between has published a release wholly or not at all.
+//! It runs at an interval, and only reads if the branch has all offered releases. The stack repository is the only memory:
+//! a process that ends during publication has published a release completely or not at all.
 
 mod origin;
 mod publish;
@@ -34,12 +34,12 @@ use crate::runtime::queue::Next;
 use crate::source::origin::{Listing, Origin, OriginError};
 use crate::subscription;
 
-/// The longest that a list of releases may take. Each answer has a limit of its own, and a host can send many of them slowly.
+/// Timeout for listing releases. Each response has its own limit, but a host can send many of them slowly.
 const LONGEST_LISTING: Duration = Duration::from_mins(5);
-/// The longest that one release may take.
+/// Timeout for fetching one release.
 const LONGEST_FETCH: Duration = Duration::from_mins(15);
 
-/// Publishes what is missing for the `ClusterStack` of that key.
+/// Publishes the missing releases of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let stack = context.caches.stacks.get(key).filter(|stack| stack.metadata.deletion_timestamp.is_none());
     let Some((stack, upstream)) = stack.as_ref().and_then(|stack| Some((stack, stack.upstream()?))) else {
@@ -56,7 +56,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
             warn!(stack = %key, reason = %hold.reason, "{}", hold.message);
             let next = match class {
                 Class::Transient => Next::Retry,
-                // Fetching the same again before it may be mended upstream is of no use.
+                // A fetch fails again until the release is fixed upstream.
                 Class::Terminal => Next::After(upstream.interval.to_std()),
             };
             (Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message), next)
@@ -68,11 +68,11 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     Ok(next)
 }
 
-/// Why nothing was published.
+/// A reason why nothing was published.
 enum Stop {
-    /// Another of our own writes the same repository.
+    /// Another task of this process is writing to the same repository.
     Busy,
-    /// Something is wrong, and this is what; the class says whether trying again can help.
+    /// A problem, and whether a retry can help.
     Held(Hold, Class),
 }
 
@@ -89,7 +89,7 @@ async fn publish_missing(
     upstream: &Upstream,
 ) -> Result<Report, Stop> {
     let Some(git) = stack.spec.source.as_ref().and_then(|source| source.git.as_ref()) else {
-        // The CRD's rules let none through.
+        // The CRD's rules reject this.
         return Err(hold(Reason::Invalid, "source.upstream requires source.git".to_owned()).into());
     };
     let origin = origin::open(context, &key.namespace, upstream).await?;
@@ -100,7 +100,7 @@ async fn publish_missing(
     let there = target.clone().releases(context).await?;
     let (mut is_news, mut failures, mut kept_back) = (false, Vec::new(), Vec::new());
     for name in wanted.difference(&there) {
-        // One that cannot be used does not keep the others back.
+        // An unusable release does not block the others.
         match publish_one(context, &*origin, name, &target, &upstream.url).await {
             Ok(Ok(Published::Written(committed))) => {
                 info!(stack = %key, release = %name, commit = %committed.commit, "published");
@@ -121,7 +121,7 @@ async fn publish_missing(
     Ok(report(&wanted, &listing, &kept_back))
 }
 
-/// Publishes a release; gives the hold on it where that keeps it away, without fetching it.
+/// Publishes a release, or returns its hold without fetching it.
 async fn publish_one(
     context: &Context,
     origin: &dyn Origin,
@@ -138,7 +138,7 @@ async fn publish_one(
     target.clone().publish(context, fetched).await.map(Ok)
 }
 
-/// What an upstream source answers, within a time.
+/// Awaits the answer of an upstream source with a timeout.
 async fn within<T>(
     limit: Duration,
     url: &str,
@@ -150,7 +150,7 @@ async fn within<T>(
     }
 }
 
-/// The first of several failures, which says how many more there are. Trying again can help where it can help one of them.
+/// Returns the first of several failures, with the number of further ones. The class is transient if one of them is.
 fn together(failures: Vec<(Hold, Class)>) -> Option<(Hold, Class)> {
     let more = failures.len().saturating_sub(1);
     let transient = failures.iter().any(|(_, class)| *class == Class::Transient);
@@ -164,13 +164,13 @@ fn together(failures: Vec<(Hold, Class)>) -> Option<(Hold, Class)> {
     Some((Hold { message, ..first }, class))
 }
 
-/// The releases that the `ClusterStack` offers and that are published upstream.
+/// Returns the releases that the `ClusterStack` offers and that are published upstream.
 fn wanted(stack: &ClusterStack, listing: &Listing) -> BTreeSet<ReleaseName> {
     let offered = subscription::offered(&stack.spec, Some(&listing.releases));
     offered.intersection(&listing.releases).cloned().collect()
 }
 
-/// What is told where the branch has all that is wanted and not held. What is told again is told in the same words.
+/// Returns the report if the branch has all offered releases that are not held. An unchanged state gives the same message.
 fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) -> Report {
     let all = listing.releases.len();
     let message = match (wanted.last(), held) {
@@ -186,7 +186,7 @@ fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) ->
     Report::new(ConditionStatus::True, Reason::Published.as_str(), &message)
 }
 
-/// Has Flux look at the stack repository without waiting for its interval. It would look anyway.
+/// Asks Flux to fetch the stack repository before its next interval.
 async fn look_now(context: &Context, stack: &ClusterStack) {
     let cache = &context.caches.git_repositories;
     let found = context.source_key(stack).and_then(|key| cache.get(&key));
@@ -201,7 +201,7 @@ fn hold(reason: Reason, message: String) -> Hold {
     Hold { reason, message }
 }
 
-/// Looks at the upstream source of a `ClusterStack`, where it has one.
+/// Enqueues the publication of a `ClusterStack` if it has or had an upstream source.
 pub fn look_upstream(context: &Context, stack: &ClusterStack) {
     if stack.upstream().is_some() || context.publisher.report(&Key::of(stack)).is_some() {
         context.triggers.of(Queue::Publish).now(Key::of(stack));

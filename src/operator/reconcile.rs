@@ -1,4 +1,4 @@
-//! How a reconcile ends.
+//! The end of a reconcile.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,13 +14,12 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 
-/// Why a reconcile could not be finished. What waits for something or is wrong with an input is no error: it is in the
-/// status.
+/// A reason why a reconcile did not complete. Waiting, or an invalid input, is not an error: the status reports it.
 #[derive(Debug)]
 pub enum ReconcileError {
     /// A request to the API server failed.
     Request(RequestError),
-    /// There is no plan.
+    /// The operator cannot plan.
     Plan(PlanError),
 }
 
@@ -37,20 +36,21 @@ impl From<PlanError> for ReconcileError {
 }
 
 impl ReconcileError {
-    /// Whether the status has to say it: the API server refuses the object, and goes on doing so until somebody changes
-    /// something. What the next try may mend is not told, or a short outage would change the status of everything.
+    /// Whether the status has to report the error: the API server refuses the object, and will refuse it until an input
+    /// changes. Errors that a retry may fix are not reported, since a short outage would otherwise change the status of
+    /// every object.
     #[must_use]
     pub fn is_told(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_refusal() && !error.is_namespace_terminating())
     }
 
-    /// What the status says of it.
+    /// Returns the hold that the status reports.
     #[must_use]
     pub fn hold(&self) -> Hold {
         Hold { reason: Reason::DeliveryFailed, message: self.to_string() }
     }
 
-    /// Whether the namespace is being deleted, so that nothing can be made in it.
+    /// Whether the namespace is being deleted, so that no object can be created in it.
     fn is_namespace_terminating(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_namespace_terminating())
     }
@@ -83,7 +83,7 @@ impl Classify for ReconcileError {
     }
 }
 
-/// What follows a reconcile that ended like this; counted and logged.
+/// Counts and logs the result of a reconcile, and returns what follows.
 pub fn ended(
     queue: Queue,
     key: &Key,

@@ -1,10 +1,11 @@
 //! The objects that Clusters refer to: one watch for each kind in use.
 //!
-//! Which kinds there are is known only from the Clusters. A kind is watched from the moment on that a Cluster of ours
-//! refers to it, metadata only until a values template reads more of its objects, and until no Cluster refers to it.
+//! The kinds in use are only known from the objects that refer to them. A kind is watched while a Cluster or the
+//! `providerRef` of a `ClusterStack` or release refers to it: metadata only, until a reconcile reads more of its objects.
 //!
-//! Users who may write Clusters may name any kind, and each costs a watch. So there is a limit to all of them, one to those
-//! that a single namespace alone refers to, and a kind that the API server does not know gives way to a new one.
+//! Users who may write Clusters may name any kind, and each kind costs a watch. Therefore the number of all kinds is
+//! limited, as is the number of kinds that only a single namespace refers to. A new kind may replace one that the API
+//! server does not know.
 
 pub(crate) mod contract;
 
@@ -29,30 +30,30 @@ use crate::runtime::client::explain;
 use crate::runtime::tasks::Tasks;
 use crate::runtime::watches;
 
-/// How long a kind may take to be listed. After that its objects count as not there: its CRD may be missing, and those who
-/// wait for an object say so, by name.
+/// Timeout for listing a kind. After that its objects count as missing: its CRD may be missing, and the reconciles that
+/// wait for an object report it by name.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Maximum number of kinds that the API server knows, and of those that it does not know.
+/// Maximum number of kinds that the API server knows, and of kinds that it does not know.
 const MOST: usize = 64;
-/// Maximum number of kinds that one namespace alone refers to.
+/// Maximum number of kinds that only one namespace refers to.
 const MOST_OF_ONE: usize = 8;
-/// How long until the API server is asked again for a kind that it does not know.
+/// Interval between two discovery requests for a kind that the API server does not know.
 const DISCOVERY_PAUSE: Duration = Duration::from_secs(5);
 
-/// How much of a kind's objects is looked at.
+/// The part of a kind's objects that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// Their metadata.
+    /// Only their metadata.
     Metadata,
-    /// All of them.
+    /// Whole objects.
     Whole,
 }
 
-/// An object that changed: its namespace, and how Clusters refer to it.
+/// A changed object: its namespace, and the reference that Clusters use.
 pub type Changed = (String, ObjectReference);
 
-/// The objects of a kind are not known yet.
+/// An error for objects of a kind that is not listed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotListed;
 
@@ -65,7 +66,7 @@ pub struct Related {
     kinds: Mutex<BTreeMap<GroupKind, Watched>>,
 }
 
-/// A kind by its group.
+/// The group and the kind.
 type GroupKind = (String, String);
 
 struct Watched {
@@ -73,7 +74,7 @@ struct Watched {
     objects: Arc<Cache<RelatedObject>>,
     since: Instant,
     task: AbortHandle,
-    /// The namespaces whose Clusters refer to it.
+    /// The namespaces with Clusters that refer to it.
     namespaces: BTreeSet<String>,
     /// Whether the API server knows it.
     is_known: Arc<AtomicBool>,
@@ -86,8 +87,8 @@ impl Watched {
 }
 
 impl Related {
-    /// No kind yet, and where every object that appears, changes or goes is told. Only objects of `namespace` are looked
-    /// at where there is one.
+    /// Creates the state without any kinds, and a receiver of all changed and deleted objects. With a `namespace`, only its
+    /// objects are watched.
     #[must_use]
     pub fn new(
         client: Client,
@@ -98,9 +99,9 @@ impl Related {
         (Self { client, tasks, namespace, changed: sender, kinds: Mutex::default() }, changes)
     }
 
-    /// The object that a Cluster of `namespace` refers to. `Err` while its kind was not listed yet at this depth: then it
-    /// is told as changed when it was, and whether it exists is not known before. What is of too many kinds counts as not
-    /// there.
+    /// Returns the object that a Cluster of `namespace` refers to. `Err` while its kind is not listed at this depth;
+    /// whether the object exists is unknown until then, and the listing reports it as changed. An object of a kind beyond
+    /// the limits counts as missing.
     pub fn get(
         &self,
         namespace: &str,
@@ -126,8 +127,8 @@ impl Related {
         }
     }
 
-    /// The cache of a kind, whose watch is started where there is none that goes as deep, and since when it is watched;
-    /// `None` where there are too many.
+    /// Returns the cache of a kind and the start of its watch, which is started unless one of this depth is running; `None`
+    /// if the limits are reached.
     fn watch(
         &self,
         namespace: &str,
@@ -162,14 +163,14 @@ impl Related {
         Some((objects, since))
     }
 
-    /// No object refers to a kind: it is not watched from now on.
+    /// Stops watching a kind that no object refers to.
     pub fn release(&self, group: &str, kind: &str) {
         if let Some(watched) = self.lock().remove(&(group.to_owned(), kind.to_owned())) {
             watched.task.abort();
         }
     }
 
-    /// Keeps the cache of a kind for ever.
+    /// Updates the cache of a kind forever.
     fn watching(
         &self,
         kind: GroupKind,
@@ -191,8 +192,8 @@ impl Related {
     }
 }
 
-/// Whether one more kind may be watched for a namespace. Where the API server does not know too many, the one that has
-/// been asked for longest gives way.
+/// Whether one more kind may be watched for a namespace. If too many kinds are unknown to the API server, the one watched
+/// longest is removed.
 fn has_room(kinds: &mut BTreeMap<GroupKind, Watched>, namespace: &str) -> bool {
     let is_own = |watched: &&Watched| watched.namespaces.iter().all(|only| only == namespace);
     let known = kinds.values().filter(|watched| watched.is_known()).count();
@@ -209,7 +210,7 @@ fn has_room(kinds: &mut BTreeMap<GroupKind, Watched>, namespace: &str) -> bool {
     true
 }
 
-/// How a kind is read. Asks until the API server knows it.
+/// Discovers the resource of a kind, retrying until the API server knows it.
 async fn readable(client: &Client, (group, kind): &GroupKind) -> ApiResource {
     loop {
         let why = match contract::readable(client, group, kind).await {
@@ -238,7 +239,7 @@ async fn watch(
 ) {
     let tell = |object: &RelatedObject| {
         let reference = ObjectReference { group: group.clone(), kind: kind.clone(), name: object.name_any() };
-        // Without a receiver the process is about to end.
+        // If there is no receiver, the process is ending.
         _ = changed.unbounded_send((object.namespace().unwrap_or_default(), reference));
     };
     let feed = watches::Feed {
@@ -264,7 +265,8 @@ async fn watch(
     }
 }
 
-/// The objects as if nothing else were in them: the API server gives them another kind.
+/// Converts events about metadata to events about whole objects, with the kind of the objects instead of that of partial
+/// metadata.
 fn whole(
     events: impl Stream<Item = watcher::Result<Event<PartialObjectMeta<DynamicObject>>>>,
     resource: ApiResource,
@@ -288,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    /// No kind yet, of an API server that does not answer.
+    /// Returns an empty state with an API server that does not answer.
     fn related() -> Related {
         let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
         Related::new(client, Tasks::new().0, None).0
@@ -299,7 +301,7 @@ mod tests {
         ObjectReference { group: "example.org".to_owned(), kind, name: "a".to_owned() }
     }
 
-    /// Asks for as many kinds as there may be, each namespace for its share.
+    /// Watches as many kinds as possible, each namespace up to its limit.
     fn fill(related: &Related) {
         let is_watched = |number: usize| {
             related.get(&(number / MOST_OF_ONE).to_string(), &object(number), Depth::Metadata)

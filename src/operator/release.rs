@@ -1,5 +1,5 @@
-//! One `ClusterStackRelease`: its content is read, its sources, node images and cluster class are delivered, its Clusters learn
-//! what they can have, and its status says how all of that is. A deleted one is kept, orphaned or uninstalled.
+//! Reconciles a `ClusterStackRelease`: reads its content, delivers its sources, node images and cluster class, reports to
+//! its Clusters what they can have, and writes its status. A deleted release is kept, orphaned or uninstalled.
 
 mod content;
 mod delivery;
@@ -40,13 +40,13 @@ use content::{Content, Known};
 use delivery::{Receipts, act};
 use provider::Provider;
 
-/// How many of the Clusters that use a release its status has.
+/// Maximum number of Clusters that the status of a release lists as users.
 const MAX_RECORDED_USERS: usize = 5;
 
-/// When to look again for a provider's object whose kind was not listed yet.
+/// Delay before a retry if the kind of the provider's object is not listed yet.
 const REQUEUE_UNLISTED_AFTER: Duration = Duration::from_secs(5);
 
-/// What is known about a release: one snapshot at one time.
+/// The facts about a release: one snapshot at one time.
 struct Facts {
     now: Timestamp,
     key: Key,
@@ -59,29 +59,29 @@ struct Facts {
     found: Option<Found>,
 }
 
-/// What is known about a release that is not torn down.
+/// The facts about a release that is not torn down.
 struct Found {
     owner: Arc<ClusterStack>,
     content: Content,
-    /// What is made of the content, if that is known.
+    /// The plan for the content, if the content is known.
     planned: Planned,
     provider: Provider,
-    /// The objects that the status has, as they are now.
+    /// The present state of the objects that the status lists.
     recorded: Vec<ObjectFacts>,
     usage: Usage,
 }
 
-/// What is made of a release.
+/// The plan of a release.
 #[derive(Default)]
 struct Planned {
     plan: Arc<Plan>,
-    /// The objects of the plan as they are now, unless the operator applies them itself.
+    /// The present state of the plan's objects, except those that the operator applies itself.
     observed: Vec<ObjectFacts>,
-    /// What counts as applied, by addon.
+    /// The applied version of each addon.
     versions: BTreeMap<AddonName, String>,
 }
 
-/// Reconciles the release of that key.
+/// Reconciles the release with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let Ok(name) = key.name.parse::<ReleaseName>() else {
         debug!("not the name of a release: not written by the operator");
@@ -102,7 +102,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     receipts.failure.map_or(Ok(next), Err)
 }
 
-/// Gathers what is known about a release.
+/// Gathers the facts about a release.
 async fn gather(
     context: &Context,
     object: Arc<ClusterStackRelease>,
@@ -131,7 +131,7 @@ async fn gather(
     Ok(Facts { now, key: Key::of(&*object), name, object, owner: owner_key, teardown, found })
 }
 
-/// What is made of a release, and how it is now.
+/// Plans a release, and observes the planned objects.
 fn planned(
     context: &Context,
     object: &ClusterStackRelease,
@@ -167,7 +167,7 @@ impl Facts {
         }
     }
 
-    /// Why a release is kept that should be deleted.
+    /// The reason why a deleted release is kept, if any.
     fn hold(&self) -> Option<&Hold> {
         match &self.teardown {
             Teardown::Keep(hold) => hold.as_ref(),
@@ -176,7 +176,7 @@ impl Facts {
     }
 }
 
-/// The status of a release; `None` if it stays as it is.
+/// Returns the status of a release; `None` if it stays as it is.
 fn roll_up(facts: &Facts, course: &ReleaseCourse, receipts: &Receipts) -> Option<ClusterStackReleaseStatus> {
     if let ReleaseCourse::TearDown(teardown) = course {
         return tear_down::roll_up(&facts.object, teardown, facts.now);
@@ -203,7 +203,7 @@ fn roll_up(facts: &Facts, course: &ReleaseCourse, receipts: &Receipts) -> Option
     Some(cluster_stack_release(rolled, &old, facts.now))
 }
 
-/// Writes the status if it changed, and returns when it may change although no event happens.
+/// Writes the status if it changed, and returns when it may change without an event.
 async fn write_status(
     context: &Context,
     facts: &Facts,
@@ -224,7 +224,7 @@ async fn write_status(
     let by_kind = verdicts.iter().map(|(id, verdict)| (id.kind.as_str(), verdict));
     context.metrics.found(Queue::ClusterStackRelease, &facts.key.to_string(), by_kind, holds);
     let next = objects::next_limit(context, &verdicts, status, facts.now);
-    // No event announces that a kind will not be listed because no API serves it.
+    // No event announces that no API serves a kind.
     let is_unlisted = found.provider.report.reason == Reason::NotYetReported.as_str();
     let next = if is_unlisted { next.earlier(Next::After(REQUEUE_UNLISTED_AFTER)) } else { next };
     status::write(context, &*facts.object, status).await?;
@@ -241,8 +241,8 @@ fn share(
     let prepare = |found| context.prepare(&facts.key, &facts.name.class_name(), found);
     if let ReleaseCourse::Forget(hold) = course {
         debug!("its ClusterStack does not exist, or belongs to another operator");
-        // Its Clusters were ours until the ClusterStack got the labels of another shard: that one delivers to them now. If
-        // the release is deleted and kept for Clusters that use it, no operator delivers to them.
+        // The operator stops delivering to the Clusters: after a change of the ClusterStack's labels the operator of
+        // another shard delivers to them. If the release is deleted but kept for Clusters that use it, no operator does.
         let held = hold.as_ref().map(|hold| {
             let report = Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message);
             Preparation::Unusable(report)
@@ -255,8 +255,8 @@ fn share(
     match (&found.content, ready) {
         (Content::Known(known), Some(ready)) => prepare(Some(prepared(found, known, ready))),
         (Content::Invalid(_), Some(ready)) => prepare(Some(Preparation::Unusable(ready))),
-        // What this process knows stays: a pinned content does not change, but a status that was written before the process
-        // began may be outdated.
+        // A usable preparation of this process stays: pinned content does not change. A status from an earlier process may
+        // be outdated.
         (Content::NotRead(report) | Content::Unavailable(report), _)
             if !matches!(context.preparation(&facts.key), Some(Preparation::Usable(_))) =>
         {
@@ -279,7 +279,7 @@ fn prepared(found: &Found, known: &Known, ready: Report) -> Preparation {
     }))
 }
 
-/// Deletes what was made of a deleted release, and asks Flux to retry the installations of any other that it gave up on.
+/// Deletes the objects of a deleted release. For other releases, asks Flux to retry the installations that it gave up on.
 async fn prune(context: &Context, facts: &Facts, course: &ReleaseCourse) -> Result<Next, RequestError> {
     match course {
         ReleaseCourse::TearDown(teardown) => tear_down::prune(context, &facts.object, teardown).await,
@@ -291,7 +291,7 @@ async fn prune(context: &Context, facts: &Facts, course: &ReleaseCourse) -> Resu
     }
 }
 
-/// Whether the API server has the `ClusterStack` of a release now.
+/// Whether the `ClusterStack` of a release exists, according to a request to the API server.
 pub(super) async fn is_stack_there(
     context: &Context,
     object: &ClusterStackRelease,
@@ -302,7 +302,7 @@ pub(super) async fn is_stack_there(
     Ok(found.is_some_and(|found| found.uid().as_ref() == Some(&owner.uid)))
 }
 
-/// The `ClusterStack` that a release belongs to.
+/// Returns the `ClusterStack` that a release belongs to.
 pub(super) fn stack_of(context: &Context, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
     let namespace = object.namespace().unwrap_or_default();
     let owner = object.stack_owner()?;

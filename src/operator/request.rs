@@ -1,4 +1,4 @@
-//! Requests to reconcile that are handed on, as `flux reconcile --with-source` does.
+//! Forwards requests to reconcile to Flux, like `flux reconcile --with-source`.
 
 use kube::{Resource, ResourceExt as _};
 use tracing::warn;
@@ -11,9 +11,9 @@ use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
 
-/// Asks Flux to look at `target`, where somebody asked that of `object` and it was not [handled](REQUESTED_AT) yet.
+/// Requests a reconcile of `target` if one was requested for `object` and not [handled](REQUESTED_AT) yet.
 ///
-/// A refusal is told in an event and is no error: nothing that is delivered depends on the request, and a person asks again.
+/// A refusal is published as an event and is not an error: no delivery depends on the request, and the user can repeat it.
 pub async fn forward<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,
@@ -36,8 +36,8 @@ pub async fn forward<Status: ObservedKind>(
     }
 }
 
-/// Asks Flux by these annotations to look at an object now. `wanted` is what it has not handled yet: the time, for a request
-/// that we make up.
+/// Requests a reconcile of an object with these annotations. `wanted` is a value that Flux has not handled yet: the current
+/// time if the operator itself makes the request.
 pub async fn ask<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,

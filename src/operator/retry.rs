@@ -1,4 +1,4 @@
-//! Installations that Flux gave up on though it is told to retry them for ever.
+//! Retries installations that Flux gave up on in spite of unlimited retries.
 
 use kube::ResourceExt as _;
 use tracing::info;
@@ -10,8 +10,8 @@ use crate::rollup::retry_at;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::queue::{self, Next};
 
-/// Makes Flux try again what it gave up on long enough ago, and says when the next is due. `owned` is the index key of the
-/// objects that are looked at.
+/// Asks Flux to retry what it gave up on long enough ago, and returns when the next retry is due. `owned` is the index term
+/// of the `HelmRelease`s.
 pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, RequestError> {
     let (now, mut next) = (context.clock.now(), None);
     for release in context.caches.helm_releases.find(owned) {

@@ -1,7 +1,8 @@
-//! The only Secrets that the operator reads: those that a `ClusterStack` names for what it pushes and publishes.
+//! Reads the only Secrets that the operator needs: those that a `ClusterStack` names for publishing and for delivery
+//! through Git.
 //!
-//! They are read when they are needed, one by one, and neither watched nor kept. The Role for them is not among those that
-//! are installed by default: `docs/operator-and-git.md`.
+//! Each Secret is read when it is needed, and neither watched nor cached. The default installation does not include the
+//! Role for Secrets; see `docs/operator-and-git.md`.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +16,10 @@ use crate::gate::Hold;
 use crate::git::{Access, Credentials, GitUrl, Signer};
 use crate::runtime::cache::Key;
 
-/// What a Secret holds, by key.
+/// The data of a Secret, by key.
 pub type SecretData = BTreeMap<String, Vec<u8>>;
 
-/// Reads a Secret of a namespace; why it cannot be used is told to whoever named it.
+/// Reads a Secret of a namespace. The returned hold is for the object that names the Secret.
 pub async fn read(
     context: &Context,
     namespace: &str,
@@ -31,7 +32,7 @@ pub async fn read(
     Ok(found.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0)).collect())
 }
 
-/// The text at a key of a Secret.
+/// Returns the text at a key of a Secret.
 pub fn text(data: &SecretData, namespace: &str, name: &str, key: &str) -> Result<SecretString, Hold> {
     let bytes =
         data.get(key).ok_or_else(|| invalid(format!("Secret {namespace}/{name} has no key {key}")))?;
@@ -40,7 +41,7 @@ pub fn text(data: &SecretData, namespace: &str, name: &str, key: &str) -> Result
     Ok(SecretString::from(text.trim_end().to_owned()))
 }
 
-/// What it takes to reach a Git repository.
+/// Returns the access to a Git repository.
 pub async fn git_access(
     context: &Context,
     namespace: &str,
@@ -59,7 +60,7 @@ pub async fn git_access(
     Ok(Access { url, credentials })
 }
 
-/// The key that commits are signed with, where one is named.
+/// Returns the key that signs commits, if one is named.
 pub async fn signer(context: &Context, namespace: &str, commit: &GitCommit) -> Result<Option<Signer>, Hold> {
     let Some(key) = &commit.signing_key else { return Ok(None) };
     let (data, name) = (read(context, namespace, &key.secret_ref).await?, &key.secret_ref.name);

@@ -1,4 +1,4 @@
-//! What the operator was told when it was started.
+//! The settings of the operator.
 
 mod flags;
 
@@ -13,43 +13,43 @@ use crate::runtime::health::ListenAddress;
 use crate::runtime::lease::LeaseSettings;
 use crate::runtime::logs::LogSettings;
 
-/// The settings of the process. What each means in full is the help text of its flag.
+/// The settings of the process. The help text of each flag describes its setting in full.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// How many objects of one kind are reconciled at the same time.
+    /// Maximum number of concurrent reconciles per kind.
     pub concurrent: NonZeroUsize,
-    /// Which objects are looked at.
+    /// The objects to watch.
     pub watch: WatchSettings,
-    /// What is logged.
+    /// The log settings.
     pub logs: LogSettings,
-    /// Where metrics are served.
+    /// The address that serves metrics.
     pub metrics_addr: ListenAddress,
-    /// Where `/healthz` and `/readyz` are served.
+    /// The address that serves `/healthz` and `/readyz`.
     pub health_addr: ListenAddress,
-    /// How the leader is elected; none: there is no other operator.
+    /// The settings of leader election; `None` if leader election is disabled.
     pub election: Option<LeaseSettings>,
-    /// The source of a `ClusterStack` that has none.
+    /// The source of `ClusterStack`s without one.
     pub default_source: Option<StackSource>,
     /// The management cluster.
     pub access: ClusterAccess,
-    /// The namespace that the operator runs in; none: that of the kubeconfig's context or of the Pod.
+    /// The namespace that the operator runs in; `None`: that of the kubeconfig's context or of the Pod.
     pub runtime_namespace: Option<Namespace>,
     /// The namespace of Flux's controllers.
     pub flux_namespace: Namespace,
-    /// `host:port` in place of the one in the URLs of Flux's artifacts.
+    /// Replacement for `host:port` in the URLs of Flux's artifacts.
     pub source_controller_addr: Option<String>,
     /// Whether references to objects in other namespaces are refused.
     pub no_cross_namespace_refs: bool,
-    /// The service account that Flux applies as for a `ClusterStack` that names none.
+    /// The service account that Flux impersonates for a `ClusterStack` that names none.
     pub default_service_account: Option<ObjectName>,
 }
 
-/// Which objects are looked at.
+/// The objects to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchSettings {
-    /// Those of all namespaces, or of the runtime namespace alone.
+    /// Whether to watch all namespaces instead of only the runtime namespace.
     pub all_namespaces: bool,
-    /// Only the `ClusterStack`s that have these labels, as `kubectl --selector` takes them.
+    /// Watch only the `ClusterStack`s with these labels, in the syntax of `kubectl --selector`.
     pub label_selector: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! One `ClusterStack`: follow its stack repository, keep a `ClusterStackRelease` for each release that is wanted, say
-//! how they and their clusters are.
+//! Reconciles a `ClusterStack`: follows its stack repository, maintains a `ClusterStackRelease` for each release that is in
+//! use or on offer, and reports the state of its releases and clusters.
 
 mod clusters;
 mod delete;
@@ -32,7 +32,7 @@ use pins::Receipts;
 use releases::Releases;
 use source::{Source, reconcile_source};
 
-/// Reconciles the `ClusterStack` of that key.
+/// Reconciles the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let Some(stack) = context.caches.stacks.get(key) else {
         context.metrics.forgot(Queue::ClusterStack, &key.to_string());
@@ -58,7 +58,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     };
     let problems = problems(decisions, receipts.refused, retirement.problems.clone());
     let found = Found { source, releases, problems, pruned: retirement.pruned.clone(), stays: None };
-    // The status counts what is deleted before it is: a process that dies in between has used up its budget.
+    // The status must count deletions before they happen: a process that dies in between has spent its budget.
     let next = finish(context, key, &stack, &found).await?;
     retire::prune(context, &stack, &found.releases, &retirement).await?;
     if let Some(failure) = found.source.failure.or(receipts.failure) {
@@ -67,7 +67,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     Ok(next.earlier(retirement.next.map_or(Next::Await, |due| at(due, now))))
 }
 
-/// The problem of each release: an issue of the release itself hides a refused write, which is a consequence of it.
+/// Returns the problem of each release. An issue of the release itself hides a refused write, which is its consequence.
 fn problems(
     decisions: BTreeMap<ReleaseName, ReleaseDecision>,
     refused: BTreeMap<ReleaseName, ReleaseProblem>,
@@ -84,7 +84,7 @@ fn problems(
     problems
 }
 
-/// All that was found of a `ClusterStack`.
+/// The facts about a `ClusterStack`.
 struct Found {
     source: Source,
     releases: Releases,
@@ -93,7 +93,7 @@ struct Found {
     stays: Option<Hold>,
 }
 
-/// Writes the status where it changed, and says when to look again.
+/// Writes the status if it changed, and returns when to reconcile again.
 async fn finish(
     context: &Context,
     key: &Key,
@@ -112,13 +112,13 @@ async fn finish(
     let next =
         if found.source.catalog.error.is_some() { Next::Retry } else { next_limit(context, found, now) };
     let next = next.earlier(missing);
-    // They look at who uses them, and at what the stack repository has.
+    // The reconcile of a release reads its users and the content of the stack repository.
     found.releases.owned.values().for_each(|release| context.triggers.releases.now(Key::of(&**release)));
     status::write(context, &**stack, &status).await?;
     Ok(next)
 }
 
-/// When what Flux says of the source may change though nothing happens.
+/// Returns when the verdict on the source may change without an event.
 fn next_limit(context: &Context, found: &Found, now: Timestamp) -> Next {
     let moment = context.moment(GitRepositoryStatus::KIND, now);
     let recorded = found.source.recorded.as_ref();
@@ -161,7 +161,7 @@ fn facts<'a>(
     }
 }
 
-/// Whether what is wanted upstream is published, where the `ClusterStack` has an upstream source.
+/// Reports whether all offered upstream releases are published; `None` if the `ClusterStack` has no upstream source.
 fn published(context: &Context, stack: &ClusterStack) -> Option<Report> {
     stack.upstream()?;
     if stack.spec.suspend {
@@ -170,13 +170,13 @@ fn published(context: &Context, stack: &ClusterStack) -> Option<Report> {
     Some(context.publisher.report(&Key::of(stack)).unwrap_or_else(Report::not_yet_reported))
 }
 
-/// What is said of what is not looked at while the `ClusterStack` is suspended.
+/// Reports that nothing is checked while the `ClusterStack` is suspended.
 fn suspended() -> Report {
     let message = "not checked while the ClusterStack is suspended";
     Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), message)
 }
 
-/// How far commits are, where the `ClusterStack` is delivered through Git.
+/// Reports the progress of commits; `None` unless the `ClusterStack` is delivered through Git.
 fn delivered(
     context: &Context,
     stack: &ClusterStack,

@@ -1,4 +1,4 @@
-//! The status of our own objects: written only if it changed.
+//! Writes the status of the operator's own objects if it changed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSt
 use crate::runtime::api_server::{Kind, RequestError};
 use crate::runtime::cache::{Cache, Cached, Change, Key};
 
-/// A kind of ours, whose status the operator writes.
+/// A kind of the operator, which has a status.
 pub(super) trait Reported: Kind + Cached + Resource<DynamicType = ()> {
     /// Its status.
     type Status: Default + PartialEq + Serialize;
@@ -109,7 +109,7 @@ pub(super) async fn write<K: Reported>(
     Ok(())
 }
 
-/// Writes the status of an object that is being deleted. The deletion goes on if that fails, unless the object was changed.
+/// Writes the status of an object that is being deleted. A failure does not stop the deletion, unless the object changed.
 pub(super) async fn write_deletion<K: Reported>(
     context: &Context,
     object: &K,

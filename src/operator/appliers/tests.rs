@@ -7,7 +7,7 @@ fn at(seconds: i64) -> Timestamp {
     start + jiff::SignedDuration::from_secs(seconds)
 }
 
-/// What the Lease said when it was renewed at that second, by a clock that is an hour behind ours.
+/// Returns the reading of a Lease that was renewed at that second, by a clock one hour behind the operator's.
 fn renewed(seconds: i64) -> Reading {
     Reading::Renewed(at(seconds - 3600))
 }

@@ -3,10 +3,10 @@ use jiff::Timestamp;
 use super::*;
 use crate::subscription::{known, left, spent};
 
-/// What statuses say, by `ClusterAddon`.
+/// The recorded deletions, by `ClusterAddon`.
 type Statuses = BTreeMap<Key, Pruned>;
 
-/// Asks to delete one object of a `ClusterAddon`, of 19 that there are: one may go in an hour.
+/// Requests to delete one object of a `ClusterAddon`. There are 19 objects, so the limit is one per hour.
 fn ask<'b>(budgets: &'b Budgets, statuses: &Statuses, of: &Key) -> (bool, Option<Reservation<'b>>) {
     let now: Timestamp = "2026-11-20T10:00:00Z".parse().unwrap();
     budgets.decide(of, |reserved| {
@@ -21,11 +21,11 @@ fn ask<'b>(budgets: &'b Budgets, statuses: &Statuses, of: &Key) -> (bool, Option
 fn two_that_decide_at_once_spend_one_budget() {
     let (budgets, mut statuses) = (Budgets::default(), Statuses::new());
     let (a, b) = (Key::new("demo", "a"), Key::new("demo", "b"));
-    // The first has decided, and waits for the API server to write its status.
+    // The first has decided, and awaits its status write.
     let (may_go, first) = ask(&budgets, &statuses, &a);
     assert!(may_go);
     assert!(!ask(&budgets, &statuses, &b).0, "the first has spent it");
-    // The status says it, and then the reconcile ends.
+    // The status records the deletion before the reconcile ends.
     statuses.insert(a.clone(), Pruned { since: "2026-11-20T10:00:00Z".parse().map(time).unwrap(), count: 1 });
     assert!(!ask(&budgets, &statuses, &b).0, "it does not count twice, and it counts");
     drop(first);
@@ -38,7 +38,7 @@ fn what_is_not_deleted_is_not_spent() {
     let (a, b) = (Key::new("demo", "a"), Key::new("demo", "b"));
     let (may_go, first) = ask(&budgets, &statuses, &a);
     assert!(may_go);
-    // Its status could not be written.
+    // The status write failed.
     drop(first);
     assert!(ask(&budgets, &statuses, &b).0);
 }

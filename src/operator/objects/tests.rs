@@ -2,7 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-/// A `ClusterStack` finds the Clusters of its releases by its line: one of `custom` those with any suffix.
+/// A `ClusterStack` finds the Clusters of its releases by its line. With channel `custom`, it finds releases with any
+/// suffix.
 #[test]
 fn line_of_a_stack_is_one_of_its_releases() {
     let of = |channel: &str| {

@@ -1,4 +1,4 @@
-//! The version in which objects of a kind that Clusters refer to are read.
+//! Selects the version to read of a kind that Clusters refer to.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::ApiResource;
@@ -8,22 +8,22 @@ use kube::{Api, Client, Error};
 use crate::foreign::capi::{self, contract};
 use crate::runtime::watches::in_a_version;
 
-/// A kind as the API server serves it, in the version to read.
+/// A kind that the API server serves, in the version to read.
 pub(crate) struct Readable {
     /// The kind in that version.
     pub(crate) resource: ApiResource,
-    /// What people should know of the choice: that no label of the CRD names a version.
+    /// A note for users: no label of the CRD names a version.
     pub(crate) note: Option<String>,
 }
 
-/// The kind in the version that Cluster API's contract names; in the one that the API server prefers where its CRD has no
-/// label, or may not be read. `None` where the API server does not know the kind.
+/// Returns the kind in the version that Cluster API's contract names, or in the API server's preferred version if the CRD
+/// has no label or may not be read. `None` if the API server does not know the kind.
 pub(crate) async fn readable(client: &Client, group: &str, kind: &str) -> Result<Option<Readable>, Error> {
     let found = discovery::group(client, group).await?;
     let Some(preferred) = in_a_version(&found, kind) else { return Ok(None) };
     let plain = |note| Ok(Some(Readable { resource: preferred.clone(), note }));
     if !group.ends_with(capi::GROUP) {
-        // Providers of other contracts, such as that of cluster stacks, have no such labels.
+        // Providers with other contracts, such as that of cluster stacks, do not set these labels.
         return plain(None);
     }
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -44,7 +44,7 @@ pub(crate) async fn readable(client: &Client, group: &str, kind: &str) -> Result
     Ok(Some(Readable { resource: resource.unwrap_or(&preferred).clone(), note: None }))
 }
 
-/// The kind in each version that is served.
+/// Returns the kind in each served version.
 fn served(group: &ApiGroup, kind: &str) -> Vec<ApiResource> {
     let of_version = |version| {
         let resources = group.versioned_resources(version).into_iter().map(|(resource, _)| resource);

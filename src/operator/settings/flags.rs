@@ -1,4 +1,4 @@
-//! The flags of `stackflux operator`, called as those of Flux's controllers where these have them.
+//! The flags of `stackflux operator`, named like those of Flux's controllers where possible.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -20,19 +20,19 @@ const ELECTION: &str = "Leader election";
 const SOURCE: &str = "Default source";
 const CLUSTER: &str = "Management cluster";
 
-/// The flag that those about the default source's URL go with.
+/// The flag that other flags of the default source's URL require.
 const URL: &str = "default-source-url";
 
-/// Flags that do not go together.
+/// An error for invalid combinations of flags.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The times of the election overlap.
+    /// The durations of leader election overlap.
     #[error(
         "--leader-election-lease-duration ({0:?}) must be longer than --leader-election-renew-deadline ({1:?}), which \
          must be longer than --leader-election-retry-period ({2:?})"
     )]
     Election(Duration, Duration, Duration),
-    /// The default source would be refused in a `ClusterStack` too.
+    /// The default source would be invalid in a `ClusterStack`.
     #[error("invalid default source: {0}")]
     Source(&'static str),
 }
@@ -155,7 +155,7 @@ struct AccessFlags {
 }
 
 impl Flags {
-    /// The settings that the flags say.
+    /// Converts the flags to settings.
     pub fn settings(self) -> Result<Settings, SettingsError> {
         let AccessFlags { kubeconfig, context, runtime_namespace, flux_namespace, source_controller_addr } =
             self.access;
@@ -196,7 +196,7 @@ impl ElectionFlags {
 }
 
 impl SourceFlags {
-    /// The source that they say.
+    /// Returns the source that the flags describe.
     pub fn source(self) -> Result<Option<StackSource>, SettingsError> {
         let path = self.path;
         let source = match (self.url, self.git_repository) {
@@ -229,7 +229,7 @@ impl SourceFlags {
     }
 }
 
-/// A time that is more than nothing, as Go writes it.
+/// Parses a positive duration in Go's notation.
 fn duration(text: &str) -> Result<Duration, String> {
     let refused = || format!("invalid duration {text:?}: expected numbers with units, such as 15s or 1m30s");
     let parsed: SignedDuration = text.parse().map_err(|_| refused())?;

@@ -13,7 +13,7 @@ struct Program {
 }
 
 fn settings(flags: &[&str]) -> Result<Settings, String> {
-    // The environment of whoever runs the tests is not what is tested.
+    // Do not read the environment of the test process.
     let hermetic = ["stackflux", "--runtime-namespace=flux-system"];
     let program = Program::try_parse_from(hermetic.iter().chain(flags)).map_err(|error| error.to_string())?;
     program.flags.settings().map_err(|error| error.to_string())
