@@ -1,5 +1,5 @@
-//! The writes for a Cluster that come before its status: sources, the objects of addons by the way that the `ClusterStack` has,
-//! and requests to Flux.
+//! The writes for a Cluster that precede its status: sources, the objects of addons (applied or committed, as the
+//! `ClusterStack` requires), and requests to Flux.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
 use crate::runtime::queue::Next;
 
-/// What the writes gave.
+/// The result of the writes.
 pub(super) struct Acted {
-    /// What the status says of them.
+    /// The results that the status reports.
     pub(super) receipts: Receipts,
-    /// The first failure, for the reconcile to be tried again.
+    /// The first failure, to retry the reconcile.
     pub(super) failure: Option<RequestError>,
-    /// When the next installation that Flux gave up is retried.
+    /// Time at which the next installation that Flux gave up on is due for a retry.
     pub(super) retry: Next,
 }
 
-/// Carries out what was decided. The failure of one addon does not keep the others from being written.
+/// Carries out a decision. The failure of one addon does not stop the writes for others.
 pub(super) async fn act(
     context: &Context,
     key: &Key,
@@ -62,10 +62,10 @@ pub(super) async fn act(
     Ok(Acted { receipts, failure, retry })
 }
 
-/// An object as a write has left it, and the digest of its spec; neither while an old object has to be deleted first.
+/// An object after a write, and the digest of its spec; both `None` while an old object is being deleted.
 type Written = (Option<SpecDigest>, Option<FluxObject>);
 
-/// Applies all objects of a plan: sources first, then the addons at once.
+/// Applies all objects of a plan: first the sources, then the addons concurrently.
 async fn apply(
     context: &Context,
     addon: &ClusterAddon,
@@ -114,7 +114,7 @@ fn with_failures(receipts: Receipts, failures: &BTreeMap<&str, RequestError>) ->
     Receipts { failures: failures.collect(), ..receipts }
 }
 
-/// Applies a source beside its users. It has many users, so it has no owner, and what it is now counts as what we wrote.
+/// Applies a source for its users. It has many users and no owner, and its present state counts as written by the operator.
 async fn apply_source(context: &Context, planned: &PlannedObject) -> Result<(), RequestError> {
     let key = Key::new(&planned.id.namespace, &planned.id.name);
     if planned.id.kind == GitRepositoryStatus::KIND {
@@ -161,7 +161,7 @@ async fn apply_to<Status: ObservedKind>(
     Ok((delivery.expected, Some(object)))
 }
 
-/// Writes what is not part of a plan: hands on a request to reconcile, and suspends the object as the settings say.
+/// Writes fields outside a plan: forwards a request to reconcile, and suspends the object according to the settings.
 async fn forward_and_suspend<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,
@@ -169,7 +169,7 @@ async fn forward_and_suspend<Status: ObservedKind>(
     object: Arc<Observed<Status>>,
     suspend: bool,
 ) -> Result<Arc<Observed<Status>>, RequestError> {
-    // Flux uninstalls the addon of an object that it deletes, unless the object stays suspended.
+    // If Flux deletes an object that is not suspended, it uninstalls the addon.
     if object.metadata.terminating {
         return Ok(object);
     }
@@ -183,9 +183,9 @@ async fn forward_and_suspend<Status: ObservedKind>(
     Ok(cache.get(&key).unwrap_or(object))
 }
 
-/// Has all objects of a plan committed, and finds which of them Flux has applied. The status says first by whom they are
-/// committed: the deletion of the Cluster has to know that. The plan is shared, not copied: most reconciles find that nothing
-/// changed.
+/// Requests the commit of all objects of a plan, and finds those that Flux has applied. The status first records the
+/// committing `ClusterStack`, which the deletion of the Cluster needs. The plan is shared instead of copied, because most
+/// reconciles change nothing.
 async fn commit(
     context: &Context,
     key: &Key,
@@ -220,7 +220,7 @@ async fn commit(
     (with_failures(receipts, &failures), failures.into_values().next())
 }
 
-/// The object of an addon, and the digest of its spec if Flux has applied it as it is planned.
+/// Returns the object of an addon, and the digest of its spec if Flux applied it as planned.
 async fn find_applied(
     context: &Context,
     addon: &ClusterAddon,
@@ -241,7 +241,7 @@ async fn find_applied(
     }
 }
 
-/// Why an object is not as planned yet.
+/// Returns the hold of an object that is not as planned yet.
 pub(super) fn commit_hold(standing: &Standing) -> Hold {
     let (reason, message) = match standing {
         Standing::Held(hold) => return hold.clone(),

@@ -12,7 +12,7 @@ use crate::api::ClusterAddon;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Change, Key};
 
-/// Writes the `ClusterAddon` of a Cluster if it is missing or not as it should be.
+/// Writes the `ClusterAddon` of a Cluster if it is missing or differs from the desired one.
 pub(super) async fn ensure(
     context: &Context,
     cluster_key: &Key,
@@ -27,7 +27,7 @@ pub(super) async fn ensure(
     let _writing = context.caches.addons.writing(&key);
     let addon = context.api.apply(&key, &desired_addon(&cluster.cluster), before.as_deref()).await?;
     let addon = context.caches.addons.written(addon);
-    // One that a list had left out has a status already, and no watch reports what a write has brought.
+    // A ClusterAddon that was missing in a list already has a status, and no watch reports the result of a write.
     addon_status_changed(context, &Change { before: found, now: Some(addon.clone()) });
     Ok(addon)
 }

@@ -1,4 +1,4 @@
-//! The Flux objects of addons in the caches, and the writes to them, whichever kind they are of.
+//! Reads and writes the Flux objects of addons, independent of their kind.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, Obs
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
-/// Runs the same for either kind: `$found` is the object, `$cache` the cache of its kind.
+/// Evaluates an expression for either kind: `$found` is the object, `$cache` the cache of its kind.
 macro_rules! either {
     ($context:expr, $object:expr, |$cache:ident, $found:ident| $run:expr) => {
         match $object {
@@ -30,14 +30,14 @@ macro_rules! either {
     };
 }
 
-/// The objects that an index has under a key.
+/// Returns the objects with an index term.
 pub(super) fn by_index(context: &Context, key: &str) -> Vec<FluxObject> {
     let releases = context.caches.helm_releases.find(key).into_iter().map(FluxObject::HelmRelease);
     let kustomizations = context.caches.kustomizations.find(key).into_iter().map(FluxObject::Kustomization);
     releases.chain(kustomizations).collect()
 }
 
-/// The object of that kind and key in its cache.
+/// Returns the cached object with that kind and key.
 pub(super) fn get(context: &Context, kind: &str, key: &Key) -> Option<FluxObject> {
     match kind {
         HelmReleaseStatus::KIND => context.caches.helm_releases.get(key).map(FluxObject::HelmRelease),
@@ -46,7 +46,7 @@ pub(super) fn get(context: &Context, kind: &str, key: &Key) -> Option<FluxObject
     }
 }
 
-/// The key of an object.
+/// Returns the key of an object.
 pub(super) fn key(object: &FluxObject) -> Key {
     Key::new(object.object().namespace.as_deref().unwrap_or_default(), object.name())
 }
@@ -59,7 +59,7 @@ pub(super) fn is_without_file(context: &Context, object: &FluxObject) -> bool {
     }
 }
 
-/// Gets an object as the API server has it now; one that is gone leaves the cache.
+/// Fetches an object as it is now, and removes it from the cache if it does not exist.
 pub(super) async fn get_live(
     context: &Context,
     kind: &str,
@@ -74,17 +74,18 @@ pub(super) async fn get_live(
     })
 }
 
-/// Puts an object as the API server has it into its cache.
+/// Updates the cache with a fetched object.
 pub(super) fn refresh(context: &Context, live: &FluxObject) {
     either!(context, live, |cache, found| _ = cache.written(found.as_ref().clone()));
 }
 
-/// Deletes an object, and no other one of its name; Flux uninstalls the addon unless the object is suspended.
+/// Deletes this object, but not another object with the same name. Flux uninstalls the addon unless the object is
+/// suspended.
 pub(super) async fn delete(context: &Context, object: &FluxObject) -> Result<bool, RequestError> {
     either!(context, object, |cache, found| ownership::delete(context, cache, &**found).await)
 }
 
-/// Suspends an object; `None` if it is gone.
+/// Suspends an object; `None` if it does not exist.
 pub(super) async fn suspend(
     context: &Context,
     object: &FluxObject,
@@ -111,7 +112,7 @@ pub(super) async fn suspend(
     }
 }
 
-/// Patches an object; one that is gone leaves the cache.
+/// Patches an object, and removes it from the cache if it does not exist.
 pub(super) async fn patch(
     context: &Context,
     object: &FluxObject,
@@ -126,7 +127,7 @@ pub(super) async fn patch(
     Ok(())
 }
 
-/// Removes a `ClusterAddon` from the owners of an object, and gives the object these annotations in the same write.
+/// Removes a `ClusterAddon` from the owners of an object, and sets annotations in the same write.
 pub(super) async fn drop_owner(
     context: &Context,
     object: &FluxObject,
@@ -139,7 +140,7 @@ pub(super) async fn drop_owner(
     })
 }
 
-/// Asks Flux to reconcile an object now. `at` is the time, as the value of the annotation.
+/// Asks Flux to reconcile an object now. `at` is the current time, as the value of the annotation.
 pub(super) async fn request_reconcile(
     context: &Context,
     object: &FluxObject,

@@ -1,4 +1,4 @@
-//! What there is of one Cluster.
+//! Gathers the facts about a Cluster.
 
 use std::sync::Arc;
 
@@ -27,34 +27,34 @@ use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
-/// What there is of one Cluster in the caches.
+/// The cached facts about a Cluster.
 pub(super) struct Gathered {
     /// The Cluster.
     pub(super) cluster: Option<Arc<ClusterObject>>,
     /// Its `ClusterAddon`.
     pub(super) addon: Option<Arc<ClusterAddon>>,
-    /// The release that its class is of.
+    /// The release of its class.
     release: Option<ReleaseName>,
-    /// What is known of that release.
+    /// The result of that release's reconcile.
     preparation: Option<Preparation>,
-    /// Whether that release is there, and does not orphan its addons.
+    /// Whether that release exists, and neither it nor its `ClusterStack` orphans addons.
     is_wanted: bool,
-    /// The deleted `ClusterStack` that leaves the Cluster's addons to themselves.
+    /// The deleted `ClusterStack` that orphans the Cluster's addons.
     pub(super) orphaned_by: Option<Key>,
-    /// Whether something of an earlier `ClusterAddon` waits for the next one.
+    /// Whether objects of an earlier `ClusterAddon` wait for the next one.
     has_rest: bool,
-    /// Whether the deleted `ClusterAddon` has an addon that the release does not have, or that is not known yet.
+    /// Whether the `ClusterAddon` is deleted while addons that the release does not have may still have to be pruned.
     is_removing: bool,
 }
 
-/// Why there is no release to deliver to a Cluster.
+/// The reason why there is no release to deliver to a Cluster.
 pub(super) struct Lack {
-    /// The release that the class is of, otherwise the name of the class; empty if the Cluster has none.
+    /// The release of the class, or the name of a class without a release; empty if the Cluster has no class.
     pub(super) desired: String,
-    /// What is said of the release.
+    /// The report about the release.
     pub(super) report: Report,
-    /// Whether a `ClusterStack` that the Cluster belongs to does not have the release: then this is said also of a Cluster
-    /// that nothing was delivered to.
+    /// Whether the Cluster's `ClusterStack` is known not to have the release: this is then also reported for a Cluster
+    /// without any delivery.
     pub(super) is_certain: bool,
 }
 
@@ -67,20 +67,20 @@ impl Lack {
 
 /// The release of a Cluster's class.
 pub(super) enum ClassRelease {
-    /// It does not matter: the Cluster is paused.
+    /// The release does not matter, because the Cluster is paused.
     Paused,
-    /// It is not known yet.
+    /// The release is not known yet.
     Unknown,
-    /// There is none to deliver.
+    /// There is no release to deliver.
     Missing(Lack),
-    /// It is invalid.
+    /// The release is invalid.
     Unusable {
         /// The release.
         desired: String,
-        /// Why.
+        /// The reason.
         report: Report,
     },
-    /// It can be delivered.
+    /// The release can be delivered.
     Usable(Arc<Prepared>),
 }
 
@@ -107,7 +107,7 @@ impl Gathered {
         Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest, is_removing }
     }
 
-    /// The release of the Cluster's class.
+    /// Returns the release of the Cluster's class.
     pub(super) fn class_release(&self, context: &Context, cluster: &ClusterObject) -> ClassRelease {
         if cluster.cluster.paused() {
             return ClassRelease::Paused;
@@ -121,7 +121,7 @@ impl Gathered {
         }
     }
 
-    /// Why there is no release to deliver to the Cluster; `None` while that is not known.
+    /// Returns the reason why there is no release to deliver to the Cluster; `None` while it is unknown.
     fn lack(&self, context: &Context, cluster: &ClusterObject) -> Option<Lack> {
         let stays = "the installed addons stay as they are";
         if !context.speaks_of(cluster, self.addon.as_deref()) {
@@ -152,7 +152,7 @@ impl Gathered {
         Some(Lack { desired: release.to_string(), report, is_certain })
     }
 
-    /// What to do with the Cluster.
+    /// Decides what to do with the Cluster.
     pub(super) fn action(&self, namespace_terminating: bool) -> ClusterAction {
         let uid = |uid: Option<String>| uid.unwrap_or_default();
         let cluster = self
@@ -180,7 +180,7 @@ impl Gathered {
     }
 }
 
-/// The Clusters of a release whose addons are to be orphaned.
+/// Returns the Clusters of a release whose addons are still to be orphaned.
 pub(in super::super) fn to_orphan(context: &Context, namespace: &str, release: &ReleaseName) -> Vec<Key> {
     let of_class = users::of(context, namespace, release).into_iter().map(|cluster| Key::of(&*cluster));
     let remembers = term::remembers(Some(namespace), &release.to_string());
@@ -191,8 +191,8 @@ pub(in super::super) fn to_orphan(context: &Context, namespace: &str, release: &
     of_class.chain(remember).filter(is_left).collect()
 }
 
-/// Gathers what is known of a Cluster and its addons; `None` while it is not known whether all that the Cluster refers to is
-/// there.
+/// Gathers the facts about a Cluster and its addons; `None` while it is unknown whether the objects exist that the Cluster
+/// refers to.
 pub(super) async fn facts<'a>(
     context: &Context,
     cluster: &'a ClusterObject,
@@ -236,8 +236,8 @@ async fn available<'a>(
     })
 }
 
-/// Why the plan of a Cluster must not be delivered: another repository has its files. The API server is asked for a
-/// `ClusterStack` of another shard.
+/// Returns the hold of a plan that must not be delivered because another repository has the Cluster's files. A
+/// `ClusterStack` of another shard is fetched from the API server.
 async fn other_repository(
     context: &Context,
     addon: &ClusterAddon,
@@ -284,7 +284,7 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
     }
 }
 
-/// The Cluster with the objects that it refers to.
+/// Returns the Cluster with the objects that it refers to.
 fn related(
     context: &Context,
     cluster: &ClusterObject,
@@ -298,7 +298,7 @@ fn related(
     };
     let control_plane = find(cluster.cluster.control_plane_ref(), "ControlPlane");
     let infrastructure = find(cluster.cluster.infrastructure_ref(), "InfraCluster");
-    // Both are followed from now on, whether the other one is known yet or not.
+    // Evaluate both lookups first: each starts a watch, even if the other kind is not listed yet.
     let (control_plane, infrastructure) = (control_plane?, infrastructure?);
     let found: Vec<(ObjectReference, Arc<RelatedObject>)> =
         control_plane.into_iter().chain(infrastructure).collect();
@@ -307,26 +307,26 @@ fn related(
     }))
 }
 
-/// Whether a release or its `ClusterStack` orphans what its Clusters have; also if there is no such release.
+/// Whether a release or its `ClusterStack` orphans the addons of its Clusters, or the release does not exist.
 fn is_orphaned(context: &Context, release: &Key) -> bool {
     let Some(release) = context.caches.releases.get(release) else { return true };
     is_orphaning(&release.metadata) || orphaning_stack(context, &release).is_some()
 }
 
-/// Whether a `ClusterStack` that this operator watches has a release.
+/// Whether a release exists and this operator watches its `ClusterStack`.
 fn is_owned(context: &Context, release: &Key) -> bool {
     context.caches.releases.get(release).is_some_and(|release| stack_of(context, &release).is_some())
 }
 
-/// The `ClusterStack` of a release that is deleted and leaves everything as it is.
+/// Returns the first owning `ClusterStack` of a release that is deleted and orphans everything.
 fn orphaning_stack(context: &Context, release: &ClusterStackRelease) -> Option<Key> {
     let namespace = release.namespace().unwrap_or_default();
     let mut stacks = release.stack_owners().map(|owner| Key::new(&namespace, &owner.name));
     stacks.find(|key| context.caches.stacks.get(key).is_some_and(|stack| is_orphaning(&stack.metadata)))
 }
 
-/// The deleted `ClusterStack` that leaves a Cluster's addons to themselves: that of the release of its class; of the release
-/// that the Cluster has where its class is of no release that is there.
+/// Returns the deleted `ClusterStack` that orphans a Cluster's addons: that of the release of its class or, if this release
+/// does not exist, of the applied release.
 fn orphaned_by(context: &Context, release: Option<&Key>, addon: Option<&ClusterAddon>) -> Option<Key> {
     let addon = addon?;
     let of_class = release.and_then(|release| context.caches.releases.get(release));
@@ -338,7 +338,7 @@ fn orphaned_by(context: &Context, release: Option<&Key>, addon: Option<&ClusterA
     orphaning_stack(context, &*of_class.or_else(applied)?)
 }
 
-/// How much of an object the templates of a release read.
+/// Returns the part of an object that the templates of a release read.
 fn depth(release: &Release, root: &str) -> Depth {
     let mut fields = release
         .addons

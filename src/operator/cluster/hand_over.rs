@@ -1,9 +1,9 @@
-//! A `ClusterAddon` that is deleted while its Cluster stays: what it owns loses it as its owner before it is deleted, because
-//! garbage collection deletes what a deleted object owns, and Flux then uninstalls it.
+//! Handles a `ClusterAddon` that is deleted while its Cluster stays. It is removed from the owners of its objects before it
+//! is deleted, because garbage collection would delete the objects, and Flux would then uninstall their addons.
 //!
-//! If a `ClusterStack` has the Cluster's class, the next `ClusterAddon` takes all of it over, with what waits for its
-//! removal. If the `ClusterStack` is deleted and leaves everything as it is, the objects are orphaned: nothing is taken over
-//! until another one has the class, and all of it is suspended.
+//! If a `ClusterStack` has the Cluster's class, the next `ClusterAddon` takes over all objects, including those that are to
+//! be removed. If the `ClusterStack` is deleted and orphans everything, the objects are suspended, and stay until another
+//! `ClusterStack` has the class.
 
 use tracing::{info, warn};
 
@@ -23,7 +23,7 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 
-/// Keeps what a deleted `ClusterAddon` owns for the next one, once the API server confirms that there will be one.
+/// Keeps the objects of a deleted `ClusterAddon` for the next one, once the API server confirms that the Cluster stays.
 pub(super) async fn hand_over(
     context: &Context,
     key: &Key,
@@ -44,8 +44,8 @@ pub(super) async fn hand_over(
     Ok(Next::After(SOON))
 }
 
-/// Orphans the addons of a Cluster, and deletes their `ClusterAddon`, once the API server confirms that its `ClusterStack` is
-/// deleted so.
+/// Orphans the addons of a Cluster, and deletes their `ClusterAddon`, once the API server confirms that its `ClusterStack`
+/// is deleted with orphaning.
 pub(super) async fn orphan(
     context: &Context,
     key: &Key,
@@ -73,7 +73,7 @@ pub(super) async fn orphan(
     Ok(Next::Await)
 }
 
-/// Gives what an earlier `ClusterAddon` has left to the present one.
+/// Makes a `ClusterAddon` the owner of the objects that an earlier one left.
 pub(super) async fn take_over(
     context: &Context,
     key: &Key,
@@ -88,7 +88,7 @@ pub(super) async fn take_over(
     Ok(())
 }
 
-/// Asks the API server whether a `ClusterAddon` is deleted and its Cluster stays.
+/// Whether the API server confirms that a `ClusterAddon` is deleted and its Cluster stays.
 async fn confirm_handover(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<bool, RequestError> {
     let Some(kind) = context.cluster_kind() else { return Ok(false) };
     let live_addon: Option<ClusterAddon> = context.api.get(&Key::of(addon)).await?;
@@ -97,7 +97,7 @@ async fn confirm_handover(context: &Context, key: &Key, addon: &ClusterAddon) ->
     Ok(is_handover_confirmed(addon, live))
 }
 
-/// Removes a `ClusterAddon` from the owners of all objects. Whether the API server has none any longer that it owns.
+/// Removes a `ClusterAddon` from the owners of all objects. Returns whether the API server confirms that it owns none.
 async fn disown_all(context: &Context, addon: &ClusterAddon, heir: Heir<'_>) -> Result<bool, RequestError> {
     let owned = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
     for object in &owned {
@@ -107,7 +107,7 @@ async fn disown_all(context: &Context, addon: &ClusterAddon, heir: Heir<'_>) -> 
     for (kind, name) in possibly_owned(addon, &owned) {
         let live = flux_objects::get_live(context, &kind, &Key::new(namespace, &name)).await?;
         if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
-            // A write that the cache had not seen yet.
+            // The cache missed an earlier write.
             flux_objects::refresh(context, &live);
             return Ok(false);
         }

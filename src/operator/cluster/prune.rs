@@ -1,5 +1,5 @@
-//! The deletion of objects whose addons the release of the Cluster does not have, or has in another form: each is confirmed
-//! with the API server before it is decided on, and deleted after the status counts it.
+//! Deletes the objects of addons that the Cluster's release does not have, or has in another form. The operator confirms
+//! each deletion with the API server before the decision, and deletes after the status counts it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
 use crate::subscription::known;
 
-/// Whether the objects of an addon that the release does not have will be deleted without anything else happening. Suspended
-/// objects, an invalid release and files of another `ClusterStack` may stay so for ever. `is_owned` says that a `ClusterStack`
-/// reads the release, if it was not read yet.
+/// Whether the objects of addons that the release does not have will be deleted without further changes. Suspended objects,
+/// an invalid release and files of another `ClusterStack` may stay forever. With `is_owned`, a `ClusterStack` will read a
+/// release that is not read yet.
 pub(super) fn is_pending(
     context: &Context,
     addon: &ClusterAddon,
@@ -46,13 +46,13 @@ pub(super) fn is_pending(
         return false;
     }
     let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
-    // Whether their files are gone says when they are deleted, not whether.
+    // The removal of their files determines when they are deleted, not whether.
     let (release, without_file) = (kinds(&prepared.release), BTreeSet::new());
     let facts = PruneFacts { addon, release, objects: &objects, without_file: &without_file };
     candidates(&facts, |_| false).iter().any(|candidate| !candidate.object.is_suspended())
 }
 
-/// Decides what is deleted now. The reservation counts in the budget until the status says what is spent.
+/// Decides what to delete now. The reservation counts against the budget until the status records it.
 pub(super) async fn decide<'w>(
     context: &'w Context,
     facts: &Facts<'_>,
@@ -90,7 +90,7 @@ pub(super) async fn decide<'w>(
     }))
 }
 
-/// Asks the API server whether addons of a Cluster are removed.
+/// Whether the API server confirms that addons of a Cluster are removed.
 async fn confirm(context: &Context, cluster: &Cluster, addon: &ClusterAddon) -> Result<bool, RequestError> {
     let Some(kind) = context.cluster_kind() else { return Ok(false) };
     let key = Key::new(cluster.namespace().as_str(), cluster.name().as_str());
@@ -100,7 +100,7 @@ async fn confirm(context: &Context, cluster: &Cluster, addon: &ClusterAddon) -> 
     Ok(is_prune_confirmed((cluster, addon), live))
 }
 
-/// What was deleted from the clusters of a `ClusterStack` lately or is about to be, and how many objects they have in all.
+/// Returns the recorded and reserved deletions in the clusters of a `ClusterStack`, and the total number of their objects.
 fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> (Vec<Pruned>, usize) {
     let (mut spent, mut total) = (Vec::new(), 0);
     for release in context.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
@@ -118,7 +118,7 @@ fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> (Vec<Pru
     (spent, total)
 }
 
-/// Deletes what was decided on, now that the status counts it; returns when to look again.
+/// Deletes what was decided after the status counts it, and returns when to reconcile again.
 pub(super) async fn prune(
     context: &Context,
     facts: &Facts<'_>,
@@ -135,7 +135,7 @@ pub(super) async fn prune(
     Ok(soon.or(pruning.next.map(later)).unwrap_or(Next::Await))
 }
 
-/// Deletes one object if it still is what it was when that was decided.
+/// Deletes an object if it did not change since the decision.
 async fn delete(context: &Context, addon: &ClusterAddon, candidate: &Candidate) -> Result<(), RequestError> {
     let (kind, key) = (candidate.object.kind(), flux_objects::key(&candidate.object));
     let Some(live) = flux_objects::get_live(context, kind, &key).await? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! A cluster that is reachable again: Flux is asked to reconcile at once, instead of when its back-off ends.
+//! Asks Flux to reconcile when a cluster is reachable again, instead of waiting for the end of Flux's back-off.
 
 use futures::future::try_join_all;
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use crate::api::{ClusterAddon, Reason};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
-/// Requests a reconcile of all that a cluster has. The status that follows says that it is reachable again.
+/// Requests a reconcile of all objects of a cluster. The following status reports that the cluster is reachable again.
 pub(super) async fn request_reconcile(
     context: &Context,
     addon: &ClusterAddon,

@@ -1,13 +1,13 @@
 //! Suspend-and-delete: nothing is uninstalled from a cluster that is deleted or was recreated, nor from the clusters of a
 //! namespace that is being deleted.
 //!
-//! A suspended `HelmRelease` loses its finalizer without an uninstall. So each object is suspended before it is deleted,
-//! and the `ClusterAddon` that owns them keeps its finalizer until that is done: garbage collection would delete them as
-//! they are.
+//! A suspended `HelmRelease` loses its finalizer without an uninstall. Therefore each object is suspended before it is
+//! deleted, and the `ClusterAddon` that owns them keeps its finalizer until then: garbage collection would delete them
+//! without suspending them.
 //!
-//! The namespace controller begins to delete what is in a namespace five seconds after the namespace is marked (its
-//! `namespaceDeletionGracePeriod`), so an operator that runs is there first. One that does not run for those seconds is
-//! too late: what Flux has not uninstalled by then is suspended all the same.
+//! The namespace controller begins to delete the objects of a namespace five seconds after the namespace is marked (its
+//! `namespaceDeletionGracePeriod`), so a running operator suspends them first. If the operator does not run in that time,
+//! it still suspends what Flux has not uninstalled by then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 
-/// How long until the cause, or the end of the objects, is checked again.
+/// Delay before checking the cause, or the deletion of the objects, again.
 const REQUEUE_AFTER: Duration = Duration::from_secs(2);
 
 /// Suspends and deletes the objects of a Cluster's addons, once the API server confirms the cause.
@@ -56,14 +56,14 @@ pub(super) async fn suspend_and_delete(
         return Ok(Next::After(REQUEUE_AFTER));
     };
     let deletion = decide_deletion(gathered.cluster.as_ref().map(|cluster| &cluster.cluster), addon);
-    // In a namespace that is being deleted the namespace controller does not wait for the status.
+    // In a namespace that is being deleted, the namespace controller does not wait for the status.
     if !context.is_terminating(&key.namespace) {
         write_status(context, addon, &why, None).await?;
     }
     if is_of_another_shard(context, addon).await? {
         return Ok(Next::Await);
     }
-    // Read after the requests above: Flux or a person may have written an object in between.
+    // Read the objects after the requests above: Flux or a user may have written an object in between.
     let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(&**addon)));
     let objects = match &repository_of(context, addon) {
         None => objects,
@@ -73,7 +73,7 @@ pub(super) async fn suspend_and_delete(
                 write_status(context, addon, &why, Some(&hold)).await?;
                 return Ok(Next::After(REQUEUE_AFTER));
             }
-            // In a namespace that is being deleted there is no other ClusterAddon.
+            // In a namespace that is being deleted, no other ClusterAddon follows.
             if deletion.is_recreated
                 && !context.is_terminating(&key.namespace)
                 && let Some(hold) = awaits_prune(context, addon).await?
@@ -87,7 +87,7 @@ pub(super) async fn suspend_and_delete(
     prune(context, key, addon, &objects, deletion).await
 }
 
-/// Deletes the objects, then lets the `ClusterAddon` go.
+/// Deletes the objects, then removes the finalizer of the `ClusterAddon`.
 async fn prune(
     context: &Context,
     key: &Key,
@@ -107,7 +107,7 @@ async fn prune(
     context.git.outbox.forget_cluster(key);
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     context.metrics.forgot(Queue::Cluster, &key.to_string());
-    // The Cluster may stay for long, for the finalizer of another controller.
+    // The Cluster may stay for long because of the finalizer of another controller.
     let left = context.caches.addons.get(&Key::of(&**addon));
     left.iter()
         .filter_map(|left| left.status.as_ref())
@@ -115,8 +115,8 @@ async fn prune(
     Ok(if deletion.is_recreated { Next::After(REQUEUE_AFTER) } else { Next::Await })
 }
 
-/// Whether a `ClusterStack` that this operator does not watch commits what the Cluster gets: the operator of that shard removes
-/// it from the repository, and then suspends and deletes the rest.
+/// Whether a `ClusterStack` that this operator does not watch commits the Cluster's files. The operator of that shard
+/// removes them from the repository, and then suspends and deletes the rest.
 async fn is_of_another_shard(context: &Context, addon: &ClusterAddon) -> Result<bool, RequestError> {
     let Some(stack) = committing_stack(addon).filter(|_| context.is_sharded()) else {
         return Ok(false);
@@ -128,7 +128,8 @@ async fn is_of_another_shard(context: &Context, addon: &ClusterAddon) -> Result<
     Ok(found.is_some())
 }
 
-/// Suspends and deletes what a `ClusterAddon` has left to the next one, if the Cluster is deleted before there is one.
+/// Suspends and deletes the objects that a `ClusterAddon` left to the next one, if the Cluster is deleted before that
+/// exists.
 async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let Some(kind) = context.cluster_kind() else { return Ok(Next::After(REQUEUE_AFTER)) };
     let live: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
@@ -156,8 +157,8 @@ fn repository_of(context: &Context, addon: &ClusterAddon) -> Option<Repository> 
     Some(Repository { stack: key, suspended: stack.spec.suspend })
 }
 
-/// Removes what a Cluster has from the repository that Flux applies it from; returns why that is not done yet: nothing
-/// remembers it once the `ClusterAddon` is gone. Flux then deletes what it has applied, all of which is suspended.
+/// Removes a Cluster's files from the repository that Flux applies. Returns the hold until the removal is committed,
+/// because it is forgotten once the `ClusterAddon` is deleted. Flux then deletes the objects, all of which are suspended.
 fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option<Hold> {
     let asker = (Queue::Cluster, key.clone());
     match commit(context, &repository.stack, Unit::Cluster(key.clone()), Change::Gone, asker) {
@@ -173,7 +174,7 @@ fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option
     }
 }
 
-/// Why Flux still has to delete the objects of a `ClusterAddon` before there can be another one.
+/// Returns the hold while Flux still has to delete the objects of a `ClusterAddon` before the next one is created.
 async fn awaits_prune(context: &Context, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
     let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
     let keys: BTreeSet<Key> = objects.iter().filter_map(|object| applier_of(object.object())).collect();
@@ -185,8 +186,8 @@ async fn awaits_prune(context: &Context, addon: &ClusterAddon) -> Result<Option<
     Ok(prune_hold(&objects, &appliers))
 }
 
-/// Reports in the status why the objects are deleted, and what that waits for. They are deleted even if the status cannot be
-/// written.
+/// Reports in the status why the objects are deleted, and what the deletion waits for. A failed write does not stop the
+/// deletion.
 async fn write_status(
     context: &Context,
     addon: &ClusterAddon,
@@ -203,8 +204,8 @@ async fn write_status(
     status::write_deletion(context, &*addon, &status).await
 }
 
-/// Asks the API server why the objects are deleted; `None` if it confirms no cause. It is asked for the namespace and the
-/// `ClusterAddon` only if the cache says that they are being deleted.
+/// Confirms with the API server why the objects are deleted; `None` if it confirms no cause. The namespace and the
+/// `ClusterAddon` are only fetched if the cache has their deletion.
 async fn confirm(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
     let Some(kind) = context.cluster_kind() else { return Ok(None) };
     let cluster: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
@@ -234,8 +235,8 @@ async fn suspend_all(context: &Context, objects: &[FluxObject]) -> Result<Vec<Fl
     Ok(suspended)
 }
 
-/// Suspends and deletes objects; returns how many. One that is being deleted is suspended all the same: its finalizer may
-/// still be there.
+/// Suspends and deletes objects, and returns the number of deletions. An object that is being deleted is suspended too,
+/// because its finalizer may still be present.
 async fn delete_all(context: &Context, objects: &[FluxObject]) -> Result<usize, RequestError> {
     let mut count = 0;
     for object in objects {
