@@ -1,4 +1,4 @@
-//! What a pass does on a thread of its own: fetch, compare, commit, push.
+//! The part of a pass that runs on a separate thread: fetch, compare, commit, push.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,72 +20,72 @@ use crate::sink::layout::{ClusterName, Part};
 use crate::sink::message::{Origin, message};
 use crate::sink::update::{self as files, Budget, Delivery, Limit, Overwrite, Scope};
 
-/// A pass that is to be made.
+/// A pass to run.
 pub(super) struct Job {
     /// The `ClusterStack`, as `<namespace>/<name>`.
     pub(super) stack: String,
-    /// Where the clone is kept.
+    /// The directory of the clone.
     pub(super) directory: PathBuf,
     pub(super) access: Access,
     pub(super) signer: Option<Signer>,
     pub(super) branch: String,
-    /// The directory of the repository that is written.
+    /// The directory in the repository to write.
     pub(super) path: String,
     pub(super) identity: Identity,
-    /// Whether the change goes to a branch of its own.
+    /// Whether to push the change to a separate branch.
     pub(super) by_pull_request: bool,
     pub(super) batch: Batch,
-    /// What the last pass left.
+    /// The branch as the last pass left it.
     pub(super) before: Option<Seen>,
-    /// The revision that each Kustomization of Flux has applied last.
+    /// The last revision that each Flux `Kustomization` applied.
     pub(super) appliers: BTreeMap<Key, Option<String>>,
-    /// Whether this process may still write: another one may have become leader meanwhile.
+    /// Whether this process may still write: another one may have become the leader.
     pub(super) may_write: Box<dyn Fn() -> bool + Send>,
 }
 
 /// The result of a pass.
 pub(super) struct Done {
-    /// The commit that was pushed, where there was anything to commit.
+    /// The pushed commit; `None` if there was nothing to commit.
     pub(super) pushed: Option<CommitId>,
-    /// What a pull request has to be open for.
+    /// The change that needs a pull request.
     pub(super) proposed: Option<Proposed>,
     /// The branch as this pass left it.
     pub(super) seen: Option<Seen>,
-    /// Whether somebody else changed our directory since the pass before.
+    /// Whether another author changed the operator's directory since the last pass.
     pub(super) is_changed_by_others: bool,
-    /// The first Kustomization that has not applied all that is committed.
+    /// The first `Kustomization` that has not applied everything that is committed.
     pub(super) behind: Option<Key>,
-    /// The units that are not committed, and why.
+    /// The units that are not committed, each with its hold.
     pub(super) held: BTreeMap<Unit, Hold>,
 }
 
-/// A branch with a change, for people to merge.
+/// A branch with a change to merge by pull request.
 pub(super) struct Proposed {
     pub(super) branch: String,
     pub(super) message: Message,
 }
 
-/// Why nothing could be committed.
+/// A reason why nothing could be committed.
 pub(super) type JobError = UpdateError<ChangeError>;
 
-/// Why there is no change.
+/// A reason why no change could be proposed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ChangeError {
-    /// The repository.
+    /// The repository cannot be read.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The files.
+    /// The files cannot be updated.
     #[error(transparent)]
     Files(#[from] Box<files::UpdateError<GitError>>),
-    /// A name that Kubernetes would refuse.
+    /// Kubernetes would refuse a name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// Another process may write now.
+    /// Another process may be the leader now.
     #[error("this operator is no longer the leader: nothing is pushed")]
     NotLeader,
 }
 
-/// What the last attempt found.
+/// The result of the last attempt.
 #[derive(Default)]
 struct Attempt {
     base: Option<Seen>,
@@ -119,7 +119,8 @@ impl Job {
         };
         let tree = |seen: &Option<Seen>| seen.as_ref().and_then(|seen| seen.tree);
         let is_changed_by_others = self.before.is_some() && tree(&self.before) != tree(&last.base);
-        // A later commit of others leaves ours applied, unless history was rewritten: then no revision of Flux has ours.
+        // Later commits by other authors keep the operator's commit applied, unless history was rewritten: then no revision
+        // in Flux contains it.
         let seen = match &self.before {
             Some(before)
                 if pushed.is_none()
@@ -134,12 +135,13 @@ impl Job {
         Ok(Done { pushed, proposed, seen, is_changed_by_others, behind, held: last.held })
     }
 
-    /// Whether the branch has the commit of the last pass; a commit that the clone does not know is not in the branch.
+    /// Whether the branch contains the commit of the last pass. A commit that is missing from the clone is not in the
+    /// branch.
     fn is_in_history(clone: &BareRepository, before: &Seen, now: Option<&Seen>) -> bool {
         now.is_some_and(|now| clone.is_ancestor(before.commit, now.commit).unwrap_or(false))
     }
 
-    /// The branch for a pull request, which is the same for the same change; `None` where nothing changes.
+    /// Returns the branch for a pull request, whose name is the same for the same change; `None` if nothing changes.
     fn own_branch(
         &self,
         clone: &BareRepository,
@@ -153,7 +155,7 @@ impl Job {
         }))
     }
 
-    /// The plans of all units, and the units whose objects others have otherwise.
+    /// Merges the plans of all units, and returns the units whose objects conflict.
     fn merged(&self) -> (Plan, BTreeMap<Unit, Hold>) {
         let (mut merged, mut conflicts) = (Plan::default(), BTreeMap::new());
         for (unit, change) in &self.batch {
@@ -198,7 +200,7 @@ impl Job {
             plan,
             scope: scope.clone(),
             overwrite: Overwrite::default(),
-            // What goes was decided, and counted, by those who want it.
+            // The reconciles that request removals have decided on them within their budgets.
             budget: Budget { limit: Limit::All, allowed: None },
         };
         let changes = files::update(&Below::new(snapshot, &self.path), &delivery).map_err(Box::new)?;
@@ -226,7 +228,7 @@ impl Job {
         message(changes, &Origin { stack: &self.stack, plan: plan.digest(), version })
     }
 
-    /// Notes which units are not written because of a file.
+    /// Records a hold for each unit that is not written because of a file.
     fn keep_back(&self, refused: &Refused, back: &mut BTreeMap<Unit, Hold>) {
         let is_hit = |unit: &Unit| match (&refused.part, unit) {
             (None | Some(Part::Sources), _)
@@ -245,13 +247,13 @@ impl Job {
         }
     }
 
-    /// The branch as it is.
+    /// Returns the present state of the branch.
     fn seen(&self, snapshot: &Snapshot<'_>) -> Result<Option<Seen>, ChangeError> {
         let Some(commit) = snapshot.commit() else { return Ok(None) };
         Ok(Some(Seen { commit, tree: snapshot.tree_id(&self.path)? }))
     }
 
-    /// The first Kustomization whose revision lacks something that is committed.
+    /// Returns the first `Kustomization` whose revision lacks a commit.
     fn behind(&self, clone: &BareRepository, seen: Option<&Seen>) -> Result<Option<Key>, GitError> {
         for (key, revision) in &self.appliers {
             if !Self::is_applied(clone, revision.as_deref(), seen)? {
@@ -261,7 +263,7 @@ impl Job {
         Ok(None)
     }
 
-    /// Whether a revision has all that is committed.
+    /// Whether a revision contains everything that is committed.
     fn is_applied(
         clone: &BareRepository,
         revision: Option<&str>,
@@ -273,7 +275,7 @@ impl Job {
         if applied == seen.commit {
             return Ok(true);
         }
-        // Flux may follow another branch that ours goes into.
+        // Flux may follow another branch that the operator's branch is merged into.
         let is_known = clone.fetch(&Reference::Commit(applied)).is_ok_and(|found| found.is_some());
         if is_known { clone.is_ancestor(seen.commit, applied) } else { Ok(false) }
     }

@@ -1,8 +1,8 @@
-//! What is to be committed, and what became of it: the memory between reconciles, which want objects in a repository, and
-//! the passes that commit them.
+//! The changes to commit and their results: the memory between the reconciles that request changes of a repository, and the
+//! passes that commit them.
 //!
-//! Nothing here has to outlive the process: what is wanted is wanted again by the first reconcile after a start, and a pass
-//! finds in the repository what it has already.
+//! Nothing here has to outlive the process: the first reconciles after a start request their changes again, and a pass
+//! finds in the repository what is already committed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
@@ -14,30 +14,30 @@ use crate::plan::{ObjectId, Plan};
 use crate::release::Digest;
 use crate::runtime::cache::Key;
 
-/// What is wanted or not as one.
+/// A set of objects that is requested as one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
-    /// The stack repository that is followed.
+    /// The source of the stack repository.
     Source,
-    /// What all clusters of a release share.
+    /// The objects that all clusters of a release share.
     Release(String),
     /// The addons of a Cluster.
     Cluster(Key),
-    /// An object that goes, and the Cluster that it belongs to.
+    /// An object to remove, and the Cluster that it belongs to, if any.
     Object(ObjectId, Option<Key>),
 }
 
-/// What is wanted of a unit.
+/// The requested state of a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Its objects are as planned. What is there besides stays.
+    /// Its objects are as planned. Other existing objects stay.
     Planned(Arc<Plan>),
-    /// Nothing of it is there.
+    /// It has no objects.
     Gone,
 }
 
 impl Change {
-    /// What tells two changes of one unit apart.
+    /// Returns a digest that distinguishes changes of one unit.
     fn digest(&self) -> Digest {
         let Self::Planned(plan) = self else { return Digest::of_bytes(b"gone") };
         let mut text = plan.digest().to_string();
@@ -49,18 +49,18 @@ impl Change {
     }
 }
 
-/// How a change stands.
+/// The progress of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It waits for the next pass.
+    /// The change waits for the next pass.
     Pending,
-    /// The branch has it.
+    /// The branch has the change.
     Committed,
-    /// The branch does not have it, and this is why; it is tried again.
+    /// The branch does not have the change, for this reason; later passes retry.
     Held(Hold),
 }
 
-/// Whose reconcile asked, and is to hear what became of it.
+/// The reconcile that requested a change, to enqueue when its standing changes.
 pub type Asker = (Queue, Key);
 
 /// The changes of a pass.
@@ -69,39 +69,39 @@ pub type Batch = BTreeMap<Unit, Change>;
 /// The units of one `ClusterStack`.
 #[derive(Debug, Default)]
 struct Units {
-    /// What is wanted and not known to be committed.
+    /// Changes that are requested and not known to be committed.
     wanted: BTreeMap<Unit, Wish>,
     /// The changes that the branch has.
     committed: BTreeMap<Unit, Digest>,
-    /// The objects among them, which are gone, in the order in which they went.
+    /// The removed objects among the committed changes, oldest first.
     gone: VecDeque<Unit>,
 }
 
-/// How many objects that are gone are remembered for a `ClusterStack`: enough for those that are asked for once more. One
-/// that was forgotten is looked for in the branch again, and found to be gone.
+/// Maximum number of removed objects to remember for a `ClusterStack`, enough for those that are requested again. For a
+/// forgotten object, the next pass finds again that the branch does not have it.
 const MOST_GONE: usize = 1024;
 
-/// A change that is wanted.
+/// A requested change.
 #[derive(Debug)]
 struct Wish {
     change: Change,
     digest: Digest,
-    /// Why the last pass did not commit it.
+    /// The reason why the last pass did not commit it.
     hold: Option<Hold>,
     askers: BTreeSet<Asker>,
 }
 
-/// What is to be committed for which `ClusterStack`.
+/// The requested and committed changes of each `ClusterStack`.
 #[derive(Debug, Default)]
 pub struct Outbox(Mutex<BTreeMap<Key, Units>>);
 
 impl Outbox {
-    /// Wants a change for a `ClusterStack`, and tells how it stands.
+    /// Requests a change for a `ClusterStack`, and returns its standing.
     pub fn want(&self, stack: &Key, unit: Unit, change: Change, asker: Asker) -> Standing {
         let digest = change.digest();
         let mut all = self.lock();
         if let (Unit::Cluster(_), Change::Planned(_)) = (&unit, &change) {
-            // A Cluster that goes over to another ClusterStack: what that one's repository gets is what counts.
+            // If a Cluster moves to another ClusterStack, only the repository of the new one counts.
             all.iter_mut().filter(|(other, _)| *other != stack).for_each(|(_, units)| units.pass_on(&unit));
         }
         let units = all.entry(stack.clone()).or_default();
@@ -115,14 +115,14 @@ impl Outbox {
         }
         units.committed.remove(&unit);
         if let Change::Planned(plan) = &change {
-            // What went is there again.
+            // A removed object may be planned again.
             units.forget_objects(plan);
         }
         units.wanted.insert(unit, Wish { change, digest, hold: None, askers: BTreeSet::from([asker]) });
         Standing::Pending
     }
 
-    /// All that is wanted for a `ClusterStack` and that its branch is not known to have.
+    /// Returns all requested changes of a `ClusterStack` that its branch is not known to have.
     #[must_use]
     pub fn wanted(&self, stack: &Key) -> Batch {
         let all = self.lock();
@@ -130,8 +130,8 @@ impl Outbox {
         wanted.map(|(unit, wish)| (unit.clone(), wish.change.clone())).collect()
     }
 
-    /// Notes what became of a pass: `held` says which units the branch does not have. What was wanted anew meanwhile stays
-    /// wanted. Returns who has to hear of it.
+    /// Records the result of a pass: the branch does not have the units in `held`. A unit whose request changed meanwhile
+    /// stays requested. Returns the reconciles to enqueue.
     pub fn settle(&self, stack: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) -> BTreeSet<Asker> {
         let mut all = self.lock();
         let mut told = BTreeSet::new();
@@ -154,19 +154,19 @@ impl Outbox {
         told
     }
 
-    /// A plan is not wanted any more, by any `ClusterStack`: its Cluster is paused or held, say. What is committed of it stays.
+    /// Withdraws a plan from all `ClusterStack`s, for example because its Cluster is paused or held. Committed files stay.
     pub fn withdraw(&self, unit: &Unit) {
         self.lock().values_mut().for_each(|units| units.withdraw(unit));
     }
 
-    /// As [`Outbox::withdraw`], of one `ClusterStack`.
+    /// Like [`Outbox::withdraw`], for one `ClusterStack`.
     pub fn withdraw_of(&self, stack: &Key, unit: &Unit) {
         if let Some(units) = self.lock().get_mut(stack) {
             units.withdraw(unit);
         }
     }
 
-    /// A Cluster is let go: nobody asks for it again.
+    /// Forgets a Cluster that no reconcile will request again.
     pub fn forget_cluster(&self, cluster: &Key) {
         let is_its = |unit: &Unit| match unit {
             Unit::Cluster(key) | Unit::Object(_, Some(key)) => key == cluster,
@@ -178,8 +178,8 @@ impl Outbox {
         }
     }
 
-    /// Somebody else changed the branch: what it has of a `ClusterStack` is not known any more. What is still wanted is
-    /// wanted again by the next reconcile of each.
+    /// Forgets what the branch of a `ClusterStack` has, because another author changed it. The next reconciles request
+    /// their changes again.
     pub fn forget(&self, stack: &Key) {
         if let Some(units) = self.lock().get_mut(stack) {
             units.committed.clear();
@@ -187,12 +187,12 @@ impl Outbox {
         }
     }
 
-    /// A `ClusterStack` is gone, or commits nothing any more.
+    /// Forgets a `ClusterStack` that is deleted, or is not delivered through Git now.
     pub fn drop(&self, stack: &Key) {
         self.lock().remove(stack);
     }
 
-    /// Whether an object is not to be in the branch of a `ClusterStack` any longer.
+    /// Whether the removal of an object from the branch of a `ClusterStack` is requested or committed.
     #[must_use]
     pub fn is_gone(&self, stack: &Key, object: &Unit) -> bool {
         let all = self.lock();
@@ -200,7 +200,7 @@ impl Outbox {
         units.is_some_and(|units| units.wanted.contains_key(object) || units.committed.contains_key(object))
     }
 
-    /// How many units of a `ClusterStack` are not committed.
+    /// Returns the number of units of a `ClusterStack` that are not committed.
     #[must_use]
     pub fn outstanding(&self, stack: &Key) -> usize {
         self.lock().get(stack).map_or(0, |units| units.wanted.len())
@@ -212,14 +212,14 @@ impl Outbox {
 }
 
 impl Units {
-    /// A plan is not wanted any more.
+    /// Withdraws a plan.
     fn withdraw(&mut self, unit: &Unit) {
         if self.wanted.get(unit).is_some_and(|wish| matches!(wish.change, Change::Planned(_))) {
             self.wanted.remove(unit);
         }
     }
 
-    /// Forgets the objects that went first where there are too many.
+    /// Remembers a removed object, and forgets the oldest ones beyond the limit.
     fn remember_gone(&mut self, unit: &Unit) {
         if matches!(unit, Unit::Object(..)) {
             self.gone.push_back(unit.clone());
@@ -231,13 +231,13 @@ impl Units {
         }
     }
 
-    /// Another `ClusterStack` writes the files of this unit from now on.
+    /// Hands over the files of a unit to another `ClusterStack`.
     fn pass_on(&mut self, unit: &Unit) {
         self.withdraw(unit);
         self.committed.remove(unit);
     }
 
-    /// The objects of a plan do not go.
+    /// Forgets the removal of objects that a plan contains.
     fn forget_objects(&mut self, plan: &Plan) {
         let is_planned = |unit: &Unit| match unit {
             Unit::Object(id, _) => plan.objects().any(|object| object.id == *id),

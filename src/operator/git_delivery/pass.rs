@@ -1,4 +1,5 @@
-//! One pass: what is wanted of a `ClusterStack` goes into its branch, in one commit, and it is looked how far Flux is.
+//! A pass: commits all requested changes of a `ClusterStack` to its branch together, and checks how far Flux has applied
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,19 +26,19 @@ use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::sink::git::plain;
 
-/// How long until it is looked again whether Flux has applied a commit.
+/// Interval between checks whether Flux applied a commit.
 const LOOK: Duration = Duration::from_secs(3);
-/// How long until a branch is looked at in which nothing is to be changed: somebody else may have changed it.
+/// Interval between checks of an unchanged branch for commits by other authors.
 const REFRESH: Duration = Duration::from_mins(5);
-/// How long until it is looked again whether a clone is free that another `ClusterStack` uses.
+/// Delay before a retry while another `ClusterStack` uses the clone.
 const BUSY: Duration = Duration::from_secs(1);
-/// How long until it is tried again to write what somebody else has edited.
+/// Delay before a retry of held changes, such as those of a file that another author edited.
 const HELD: Duration = Duration::from_mins(1);
 
-/// Kustomizations, with the revision that each has applied last.
+/// `Kustomization`s, with the last revision that each has applied.
 type Appliers = BTreeMap<Key, Option<String>>;
 
-/// Commits what is wanted of the `ClusterStack` of that key.
+/// Commits the requested changes of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let stack = context.caches.stacks.get(key);
     let Some((stack, git)) = stack.as_ref().and_then(|stack| Some((stack, stack.spec.delivery.git()?)))
@@ -83,7 +84,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     Ok(finish(context, stack, git, &batch, done, appliers))
 }
 
-/// Opens the pull request where one is wanted: until somebody merges it nothing of it is committed.
+/// Opens a pull request if the settings require one, and holds the changes until it is merged.
 async fn proposed(
     context: &Context,
     key: &Key,
@@ -108,7 +109,7 @@ fn push_failed(error: &impl std::fmt::Display) -> Hold {
     Hold { reason: Reason::PushFailed, message: error.to_string() }
 }
 
-/// What a blocking thread needs, or why it cannot be had.
+/// Returns the input of the thread, or the hold if it is not available.
 async fn job(
     context: &Context,
     key: &Key,
@@ -141,7 +142,7 @@ async fn job(
     })
 }
 
-/// Tells that nothing could be committed, and why.
+/// Records that nothing could be committed, for this reason.
 fn failed(context: &Context, key: &Key, batch: &Batch, before: Progress, why: Hold) -> Next {
     warn!(stack = %key, reason = %why.reason, "{}", why.message);
     let held: BTreeMap<Unit, Hold> = batch.keys().map(|unit| (unit.clone(), why.clone())).collect();
@@ -152,7 +153,7 @@ fn failed(context: &Context, key: &Key, batch: &Batch, before: Progress, why: Ho
     Next::Retry
 }
 
-/// Notes what became of a pass, and tells those who wait for it.
+/// Records the result of a pass, and enqueues the reconciles that wait for it.
 fn finish(
     context: &Context,
     stack: &ClusterStack,
@@ -193,7 +194,7 @@ fn tell(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>
     }
 }
 
-/// When to look again though nothing is wanted.
+/// Returns when to check again if nothing is requested.
 fn next(progress: &Progress) -> Next {
     Next::After(match progress.hold {
         Some(_) => HELD,
@@ -202,13 +203,13 @@ fn next(progress: &Progress) -> Next {
     })
 }
 
-/// The Flux `Kustomization`s that apply what the Clusters of a `ClusterStack` share, as the labels of what they applied say,
-/// with the revision that each has applied last.
+/// Returns the Flux `Kustomization`s that apply what the Clusters of a `ClusterStack` share, according to the labels of the
+/// applied objects, each with the last revision that it applied.
 async fn appliers(context: &Context, stack: &Key) -> Result<Appliers, RequestError> {
     let caches = &context.caches;
     let owners = caches.releases.find(&term::owned_by("ClusterStack", stack)).into_iter();
     let owners = owners.map(|release| term::owned_by("ClusterStackRelease", &Key::of(&*release)));
-    // The sources may be in another namespace, and the class may not be there yet.
+    // The sources may be in another namespace, and the class may not exist yet.
     let keys = owners.flat_map(|owner| {
         let sources = caches.git_repositories.find(&owner).into_iter().map(|found| applier_of(&found.object));
         let classes = caches.helm_releases.find(&owner).into_iter().map(|found| applier_of(&found.object));

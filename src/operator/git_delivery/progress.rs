@@ -1,4 +1,4 @@
-//! How far the commits of a `ClusterStack` are: pushed, applied by Flux, or held.
+//! The progress of the commits of a `ClusterStack`: pushed, applied by Flux, or held.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use crate::git::{CommitId, TreeId};
 use crate::rollup::{ConditionStatus, Report, status_of};
 use crate::runtime::cache::Key;
 
-/// How far the commits of a `ClusterStack` are.
+/// The progress of the commits of a `ClusterStack`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The first commit of the branch that has all that was committed.
+    /// The first commit of the branch that contains everything that was committed.
     pub commit: Option<String>,
-    /// The Flux `Kustomization`s that apply it, as far as they have applied anything, with the revision that each has applied
-    /// last as Flux spells it: `main@sha1:<commit>`.
+    /// The Flux `Kustomization`s that apply the commit, as far as known from objects that they applied. Each has the last
+    /// revision that it applied, in Flux's notation: `main@sha1:<commit>`.
     pub appliers: BTreeMap<Key, Option<String>>,
     /// The first of them that has not applied the commit.
     pub behind: Option<Key>,
-    /// Why what is wanted is not committed.
+    /// The reason why a requested change is not committed.
     pub hold: Option<Hold>,
-    /// When the branch was looked at last.
+    /// Time of the last check of the branch.
     pub looked: Option<Timestamp>,
     /// The branch as the last pass left it.
     pub seen: Option<Seen>,
-    /// Where it is committed to: the repository, the branch, and the directory.
+    /// The repository, branch and directory of the commits.
     pub place: Place,
 }
 
@@ -40,37 +40,37 @@ pub struct Place {
 }
 
 impl Place {
-    /// The one that the settings name.
+    /// Returns the place that the settings name.
     #[must_use]
     pub fn of(git: &GitDelivery) -> Self {
         Self { url: git.url.clone(), branch: git.branch.clone(), path: git.path.clone() }
     }
 }
 
-/// A branch, as far as it is ours.
+/// The operator's part of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its tip.
+    /// The tip of the branch.
     pub commit: CommitId,
-    /// The content of the directory that is written; `None` where it is not there.
+    /// The content of the operator's directory; `None` if the directory does not exist.
     pub tree: Option<TreeId>,
 }
 
 impl Progress {
-    /// Whether Flux has applied the commit, with all Kustomizations that are known.
+    /// Whether all known `Kustomization`s of Flux have applied the commit.
     #[must_use]
     pub fn is_applied(&self) -> bool {
         !self.appliers.is_empty() && self.behind.is_none()
     }
 
-    /// The Kustomization to tell of: the first that is behind, else the first.
+    /// Returns the `Kustomization` to report: the first that is behind, otherwise the first.
     fn applier(&self) -> Option<(&Key, &Option<String>)> {
         self.behind
             .as_ref()
             .map_or_else(|| self.appliers.first_key_value(), |key| self.appliers.get_key_value(key))
     }
 
-    /// What the status of the `ClusterStack` keeps of it.
+    /// Returns the part that the status of the `ClusterStack` records.
     #[must_use]
     pub fn told(&self) -> CommittedDelivery {
         CommittedDelivery {
@@ -80,8 +80,8 @@ impl Progress {
         }
     }
 
-    /// What its condition `Delivered` says. `waiting` is how much is wanted and not committed, `not_applied` which Clusters
-    /// have not got all of it from Flux.
+    /// Returns the condition `Delivered`. `waiting` is the number of uncommitted units, and `not_applied` lists the
+    /// Clusters for which Flux has not applied everything.
     #[must_use]
     pub fn report(&self, waiting: usize, not_applied: &[String]) -> Report {
         let report = |status, reason: Reason, message: &str| Report::new(status, reason.as_str(), message);

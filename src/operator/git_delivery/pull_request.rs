@@ -1,4 +1,4 @@
-//! Pull requests for what is to be committed.
+//! Pull requests for changes.
 
 use super::super::context::Context;
 use super::super::secrets;
@@ -11,7 +11,7 @@ use crate::git::GitUrl;
 use crate::http::{Client, Options};
 use crate::runtime::cache::Key;
 
-/// Finds or opens the pull request of a branch that was pushed.
+/// Finds or opens the pull request of a pushed branch.
 pub(super) async fn open(
     context: &Context,
     key: &Key,
@@ -31,7 +31,7 @@ pub(super) async fn open(
     };
     let client = Client::new(Options { ca, ..Options::default() }).map_err(|error| failed(&error))?;
     let Proposed { branch, message } = proposed;
-    // Keys of values are what charts made them.
+    // Charts choose the keys of values, so keys are not rendered as Markdown.
     let body = fenced(&message.body);
     let wanted = PullRequest { head: branch, base: git.branch.clone(), title: message.subject, body };
     Forge::new(client, repository, token).pull_request(&wanted).await.map_err(|error| failed(&error))

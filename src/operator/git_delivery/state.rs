@@ -1,4 +1,4 @@
-//! Everything that delivery through Git remembers.
+//! The state of delivery through Git.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,23 +15,23 @@ use crate::release::Digest;
 use crate::runtime::cache::Key;
 use crate::temporary::Temporary;
 
-/// How long until it is looked again whether a clone that is to be removed is free.
+/// Interval between checks whether a clone to remove is unused.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What is to be committed, and how far that is.
+/// The requested changes, and the progress of their commits.
 #[derive(Debug, Default)]
 pub struct GitDelivery {
-    /// What is wanted.
+    /// The requested changes.
     pub outbox: Outbox,
-    /// What works with the clones.
+    /// Threads that use the clones.
     pub threads: Threads,
-    /// Where clones are kept, which go with the process.
+    /// The directory of the clones, which is removed when the process ends.
     clones: OnceLock<Temporary>,
     progress: Mutex<BTreeMap<Key, Progress>>,
 }
 
 impl GitDelivery {
-    /// Where the clone of a repository is kept that is reached with the Secrets of a namespace.
+    /// Returns the directory of the clone of a repository, per namespace whose Secrets give access to it.
     pub(in super::super) fn directory(&self, namespace: &str, url: &str) -> io::Result<PathBuf> {
         let clones = if let Some(clones) = self.clones.get() {
             clones
@@ -42,7 +42,7 @@ impl GitDelivery {
         Ok(clones.path().join(clone_name(namespace, url)))
     }
 
-    /// Removes a clone that nothing needs, when no thread is at work with it.
+    /// Removes an unused clone when no thread is using it.
     pub(super) fn remove(&self, name: &str) {
         let Some(clones) = self.clones.get() else { return };
         let (directory, threads) = (clones.path().join(name), self.threads.clone());
@@ -61,13 +61,13 @@ impl GitDelivery {
         });
     }
 
-    /// How far the commits of a `ClusterStack` are; nothing before its first pass since the start of the process.
+    /// Returns the progress of a `ClusterStack`; `None` before its first pass since the start of the process.
     #[must_use]
     pub fn progress(&self, stack: &Key) -> Option<Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).get(stack).cloned()
     }
 
-    /// Notes how far they are. Whether that is news.
+    /// Records the progress. Returns whether it changed.
     pub fn note(&self, stack: &Key, progress: Option<Progress>) -> bool {
         let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = all.get(stack) != progress.as_ref();
@@ -79,7 +79,7 @@ impl GitDelivery {
     }
 }
 
-/// The name of the directory of a clone.
+/// Returns the name of the directory of a clone.
 pub(super) fn clone_name(namespace: &str, url: &str) -> String {
     Digest::of_bytes(format!("{namespace} {url}").as_bytes()).short()
 }

@@ -1,4 +1,4 @@
-//! Work with repositories, on threads of its own: libgit2 blocks, and a server can hold it for ever.
+//! Runs work with repositories on separate threads, because libgit2 blocks, and a server can make it hang forever.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,21 +9,21 @@ use tokio::time::timeout;
 
 use crate::git::GitUrl;
 
-/// How long work may take: a little more than one fetch, which is ended after 10 minutes as soon as anything of it comes.
+/// Time limit for work: a little more than a fetch, which ends after 10 minutes at the next byte received.
 pub const LONGEST: Duration = Duration::from_mins(11);
 
-/// Why work has no result.
+/// A reason why work has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ThreadError {
-    /// It takes longer than it may.
+    /// The work timed out.
     #[error("{url}: timed out after {} s", .after.as_secs())]
     TooLong {
         /// The repository.
         url: String,
-        /// The time that it had.
+        /// The time limit.
         after: Duration,
     },
-    /// What took too long before has the clone still.
+    /// Earlier work that timed out still uses the clone.
     #[error(
         "{url}: an earlier connection that timed out is still open: the operator tries again when the connection has \
          ended, or after a restart"
@@ -32,34 +32,34 @@ pub enum ThreadError {
         /// The repository.
         url: String,
     },
-    /// It ended in a defect.
+    /// The work panicked or was cancelled.
     #[error("{url}: the worker thread failed: {error}")]
     Ended {
         /// The repository.
         url: String,
-        /// How.
+        /// The cause.
         error: JoinError,
     },
 }
 
-/// The threads that are at work. Copies are the same.
+/// The running threads. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct Threads(Arc<Mutex<Vec<Thread>>>);
 
-/// A thread that has a clone.
+/// A thread that uses a clone.
 #[derive(Debug)]
 struct Thread {
     /// The directory of the clone.
     directory: PathBuf,
-    /// It goes with the work.
+    /// Dropped when the work ends.
     at_work: Weak<()>,
-    /// Whether it was not waited for to the end.
+    /// Whether the work timed out.
     hangs: bool,
 }
 
 impl Threads {
-    /// Does work with the clone in a directory, and waits no longer than `longest` for it. A thread cannot be ended: one
-    /// that hangs keeps its clone, and whoever needs that is told so. Other repositories are not hindered.
+    /// Runs work with the clone in a directory, for at most `longest`. A thread cannot be stopped: one that hangs keeps its
+    /// clone, and later work with this clone fails. Work with other clones is not affected.
     pub async fn run<T: Send + 'static>(
         &self,
         (url, directory): (&GitUrl, &Path),
@@ -85,7 +85,7 @@ impl Threads {
         done.map_err(|error| ThreadError::Ended { url, error })
     }
 
-    /// Whether a thread is at work with the clone in a directory.
+    /// Whether a thread is using the clone in a directory.
     #[must_use]
     pub fn has(&self, directory: &Path) -> bool {
         self.at_work().iter().any(|thread| thread.directory == directory)
@@ -101,7 +101,7 @@ impl Threads {
         threads.push(Thread { directory: directory.to_owned(), at_work: at_work.clone(), hangs });
     }
 
-    /// Those that have not ended; the others are forgotten.
+    /// Returns the running threads, and forgets those that ended.
     fn at_work(&self) -> MutexGuard<'_, Vec<Thread>> {
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         threads.retain(|thread| thread.at_work.strong_count() > 0);

@@ -8,7 +8,7 @@ use crate::git::tests::{access, bare, identity};
 
 const PATH: &str = "fleet";
 
-/// A pass that has nothing to commit, after Flux has applied this revision of `main`.
+/// Runs a pass with nothing to commit, after Flux applied this revision of `main`.
 fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -> Done {
     let kustomization = (Key::new("flux-system", "fleet"), Some(format!("main@sha1:{applied}")));
     let job = Job {
@@ -28,7 +28,7 @@ fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -
     job.run().unwrap()
 }
 
-/// Sets `main` to a commit without parents that has one file of ours.
+/// Resets `main` to a commit without parents that contains one file of the operator.
 fn rewrite(remote: &Path, message: &str) -> CommitId {
     let repository = Repository::open_bare(remote).unwrap();
     let blob = repository.blob(b"same content").unwrap();

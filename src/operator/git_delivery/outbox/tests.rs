@@ -1,4 +1,4 @@
-//! What is wanted is committed once, and whoever wanted it hears of it.
+//! Each requested change is committed once, and its requesters are enqueued.
 
 use super::*;
 use crate::api::Reason;
@@ -15,7 +15,7 @@ fn hold(message: &str) -> Hold {
     Hold { reason: Reason::DeliveryFailed, message: message.to_owned() }
 }
 
-/// A plan that is like no other.
+/// Returns a unique plan.
 fn plan(name: &str) -> Change {
     Change::Planned(Arc::new(Plan::of_namespace(name)))
 }
@@ -137,7 +137,7 @@ fn moved_cluster_is_committed_only_by_its_new_stack() {
     assert!(outbox.wanted(&old).is_empty());
     let batch = outbox.wanted(&new);
     outbox.settle(&new, &batch, &NOTHING_HELD);
-    // And back: what the old one had committed was written over meanwhile.
+    // And back: meanwhile the other ClusterStack overwrote what the old one had committed.
     outbox.want(&old, cluster.clone(), plan("held"), asker("one"));
     let batch = outbox.wanted(&old);
     outbox.settle(&old, &batch, &NOTHING_HELD);
