@@ -1,4 +1,4 @@
-//! Why a catalog or a release could not be had.
+//! Errors of reading catalogs and releases.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use crate::release::catalog::CatalogError;
 use crate::release::{Digest, Findings};
 use crate::source::artifact::ArtifactError;
 
-/// Why a catalog or a release could not be had. All who waited for it hear the same.
+/// A reason why a catalog or a release is not available. All requests that waited for it share the same error.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// The artifact could not be fetched, or is another than Flux says.
+    /// The artifact could not be fetched or verified.
     #[error(transparent)]
     Artifact(Arc<ArtifactError>),
     /// The artifact could not be read.
     #[error(transparent)]
     Catalog(Arc<CatalogError>),
-    /// The artifact has no such release.
+    /// The artifact does not contain the release.
     #[error("the artifact has no release {name} below {path:?}: check the commit and the path in its source")]
     NoRelease {
         /// The release.
         name: Box<ReleaseName>,
-        /// Where it should be.
+        /// The searched directory.
         path: String,
     },
     /// The release has errors.
@@ -31,10 +31,10 @@ pub enum LibraryError {
     Unusable {
         /// The release.
         name: Box<ReleaseName>,
-        /// All that was found, warnings included.
+        /// All findings, including warnings.
         findings: Findings,
     },
-    /// The release has another content than it had.
+    /// The content of the release changed.
     #[error(
         "release {name} was changed: digest mismatch at {revision}: expected {expected}, got {found}; releases are \
          immutable, publish a new one"
@@ -44,12 +44,12 @@ pub enum LibraryError {
         name: Box<ReleaseName>,
         /// The commit that was read.
         revision: Revision,
-        /// What it should have.
+        /// The expected digest.
         expected: Digest,
-        /// What it has.
+        /// The digest of the content.
         found: Digest,
     },
-    /// The reading ended without a result: a defect of stackflux, or its shutdown.
+    /// Reading ended without a result, by a panic or at shutdown.
     #[error("reading the artifact was aborted: see the log")]
     Aborted,
 }

@@ -1,4 +1,4 @@
-//! Work that is done once for all who ask for it at the same time.
+//! Shares work among concurrent requests for the same result.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use futures::future::{BoxFuture, Shared};
 
 type Flight<T> = Shared<BoxFuture<'static, Option<T>>>;
 
-/// The work that is under way, by what it is for.
+/// The running work, by key.
 pub(super) struct Flights<K, T>(Arc<Mutex<BTreeMap<K, Flight<T>>>>);
 
 impl<K, T> Default for Flights<K, T> {
@@ -25,8 +25,8 @@ impl<K, T> fmt::Debug for Flights<K, T> {
 }
 
 impl<K: Ord + Clone + Send + 'static, T: Clone + Send + Sync + 'static> Flights<K, T> {
-    /// The result of the work of this key: of that under way, else of `work`, which goes on even when nobody waits any
-    /// more. `None` where it panicked or the process ends.
+    /// Returns the result of the running work with this key, otherwise that of `work`, which continues even if all callers
+    /// stop waiting. `None` if the work panicked or the process ends.
     pub(super) async fn join(&self, key: K, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
         let flight = {
             let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
-//! What is kept in memory up to a number: what was not asked for the longest goes first.
+//! A cache of limited size, which evicts the least recently used value.
 
 use std::collections::BTreeMap;
 
-/// Values by key, at most so many.
+/// Values by key, up to a maximum number.
 #[derive(Debug)]
 pub(super) struct Kept<K, V> {
     most: usize,
-    /// With the number of the access that was the last.
+    /// Each value with the number of its last access.
     values: BTreeMap<K, (u64, V)>,
     accesses: u64,
 }

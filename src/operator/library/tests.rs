@@ -23,7 +23,7 @@ fn name(name: &str) -> ReleaseName {
     name.parse().unwrap()
 }
 
-/// The line of a release in the catalog of a repository of that name.
+/// Returns the key of a release's line in the catalog of the repository with that name.
 fn key(repository: &str, release: &str) -> CatalogKey {
     let line = Line::of(&name(release));
     CatalogKey { repository: Key::new("stacks", repository), path: "releases".to_owned(), line }

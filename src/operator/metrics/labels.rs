@@ -1,21 +1,21 @@
-//! The labels of metrics, and the words that they take.
+//! The labels of metrics, and their values.
 
 use prometheus_client::encoding::EncodeLabelSet;
 
 use crate::runtime::metrics::label;
 
 label! {
-    /// What is reconciled: each has a queue of its own.
+    /// The queues, one for each kind of reconcile.
     Queue {
         /// `ClusterStack`.
         ClusterStack => "ClusterStack",
         /// `ClusterStackRelease`.
         ClusterStackRelease => "ClusterStackRelease",
-        /// `Cluster`, with its `ClusterAddon`.
+        /// `Cluster` and its `ClusterAddon`.
         Cluster => "Cluster",
         /// Commits of a `ClusterStack` that is delivered through Git.
         Commit => "Commit",
-        /// Releases that a `ClusterStack` brings from its upstream source.
+        /// Releases to publish from the upstream source of a `ClusterStack`.
         Publish => "Publish",
     }
 }

@@ -1,4 +1,4 @@
-//! Gauges that count over all objects what each of them has last reported.
+//! Gauges that sum up the last report of each object.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -10,8 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use super::Queue;
 
-/// A gauge per label set. Each object's part is remembered, so that a new report takes the place of the one before and
-/// an object that goes leaves nothing behind.
+/// A gauge for each label set. The part of each object is remembered, so that a new report replaces the previous one, and a
+/// deleted object counts for nothing.
 pub(super) struct Tally<Labels> {
     gauges: Family<Labels, Gauge>,
     reported: Mutex<BTreeMap<(Queue, String), Vec<Labels>>>,
@@ -22,7 +22,7 @@ impl<Labels: Clone + Debug + Eq + Hash> Tally<Labels> {
         Self { gauges, reported: Mutex::default() }
     }
 
-    /// Each item counts one.
+    /// Replaces the report of an object. Each item counts as one.
     pub(super) fn set(&self, queue: Queue, key: &str, items: impl IntoIterator<Item = Labels>) {
         let items: Vec<Labels> = items.into_iter().collect();
         let key = (queue, key.to_owned());

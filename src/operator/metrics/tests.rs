@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Whether the text has exactly this line.
+/// Asserts that the metrics have exactly these lines.
 fn assert_has(metrics: &Metrics, lines: &[&str]) {
     let text = runtime::text(&metrics.registry()).unwrap();
     for line in lines {
@@ -46,7 +46,7 @@ fn what_an_object_finds_takes_the_place_of_what_it_found_before() {
     counts(1, 2, 1);
     find("demo/one", &[&applied, &applied], &[Reason::Paused]);
     counts(2, 1, 2);
-    // Another queue's object of the same key is another object.
+    // The same key in another queue is another object.
     metrics.forgot(Queue::ClusterStack, "demo/one");
     counts(2, 1, 2);
     metrics.forgot(Queue::Cluster, "demo/one");
