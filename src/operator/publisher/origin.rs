@@ -1,4 +1,4 @@
-//! The upstream source of a `ClusterStack`, reached with the Secrets that it names.
+//! The upstream source of a `ClusterStack`, with the Secrets that the `ClusterStack` names.
 
 use secrecy::ExposeSecret as _;
 
@@ -17,12 +17,12 @@ use crate::source::oci::{self, OciOrigin};
 use crate::source::origin::Origin;
 use crate::verify::KeyError;
 
-/// The key of a Secret that `kubectl create secret docker-registry` makes.
+/// The key of a Secret from `kubectl create secret docker-registry`.
 const DOCKER_CONFIG: &str = ".dockerconfigjson";
-/// How the keys of a Secret end that hold public keys, as in Flux. `cosign generate-key-pair k8s://…` makes `cosign.pub`.
+/// Suffix of the Secret keys that hold public keys, as in Flux. `cosign generate-key-pair k8s://…` writes `cosign.pub`.
 const PUBLIC_KEY: &str = ".pub";
 
-/// Opens an upstream source. Nothing is sent yet but reads of Secrets.
+/// Opens an upstream source. Sends only requests that read Secrets.
 pub(super) async fn open(
     context: &Context,
     namespace: &str,
@@ -75,7 +75,7 @@ async fn client(context: &Context, namespace: &str, upstream: &Upstream) -> Resu
     client.map_err(|error| hold(Reason::SecretInvalid, error.to_string()))
 }
 
-/// What a release has to be signed with.
+/// Returns the required signatures of releases.
 async fn verification(context: &Context, namespace: &str, upstream: &Upstream) -> Result<Verification, Hold> {
     let Some(verify) = &upstream.verify else { return Ok(Verification::Nothing) };
     let data = secrets::read(context, namespace, &verify.secret_ref).await?;
@@ -85,7 +85,7 @@ async fn verification(context: &Context, namespace: &str, upstream: &Upstream) -
     })
 }
 
-/// The public keys in a Secret, of which one must have signed.
+/// Returns the public keys in a Secret, of which one must have signed.
 fn public_keys(data: &SecretData) -> Result<Verification, String> {
     let found = data.iter().filter(|(name, _)| name.ends_with(PUBLIC_KEY));
     let keys = found.map(|(name, content)| {

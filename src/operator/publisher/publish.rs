@@ -1,4 +1,4 @@
-//! The branch that releases are published to, on a thread of its own.
+//! The branch that releases are published to, used on a separate thread.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ use crate::release::Limits;
 use crate::runtime::cache::Key;
 use crate::source::origin::Fetched;
 
-/// The branch that Flux follows where a source names none.
+/// The branch that Flux follows if a source names none.
 const DEFAULT_BRANCH: &str = "master";
 
-/// A branch, and what it takes to push to it.
+/// A branch, with everything that is needed to push to it.
 #[derive(Clone)]
 pub(super) struct Target {
     directory: PathBuf,
@@ -34,7 +34,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// The stack repository of a `ClusterStack`.
+    /// Returns the stack repository of a `ClusterStack`.
     pub(super) async fn of(
         context: &Context,
         key: &Key,
@@ -65,12 +65,12 @@ impl Target {
         })
     }
 
-    /// The releases that are in the branch.
+    /// Returns the releases in the branch.
     pub(super) async fn releases(self, context: &Context) -> Result<BTreeSet<ReleaseName>, Stop> {
         self.blocking(context, |repository, _| repository.names()).await
     }
 
-    /// What keeps a release away from the branch.
+    /// Returns the hold of a release, if any.
     pub(super) async fn held(
         self,
         context: &Context,
@@ -92,7 +92,7 @@ impl Target {
         .await
     }
 
-    /// The clone's directory has a lock: there is one writer for each repository.
+    /// Runs work with the clone, whose directory has a lock: each repository has one writer at a time.
     async fn blocking<T: Send + 'static>(
         self,
         context: &Context,

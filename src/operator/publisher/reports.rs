@@ -6,18 +6,18 @@ use std::sync::{Mutex, PoisonError};
 use crate::rollup::Report;
 use crate::runtime::cache::Key;
 
-/// What the publisher has done last for each `ClusterStack`, as the condition says it.
+/// The last report of the publisher for each `ClusterStack`, in the form of a condition.
 #[derive(Debug, Default)]
 pub struct Publisher(Mutex<BTreeMap<Key, Report>>);
 
 impl Publisher {
-    /// What is told of a `ClusterStack`; nothing before it was looked at since the start of the process.
+    /// Returns the report of a `ClusterStack`; `None` before its first publication since the start of the process.
     #[must_use]
     pub fn report(&self, stack: &Key) -> Option<Report> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(stack).cloned()
     }
 
-    /// Notes what to tell. Whether that is news.
+    /// Records a report. Returns whether it changed.
     pub(super) fn note(&self, stack: &Key, report: Option<Report>) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = all.get(stack) != report.as_ref();
