@@ -1,4 +1,4 @@
-//! What is in a release, and where each part of it comes from.
+//! The content of a release, and the source of each part of it.
 
 use std::sync::Arc;
 
@@ -21,37 +21,37 @@ use crate::subscription::{ContentState, first_error, short};
 
 /// The content of a release.
 pub(super) enum Content {
-    /// It is not pinned, or nothing holds its content yet.
+    /// The release is not pinned, or Flux has not fetched its content yet.
     NotRead(Report),
-    /// It, or its `ClusterStack`, cannot be used.
+    /// The release or its `ClusterStack` is invalid.
     Invalid(Report),
-    /// It cannot be read at present.
+    /// The content is temporarily unavailable.
     Unavailable(Report),
-    /// It was read.
+    /// The content was read.
     Known(Box<Known>),
 }
 
 /// A release that was read, with the source of each of its contents.
 pub(super) struct Known {
-    /// The `ClusterStack` as plans see it.
+    /// The `ClusterStack` as the input of plans.
     pub(super) stack: Stack,
     /// The release.
     pub(super) release: Arc<Release>,
-    /// Where its contents come from.
+    /// The sources of its contents.
     pub(super) contents: Contents,
-    /// What the stack repository says now, if that is another content than the pinned one.
+    /// The report that the content in the stack repository differs from the pinned one, if it does.
     pub(super) mutated: Option<String>,
 }
 
 impl Known {
-    /// The same as plans are made of it.
+    /// Returns the inputs of plans.
     pub(super) fn inputs(&self) -> ReleaseInputs<'_> {
         ReleaseInputs { stack: &self.stack, release: &self.release, contents: &self.contents }
     }
 }
 
 impl Content {
-    /// The same without what was read.
+    /// Returns the state of the content.
     pub(super) fn state(&self) -> ContentState {
         match self {
             Self::NotRead(_) => ContentState::NotRead,
@@ -71,7 +71,7 @@ fn not_read(name: &ReleaseName) -> Content {
     Content::NotRead(Report::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), &message))
 }
 
-/// A release is pinned when it was read and nothing was wrong with it.
+/// Reports a release that is not pinned: a release is pinned once it was read without errors.
 fn not_pinned(context: &Context, stack: &Stack, name: &ReleaseName) -> Content {
     let Some(read) = context.library.known_catalog(&catalog_key(stack)) else { return not_read(name) };
     match read.releases.get(name) {
@@ -85,7 +85,7 @@ fn not_pinned(context: &Context, stack: &Stack, name: &ReleaseName) -> Content {
     }
 }
 
-/// The pinned content of a release, from wherever it can be read.
+/// Returns the pinned content of a release, from any artifact that has it.
 pub(super) async fn content(
     context: &Context,
     object: &ClusterStackRelease,
@@ -102,7 +102,7 @@ pub(super) async fn content(
         let message = format!("invalid spec.source: expected a commit and a digest, got {revision} {digest}");
         return invalid(Reason::Invalid.as_str(), &message);
     };
-    // It holds the release, too.
+    // Reading the catalog may also load the release.
     let known = catalog(context, &stack).await;
     let release = match read(context, &stack, name, &revision, digest).await {
         Ok(Some(release)) => release,
@@ -124,8 +124,8 @@ pub(super) async fn content(
     resolved(context, stack, release, &catalog, mutated)
 }
 
-/// A release while the rest of the stack repository is unknown: the sources of its contents stay as they were, otherwise it
-/// is the source itself.
+/// Resolves a release while the rest of the stack repository is unknown: the sources of its contents stay as they were. If
+/// they are unknown too, the release itself is their source.
 fn without_catalog(
     context: &Context,
     object: &ClusterStackRelease,
@@ -158,7 +158,7 @@ fn resolved(
     }
 }
 
-/// The release: known already, or in the artifact of its own source or of the stack repository.
+/// Reads the release from memory, from the artifact of its own source, or from that of the stack repository.
 async fn read(
     context: &Context,
     stack: &Stack,
@@ -179,21 +179,21 @@ async fn read(
     context.library.pinned_release(&artifact, &stack.source.path, name, digest).await.map(Some)
 }
 
-/// What Flux serves for a `GitRepository`.
+/// Returns the artifact that Flux serves for a `GitRepository`.
 fn artifact(context: &Context, key: &Key) -> Option<Result<ArtifactRef, LibraryError>> {
     let artifact: Artifact = context.caches.git_repositories.get(key)?.status.artifact.clone()?;
     Some(ArtifactRef::new(&artifact).map_err(LibraryError::from))
 }
 
-/// What the stack repository had when it was read last. Where it was not yet, it is: the sources of contents would be others
-/// without it, and be written.
+/// Returns the last known catalog of the stack repository, which is read if unknown: without it, other sources of contents
+/// would be chosen and written.
 async fn catalog(context: &Context, stack: &Stack) -> Option<Catalog> {
     let key = catalog_key(stack);
     let mut read = context.library.known_catalog(&key);
     if read.is_none()
         && let Some(Ok(artifact)) = artifact(context, &key.repository)
     {
-        // Its ClusterStack tells what is wrong with it.
+        // Its ClusterStack reports the error.
         read = context.library.catalog(&key, &artifact).await.ok();
     }
     read.map(|read| read.catalog())
@@ -204,7 +204,7 @@ fn catalog_key(stack: &Stack) -> CatalogKey {
     CatalogKey { repository, path: stack.source.path.clone(), line: stack.line.clone() }
 }
 
-/// The catalog as it is pinned: a release that is pinned is there as it was when it was pinned, or not at all.
+/// Applies the pins to a catalog: a pinned release has its pinned revision, or is removed if its content differs.
 fn pinned(
     context: &Context,
     owner: &ClusterStack,
@@ -226,7 +226,7 @@ fn pinned(
     catalog
 }
 
-/// The sources and charts that are there, and where clusters have the manifests of a release from.
+/// Returns the existing sources and charts, and the sources from which clusters have the manifests of a release.
 fn existing(context: &Context, release: &Release) -> Existing {
     let mut existing = Existing::default();
     context.caches.git_repositories.all().iter().for_each(|object| existing.insert_repository(object));

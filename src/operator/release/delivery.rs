@@ -1,4 +1,4 @@
-//! The writes for a release: its objects as far as the gate of the cluster class lets them, the provider's object, and
+//! The writes for a release: its objects as far as the gate of the cluster class permits, the provider's object, and
 //! requests to reconcile.
 
 use std::mem;
@@ -21,18 +21,18 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::subscription::{ClassFacts, DeliveryMode, ReleaseCourse, Teardown, class_hold};
 
-/// How the objects of a release are after the writes.
+/// The state of a release's objects after the writes.
 #[derive(Default)]
 pub(super) struct Receipts {
     /// The objects in the order of delivery.
     pub(super) objects: Vec<ObjectFacts>,
-    /// Why the cluster class is not delivered yet.
+    /// The reason why the cluster class is not delivered yet.
     pub(super) class_hold: Option<Hold>,
-    /// The refusal that ended the delivery, for the reconcile to be tried again.
+    /// The refusal that ended the delivery, to retry the reconcile.
     pub(super) failure: Option<ReconcileError>,
 }
 
-/// Writes what was decided on.
+/// Carries out a decision.
 pub(super) async fn act(
     context: &Context,
     facts: &Facts,
@@ -54,7 +54,7 @@ pub(super) async fn act(
     }
 }
 
-/// Delivers a release. A refusal of the API server is reported beside the objects that were delivered before it.
+/// Delivers a release. A refusal by the API server is reported together with the objects that were delivered before it.
 async fn deliver(
     context: &Context,
     facts: &Facts,
@@ -130,7 +130,7 @@ fn is_ready(object: &ObjectFacts) -> bool {
     object.verdict.as_ref().is_some_and(|verdict| verdict.report().status == ConditionStatus::True)
 }
 
-/// Enqueues the commit of what the gate lets through to the repository that Flux applies.
+/// Enqueues the commit of the objects that the gate permits to the repository that Flux applies.
 fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, with_class: bool) {
     let class = with_class.then_some(Step::ClusterClass);
     let steps: Vec<Step> = [Step::Sources, Step::NodeImages].into_iter().chain(class).collect();

@@ -1,4 +1,4 @@
-//! What was made of a release, and what the classes of other releases have as well.
+//! The objects of a release, and the objects that other cluster classes have too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Cached, Key};
 use crate::subscription::{self, Inventory, InventoryFacts};
 
-/// All that was made of a release.
+/// Returns all objects that were made from a release.
 pub(super) fn inventory(context: &Context, release: &ClusterStackRelease, name: &ReleaseName) -> Inventory {
     let caches = &context.caches;
     let mut others = caches.releases.all();
@@ -44,7 +44,8 @@ fn owned<K: Cached>(cache: &Cache<K>, owner: &str) -> BTreeSet<Key> {
     cache.find(owner).iter().map(|object| Key::of(&**object)).collect()
 }
 
-/// The line of the `ClusterStack` that owns the release; that of its name if the `ClusterStack` does not exist.
+/// Returns the line of the `ClusterStack` that owns the release, or that of the release's name if the `ClusterStack` does
+/// not exist.
 fn line(context: &Context, release: &ClusterStackRelease, name: &ReleaseName) -> Line {
     let key =
         release.stack_owner().map(|owner| Key::new(&release.namespace().unwrap_or_default(), &owner.name));
@@ -52,8 +53,8 @@ fn line(context: &Context, release: &ClusterStackRelease, name: &ReleaseName) ->
     stack.map_or_else(|| Line::of(name), |stack| Line::of_stack(&stack.spec))
 }
 
-/// An object of the cluster class that another class of the namespace has as well, in words. As the caches have it: nothing
-/// is deleted because of it, see [`shared_object_now`].
+/// Describes an object of the cluster class that another class of the namespace has too, according to the caches. No
+/// deletion depends on the result; see [`shared_object_now`].
 pub(super) fn shared_object(context: &Context, release: &ClusterStackRelease) -> Option<String> {
     let class = |release: &ClusterStackRelease| context.caches.helm_releases.get(&Key::of(release));
     let ours = class(release)?;
@@ -63,7 +64,7 @@ pub(super) fn shared_object(context: &Context, release: &ClusterStackRelease) ->
     })
 }
 
-/// The same as the API server has it now. `None` if the class is gone or being deleted.
+/// Like [`shared_object`], according to the API server. `None` if the class does not exist or is being deleted.
 pub(super) async fn shared_object_now(
     context: &Context,
     release: &ClusterStackRelease,
@@ -84,7 +85,7 @@ pub(super) async fn shared_object_now(
     Ok(None)
 }
 
-/// The other releases of the namespace.
+/// Returns the other releases of the namespace.
 fn others(context: &Context, release: &ClusterStackRelease) -> Vec<Arc<ClusterStackRelease>> {
     let mut others = context.caches.releases.all();
     others.retain(|other| other.namespace() == release.namespace() && other.uid() != release.uid());

@@ -1,4 +1,4 @@
-//! The objects that are made of a release: delivered, and what became of them.
+//! The objects of a release: their delivery and their state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,15 +35,15 @@ use crate::runtime::cache::{Cache, Key};
 use crate::runtime::queue::{Next, at};
 use crate::subscription::DeliveryMode;
 
-/// How an object is after it was applied: the digest of its spec, and what it reports.
+/// An applied object: the digest of its spec, and its verdict.
 type Applied = (Option<SpecDigest>, Option<Verdict>);
 
-/// The one kind of a release that is not Flux's.
+/// The only kind in a release that is not a kind of Flux.
 const NAMESPACE: &str = "Namespace";
-/// How often a source is written that others write as well, before the reconcile is tried again later.
+/// Maximum number of attempts to write a source with several owners before the reconcile is retried later.
 const TRIES: u32 = 5;
 
-/// A release that is delivered.
+/// A release to deliver.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
     pub(super) context: &'a Context,
@@ -53,7 +53,7 @@ pub(super) struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    /// Applies the objects of a step in order, and adds to the `receipts` how each is afterwards.
+    /// Applies the objects of a step in order, and adds their states to `receipts`.
     pub(super) async fn apply(
         &self,
         plan: &Plan,
@@ -67,14 +67,14 @@ impl Delivery<'_> {
         Ok(())
     }
 
-    /// The planned objects as they are now, for an operator that does not apply them: as Flux applied them, or as they were
-    /// when the `ClusterStack` was suspended.
+    /// Returns the present state of the planned objects that the operator does not apply: Flux applied them, or they are as
+    /// they were when the `ClusterStack` was suspended.
     pub(super) fn observed(&self, plan: &Plan, mode: DeliveryMode) -> Vec<ObjectFacts> {
         let observed = |planned: &PlannedObject| {
             let expected = match mode {
                 DeliveryMode::Suspended => self.recorded(&planned.id),
                 DeliveryMode::Git => self.applied(planned),
-                // Applying it says how it is.
+                // `apply` returns the state.
                 DeliveryMode::Api => return None,
             };
             let verdict = expected.as_ref().and_then(|digest| {
@@ -85,7 +85,7 @@ impl Delivery<'_> {
         plan.objects().filter_map(observed).collect()
     }
 
-    /// The digest of an object's spec as the status has it.
+    /// Returns the digest of an object's spec in the status.
     fn recorded(&self, id: &ObjectId) -> Option<SpecDigest> {
         recorded(self.object, id)
     }
@@ -103,7 +103,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// The digest of the spec of an object that Flux has applied as it is planned.
+    /// Returns the digest of the spec of an object that Flux applied as planned.
     fn applied(&self, planned: &PlannedObject) -> Option<SpecDigest> {
         let caches = &self.context.caches;
         match planned.id.kind.as_str() {
@@ -131,7 +131,7 @@ impl Delivery<'_> {
             events::repaired(self.context, self.object, &planned.id, manager).await;
         }
         let mut object = delivery.object;
-        // An earlier ClusterStack orphaned it; a person's suspend stays.
+        // An earlier ClusterStack orphaned the object. A suspension by a user stays.
         if let Some(suspended) = object.as_ref().filter(|object| object.metadata.suspended_by_settings) {
             object = Some(cache.written(suspend(self.context, &Key::of(&**suspended), false).await?));
         }
@@ -142,8 +142,8 @@ impl Delivery<'_> {
         Ok((expected, verdict))
     }
 
-    /// Delivers an object over its present state. Several releases have the same sources, and each adds itself to the owners
-    /// that it finds; where another one did so in between, that is looked at again.
+    /// Delivers an object over its present state. Several releases share the same sources, and each adds itself to the
+    /// existing owners; on a conflict, the object is read and written again.
     async fn deliver_over<Status: ObservedKind>(
         &self,
         cache: &Cache<Observed<Status>>,
@@ -168,7 +168,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Nothing of a Namespace is observed: the digest of its plan says that it was written.
+    /// Applies a Namespace, whose state is not observed: if the digest of its plan is recorded, it was written.
     async fn apply_namespace(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
         let written = SpecDigest::kept(planned.digest());
         if namespace_action(planned, self.recorded(&planned.id).as_ref()) != Action::Nothing {
@@ -178,8 +178,8 @@ impl Delivery<'_> {
         Ok((Some(written), Some(Verdict::Applied)))
     }
 
-    /// The owners of an object: this release, and where others have it, too, all of them that are there. There is no owner
-    /// in another namespace.
+    /// Returns the owners of an object: this release and, for a shared object, all other existing releases that own it. An
+    /// owner in another namespace is not possible.
     fn owners<Status>(
         &self,
         planned: &PlannedObject,
@@ -198,7 +198,7 @@ impl Delivery<'_> {
         std::iter::once(us.clone()).chain(others.cloned()).collect()
     }
 
-    /// What is expected of a planned object whose spec has this digest.
+    /// Returns the expected state of a planned object whose spec has this digest.
     fn expectation(&self, planned: &PlannedObject, digest: &SpecDigest) -> Option<Expected> {
         let before = self.object.status.as_ref().and_then(|status| kept_object(&status.objects, &planned.id));
         let since = object_since(before, &digest.to_string(), self.now);
@@ -206,8 +206,8 @@ impl Delivery<'_> {
         Expected::kept(&AddonState { spec_digest, version }, since)
     }
 
-    /// What counts as done: the commit of a source, that of the source of a chart or of manifests, the version of the
-    /// class's chart.
+    /// Returns the version that completes an object: the commit of a source, the commit of the source of a chart or of
+    /// manifests, or the version of the class's chart.
     fn version(&self, planned: &PlannedObject) -> Option<String> {
         match planned.id.kind.as_str() {
             GitRepositoryStatus::KIND => Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned()),
@@ -221,7 +221,7 @@ impl Delivery<'_> {
     }
 }
 
-/// The digest of an object's spec as the status of the release has it.
+/// Returns the digest of an object's spec in the status of a release.
 fn recorded(release: &ClusterStackRelease, id: &ObjectId) -> Option<SpecDigest> {
     release.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept)
 }
@@ -244,12 +244,12 @@ fn judge(context: &Context, id: &ObjectId, expected: &Expected, now: Timestamp) 
         KustomizationStatus::KIND => {
             Some(kustomization(&*caches.kustomizations.get(&key)?, expected, &moment))
         }
-        // A Namespace has no status that says anything: it was written.
+        // A Namespace has no meaningful status: it counts as applied.
         _ => Some(Verdict::Applied),
     }
 }
 
-/// The objects that the status of a release has, as they are now.
+/// Returns the present state of the objects in the status of a release.
 pub(super) fn recorded_objects(
     context: &Context,
     object: &ClusterStackRelease,
@@ -278,7 +278,7 @@ pub(super) fn recorded_objects(
     object.status.iter().flat_map(|status| &status.objects).map(facts).collect()
 }
 
-/// What an object delivers as it is now: what a plan would say is not known.
+/// Returns the version that an object delivers now, because the planned version is unknown.
 fn present_version(context: &Context, id: &ObjectId) -> Option<String> {
     let (key, caches) = (Key::new(&id.namespace, &id.name), &context.caches);
     let commit = |namespace: &str, source: &str| {
@@ -300,7 +300,7 @@ fn present_version(context: &Context, id: &ObjectId) -> Option<String> {
     }
 }
 
-/// What counts as applied of each addon, as far as it is known: the version of the chart that Flux packaged, the commit of
+/// Returns the applied version of each addon, if known: the version of the chart that Flux packaged, or the commit of the
 /// manifests.
 pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<AddonName, String> {
     let version = |addon: &crate::release::Addon| {
@@ -317,7 +317,7 @@ pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<Ad
     inputs.release.addons.iter().filter_map(version).collect()
 }
 
-/// The chart beside the source, or any copy of it.
+/// Returns the chart beside the source, or any copy of the chart.
 fn find_chart(
     context: &Context,
     inputs: &ReleaseInputs,
@@ -328,7 +328,7 @@ fn find_chart(
     charts.get(&beside).or_else(|| charts.all().into_iter().find(|chart| chart.name_any() == name))
 }
 
-/// When a verdict may change though no object does.
+/// Returns when a verdict may change without an event.
 pub(super) fn next_limit(
     context: &Context,
     verdicts: &[(ObjectId, Verdict)],

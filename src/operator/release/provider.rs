@@ -1,5 +1,5 @@
-//! The provider contract: an object of the provider for each release, made from a template, that says when the release is
-//! ready on its side.
+//! The provider contract: for each release an object of the provider, made from a template, reports when the provider is
+//! ready.
 
 use k8s_openapi::api::core::v1::ObjectReference as Reference;
 use kube::ResourceExt as _;
@@ -15,12 +15,12 @@ use crate::rollup::{ConditionStatus, Report, provider_ready};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
-/// The provider's object of a release, as it was found.
+/// The provider's object of a release.
 #[derive(Debug)]
 pub(super) struct Provider {
-    /// Whether it is ready.
+    /// The readiness of the provider's object.
     pub(super) report: Report,
-    /// What to write, if it is not as its template has it.
+    /// The change to write, if the object differs from its template.
     change: Option<Change>,
 }
 
@@ -37,7 +37,7 @@ impl From<Report> for Provider {
     }
 }
 
-/// The provider's object of a release, and whether it has to be written.
+/// Returns the state of the provider's object of a release, and the change to write, if any.
 pub(super) fn provider(context: &Context, release: &ClusterStackRelease, stack: &ClusterStack) -> Provider {
     let template = stack.spec.provider_ref.as_ref().filter(|_| !stack.spec.no_provider);
     let (Some(template), Some(object)) = (template, &release.spec.provider_ref) else {
@@ -69,7 +69,7 @@ pub(super) fn provider(context: &Context, release: &ClusterStackRelease, stack: 
     Provider { report: provider_ready(&made, live), change: (!is_written).then_some(change) }
 }
 
-/// Writes the provider's object if it is not as its template has it.
+/// Writes the provider's object if it differs from its template.
 pub(super) async fn apply(context: &Context, provider: &Provider) -> Result<(), RequestError> {
     if let Some(Change { key, kind, object }) = &provider.change {
         let _: DynamicObject = context.api.apply_dynamic(key, object, None, kind).await?;

@@ -1,5 +1,5 @@
-//! A release that was deleted: kept while it is in use, orphaned if its annotation asks for that, otherwise uninstalled in
-//! order: the cluster class, its node images, then the sources and charts that no other release has.
+//! Handles a deleted release: keeps it while it is in use, orphans it if its annotation requires that, and otherwise
+//! uninstalls it in order: the cluster class, its node images, then the sources and charts that no other release has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::subscription::{
     is_shared,
 };
 
-/// When to check again whether an object is gone: a watch reports it earlier.
+/// Delay before checking again that an object is gone. A watch usually reports it earlier.
 const REQUEUE_AFTER: Duration = Duration::from_secs(5);
 
-/// What is known about a release that may be deleted. The API server is asked as far as the deletion depends on it.
+/// Gathers the facts about a release that may be deleted. Fetches from the API server what the deletion depends on.
 pub(super) async fn gather<'a>(
     context: &Context,
     release: &'a ClusterStackRelease,
@@ -71,7 +71,7 @@ pub(super) async fn gather<'a>(
     Ok(facts)
 }
 
-/// Whether Clusters use a release, or did last and still do, as the API server says.
+/// Whether Clusters use a release, including its last users, according to the caches and the API server.
 async fn is_used(
     context: &Context,
     release: &ClusterStackRelease,
@@ -83,26 +83,26 @@ async fn is_used(
         || users::any_last_user(context, release).await?)
 }
 
-/// Cancels the commits of a release that is about to be uninstalled: what was held back is not written afterwards.
+/// Cancels the commits of a release that is about to be uninstalled, so that held changes are not written afterwards.
 pub(super) fn cancel_commits(context: &Context, owner: Option<&Key>, name: &ReleaseName) {
     if let Some(owner) = owner {
         context.git.outbox.withdraw_of(owner, &Unit::Release(name.to_string()));
     }
 }
 
-/// The status of a release that is uninstalled; `None` for any other.
+/// Returns the status of a release that is being uninstalled; `None` for any other.
 pub(super) fn roll_up(
     release: &ClusterStackRelease,
     teardown: &Teardown,
     now: Timestamp,
 ) -> Option<ClusterStackReleaseStatus> {
-    // Flux may uninstall for long.
+    // Flux may need long to uninstall.
     let message =
         "being deleted: first the cluster class, which Flux uninstalls, then the node images and the sources";
     matches!(teardown, Teardown::Uninstall(_)).then(|| deleted_release(release, message, now))
 }
 
-/// Deletes or orphans what was made of a deleted release, and lets the release go once that is done.
+/// Deletes or orphans the objects of a deleted release, and then removes its finalizer.
 pub(super) async fn prune(
     context: &Context,
     release: &ClusterStackRelease,
@@ -134,7 +134,7 @@ pub(super) async fn prune(
     Ok(Next::Await)
 }
 
-/// Uninstalls everything, each step when the one before is done. Returns whether all of it is gone.
+/// Uninstalls everything, each step after the previous one is complete. Returns whether everything is gone.
 async fn uninstall(
     context: &Context,
     release: &ClusterStackRelease,
@@ -152,8 +152,8 @@ async fn uninstall(
     Ok(charts && sources)
 }
 
-/// Deletes objects that Flux uninstalls, and returns whether the API server says that all of them are gone. Flux does not
-/// uninstall an object that is suspended.
+/// Deletes objects that Flux uninstalls, and returns whether the API server confirms that all are gone. Objects are resumed
+/// first, because Flux does not uninstall a suspended object.
 async fn uninstall_all<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,
@@ -170,8 +170,8 @@ async fn uninstall_all<Status: ObservedKind>(
     Ok(all_gone)
 }
 
-/// Deletes the sources that no other release has, and returns whether the API server says that all of them are gone. The
-/// other releases are read for each deletion: one may have been created since.
+/// Deletes the sources that no other release has, and returns whether the API server confirms that all are gone. The other
+/// releases are looked up for each deletion, since one may have been created meanwhile.
 async fn delete_unshared<Status: ObservedKind>(
     context: &Context,
     release: &ClusterStackRelease,
@@ -191,7 +191,7 @@ async fn delete_unshared<Status: ObservedKind>(
     Ok(all_gone)
 }
 
-/// Deletes the Namespaces that were made for Helm's records.
+/// Deletes the Namespaces that were made for Helm's release records.
 async fn delete_namespaces(
     context: &Context,
     release: &ClusterStackRelease,
@@ -209,8 +209,8 @@ async fn delete_namespaces(
     Ok(())
 }
 
-/// Orphans everything: it stays without an owner, and its deletion uninstalls nothing. Sources are not suspended, because
-/// Clusters have their contents from them.
+/// Orphans everything: objects stay without an owner, and their deletion uninstalls nothing. Sources are not suspended,
+/// because Clusters take their contents from them.
 async fn orphan(
     context: &Context,
     release: &ClusterStackRelease,

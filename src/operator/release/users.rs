@@ -1,4 +1,4 @@
-//! Who uses a release.
+//! The users of a release.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
 use crate::subscription::{has_applied, has_class};
 
-/// The Clusters that have the class of a release.
+/// Returns the Clusters that have the class of a release.
 pub(in super::super) fn of(
     context: &Context,
     namespace: &str,
@@ -22,8 +22,9 @@ pub(in super::super) fn of(
     context.caches.clusters.find(&term::class(namespace, &release.class_name()))
 }
 
-/// Whether a `ClusterAddon` says that its cluster has a release, or is to have it: one that was moved and not delivered to
-/// yet has the charts of its old release, and so has one that has no class. Such a release stays; none is made because of it.
+/// Whether a `ClusterAddon` reports that its cluster has or will have a release. A Cluster that moved to another release
+/// and was not delivered to yet still has the charts of its old release, and so does one without a class. Such a release is
+/// kept, but it is not created for this reason.
 pub(in super::super) fn is_remembered(
     addons: &Cache<ClusterAddon>,
     namespace: &str,
@@ -34,8 +35,8 @@ pub(in super::super) fn is_remembered(
     has(Some(namespace)) || has(None)
 }
 
-/// Whether one of the Clusters that used a release last uses it still, as the API server says now: a watch alone is no
-/// proof that nobody does.
+/// Whether one of the last users of a release still uses it, according to the API server: a watch alone does not prove that
+/// a release is unused.
 pub(in super::super) async fn any_last_user(
     context: &Context,
     release: &ClusterStackRelease,
@@ -57,7 +58,7 @@ async fn is_user(
     namespace: &str,
     release: &ReleaseName,
 ) -> Result<bool, RequestError> {
-    // Until it is known how the API server calls Clusters, there may be some.
+    // Until the kind of Clusters is discovered, there may be users.
     let Some(kind) = context.cluster_kind() else { return Ok(true) };
     let found: Option<ClusterObject> = context.api.get_dynamic(cluster, kind).await?;
     let Some(found) = found else { return Ok(false) };

@@ -22,7 +22,7 @@ fn release_is_remembered_in_its_own_namespace_only() {
         "desired": v2, "desiredNamespace": "new", "applied": v1, "appliedNamespace": "old",
     });
     let without_class = json!({"desired": "", "applied": v1, "appliedNamespace": "old"});
-    // Written by an earlier version: that it stays is safe everywhere.
+    // An earlier version wrote this status: keeping the release is safe in every namespace.
     let earlier = json!({"desired": v1, "applied": v1});
     for (progress, namespace, release, expected) in [
         (&moved, "old", v1, true),
