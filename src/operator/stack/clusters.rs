@@ -1,4 +1,4 @@
-//! The Clusters of a `ClusterStack`: which count for it, and which have a class whose release is not there.
+//! The Clusters that count for a `ClusterStack`, and the releases that they name but that are not installed.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::rollup::{ClusterState, ConditionStatus, Report, mirror};
 use crate::runtime::cache::Key;
 use crate::subscription::short;
 
-/// Why the releases that Clusters name and that are not installed are not, each as its Clusters tell it.
+/// Returns the releases that Clusters name but that are not installed, each with the report for its Clusters.
 pub(super) fn without_release(
     context: &Context,
     stack: &ClusterStack,
@@ -62,7 +62,7 @@ fn why(stack: &ClusterStack, found: &Found, name: &ReleaseName) -> Report {
     }
 }
 
-/// The Clusters that count for the `ClusterStack`.
+/// Returns the states of the Clusters that count for the `ClusterStack`.
 pub(super) fn states<'a>(
     context: &Context,
     stack: &ClusterStack,
@@ -89,7 +89,8 @@ pub(super) fn states<'a>(
     states
 }
 
-/// The `Ready` of a `ClusterAddon`; `None` if it was made for an earlier Cluster of the name, or is about another release.
+/// Returns the `Ready` of a `ClusterAddon`; `None` if it was made for an earlier Cluster of the same name, or reports
+/// another release.
 fn ready(addon: &ClusterAddon, cluster: &ClusterObject, release: &ReleaseName) -> Option<Report> {
     let status = addon.status.as_ref()?;
     let desired = status.release.as_ref()?.desired.as_ref()?;
@@ -98,7 +99,7 @@ fn ready(addon: &ClusterAddon, cluster: &ClusterObject, release: &ReleaseName) -
     is_its.then(|| mirror(&status.conditions, generation, ConditionType::Ready.as_str()))
 }
 
-/// The Clusters to which Flux has not applied all that is committed for them.
+/// Returns the Clusters for which Flux has not applied all commits.
 pub(super) fn not_applied(context: &Context, found: &Found) -> Vec<String> {
     let clusters = found.releases.held().flat_map(|(_, clusters)| clusters);
     let keys = clusters.filter(|cluster| !cluster.cluster.deleting()).map(|cluster| Key::of(&**cluster));

@@ -1,5 +1,5 @@
-//! A `ClusterStack` that was deleted: kept while Clusters use it, orphaned if its annotation asks for that, otherwise deleted
-//! after its releases.
+//! Handles a deleted `ClusterStack`: keeps it while Clusters use it, orphans it if its annotation requires that, and
+//! otherwise deletes it after its releases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::subscription::{Deletion, DeletionFacts, decide_deletion, is_orphaned};
 
-/// When to check again whether it can be deleted.
+/// Delay before checking again whether the `ClusterStack` can be deleted.
 const REQUEUE_AFTER: Duration = Duration::from_secs(10);
-/// The same, while the addons of its Clusters are orphaned.
+/// The same delay while the addons of its Clusters are being orphaned.
 const REQUEUE_ORPHANS_AFTER: Duration = Duration::from_secs(1);
 
 /// The `ClusterStackRelease`s of a `ClusterStack`.
@@ -53,7 +53,7 @@ pub(super) async fn delete(
     Ok(prune(context, key, stack, &owned, &deletion, is_removed).await?)
 }
 
-/// Gathers what is known about a deleted `ClusterStack`. The API server is asked as far as the deletion depends on it.
+/// Gathers the facts about a deleted `ClusterStack`. Fetches from the API server what the deletion depends on.
 async fn gather<'a>(
     context: &Context,
     stack: &'a ClusterStack,
@@ -70,7 +70,7 @@ async fn gather<'a>(
         return Ok((facts, Owned::new()));
     }
     facts.live = context.api.get(&Key::of(stack)).await?;
-    // Read after that request: a release may have come in between.
+    // Read the releases after that request: one may have been created in between.
     let owned = releases::owned(context, stack);
     facts.releases = owned.keys().cloned().collect();
     if decide_deletion(&facts) == Deletion::Unconfirmed {
@@ -92,8 +92,8 @@ async fn gather<'a>(
     Ok((facts, owned))
 }
 
-/// Enqueues what has to happen before anything is deleted: the reconciles of Clusters, and the removal of the source from the
-/// repository of `delivery.git`. Returns whether nothing of that is left to be removed.
+/// Enqueues what has to precede the deletion: the reconciles of Clusters, and the removal of the source from the repository
+/// of `delivery.git`. Returns whether that removal is complete or not needed.
 fn act(context: &Context, stack: &ClusterStack, deletion: &Deletion) -> Result<bool, ReconcileError> {
     match deletion {
         Deletion::OrphanClusters(clusters) => {
@@ -107,7 +107,7 @@ fn act(context: &Context, stack: &ClusterStack, deletion: &Deletion) -> Result<b
     }
 }
 
-/// The message of the status, if it changes: what the deletion waits for.
+/// Returns the message of the status if the deletion is waiting.
 fn roll_up(deletion: &Deletion, is_removed: bool) -> Option<&str> {
     match deletion {
         Deletion::DeleteReleases { message, .. } => Some(message),
@@ -150,7 +150,7 @@ async fn prune(
     }
     finalizer::remove(context, &context.caches.stacks, &**stack).await?;
     info!(orphan, "the ClusterStack is deleted");
-    // Another one may have waited for its releases.
+    // Another ClusterStack may have waited for its releases.
     for other in context.caches.stacks.all() {
         if other.namespace().as_deref() == Some(&key.namespace) {
             context.triggers.stacks.now(Key::of(&*other));
@@ -159,7 +159,7 @@ async fn prune(
     Ok(Next::Await)
 }
 
-/// Reconciles a `ClusterStack` that is kept as before, and reports why it still exists.
+/// Reconciles a deleted `ClusterStack` that is kept, and reports why it still exists.
 async fn keep(
     context: &Context,
     key: &Key,
@@ -176,7 +176,7 @@ async fn keep(
     Ok(Next::After(REQUEUE_AFTER))
 }
 
-/// Deletes a `ClusterStackRelease`, which orphans what was made of it if the `ClusterStack` does.
+/// Deletes a `ClusterStackRelease`, which orphans its objects if the `ClusterStack` does.
 async fn delete_release(
     context: &Context,
     release: &Arc<ClusterStackRelease>,

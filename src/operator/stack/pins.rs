@@ -1,4 +1,4 @@
-//! The `ClusterStackRelease`s of a `ClusterStack`, each pinned where it was first read: what is known of them, and the writes.
+//! The `ClusterStackRelease`s of a `ClusterStack`, each pinned to the commit where it was first read: decisions and writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::subscription::{
     decide_releases,
 };
 
-/// Decides what to do with each release; nothing while the source of the `ClusterStack` is invalid.
+/// Decides what to do with each release; returns no decisions while the source of the `ClusterStack` is invalid.
 pub(super) async fn decide(
     context: &Context,
     stack: &ClusterStack,
@@ -67,7 +67,8 @@ pub(super) async fn decide(
     Ok(decide_releases(&ReleasesFacts { stack, planned, catalog, silence, releases: found, now }))
 }
 
-/// The `ClusterStackRelease` of a release: ours, or one that was there before its `ClusterStack` or was orphaned.
+/// Returns the `ClusterStackRelease` of a release: one that is owned, that existed before its `ClusterStack`, or that was
+/// orphaned.
 fn object(
     context: &Context,
     planned: &Stack,
@@ -78,7 +79,7 @@ fn object(
     releases.owned.get(name).cloned().or_else(|| context.caches.releases.get(&key()))
 }
 
-/// The `ClusterStack` that owns a release and that this operator does not watch.
+/// Returns the `ClusterStack` of another shard that owns a release, if any.
 async fn other_shard(
     context: &Context,
     stack: &ClusterStack,
@@ -95,7 +96,7 @@ async fn other_shard(
     Ok(is_stack_there(context, found).await?.then(|| owner.name.clone()))
 }
 
-/// Commit and digest of a `GitRepository` that outlived its `ClusterStackRelease`.
+/// Returns commit and digest of a `GitRepository` that outlived its `ClusterStackRelease`.
 fn left_pin(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<(String, String)> {
     let namespace = planned.source_namespace(&planned.namespace).as_str();
     let found = context.caches.git_repositories.get(&Key::new(namespace, &name.to_string()))?;
@@ -105,18 +106,18 @@ fn left_pin(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<(S
     is_pin.then_some((revision, digest))
 }
 
-/// What came of the writes.
+/// The result of the writes.
 #[derive(Debug, Default)]
 pub(super) struct Receipts {
     /// The releases that were written.
     pub(super) written: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
-    /// The releases that the API server refuses.
+    /// The releases that the API server refused.
     pub(super) refused: BTreeMap<ReleaseName, ReleaseProblem>,
-    /// The last of the refusals, for the reconcile to be tried again.
+    /// The last refusal, to retry the reconcile.
     pub(super) failure: Option<ReconcileError>,
 }
 
-/// Writes the releases that were decided on. A refusal of one does not keep the others from being written.
+/// Writes the releases that were decided on. A refusal of one does not stop the writes of others.
 pub(super) async fn act(
     context: &Context,
     stack: &Key,
@@ -131,7 +132,7 @@ pub(super) async fn act(
         let key = Key::new(&desired.namespace, &name.to_string());
         let before = context.caches.releases.get(&key);
         if before.as_ref().and_then(|before| before.uid()) != desired.uid {
-            // It was created, or replaced, since that was decided: it may be pinned.
+            // The object was created or replaced since the decision, and may be pinned.
             context.triggers.stacks.now(stack.clone());
             continue;
         }
@@ -162,7 +163,7 @@ async fn write(
     Ok(written)
 }
 
-/// Publishes events about what is new of a release.
+/// Publishes events about changes of a release.
 async fn publish_changes(context: &Context, before: Option<&ClusterStackRelease>, now: &ClusterStackRelease) {
     let pin = |release: &ClusterStackRelease| release.spec.source.clone();
     if let Some(new) = pin(now).filter(|_| before.and_then(pin).is_none()) {

@@ -1,4 +1,4 @@
-//! The releases of a `ClusterStack`: which there are, whose they are, who uses them.
+//! The releases of a `ClusterStack`, their owners and their users.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use crate::subscription::{self, Claim, Claimant, Facts, Role};
 
 /// The releases of a `ClusterStack`.
 pub(super) struct Releases {
-    /// Those that are there and ours.
+    /// The existing releases that the `ClusterStack` owns.
     pub(super) owned: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
-    /// What each is to us.
+    /// The role of each release for the `ClusterStack`.
     pub(super) roles: BTreeMap<ReleaseName, Role>,
-    /// Whose each is that we want.
+    /// The claim on each release that has a role.
     pub(super) claims: BTreeMap<ReleaseName, Claim>,
-    /// The Clusters of each, and of each other release that the `ClusterStack` would have if there were one.
+    /// The Clusters of each release, and those of missing releases that the `ClusterStack` would have.
     pub(super) clusters: BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>>,
-    /// Those whose Clusters count for the `ClusterStack`.
+    /// The releases whose Clusters count for the `ClusterStack`.
     held: BTreeSet<ReleaseName>,
-    /// Those in the stack repository, usable or not; `None` while it was not read.
+    /// The releases in the stack repository, usable or not; `None` before it was read.
     pub(super) available: Option<BTreeSet<ReleaseName>>,
 }
 
-/// The `ClusterStackRelease`s of a `ClusterStack`.
+/// Returns the `ClusterStackRelease`s of a `ClusterStack`.
 pub(super) fn owned(
     context: &Context,
     stack: &ClusterStack,
 ) -> BTreeMap<ReleaseName, Arc<ClusterStackRelease>> {
     let found = context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(stack)));
     let ours = found.into_iter().filter(|release| release.is_owned_by(stack));
-    // One that has no release's name was not written by us, and is left alone.
+    // The operator did not write an object without the name of a release, and ignores it.
     ours.filter_map(|release| Some((release.name_any().parse().ok()?, release))).collect()
 }
 
@@ -61,7 +61,7 @@ impl Releases {
                 || offered.contains(name)
                 || available.as_ref().is_some_and(|available| available.contains(name))
         };
-        // A release that does not exist is a matter of one ClusterStack only.
+        // A release that does not exist counts for only one ClusterStack.
         clusters.retain(|name, _| held.contains(name) || is_known(name));
         let names: BTreeSet<ReleaseName> = owned.keys().cloned().collect();
         let used = used(context, &namespace, &names, &clusters);
@@ -71,13 +71,13 @@ impl Releases {
         Self { owned, roles, claims, clusters, held, available }
     }
 
-    /// The Clusters that count for the `ClusterStack`, by the release of their class.
+    /// Returns the Clusters that count for the `ClusterStack`, by the release of their class.
     pub(super) fn held(&self) -> impl Iterator<Item = (&ReleaseName, &Vec<Arc<ClusterObject>>)> {
         self.clusters.iter().filter(|(name, _)| self.held.contains(*name))
     }
 }
 
-/// The Clusters with a class of the `ClusterStack`, by the release that the class is of.
+/// Returns the Clusters with a class of the `ClusterStack`, by the release of their class.
 fn of_line(
     context: &Context,
     stack: &ClusterStack,
@@ -92,8 +92,8 @@ fn of_line(
     clusters
 }
 
-/// The releases that are in use: those that Clusters of the namespace have the class of, and of those that are there what
-/// other Clusters have the class of, or `ClusterAddon`s remember.
+/// Returns the releases in use: those with Clusters in the namespace and, of the existing ones, those with Clusters in
+/// other namespaces or remembered by `ClusterAddon`s.
 fn used(
     context: &Context,
     namespace: &str,
@@ -101,7 +101,7 @@ fn used(
     clusters: &BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>>,
 ) -> BTreeSet<ReleaseName> {
     let is_there = |name: &ReleaseName| {
-        // An earlier ClusterStack has left its class.
+        // The class may be left from an earlier ClusterStack.
         let class = Key::new(namespace, &name.to_string());
         owned.contains(name) || context.caches.helm_releases.get(&class).is_some()
     };

@@ -1,5 +1,5 @@
-//! The deletion of unused releases: each is confirmed with the API server before it is decided on, and deleted after the
-//! status counts it.
+//! Deletes unused releases. The operator confirms each deletion with the API server before the decision, and deletes after
+//! the status counts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::subscription::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
 
-/// Decides which releases are deleted, as far as the budget goes.
+/// Decides which releases to delete within the budget.
 pub(super) async fn decide(
     context: &Context,
     stack: &ClusterStack,
@@ -41,7 +41,7 @@ pub(super) async fn decide(
     Ok(decide_retirement(&facts, &confirmed))
 }
 
-/// Asks the API server whether a release is unused.
+/// Whether the API server confirms that a release is unused.
 async fn confirm(
     context: &Context,
     stack: &ClusterStack,
@@ -53,7 +53,7 @@ async fn confirm(
     Ok(is_confirmed((stack, release), (live_stack.as_ref(), live_release.as_ref()), is_used))
 }
 
-/// Deletes the releases that were decided on. The reconcile of each deletes what was made of it.
+/// Deletes the releases that were decided on. The reconcile of each release deletes its objects.
 pub(super) async fn prune(
     context: &Context,
     stack: &ClusterStack,

@@ -1,4 +1,4 @@
-//! The stack repository of a `ClusterStack`: followed by Flux, and read.
+//! The stack repository of a `ClusterStack`, which Flux follows and the operator reads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,50 +25,50 @@ use crate::runtime::cache::Key;
 use crate::source::artifact::{ArtifactRef, CatalogRead};
 use crate::subscription::{is_source_confirmed, left_over_sources};
 
-/// What the stack repository has.
+/// The content of the stack repository.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Catalog {
-    /// Its releases; of an older commit where the newest cannot be read.
+    /// The readable releases; of an older commit if the newest cannot be read.
     pub(super) read: Option<Arc<CatalogRead>>,
-    /// Whether that is what Flux has fetched last for what the `ClusterStack` says now.
+    /// Whether `read` is what Flux fetched last for the present spec of the `ClusterStack`.
     pub(super) is_current: bool,
-    /// Why the newest cannot be read.
+    /// The reason why the newest commit cannot be read.
     pub(super) error: Option<LibraryError>,
 }
 
-/// The source of a `ClusterStack`, as it was found.
+/// The source of a `ClusterStack`.
 pub(super) struct Source {
-    /// The `ClusterStack` as plans see it; none where its source cannot be.
+    /// The `ClusterStack` as the input of plans; `None` if its source is invalid.
     pub(super) stack: Option<Stack>,
-    /// What the stack repository has.
+    /// The content of the stack repository.
     pub(super) catalog: Catalog,
-    /// Whether it is followed and was read.
+    /// The report whether the source is followed and read.
     pub(super) ready: Report,
-    /// What the status has of it.
+    /// The source in the status.
     pub(super) recorded: Option<FollowedSource>,
-    /// What Flux reports of it.
+    /// Flux's verdict on the source.
     pub(super) verdict: Option<Verdict>,
-    /// How often Flux fetches it.
+    /// Interval at which Flux fetches the source.
     pub(super) interval: SignedDuration,
-    /// Whether it is as it is wanted: what Flux has fetched is of the spec of now.
+    /// Whether the source was written as planned, so that Flux fetches for the present spec.
     pub(super) is_followed: bool,
-    /// Why it could not be written, or an earlier one not be deleted.
+    /// The refusal to write the source, or to delete an earlier one.
     pub(super) failure: Option<ReconcileError>,
-    /// When all of this was gathered.
+    /// Time of the snapshot.
     pub(super) now: Timestamp,
 }
 
-/// The interval of a source that is not there, or whose own cannot be read.
+/// Interval of a source that does not exist or has an invalid interval.
 const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
-/// How often Flux fetches the `GitRepository` that a `ClusterStack` follows.
+/// Returns the interval at which Flux fetches the `GitRepository` that a `ClusterStack` follows.
 fn interval(context: &Context, stack: &ClusterStack) -> SignedDuration {
     let found = context.source_key(stack).and_then(|key| context.caches.git_repositories.get(&key));
     let interval = found.and_then(|found| found.refers_to.interval.parse::<Duration>().ok());
     interval.and_then(|interval| interval.to_std().try_into().ok()).unwrap_or(INTERVAL)
 }
 
-/// Reads what the stack repository has, as far as that is possible.
+/// Reads the stack repository, or the last known catalog if that fails.
 async fn read_catalog(context: &Context, planned: &Stack) -> Catalog {
     let repository = repository_key(planned);
     let Some(found) = context.caches.git_repositories.get(&repository) else { return Catalog::default() };
@@ -79,7 +79,7 @@ async fn read_catalog(context: &Context, planned: &Stack) -> Catalog {
         Err(error) => Err(error.into()),
     };
     match read {
-        // A changed spec may mean another repository, whose artifact is still to come.
+        // After a change of the spec the artifact may still be that of another repository.
         Ok(read) => Catalog { read: Some(read), is_current: found.is_observed(), error: None },
         Err(error) => {
             Catalog { read: context.library.known_catalog(&key), is_current: false, error: Some(error) }
@@ -88,7 +88,7 @@ async fn read_catalog(context: &Context, planned: &Stack) -> Catalog {
 }
 
 impl Source {
-    /// The source of a `ClusterStack` that plans cannot use.
+    /// Returns the state of a `ClusterStack` with an invalid source.
     fn invalid(context: &Context, stack: &ClusterStack, error: &StackError) -> Self {
         Self {
             stack: None,
@@ -104,8 +104,8 @@ impl Source {
     }
 }
 
-/// Reconciles the source of a `ClusterStack`: its `GitRepository` is written if the operator `writes`, those of earlier sources
-/// are deleted, and the releases in it are read.
+/// Reconciles the source of a `ClusterStack`: if the operator `writes`, writes its `GitRepository` and deletes those of
+/// earlier sources; then reads the releases.
 pub(super) async fn reconcile_source(
     context: &Context,
     stack: &ClusterStack,
@@ -130,7 +130,7 @@ pub(super) async fn reconcile_source(
         Err(error) if error.is_told() => refusal.or(Some(error)),
         Err(error) => return Err(error),
     };
-    // It is read after the write: until Flux has fetched for the new spec, it may be of another repository.
+    // Read after the write: until Flux has fetched for the new spec, the artifact may be of another repository.
     let catalog = read_catalog(context, &planned).await;
     let catalog = Catalog { is_current: catalog.is_current && is_followed, ..catalog };
     let now = context.clock.now();
@@ -164,8 +164,8 @@ pub(super) async fn reconcile_source(
     })
 }
 
-/// Applies or commits the `GitRepository` of a `ClusterStack` if the operator `writes`, and returns the digest of the spec that
-/// is expected.
+/// Applies or commits the `GitRepository` of a `ClusterStack` if the operator `writes`, and returns the expected digest of
+/// its spec.
 async fn follow_source(
     context: &Context,
     stack: &ClusterStack,
@@ -180,15 +180,15 @@ async fn follow_source(
     }
 }
 
-/// Forwards a request to reconcile to the source that is followed.
+/// Forwards a request to reconcile to the followed source.
 async fn forward_request(context: &Context, stack: &ClusterStack) -> Result<(), RequestError> {
     let Some(repository) = context.source_key(stack) else { return Ok(()) };
     let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
     request::forward(context, &context.caches.git_repositories, &repository, stack, handled).await
 }
 
-/// Deletes the `GitRepository`s of earlier sources that no `ClusterStack` follows, each as the API server confirms that the
-/// source is another one.
+/// Deletes the `GitRepository`s of earlier sources that no `ClusterStack` follows, each after the API server confirms that
+/// the source is another one.
 async fn prune_sources(context: &Context, stack: &ClusterStack, writes: bool) -> Result<(), ReconcileError> {
     if !writes || context.source_key(stack).is_none() {
         return Ok(());
@@ -205,12 +205,13 @@ async fn prune_sources(context: &Context, stack: &ClusterStack, writes: bool) ->
     Ok(())
 }
 
-/// The digest of the spec that was written last.
+/// Returns the digest of the spec that was written last.
 fn recorded_digest(stack: &ClusterStack, planned: &Stack) -> Option<SpecDigest> {
     stack.spec_digest_of(&repository_key(planned).to_string()).map(SpecDigest::kept)
 }
 
-/// Applies the `GitRepository` if it is ours and not as planned, and returns the digest of the spec that is expected.
+/// Applies the `GitRepository` if the operator made it and it is not as planned, and returns the expected digest of its
+/// spec.
 async fn apply(
     context: &Context,
     stack: &ClusterStack,
@@ -225,8 +226,8 @@ async fn apply(
     Ok(delivery.expected)
 }
 
-/// Enqueues the commit of the `GitRepository` to the repository that Flux applies, and returns the digest of its spec if Flux
-/// has applied it.
+/// Enqueues the commit of the `GitRepository` to the repository that Flux applies, and returns the digest of its spec if
+/// Flux has applied it.
 fn commit(context: &Context, stack: &ClusterStack, plan: &Arc<Plan>, writes: bool) -> Option<SpecDigest> {
     if writes {
         let (key, change) = (Key::of(stack), Change::Planned(plan.clone()));
@@ -235,8 +236,8 @@ fn commit(context: &Context, stack: &ClusterStack, plan: &Arc<Plan>, writes: boo
     plan.objects().next().and_then(|wanted| applied(&context.caches.git_repositories, wanted))
 }
 
-/// Enqueues the removal of the `GitRepository` of a deleted `ClusterStack` from the repository that Flux applies it from, and
-/// returns whether that is committed, or not needed: the removal is forgotten once the `ClusterStack` is gone.
+/// Enqueues the removal of the `GitRepository` of a deleted `ClusterStack` from the repository that Flux applies, and
+/// returns whether the removal is committed or not needed: it is forgotten once the `ClusterStack` is deleted.
 pub(super) fn remove_from_git(context: &Context, stack: &ClusterStack) -> Result<bool, PlanError> {
     let Some(planned) = context.stack(stack).ok().filter(|planned| planned.delivery.git().is_some()) else {
         return Ok(true);
@@ -250,7 +251,7 @@ pub(super) fn remove_from_git(context: &Context, stack: &ClusterStack) -> Result
     Ok(standings.iter().all(|standing| *standing == Standing::Committed))
 }
 
-/// The `GitRepository`s that were made for a `ClusterStack`: one, and that of an earlier source.
+/// Returns the `GitRepository`s that were made for a `ClusterStack`, including that of an earlier source.
 pub(super) fn made(context: &Context, stack: &ClusterStack) -> Vec<Arc<GitRepository>> {
     let uid = stack.metadata.uid.as_ref();
     let found = context.caches.git_repositories.find(&term::owned_by("ClusterStack", &Key::of(stack)));
@@ -260,7 +261,7 @@ pub(super) fn made(context: &Context, stack: &ClusterStack) -> Vec<Arc<GitReposi
     found.into_iter().filter(is_its).collect()
 }
 
-/// The key of the `GitRepository` that a `ClusterStack` follows.
+/// Returns the key of the `GitRepository` that a `ClusterStack` follows.
 fn repository_key(planned: &Stack) -> Key {
     Key::new(planned.source.namespace.as_str(), planned.source.name.as_str())
 }
