@@ -1,7 +1,7 @@
-//! The API server: every request that the operator sends about one object.
+//! The API server: all requests of the operator about single objects.
 //!
-//! Each has a time limit, passes the [`Fence`] of leader election where it writes, and is counted. Nothing is tried again
-//! here: the reconcile that asked does that.
+//! Each request has a timeout and is counted, and each write passes the [`Fence`] of leader election. Nothing is retried
+//! here: the reconcile retries.
 
 mod error;
 mod transport;
@@ -26,21 +26,21 @@ use crate::runtime::cache::Key;
 use crate::runtime::lease::Fence;
 use crate::runtime::metrics::{Metrics, Verb, Written};
 
-/// How long a request may take. An API server that is there answers in milliseconds.
+/// Timeout of a request. A reachable API server answers in milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How many requests are under way at a time: more only makes each wait longer in the API server.
+/// Maximum number of concurrent requests: more requests only wait longer in the API server.
 const IN_FLIGHT: usize = 32;
 
-/// A kind of object that requests are about.
+/// A kind of object for requests.
 pub trait Kind: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug {}
 impl<K: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug> Kind for K {}
 
-/// What became of an object that was to be deleted.
+/// The result of a deletion.
 #[derive(Debug)]
 pub enum Deleted<K> {
-    /// It is gone, or another object has its name.
+    /// The object does not exist, or another object has its name.
     Gone,
-    /// It goes when its finalizers are gone.
+    /// The object will be deleted when its finalizers are removed.
     Terminating(Box<K>),
 }
 
@@ -54,7 +54,7 @@ pub struct ApiServer {
     in_flight: Arc<Semaphore>,
 }
 
-/// A request about one object, for messages and metrics.
+/// Describes a request about one object in messages and metrics.
 #[derive(Clone, Copy)]
 struct About<'a> {
     verb: Verb,
@@ -63,7 +63,7 @@ struct About<'a> {
 }
 
 impl ApiServer {
-    /// The API server that `transport` reaches, written to by `field_manager` while `fence` is open.
+    /// Creates a client for the API server that `transport` reaches. It writes as `field_manager` while `fence` is open.
     #[must_use]
     pub fn new(
         transport: Arc<dyn Transport>,
@@ -80,13 +80,13 @@ impl ApiServer {
         self.fence.check().is_ok()
     }
 
-    /// The object as it is now; `None` where there is none. What a cache does not have may only not have arrived:
-    /// before anything is deleted, its cause is read with this.
+    /// Fetches an object as it is now; `None` if it does not exist. An object may be missing from a cache only because its
+    /// event has not arrived, so the cause of every deletion is confirmed with this method.
     pub async fn get<K: Kind>(&self, key: &Key) -> Result<Option<K>, RequestError> {
         self.get_dynamic(key, &()).await
     }
 
-    /// As [`ApiServer::get`], of a kind that is known at run time only.
+    /// Like [`ApiServer::get`], for a kind that is only known at run time.
     pub async fn get_dynamic<K>(&self, key: &Key, kind: &K::DynamicType) -> Result<Option<K>, RequestError>
     where
         K: Resource + DeserializeOwned + Clone + std::fmt::Debug,
@@ -101,7 +101,7 @@ impl ApiServer {
         }
     }
 
-    /// Applies an object (server-side, with force). `before` is the object's resource version where it is known.
+    /// Applies an object (server-side, with force). `before` is the object's resource version, if known.
     pub async fn apply<K: Kind>(
         &self,
         key: &Key,
@@ -111,7 +111,7 @@ impl ApiServer {
         self.apply_dynamic(key, object, before, &()).await
     }
 
-    /// As [`ApiServer::apply`], of a kind that is known at run time only.
+    /// Like [`ApiServer::apply`], for a kind that is only known at run time.
     pub async fn apply_dynamic<K>(
         &self,
         key: &Key,
@@ -129,7 +129,7 @@ impl ApiServer {
         self.write(about, request, |written: &K| is_of(written, before)).await
     }
 
-    /// Replaces the whole status of an object of ours. No other client writes that status.
+    /// Replaces the whole status of an object of the operator. No other client writes that status.
     pub async fn write_status<K: Kind>(
         &self,
         key: &Key,
@@ -145,8 +145,8 @@ impl ApiServer {
         self.write(about, request, |written: &K| is_of(written, before)).await
     }
 
-    /// Changes an object by a JSON patch (RFC 6902). Where the patch tests the resource version, another write in
-    /// between makes it fail.
+    /// Changes an object with a JSON patch (RFC 6902). If the patch tests the resource version, it fails after a concurrent
+    /// write.
     pub async fn patch<K: Kind>(&self, key: &Key, operations: Value) -> Result<K, RequestError> {
         let name = K::kind(&());
         let about = About { verb: Verb::Patch, kind: &name, key };
@@ -155,7 +155,7 @@ impl ApiServer {
         self.write(about, request, |_| false).await
     }
 
-    /// Changes an object by a JSON merge patch (RFC 7386), as another field manager.
+    /// Changes an object with a JSON merge patch (RFC 7386), as another field manager.
     pub async fn merge<K: Kind>(
         &self,
         key: &Key,
@@ -168,8 +168,8 @@ impl ApiServer {
         self.write(about, request, |_| false).await
     }
 
-    /// Deletes the object that has this UID, and no other one of its name. If a resource version is given and the object has
-    /// another one, that is a conflict.
+    /// Deletes the object with this UID, but not another object with the same name. If a resource version is given and the
+    /// object has another one, the deletion conflicts.
     pub async fn delete<K: Kind>(
         &self,
         key: &Key,
@@ -182,7 +182,7 @@ impl ApiServer {
         let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: version };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
         let request = resource::<K>(key, &()).delete(&key.name, &parameters);
-        // What comes back is the object while it has finalizers, and a Status when it is gone.
+        // The answer is the object while it has finalizers, and a Status when it is deleted.
         let answer: Value = match self.write(about, request, |_| false).await {
             Ok(answer) => answer,
             Err(error) if error.is_not_found() || (error.is_conflict() && any_version) => {
@@ -198,7 +198,7 @@ impl ApiServer {
         Ok(Deleted::Terminating(Box::new(object)))
     }
 
-    /// Sends a write, and counts whether it changed anything.
+    /// Sends a write, and counts whether it changed the object.
     async fn write<T: DeserializeOwned>(
         &self,
         about: About<'_>,
@@ -216,14 +216,14 @@ impl ApiServer {
         written
     }
 
-    /// Sends a request and waits for its answer, for a limited time.
+    /// Sends a request, and waits for its answer until the timeout.
     async fn send<T: DeserializeOwned>(
         &self,
         about: About<'_>,
         request: Prepared,
     ) -> Result<T, RequestError> {
         let request = request.map_err(|error| about.failed(kube::Error::BuildRequest(error)))?;
-        // It is never closed.
+        // The semaphore is never closed.
         let _permit = self.in_flight.acquire().await;
         let begun = Instant::now();
         let answer = within(TIMEOUT, transport::request(&*self.transport, request)).await;
@@ -235,7 +235,7 @@ impl ApiServer {
     }
 }
 
-/// A request that is ready to be sent, or why it cannot be made.
+/// A request that is ready to be sent, or the reason why it is invalid.
 type Prepared = Result<axum::http::Request<Vec<u8>>, kube::core::request::Error>;
 
 impl About<'_> {
@@ -248,12 +248,12 @@ impl About<'_> {
     }
 }
 
-/// Whether the object has this resource version still.
+/// Whether the object still has this resource version.
 fn is_of(object: &impl Resource, version: Option<&str>) -> bool {
     version.is_some() && object.resource_version().as_deref() == version
 }
 
-/// The place of the objects of a kind. An empty namespace is that of kinds that have none.
+/// A builder of requests about a kind's objects. An empty namespace is that of cluster-scoped kinds.
 fn resource<K: Resource>(key: &Key, kind: &K::DynamicType) -> Request {
     let namespace = Some(key.namespace.as_str()).filter(|namespace| !namespace.is_empty());
     Request::new(K::url_path(kind, namespace))

@@ -1,17 +1,17 @@
 //! Objects of one kind as the API server last reported them.
 //!
-//! A cache is fed by a watch and by the answers to our own writes, so that a reconcile sees what the one before it
-//! wrote. Of two states of an object the one with the higher resource version stays, whichever way it came: Kubernetes
-//! guarantees that resource versions of a kind compare as numbers (KEP-5504).
+//! A cache is fed by a watch and by the answers to the operator's own writes, so that a reconcile sees the writes of the
+//! previous one. Of two states of an object, the one with the higher resource version stays, independent of its origin:
+//! Kubernetes guarantees that resource versions of a kind compare as numbers (KEP-5504).
 //!
-//! An object that the watch reported as deleted does not come back with an answer that was on its way meanwhile.
+//! An object that the watch reported as deleted is not restored by an answer that was sent before.
 //!
 //! A watch often reports a write before its answer arrives. While an object [is being written](Cache::writing), the cache
-//! withholds such events, and emits them only if they hold more than our write: a controller must not react to its own
-//! writes.
+//! withholds such events, and emits them only if they contain more than the operator's write: a controller must not react
+//! to its own writes.
 //!
-//! The answer to a write includes what other clients wrote just before it. The watch reports that write later, when the
-//! cached object is newer already; it is still a change, because no reconcile has seen it.
+//! The answer to a write includes concurrent writes of other clients that preceded it. The watch reports those later, when
+//! the cached object is already newer; they are still a change, because no reconcile has seen them.
 
 mod deleted;
 mod own;
@@ -30,9 +30,9 @@ use own::Own;
 use writing::Withheld;
 pub use writing::Writing;
 
-/// An object that a cache holds, and the index keys that find it.
+/// A cached object, and the terms that index it.
 pub trait Cached: Resource + Send + Sync + 'static {
-    /// The index keys of the object, such as its owner's key: see [`Cache::find`].
+    /// The index terms of the object, such as its owner's key: see [`Cache::find`].
     fn terms(&self) -> Vec<String> {
         Vec::new()
     }
@@ -51,7 +51,7 @@ pub struct Change<K> {
 #[derive(Debug)]
 pub struct Cache<K> {
     objects: RwLock<Objects<K>>,
-    /// Taken by the watch's feed.
+    /// The receiver of withheld changes, until the watch's feed takes it.
     late: Mutex<Option<UnboundedReceiver<Change<K>>>>,
 }
 
@@ -60,13 +60,13 @@ struct Objects<K> {
     by_key: BTreeMap<Key, Arc<K>>,
     by_term: BTreeMap<String, BTreeSet<Key>>,
     deleted: Deleted,
-    /// Our writes that the watch has not reported yet.
+    /// The operator's writes that the watch has not reported yet.
     own: Own,
     /// Objects that are being written.
     writing: BTreeMap<Key, Withheld<K>>,
     /// Receives the changes that were withheld.
     late: UnboundedSender<Change<K>>,
-    /// The keys that an unfinished list has reported so far.
+    /// The keys in the present list, until the list is complete.
     listed: Option<BTreeSet<Key>>,
     synced: bool,
 }
@@ -101,7 +101,7 @@ impl<K: Cached> Cache<K> {
         self.read().by_key.values().cloned().collect()
     }
 
-    /// The objects with this [index key](Cached::terms), in the order of their keys.
+    /// The objects with this [index term](Cached::terms), in the order of their keys.
     #[must_use]
     pub fn find(&self, term: &str) -> Vec<Arc<K>> {
         let objects = self.read();
@@ -109,7 +109,7 @@ impl<K: Cached> Cache<K> {
         keys.filter_map(|key| objects.by_key.get(key).cloned()).collect()
     }
 
-    /// Whether any object has this index key.
+    /// Whether any object has this index term.
     #[must_use]
     pub fn has(&self, term: &str) -> bool {
         self.read().by_term.contains_key(term)
@@ -121,7 +121,7 @@ impl<K: Cached> Cache<K> {
         self.read().synced
     }
 
-    /// Applies an event of the watch and returns what it changed.
+    /// Applies an event of the watch, and returns its changes.
     pub fn take(&self, event: Event<K>) -> Vec<Change<K>> {
         let mut objects = self.write();
         match event {
@@ -156,7 +156,7 @@ impl<K: Cached> Cache<K> {
         }
     }
 
-    /// Stores the API server's answer to a write of ours.
+    /// Stores the API server's answer to a write of the operator.
     pub fn written(&self, object: K) -> Arc<K> {
         let object = lean(object);
         let mut objects = self.write();
@@ -173,20 +173,20 @@ impl<K: Cached> Cache<K> {
         object
     }
 
-    /// The changes that were withheld while their objects were being written, for the task that feeds the cache. `None` if they
-    /// were taken before.
+    /// The receiver of changes that were withheld while their objects were being written, for the task that feeds the
+    /// cache. `None` if it was taken before.
     #[must_use]
     pub fn late(&self) -> Option<UnboundedReceiver<Change<K>>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Removes an object that the API server answered to be gone.
+    /// Removes an object that does not exist, according to the API server.
     pub fn gone(&self, key: &Key) {
         self.write().remove(key);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Objects<K>> {
-        // A panic while the lock was held left whole objects behind: every change is one call.
+        // After a panic that held the lock, the cache is consistent, because every change is one call.
         self.objects.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -200,7 +200,7 @@ impl<K: Cached> Objects<K> {
         self.insert_shared(lean(object))
     }
 
-    /// The change of an event; `None` if it reports our own write, or a state that is cached already.
+    /// The change of an event; `None` if it reports a write of the operator, or a state that is already cached.
     fn told(&mut self, object: K) -> Option<Change<K>> {
         let (key, told) = (Key::of(&object), version(&object));
         let is_ours = self.own.is_told(&key, told);
@@ -208,12 +208,12 @@ impl<K: Cached> Objects<K> {
         if !is_older {
             return self.insert(object);
         }
-        // The answer to our write has it, and no reconcile has seen it yet.
+        // The answer to the operator's write includes it, but no reconcile has seen it yet.
         let now = self.by_key.get(&key).filter(|_| !is_ours)?.clone();
         Some(Change { before: None, now: Some(now) })
     }
 
-    /// `None` if the cached object is the same or newer.
+    /// Stores an object; `None` if the cached object is the same or newer.
     fn insert_shared(&mut self, object: Arc<K>) -> Option<Change<K>> {
         let key = Key::of(&*object);
         if self.by_key.get(&key).is_some_and(|known| !is_newer(&*object, &**known)) {
@@ -241,13 +241,13 @@ impl<K: Cached> Objects<K> {
     }
 }
 
-/// An object without its `managedFields`, which are half of it and which nothing reads.
+/// Removes the `managedFields` of an object, which are unused and half of its size.
 fn lean<K: Resource>(mut object: K) -> Arc<K> {
     object.meta_mut().managed_fields = None;
     Arc::new(object)
 }
 
-/// Whether the first is a later state than the second. Versions that are not numbers count as newer: the last report wins.
+/// Whether the first state is later than the second. Versions that are not numbers count as newer: the last report wins.
 fn is_newer<K: Resource>(object: &K, known: &K) -> bool {
     match (version(object), version(known)) {
         (Some(new), Some(old)) => new > old,
@@ -255,7 +255,7 @@ fn is_newer<K: Resource>(object: &K, known: &K) -> bool {
     }
 }
 
-/// The resource version as the number that it is.
+/// The resource version as a number.
 fn version<K: Resource>(object: &K) -> Option<u128> {
     object.resource_version()?.parse().ok()
 }

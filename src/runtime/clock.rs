@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// Tells the time. Copies tell the same time.
+/// A source of the present time. Clones share the source.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// The clock of the system.
+    /// The system's clock.
     #[must_use]
     pub fn system() -> Self {
         Self::new(Timestamp::now)
     }
 
-    /// A clock that tells the time by `now`.
+    /// A clock with the time that `now` returns.
     #[must_use]
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))

@@ -26,7 +26,7 @@ const MAX_NOTE: usize = 1024;
 /// Publishes events.
 ///
 /// kube's recorder merges all events with one reason about an object within six minutes, and keeps the note of the first.
-/// People read the notes, so each note is its own event here.
+/// Users read the notes, so each note is a separate event here.
 #[derive(Clone)]
 pub struct Events {
     transport: Arc<dyn Transport>,

@@ -119,7 +119,7 @@ async fn text(State(registry): State<Arc<Registry>>) -> Response {
     }
 }
 
-/// Serves as long as the process lives, also during shutdown, so that the kubelet does not take the process for dead.
+/// Serves until the process ends, including shutdown, so that the kubelet does not restart the Pod.
 async fn serve(
     tasks: &Tasks,
     what: &'static str,

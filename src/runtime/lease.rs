@@ -1,11 +1,11 @@
 //! Leader election: of several operators only the one that holds the Lease writes.
 //!
-//! The rules are client-go's (`k8s.io/client-go/tools/leaderelection`), so that a Lease reads as people know it:
+//! The rules are client-go's (`k8s.io/client-go/tools/leaderelection`), so that a Lease has its usual meaning:
 //! - A candidate does not trust other machines' clocks: it waits until the Lease has not changed, by its own clock, for as
 //!   long as the holder announced.
 //! - The holder stops writing at the renew deadline, counted from the *start* of its last renewal that succeeded. That
 //!   is before another process may take over, whatever happened meanwhile: see [`Fence`].
-//! - A process that lost the Lease ends. One that ends in good order gives the Lease back.
+//! - A process that lost the Lease ends. A process that shuts down gracefully releases the Lease.
 
 mod fence;
 mod holder;
@@ -24,7 +24,7 @@ pub struct LeaseSettings {
     pub duration: Duration,
     /// Time that the holder may write without a renewal. Less than `duration`.
     pub renew_deadline: Duration,
-    /// The time between two tries to acquire or to renew. Less than `renew_deadline`.
+    /// The time between two attempts to acquire or to renew. Less than `renew_deadline`.
     pub retry_period: Duration,
 }
 

@@ -1,6 +1,6 @@
 //! Counts requests, reconciles and leadership, for Prometheus.
 //!
-//! Names, labels and units are here alone; the registry adds a prefix.
+//! Names, labels and units are only here; the registry adds a prefix.
 
 mod labels;
 
@@ -29,7 +29,7 @@ const REQUEST_SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1
 
 type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// The metrics of any operator. Copies share the same counters.
+/// The metrics of any operator. Clones share the same counters.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 

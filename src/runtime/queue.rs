@@ -58,14 +58,14 @@ impl<K> Clone for Trigger<K> {
 }
 
 impl<K> Trigger<K> {
-    /// Reconciles the key as soon as there is room.
+    /// Reconciles the key as soon as there is capacity.
     pub fn now(&self, key: K) {
         self.after(key, Duration::ZERO);
     }
 
     /// Reconciles the key after this time at the latest.
     pub fn after(&self, key: K, delay: Duration) {
-        // Without a receiver the process is about to end.
+        // If there is no receiver, the process is ending.
         _ = self.0.unbounded_send(ScheduleRequest { message: key, run_at: Instant::now() + delay });
     }
 }
@@ -108,7 +108,7 @@ impl<K: Ord + Clone> Waiting<K> {
     }
 }
 
-/// Reconciles keys until `stop` is done, at most `concurrent` at a time; then waits for those that are running.
+/// Reconciles keys until `stop` completes, at most `concurrent` at a time; then waits for running reconciles.
 pub async fn run<K, F>(
     requests: Requests<K>,
     trigger: Trigger<K>,

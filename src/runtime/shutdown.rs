@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 
-/// Time that threads have at the very end, when their results are no longer needed.
+/// Time for threads to finish at the very end, when their results are no longer needed.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Whether the process shuts down. Copies share the same state.
@@ -41,7 +41,7 @@ impl Shutdown {
     }
 }
 
-/// Ends the threads of a runtime. A thread that a server blocks cannot be ended; it ends with the process.
+/// Ends the threads of a runtime. A thread that a server blocks cannot be stopped, but ends with the process.
 pub fn end_threads(runtime: Runtime) {
     runtime.shutdown_timeout(LAST_MOMENT);
 }

@@ -59,7 +59,7 @@ impl Tasks {
                     Err(_cancelled) => return,
                 },
             };
-            // Without a receiver the process is about to end.
+            // If there is no receiver, the process is ending.
             _ = ended.unbounded_send(error);
         });
         handle

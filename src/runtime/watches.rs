@@ -30,7 +30,7 @@ pub struct Feed<'a, K> {
 }
 
 impl<K: Cached> Feed<'_, K> {
-    /// Feeds the cache for ever, and calls `on_change` for each change.
+    /// Feeds the cache forever, and calls `on_change` for each change.
     pub async fn run(
         self,
         events: impl Stream<Item = watcher::Result<Event<K>>>,
@@ -87,7 +87,7 @@ where
     watcher(api, config).default_backoff()
 }
 
-/// Drops and logs the events of objects that our types cannot read, so that one malformed object does not hide the others.
+/// Drops and logs the events of objects that cannot be parsed, so that one malformed object does not hide the others.
 pub fn well_formed<K>(
     events: impl Stream<Item = watcher::Result<Event<DeserializeGuard<K>>>>,
 ) -> impl Stream<Item = watcher::Result<Event<K>>>

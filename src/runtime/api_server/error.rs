@@ -58,7 +58,7 @@ impl RequestError {
         self.code() == Some(403)
     }
 
-    /// Whether another client wrote in between, or another object has the name now.
+    /// Whether another client wrote concurrently, or another object has the name now.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
@@ -74,7 +74,8 @@ impl RequestError {
     }
 
     /// Whether the API server refuses the object and keeps refusing it: the object is invalid, its kind is not served, or a
-    /// missing permission or an admission policy forbids it. A patch whose test fails, or whose object is gone, lost a race.
+    /// missing permission or an admission policy forbids it. A patch whose test fails, or whose object does not exist, lost
+    /// a race.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         let Some(status) = self.status() else { return false };
@@ -125,7 +126,7 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 impl Classify for RequestError {
-    /// The cause of a refusal (a permission, an admission policy) can go away without an event, so every failure is retried.
+    /// The cause of a refusal (a permission, an admission policy) can end without an event, so every failure is retried.
     fn class(&self) -> Class {
         Class::Transient
     }

@@ -1,4 +1,4 @@
-//! What carries requests to the API server, and the reading of its answers.
+//! Transports of requests to the API server, and the parsing of its answers.
 
 use axum::http::{Request, StatusCode};
 use futures::future::BoxFuture;
@@ -16,9 +16,9 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Carries requests to the API server.
+/// A transport of requests to the API server.
 pub trait Transport: Send + Sync {
-    /// Sends a request and waits for its answer. An answer that refuses is no error here.
+    /// Sends a request and waits for its answer. A refusal is not an error here.
     fn send(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, kube::Result<Answer>>;
 }
 
@@ -33,7 +33,7 @@ impl Transport for Client {
     }
 }
 
-/// Sends a request and reads the object in its answer. A refusal is [`kube::Error::Api`], as of a [`Client`].
+/// Sends a request and parses the object in its answer. A refusal is [`kube::Error::Api`], as with a [`Client`].
 pub(in crate::runtime) async fn request<T: DeserializeOwned>(
     transport: &dyn Transport,
     request: Request<Vec<u8>>,
@@ -45,7 +45,7 @@ pub(in crate::runtime) async fn request<T: DeserializeOwned>(
     serde_json::from_slice(&body).map_err(kube::Error::SerdeError)
 }
 
-/// The `Status` of a refusal. A proxy answers with text.
+/// Parses the `Status` of a refusal. A proxy answers with text instead.
 fn refusal(status: StatusCode, body: &[u8]) -> Status {
     serde_json::from_slice(body).unwrap_or_else(|_| {
         let text = String::from_utf8_lossy(body);
@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers every request with this.
+    /// Answers every request with this answer.
     struct Fixed(u16, &'static str);
 
     impl Transport for Fixed {

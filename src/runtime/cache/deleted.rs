@@ -5,7 +5,7 @@ use std::mem;
 
 use super::Key;
 
-/// Minimum number of deletions to remember: far more than there are answers on their way.
+/// Minimum number of deletions to remember: far more than the number of pending answers.
 const ENOUGH: usize = 1024;
 
 /// The resource versions of the latest deletions.
@@ -16,7 +16,7 @@ pub(super) struct Deleted {
 }
 
 impl Deleted {
-    /// Remembers that the object of that key was deleted at this version.
+    /// Remembers that the object with that key was deleted at this version.
     pub(super) fn note(&mut self, key: &Key, version: Option<u128>) {
         let Some(version) = version else { return };
         if self.latest.len() == ENOUGH {
@@ -25,7 +25,7 @@ impl Deleted {
         self.latest.insert(key.clone(), version);
     }
 
-    /// Whether the object was deleted after this version of it.
+    /// Whether the object was deleted at this version or a later one.
     pub(super) fn is_later(&self, key: &Key, version: Option<u128>) -> bool {
         let deleted = self.latest.get(key).or_else(|| self.before.get(key));
         deleted.zip(version).is_some_and(|(deleted, version)| *deleted >= version)

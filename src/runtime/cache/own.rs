@@ -1,22 +1,22 @@
-//! Our writes that the watch has not reported yet.
+//! The operator's writes that the watch has not reported yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Key;
 
-/// The resource versions of our writes, for each object that the watch lags behind on.
+/// The resource versions of the operator's writes, for each object whose watch events are still to come.
 #[derive(Debug, Default)]
 pub(super) struct Own(BTreeMap<Key, BTreeSet<u128>>);
 
 impl Own {
-    /// Records the resource version of a write of ours.
+    /// Records the resource version of a write of the operator.
     pub(super) fn note(&mut self, key: &Key, version: Option<u128>) {
         let Some(version) = version else { return };
         self.0.entry(key.clone()).or_default().insert(version);
     }
 
-    /// Whether the version that the watch reports is one of ours. A watch reports versions in order, so this one and those
-    /// before it are dropped.
+    /// Whether the version in a watch event is that of a write of the operator. A watch reports versions in order, so this
+    /// version and earlier ones are dropped.
     pub(super) fn is_told(&mut self, key: &Key, version: Option<u128>) -> bool {
         let (Some(version), Some(versions)) = (version, self.0.get_mut(key)) else { return false };
         let is_ours = versions.contains(&version);
@@ -27,7 +27,7 @@ impl Own {
         is_ours
     }
 
-    /// Forgets an object that is gone.
+    /// Forgets an object that does not exist.
     pub(super) fn forget(&mut self, key: &Key) {
         self.0.remove(key);
     }

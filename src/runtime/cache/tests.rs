@@ -22,7 +22,7 @@ fn names(found: &[Arc<ConfigMap>]) -> Vec<String> {
         .collect()
 }
 
-/// A cache after a first list.
+/// Returns a cache after its first list.
 fn listed(objects: &[ConfigMap]) -> Cache<ConfigMap> {
     let cache = Cache::default();
     list(&cache, objects);
@@ -88,7 +88,7 @@ fn what_is_written_during_a_list_stays() {
 fn late_write_answer_does_not_restore_deleted_object() {
     let cache = listed(&[object("a", "1", "x")]);
     assert_eq!(cache.take(Event::Delete(object("a", "3", "x"))).len(), 1);
-    // What we wrote before it was gone.
+    // The answer to a write that preceded the deletion.
     cache.written(object("a", "2", "x"));
     assert!(cache.all().is_empty() && cache.find("x").is_empty());
     list(&cache, &[object("a", "2", "x")]);
@@ -108,7 +108,7 @@ fn terms_follow_the_object() {
     assert!(cache.find("y").is_empty() && !cache.has("y"));
 }
 
-/// What was kept back and is told now.
+/// Returns the changes that were withheld and are emitted now.
 fn told_late(late: &mut UnboundedReceiver<Change<ConfigMap>>) -> Vec<String> {
     std::iter::from_fn(|| late.try_recv().ok())
         .map(|change| names(&[change.before.unwrap(), change.now.unwrap()]).join(" "))
@@ -173,7 +173,7 @@ fn writes_of_ours_in_a_row_are_not_told() {
     for version in ["2", "3", "4"] {
         assert!(cache.take(Event::Apply(object("a", version, "ours"))).is_empty(), "{version}");
     }
-    // A list may be older than what we wrote: nothing is told of it.
+    // A list may be older than the last write, and then reports no change.
     cache.written(object("a", "5", "ours"));
     assert!(list(&cache, &[object("a", "4", "ours")]).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Objects that are being written, and the watch events that arrive meanwhile.
+//! The objects that are being written, and their concurrent watch events.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct Withheld<K> {
     is_several: bool,
 }
 
-/// Marks an object as being written until it is dropped.
+/// Marks an object as being written until this guard is dropped.
 #[must_use]
 #[derive(Debug)]
 pub struct Writing<'a, K: Cached> {
@@ -24,8 +24,8 @@ pub struct Writing<'a, K: Cached> {
 }
 
 impl<K: Cached> Cache<K> {
-    /// Withholds the watch events of an object until the returned guard is dropped. Then they are emitted, unless they hold no
-    /// more than the [answer](Cache::written) to the write.
+    /// Withholds the watch events of an object until the returned guard is dropped. Then they are emitted, unless they
+    /// contain only the [answer](Cache::written) to the write.
     pub fn writing(&self, key: &Key) -> Writing<'_, K> {
         let mut objects = self.write();
         let withheld = objects.writing.entry(key.clone());
@@ -42,7 +42,7 @@ impl<K: Cached> Drop for Writing<'_, K> {
         if withheld.writers == 0
             && let Some(Withheld { change: Some(change), .. }) = objects.writing.remove(&self.key)
         {
-            // Without a receiver the process is about to end.
+            // If there is no receiver, the process is ending.
             _ = objects.late.unbounded_send(change);
         }
     }
@@ -63,24 +63,24 @@ impl<K: Cached> Objects<K> {
         None
     }
 
-    /// Drops the withheld change of an object that is gone.
+    /// Drops the withheld change of an object that does not exist.
     pub(super) fn forget_withheld(&mut self, key: &Key) {
         if let Some(withheld) = self.writing.get_mut(key) {
             withheld.change = None;
         }
     }
 
-    /// Drops the withheld change if it is only the write that was answered.
+    /// Drops the withheld change if it contains only the answered write.
     pub(super) fn answered(&mut self, answer: &Arc<K>) {
         let Some(withheld) = self.writing.get_mut(&Key::of(&**answer)) else { return };
         let Some(change) = &mut withheld.change else { return };
         match &change.now {
-            // What others wrote after ours.
+            // The event is a later write of another client.
             Some(now) if is_newer(&**now, &**answer) => change.before = Some(answer.clone()),
             Some(now) if now.resource_version() == answer.resource_version() && !withheld.is_several => {
                 withheld.change = None;
             }
-            // What others wrote just before ours, which has it.
+            // The event is an earlier write of another client, which the answer includes.
             _ => change.now = Some(answer.clone()),
         }
     }

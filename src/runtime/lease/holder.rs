@@ -68,7 +68,7 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// Waits until the Lease is lost. Returns once; waits for ever after that.
+    /// Waits until the Lease is lost. Returns once; afterwards it waits forever.
     pub async fn lost(&mut self) -> LeaseError {
         let Some(task) = &mut self.task else { return std::future::pending().await };
         let ended = task.await;
@@ -108,7 +108,7 @@ impl Candidate {
         Self { record, identity, settings, metrics }
     }
 
-    /// Starts the election in a task of its own.
+    /// Starts the election in a separate task.
     #[must_use]
     pub fn start(self) -> (Fence, Holding) {
         let (leadership, fence) = Fence::new();
@@ -124,7 +124,7 @@ impl Candidate {
     ) -> Result<(), LeaseError> {
         let lost = tokio::select! {
             lost = self.hold(&leadership) => Some(lost),
-            // A dropped sender releases the Lease as well: the process no longer writes.
+            // A dropped sender also releases the Lease, because the process no longer writes.
             _ = &mut released => None,
         };
         leadership.send_replace(Leadership::Closed);
@@ -149,7 +149,7 @@ impl Candidate {
         }
     }
 
-    /// Tries until this process holds the Lease.
+    /// Retries until this process holds the Lease.
     async fn acquire(&mut self) -> Instant {
         let mut told = None;
         loop {
@@ -171,12 +171,12 @@ impl Candidate {
         }
     }
 
-    /// Tries until the Lease is renewed, at most until the time given.
+    /// Retries until the Lease is renewed, at most until the given time.
     async fn renew(&mut self, until: Instant) -> Result<Instant, LeaseError> {
         loop {
             tokio::time::sleep(self.settings.retry_period).await;
-            // A process that was stopped past its deadline must not renew: it would lead again without having noticed that it
-            // did not lead in between.
+            // A process that was stopped past its deadline must not renew: it would lead again without having noticed that
+            // it did not lead in between.
             if Instant::now() >= until {
                 return Err(self.expired());
             }
@@ -193,7 +193,7 @@ impl Candidate {
         }
     }
 
-    /// Reads the Lease, unless the answer to our last write is still valid, and takes the next step.
+    /// Reads the Lease, unless the answer to the last write is still valid, and takes the next step.
     async fn try_once(&mut self) -> Result<Attempt, RecordError> {
         if !self.record.is_of(&self.identity) {
             self.record.look(&self.settings).await?;

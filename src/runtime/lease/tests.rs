@@ -23,20 +23,21 @@ fn what_is_done_about_a_lease() {
     let after = |seconds| since + Duration::from_secs(seconds);
     let wait = |seconds| Decision::Wait { holder: "other".to_owned(), until: after(seconds) };
     let table = [
-        // Nobody holds it.
+        // The Lease has no holder.
         (None, 0, Decision::Create),
         (Some(observed(None, None, since)), 0, Decision::TakeOver),
         (Some(observed(Some(""), Some(15), since)), 0, Decision::TakeOver),
-        // It is ours, however old it is: nobody has taken it.
+        // The candidate itself holds it, however old it is.
         (Some(observed(Some(ME), Some(15), since)), 1, Decision::Renew),
         (Some(observed(Some(ME), Some(15), since)), 3600, Decision::Renew),
-        // Somebody else's: until it has not changed for as long as its holder says, not as long as our settings do.
+        // Another process holds it: until it has not changed for the duration that the holder announced, not for the
+        // candidate's own.
         (Some(observed(Some("other"), Some(15), since)), 0, wait(15)),
         (Some(observed(Some("other"), Some(15), since)), 14, wait(15)),
         (Some(observed(Some("other"), Some(15), since)), 15, Decision::TakeOver),
         (Some(observed(Some("other"), Some(60), since)), 16, wait(60)),
         (Some(observed(Some("other"), Some(3), since)), 3, Decision::TakeOver),
-        // It does not say: our settings.
+        // It announces no duration: the candidate's own counts.
         (Some(observed(Some("other"), None, since)), 14, wait(15)),
         (Some(observed(Some("other"), None, since)), 15, Decision::TakeOver),
         (Some(observed(Some("other"), Some(0), since)), 0, Decision::TakeOver),
@@ -139,7 +140,7 @@ async fn a_write_that_was_begun_does_not_go_on_behind_a_closed_fence() {
     });
     let mut guarded = Box::pin(fence.guard(write));
     assert!(poll!(&mut guarded).is_pending());
-    // As after a pause: the time is over, and nothing has told anybody yet.
+    // Like after a pause: the time is over, and no task has noticed yet.
     leadership.send_replace(Leadership::LeaderUntil(Instant::now()));
     assert_eq!(poll!(&mut guarded), Poll::Ready(Err(NotLeader)));
     drop(guarded);

@@ -20,7 +20,7 @@ impl io::Write for Written {
     }
 }
 
-/// What is written of a reconcile that says something at three levels.
+/// Returns the log of a reconcile that logs at three levels.
 fn written(level: LogLevel, encoding: LogEncoding) -> String {
     let written = Written::default();
     let writer = written.clone();

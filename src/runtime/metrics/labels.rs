@@ -1,8 +1,8 @@
-//! The labels of metrics, and the words that they take.
+//! The labels of metrics, and their values.
 
 use prometheus_client::encoding::EncodeLabelSet;
 
-/// An enumeration whose variants are words of a label.
+/// An enumeration whose variants are values of a label.
 macro_rules! label {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $word:literal,)* }) => {
         $(#[$doc])*
@@ -44,7 +44,7 @@ label! {
     Written {
         /// The object has changed.
         Changed => "changed",
-        /// The object was in that state already: the request was not needed.
+        /// The object was already in that state: the request was unnecessary.
         Unchanged => "unchanged",
         /// The API server refused: a conflict, missing permission, invalid content.
         Refused => "refused",

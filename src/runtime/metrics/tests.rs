@@ -12,7 +12,7 @@ impl Classify for Failed {
     }
 }
 
-/// Whether the text has exactly this line.
+/// Asserts that the metrics have exactly these lines.
 fn assert_has(registry: &Registry, lines: &[&str]) {
     let text = text(registry).unwrap();
     for line in lines {

@@ -7,7 +7,7 @@ impl QueueObserver for () {
     fn observe(&self, _: usize, _: usize) {}
 }
 
-/// The most that were told to wait, and to run.
+/// The maximum reported numbers of waiting and running keys.
 #[derive(Default)]
 struct Most(Rc<Cell<(usize, usize)>>);
 
