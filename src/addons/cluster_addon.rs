@@ -1,4 +1,4 @@
-//! The `ClusterAddon` of a Cluster: for which Cluster it was made, and how it should be.
+//! The `ClusterAddon` of a Cluster: the Cluster that it was made for, and its desired state.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::inputs::ClusterInputs;
 use crate::names::ObjectName;
 use crate::release::{Digest, Release};
 
-/// The UID of the Cluster that a `ClusterAddon` was made for.
+/// Returns the UID of the Cluster that a `ClusterAddon` was made for.
 #[must_use]
 pub fn cluster_uid(addon: &ClusterAddon) -> Option<&str> {
     let mut owners = addon.metadata.owner_references.iter().flatten();
@@ -26,25 +26,25 @@ pub fn is_made_for(addon: &ClusterAddon, cluster: &Cluster) -> bool {
     cluster_uid(addon) == cluster.uid()
 }
 
-/// The last request to reconcile.
+/// Returns the last request to reconcile.
 #[must_use]
 pub fn requested_at(addon: &ClusterAddon) -> Option<String> {
     addon.metadata.annotations.as_ref()?.get(labels::REQUESTED_AT).cloned()
 }
 
-/// The `ClusterStack` that commits what the Cluster gets, as the status has it.
+/// Returns the `ClusterStack` that commits the Cluster's files, according to the status.
 #[must_use]
 pub fn committed_by(addon: &ClusterAddon) -> Option<String> {
     addon.status.as_ref()?.committed_by.clone()
 }
 
-/// Whether a `ClusterAddon` has our finalizer.
+/// Whether a `ClusterAddon` has the operator's finalizer.
 #[must_use]
 pub fn has_finalizer(addon: &ClusterAddon) -> bool {
     addon.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == labels::FINALIZER)
 }
 
-/// Whether the `ClusterAddon` of a Cluster is as it [should be](desired_addon).
+/// Whether the `ClusterAddon` of a Cluster is as [desired](desired_addon).
 #[must_use]
 pub fn is_as_desired(addon: &ClusterAddon, cluster: &Cluster) -> bool {
     has_finalizer(addon)
@@ -52,7 +52,7 @@ pub fn is_as_desired(addon: &ClusterAddon, cluster: &Cluster) -> bool {
         && addon.spec.cluster_ref.name.as_deref() == Some(cluster.name().as_str())
 }
 
-/// The `ClusterAddon` of a Cluster as we apply it. Its owner is the Cluster, whose deletion it does not block.
+/// Returns the `ClusterAddon` of a Cluster to apply. Its owner is the Cluster, whose deletion it does not block.
 #[must_use]
 pub fn desired_addon(cluster: &Cluster) -> Value {
     let api_version = text(cluster.object(), &["apiVersion"]);
@@ -73,8 +73,8 @@ pub fn desired_addon(cluster: &Cluster) -> Value {
     })
 }
 
-/// What the values of a release's addons are rendered from: a digest of each field that a template reads. Resource
-/// versions would change the status whenever something else in an object changes.
+/// Returns a digest of each field that the templates of a release's addons read. Resource versions instead would change the
+/// status with every change of an object.
 #[must_use]
 pub fn rendered_inputs(release: &Release, inputs: &ClusterInputs) -> RenderedInputs {
     let templates = release.addons.iter().filter_map(|addon| addon.template.as_ref());

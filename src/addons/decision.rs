@@ -1,4 +1,4 @@
-//! Decides what is written for a Cluster whose addons are to be delivered.
+//! Decides what to write for a Cluster before its status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,27 +16,27 @@ use crate::plan::{Plan, PlannedObject, Step};
 use crate::release::Release;
 use crate::rollup::Report;
 
-/// What is known of a Cluster that is not being deleted.
+/// The facts about a Cluster that is not being deleted.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
     /// The Cluster.
     pub cluster: &'a Cluster,
     /// Its addons.
     pub snapshot: Snapshot,
-    /// What it is to have.
+    /// The addons that it will have.
     pub target: Target<'a>,
 }
 
-/// What a Cluster is to have.
+/// The addons that a Cluster will have.
 #[derive(Clone, Debug)]
 pub enum Target<'a> {
-    /// What it has: it is paused.
+    /// The present ones, because the Cluster is paused.
     Paused,
-    /// What it has: there is no release to deliver, or an invalid one.
+    /// The present ones, because there is no valid release to deliver.
     Unavailable {
-        /// The release that the class is of, otherwise the name of the class; empty if the Cluster has none.
+        /// The release of the class, or the name of a class without a release; empty if the Cluster has no class.
         desired: String,
-        /// Why nothing is delivered.
+        /// The reason why nothing is delivered.
         report: Report,
     },
     /// The addons of a release.
@@ -50,91 +50,91 @@ pub struct Available<'a> {
     pub stack: &'a Stack,
     /// The release.
     pub release: &'a Release,
-    /// What counts as applied, by addon: the version of the chart that Flux packaged, the commit of manifests.
+    /// The applied version of each addon: the version of the chart that Flux packaged, or the commit of the manifests.
     pub versions: &'a BTreeMap<AddonName, String>,
     /// The `Ready` of the release.
     pub ready: &'a Report,
-    /// The deletions that a person allows: the annotation of the `ClusterStack`.
+    /// Deletions that the `ClusterStack`'s annotation allows beyond the budget.
     pub allowed_deletions: Option<&'a str>,
     /// Whether the `ClusterStack` or the `ClusterAddon` is suspended.
     pub is_suspended: bool,
-    /// What the values are rendered from.
+    /// The inputs of the values.
     pub inputs: Box<ClusterInputs>,
     /// The objects of the addons.
     pub plan: Arc<Plan>,
-    /// Why the plan must not be delivered: another repository has the files of the Cluster.
+    /// The hold of a plan that must not be delivered, because another repository has the files of the Cluster.
     pub elsewhere: Option<Hold>,
 }
 
 impl Available<'_> {
-    /// The `ClusterStack` as the status names it.
+    /// Returns the name of the `ClusterStack` in the status.
     #[must_use]
     pub fn stack_name(&self) -> String {
         format!("{}/{}", self.stack.namespace, self.stack.name)
     }
 
-    /// The planned objects of addons.
+    /// Returns the planned objects of addons.
     pub fn planned(&self) -> impl Iterator<Item = &PlannedObject> {
         planned_addons(&self.plan)
     }
 
-    /// Why the Cluster as a whole is held.
+    /// Returns the hold of the whole Cluster, if any.
     #[must_use]
     pub fn hold(&self) -> Option<&Hold> {
         hold_of(&self.plan)
     }
 }
 
-/// The objects of addons in a plan.
+/// Returns the objects of addons in a plan.
 pub(super) fn planned_addons(plan: &Plan) -> impl Iterator<Item = &PlannedObject> {
     plan.objects().filter(|object| object.step == Step::Addons)
 }
 
-/// Why a plan delivers nothing to its Cluster.
+/// Returns the hold because of which a plan delivers nothing to its Cluster, if any.
 #[must_use]
 pub fn hold_of(plan: &Plan) -> Option<&Hold> {
     plan.held().iter().find(|held| held.addon.is_none()).map(|held| &held.hold)
 }
 
-/// How the objects of a Cluster's addons are written.
+/// The way in which the objects of a Cluster's addons are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Not at all: the Cluster is held, or there is no release.
+    /// They are not written: the Cluster is held, or there is no release.
     Nothing,
-    /// Not while the `ClusterStack` or the `ClusterAddon` is suspended.
+    /// They are not written while the `ClusterStack` or the `ClusterAddon` is suspended.
     Suspended,
-    /// Not while another repository has the files.
+    /// They are not written while another repository has the files.
     Elsewhere(Hold),
-    /// Through the Git repository of the `ClusterStack`.
+    /// The operator commits them to the Git repository of the `ClusterStack`.
     Commit,
-    /// By the operator.
+    /// The operator applies them.
     Apply,
 }
 
 impl Delivery {
-    /// Whether objects are written. Otherwise what waits for a commit is withdrawn.
+    /// Whether objects are written. Otherwise uncommitted changes are withdrawn.
     #[must_use]
     pub fn is_written(&self) -> bool {
         matches!(self, Self::Commit | Self::Apply)
     }
 }
 
-/// What is written for a Cluster before its status is.
+/// The writes for a Cluster that precede its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// How the objects are written.
+    /// The way to write the objects.
     pub delivery: Delivery,
     /// The addons whose objects the settings suspend.
     pub suspend: BTreeSet<String>,
-    /// The addons whose objects are not written until one of the other kind is gone.
+    /// The addons whose objects are not written before an object of the other kind is deleted.
     pub blocked: BTreeSet<String>,
-    /// Whether Flux is asked to reconcile now: the cluster is reachable again.
+    /// Whether to ask Flux to reconcile now, because the cluster is reachable again.
     pub request_reconcile: bool,
-    /// Whether Flux is asked to retry the installations that it gave up.
+    /// Whether to ask Flux to retry the installations that it gave up on.
     pub retry: bool,
 }
 
-/// Decides what is written for a Cluster before its status is.
+/// Decides what to write for a Cluster before its status.
 #[must_use]
 pub fn decide(facts: &Facts) -> Decision {
     let before = facts.snapshot.addon.status.as_ref().map_or(&[][..], |status| &status.conditions);
@@ -176,7 +176,7 @@ fn delivery(available: &Available) -> Delivery {
     }
 }
 
-/// Whether a `ClusterAddon` has an object of the other kind with the name of a planned one.
+/// Whether a `ClusterAddon` has an object of the other kind with the name of a planned object.
 fn has_other_kind(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
     let other = snapshot.get(other_kind(&planned.id.kind), &planned.id.name);
     waits_for_other_kind(other.map(FluxObject::object), &snapshot.addon)

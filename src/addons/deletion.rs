@@ -1,4 +1,4 @@
-//! Decides whether the objects of a Cluster's addons are suspended and deleted, so that nothing is uninstalled: because the
+//! Decides whether to suspend and delete the objects of a Cluster's addons, so that nothing is uninstalled, because the
 //! Cluster, its `ClusterAddon` or its namespace is being deleted.
 
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
 use crate::names::Key;
 
-/// What the API server says now, as far as it was asked.
+/// The state of the owners according to the API server, as far as it was fetched.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveOwners<'a> {
-    /// The Cluster; `None` if it is gone.
+    /// The Cluster; `None` if it does not exist.
     pub cluster: Option<&'a Cluster>,
     /// Whether the namespace is being deleted.
     pub is_namespace_terminating: bool,
@@ -23,7 +23,7 @@ pub struct LiveOwners<'a> {
     pub is_addon_deleted: bool,
 }
 
-/// Why the objects of a `ClusterAddon` are suspended and deleted; `None` if the API server confirms no cause.
+/// Returns the reason to suspend and delete the objects of a `ClusterAddon`; `None` if the API server confirms no cause.
 #[must_use]
 pub fn deletion_cause(addon: &ClusterAddon, live: &LiveOwners) -> Option<Hold> {
     let what = match live.cluster {
@@ -48,29 +48,31 @@ fn deletion_beside(addon: &ClusterAddon, live: &LiveOwners, cluster: &Cluster) -
     live.is_addon_deleted.then(|| "the ClusterAddon is being deleted".to_owned())
 }
 
-/// Whether the API server confirms that a `ClusterAddon` is being deleted, or is gone. `live` is the one that has its name now.
+/// Whether the API server confirms that a `ClusterAddon` is being deleted or does not exist. `live` is the one that has its
+/// name now.
 #[must_use]
 pub fn is_addon_deleted(addon: &ClusterAddon, live: Option<&ClusterAddon>) -> bool {
     let is_deleted = |addon: &ClusterAddon| addon.metadata.deletion_timestamp.is_some();
     is_deleted(addon) && live.is_none_or(|now| now.metadata.uid != addon.metadata.uid || is_deleted(now))
 }
 
-/// Whether the API server confirms that a Cluster is being deleted, or is gone.
+/// Whether the API server confirms that a Cluster is being deleted or does not exist.
 #[must_use]
 pub fn is_cluster_deleted(live: Option<&Cluster>) -> bool {
     live.is_none_or(Cluster::deleting)
 }
 
-/// What happens once the objects are suspended and deleted.
+/// The steps after the objects are suspended and deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Whether the `ClusterAddon` is deleted: its Cluster is gone. Garbage collection would do the same, if it runs.
+    /// Whether to delete the `ClusterAddon`, because its Cluster does not exist. Garbage collection does the same if it
+    /// runs.
     pub deletes_addon: bool,
-    /// Whether another Cluster has the name, which gets a `ClusterAddon` of its own.
+    /// Whether another Cluster has the name, which needs a new `ClusterAddon`.
     pub is_recreated: bool,
 }
 
-/// Decides about the `ClusterAddon` itself. `cluster` is the Cluster that has the name in the cache.
+/// Decides about the `ClusterAddon` itself. `cluster` is the cached Cluster with the name.
 #[must_use]
 pub fn decide_deletion(cluster: Option<&Cluster>, addon: &ClusterAddon) -> Deletion {
     let is_going = cluster.is_some_and(Cluster::deleting);
@@ -80,10 +82,10 @@ pub fn decide_deletion(cluster: Option<&Cluster>, addon: &ClusterAddon) -> Delet
     }
 }
 
-/// Why there can be no other `ClusterAddon` yet for a Cluster whose files are removed from the repository: Flux still has to
-/// delete these objects, which are suspended. The next `ClusterAddon` resumes what it finds, and Flux would uninstall the
-/// addon of an object that it deletes after that. `appliers` are the Kustomizations that apply the objects; one that is gone,
-/// suspended, or does not prune deletes nothing.
+/// Returns the hold of a recreated Cluster's next `ClusterAddon` after the files are removed from the repository: Flux
+/// still has to delete these objects, which are suspended. The next `ClusterAddon` would resume them, and Flux would then
+/// uninstall the addons of those that it deletes. `appliers` are the Kustomizations that apply the objects. A Kustomization
+/// that does not exist, is suspended or is being deleted, or does not prune, deletes nothing.
 #[must_use]
 pub fn prune_hold(objects: &[FluxObject], appliers: &BTreeMap<Key, Kustomization>) -> Option<Hold> {
     let prunes = |found: &&Kustomization| {
@@ -103,7 +105,7 @@ pub fn prune_hold(objects: &[FluxObject], appliers: &BTreeMap<Key, Kustomization
     Some(Hold { reason: Reason::CommitNotApplied, message })
 }
 
-/// Whether a status reports a cause already.
+/// Whether a status already reports a cause.
 #[must_use]
 pub fn is_reported(status: &ClusterAddonStatus, why: &Hold) -> bool {
     let available = ConditionType::ClusterAvailable.as_str();

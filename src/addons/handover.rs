@@ -1,5 +1,5 @@
-//! Decides how the objects of a deleted `ClusterAddon` lose it as their owner, so that Flux does not uninstall what they
-//! deliver: garbage collection deletes what a deleted object owns.
+//! Decides how to remove a deleted `ClusterAddon` from the owners of its objects, so that Flux does not uninstall their
+//! addons: garbage collection deletes the objects that a deleted object owns.
 
 use std::collections::BTreeSet;
 
@@ -11,27 +11,28 @@ use crate::api::{ClusterAddon, labels};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
 
-/// What happens to the objects that lose their owner.
+/// The future of objects that lose their owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heir<'a> {
-    /// The next `ClusterAddon` of the Cluster of this name takes them over.
+    /// The next `ClusterAddon` of the Cluster with this name takes them over.
     Next(&'a str),
-    /// They stay as they are, and suspended.
+    /// They stay, suspended.
     Orphaned,
 }
 
-/// What is written to an object that loses its owner.
+/// The writes to an object that loses its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disown<'a> {
-    /// Whether it is suspended first.
+    /// Whether to suspend it first.
     pub suspend: bool,
-    /// Whether the owner is removed.
+    /// Whether to remove the owner.
     pub remove_owner: bool,
-    /// The name of the Cluster whose next `ClusterAddon` takes it over.
+    /// The name of the Cluster whose next `ClusterAddon` takes over the object.
     pub handed_over: Option<&'a str>,
 }
 
-/// Decides what is written to an object. One that is being deleted is only suspended: Flux would uninstall it.
+/// Decides what to write to an object. An object that is being deleted is not handed over, only suspended, so that Flux
+/// does not uninstall its addon.
 #[must_use]
 pub fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'a> {
     match heir {
@@ -43,7 +44,7 @@ pub fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'a> {
     }
 }
 
-/// Kind and name of the objects that a `ClusterAddon` may own: those that the cache has, and those that its status names.
+/// Returns kind and name of the objects that a `ClusterAddon` may own: cached objects, and those that its status names.
 #[must_use]
 pub fn possibly_owned(addon: &ClusterAddon, owned: &[FluxObject]) -> BTreeSet<(String, String)> {
     let named = addon.status.iter().flat_map(|status| &status.addons).filter_map(|of| of.object.as_ref());
@@ -53,28 +54,28 @@ pub fn possibly_owned(addon: &ClusterAddon, owned: &[FluxObject]) -> BTreeSet<(S
     owned.iter().map(|object| (object.kind().to_owned(), object.name().to_owned())).chain(named).collect()
 }
 
-/// Whether an object, as the API server has it now, still has to lose its owner.
+/// Whether `live`, an object as the API server has it now, still has to lose its owner.
 #[must_use]
 pub fn is_still_owned(live: &FluxObject, addon: &ClusterAddon) -> bool {
     live.has_owner(addon) && !live.metadata().terminating
 }
 
-/// Whether the API server confirms that a `ClusterAddon` is deleted and that there will be another one: its Cluster is there
-/// and stays. `live` are the two objects as the API server has them now.
+/// Whether the API server confirms that a `ClusterAddon` is deleted and will be replaced, because its Cluster exists and is
+/// not being deleted. `live` are the two objects as the API server has them now.
 #[must_use]
 pub fn is_handover_confirmed(addon: &ClusterAddon, live: (Option<&ClusterAddon>, Option<&Cluster>)) -> bool {
     let is_its = |now: &Cluster| cluster_uid(addon).is_none_or(|uid| now.uid() == Some(uid));
     is_addon_deleted(addon, live.0) && live.1.is_some_and(|now| is_its(now) && !now.deleting())
 }
 
-/// Whether an object is deleted, and leaves what was made for it as it is.
+/// Whether an object is being deleted and orphans the objects that were made for it.
 #[must_use]
 pub fn is_orphaning(object: &ObjectMeta) -> bool {
     let on_delete = object.annotations.as_ref().and_then(|annotations| annotations.get(labels::ON_DELETE));
     object.deletion_timestamp.is_some() && on_delete.is_some_and(|value| value == labels::ORPHAN)
 }
 
-/// The JSON patch that makes a `ClusterAddon` the owner of an object that an earlier one has left.
+/// Returns a JSON patch that makes a `ClusterAddon` the owner of an object that an earlier one left.
 #[must_use]
 pub fn adoption(object: &FluxObject, owner: &OwnerReference) -> Value {
     let object = object.object();

@@ -1,4 +1,4 @@
-//! The Flux object that delivers an addon, of either kind, and whose it is.
+//! The Flux object of an addon, of either kind, and its owner.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::release::Addon;
 /// The Flux object of an addon.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FluxObject {
-    /// It installs a chart.
+    /// An object that installs a chart.
     HelmRelease(Arc<HelmRelease>),
-    /// It applies manifests.
+    /// An object that applies manifests.
     Kustomization(Arc<Kustomization>),
 }
 
 impl FluxObject {
-    /// Its kind.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl FluxObject {
         }
     }
 
-    /// Names, labels, annotations and owners.
+    /// Returns names, labels, annotations and owners.
     #[must_use]
     pub fn object(&self) -> &ObjectMeta {
         match self {
@@ -41,7 +41,7 @@ impl FluxObject {
         }
     }
 
-    /// Deletion, requests and who wrote the spec.
+    /// Returns deletion, requests and the writers of the spec.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
         match self {
@@ -50,13 +50,13 @@ impl FluxObject {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.object().name.as_deref().unwrap_or_default()
     }
 
-    /// Whether it is suspended.
+    /// Whether the object is suspended.
     #[must_use]
     pub fn is_suspended(&self) -> bool {
         match self {
@@ -65,25 +65,25 @@ impl FluxObject {
         }
     }
 
-    /// The value of the label that names the addon.
+    /// Returns the value of the label that names the addon.
     #[must_use]
     pub fn addon(&self) -> Option<&str> {
         self.object().labels.as_ref()?.get(labels::ADDON).map(String::as_str)
     }
 
-    /// The object as the status of a `ClusterAddon` names it.
+    /// Returns the reference for the status of a `ClusterAddon`.
     #[must_use]
     pub fn reference(&self) -> AddonObject {
         AddonObject { kind: self.kind().to_owned(), name: self.name().to_owned() }
     }
 
-    /// Whether garbage collection deletes it with a `ClusterAddon`.
+    /// Whether garbage collection deletes the object with a `ClusterAddon`.
     #[must_use]
     pub fn has_owner(&self, addon: &ClusterAddon) -> bool {
         ownership::is_owner(addon, self.object())
     }
 
-    /// Whether it belongs to a `ClusterAddon`, and not to an earlier one of its name.
+    /// Whether the object belongs to a `ClusterAddon`, and not to an earlier one of the same name.
     #[must_use]
     pub fn is_owned(&self, addon: &ClusterAddon) -> bool {
         ownership::is_owned(self.object(), addon)
@@ -99,7 +99,7 @@ impl<'a> From<&'a FluxObject> for LiveObject<'a> {
     }
 }
 
-/// The kind of object that delivers an addon.
+/// Returns the kind of the object that delivers an addon.
 #[must_use]
 pub fn kind_of(addon: &Addon) -> &'static str {
     if addon.is_chart() { HelmReleaseStatus::KIND } else { KustomizationStatus::KIND }

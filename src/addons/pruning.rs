@@ -1,4 +1,4 @@
-//! Decides which objects are deleted because the release of their Cluster does not have their addon, or has it in another
+//! Decides which objects to delete because the release of their Cluster does not have their addon, or has it in another
 //! form. Flux then uninstalls the addon.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use crate::subscription::{allows, deletions, in_words, left, refilled, spent};
 /// A Flux object that names a `ClusterAddon` as its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnedObject {
-    /// What it delivers.
+    /// The relation of its addon to the release.
     pub delivers: AddonMatch,
     /// Whether it is suspended.
     pub suspended: bool,
@@ -25,35 +25,35 @@ pub struct OwnedObject {
     pub terminating: bool,
 }
 
-/// What an object delivers.
+/// The relation of an object's addon to the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddonMatch {
-    /// An addon of the release.
+    /// The release has the addon in this form.
     Current,
-    /// An addon of the release in the form that it had: a chart that are manifests now, or the other way round.
+    /// The release has the addon in the other form: manifests instead of a chart, or a chart instead of manifests.
     OtherKind,
-    /// An addon that the release does not have.
+    /// The release does not have the addon.
     NotInRelease,
-    /// Something of another `ClusterAddon`, one that had the same name.
+    /// The object belongs to another `ClusterAddon`, which had the same name.
     OtherOwner,
 }
 
-/// What to do with an object.
+/// The decision about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PruneDecision {
     /// Keep it: its addon is neither removed nor replaced.
     Keep,
-    /// Keep it for now: it is suspended, or something else comes first.
+    /// Keep it for now: it is suspended, or other steps precede its deletion.
     Blocked,
-    /// Nothing: it is being deleted.
+    /// Do nothing: it is being deleted.
     Deleting,
     /// Delete it: Flux uninstalls the addon.
     Delete,
 }
 
-/// Decides about one object. `is_turn` says that nothing comes first: for a dropped addon all that the release has is
-/// delivered, for a replaced one the new form only waits for this. A suspended object waits: its deletion would leave
-/// everything in the cluster, and a person wants it left alone.
+/// Decides about one object. `is_turn` means that nothing precedes its deletion: for a dropped addon, everything in the
+/// release is delivered; for a replaced addon, the new form only waits for the deletion. A suspended object is kept: its
+/// deletion would leave everything in the cluster, and the user who suspended it expects no changes.
 #[must_use]
 pub fn prune_decision(object: OwnedObject, is_turn: bool) -> PruneDecision {
     match object {
@@ -65,7 +65,7 @@ pub fn prune_decision(object: OwnedObject, is_turn: bool) -> PruneDecision {
     }
 }
 
-/// What is known about the objects of a Cluster.
+/// The facts about the objects of a Cluster.
 #[derive(Clone, Debug)]
 pub struct PruneFacts<'a> {
     /// The `ClusterAddon`.
@@ -74,35 +74,35 @@ pub struct PruneFacts<'a> {
     pub release: BTreeMap<&'a AddonName, &'static str>,
     /// The Flux objects that name the `ClusterAddon` as their owner.
     pub objects: &'a [FluxObject],
-    /// Kind and name of those whose files are removed from the repository.
+    /// Kind and name of the objects whose files are removed from the repository.
     pub without_file: &'a BTreeSet<(&'static str, String)>,
 }
 
-/// The addons of a release, each with the kind of its object.
+/// Returns the addons of a release, each with the kind of its object.
 #[must_use]
 pub fn kinds(release: &Release) -> BTreeMap<&AddonName, &'static str> {
     release.addons.iter().map(|of| (&of.name, kind_of(of))).collect()
 }
 
-/// An object of an addon that the release does not have, or not in this form.
+/// An object of an addon that the release does not have, or has in another form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The addon.
     pub addon: AddonName,
     /// The object.
     pub object: FluxObject,
-    /// What to do with it.
+    /// The decision about the object.
     pub decision: PruneDecision,
-    /// Why it is deleted, or why not yet.
+    /// The reason for its deletion, or for the delay.
     pub hold: Option<Hold>,
 }
 
-/// Finds the objects of addons that the release does not have, or has in another form. `is_turn` says for which addons nothing
-/// comes first.
+/// Finds the objects of addons that the release does not have, or has in another form. `is_turn` returns whether nothing
+/// precedes the deletion of an addon's objects.
 #[must_use]
 pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> Vec<Candidate> {
     let found = facts.objects.iter().filter_map(|object| {
-        // An object without the name of an addon was not delivered by us, and stays.
+        // The operator did not deliver an object without the name of an addon, and keeps it.
         let addon: AddonName = object.addon()?.parse().ok()?;
         let delivers = match facts.release.get(&addon) {
             None => AddonMatch::NotInRelease,
@@ -111,7 +111,7 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
         };
         let without_file = facts.without_file.contains(&(object.kind(), object.name().to_owned()));
         let decision = match prune_decision(owned(object, facts.addon, delivers), is_turn(&addon)) {
-            // It has spent the budget.
+            // Its deletion is already in the budget.
             PruneDecision::Delete if without_file => PruneDecision::Deleting,
             decision => decision,
         };
@@ -122,7 +122,7 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
     found.filter(|candidate| candidate.decision != PruneDecision::Keep).collect()
 }
 
-/// `delivers` is what the object delivers if it belongs to the `ClusterAddon`.
+/// Returns the owned object. `delivers` applies only if the object belongs to the `ClusterAddon`.
 fn owned(object: &FluxObject, addon: &ClusterAddon, delivers: AddonMatch) -> OwnedObject {
     let delivers = if object.is_owned(addon) { delivers } else { AddonMatch::OtherOwner };
     OwnedObject { delivers, suspended: object.is_suspended(), terminating: object.metadata().terminating }
@@ -136,8 +136,9 @@ fn uninstalled(delivers: AddonMatch) -> Hold {
     Hold { reason: Reason::AddonRemoved, message: message.to_owned() }
 }
 
-/// Whether the API server confirms that addons are removed: the Cluster has the class that the plan was made for, and neither
-/// the Cluster nor the `ClusterAddon` is to be left alone. `live` are the two objects as the API server has them now.
+/// Whether the API server confirms the removal of addons: the Cluster has the class of the plan, and neither the Cluster
+/// nor the `ClusterAddon` is deleted, paused or suspended meanwhile. `live` are the two objects as the API server has them
+/// now.
 #[must_use]
 pub fn is_prune_confirmed(
     (cluster, addon): (&Cluster, &ClusterAddon),
@@ -155,7 +156,7 @@ pub fn is_prune_confirmed(
     has_class && is_same
 }
 
-/// Whether an object still is what it was when its deletion was decided. `live` is the object as the API server has it now.
+/// Whether an object did not change since the decision to delete it. `live` is the object as the API server has it now.
 #[must_use]
 pub fn is_still_due(candidate: &Candidate, live: &FluxObject, addon: &ClusterAddon) -> bool {
     live.object().uid == candidate.object.object().uid
@@ -163,25 +164,25 @@ pub fn is_still_due(candidate: &Candidate, live: &FluxObject, addon: &ClusterAdd
         && prune_decision(owned(live, addon, AddonMatch::NotInRelease), true) == PruneDecision::Delete
 }
 
-/// What is deleted now, and what waits.
+/// The objects to delete now, and those that wait.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pruning {
-    /// The objects of addons that the release does not have, or not in this form.
+    /// The objects of addons that the release does not have, or has in another form.
     pub candidates: Vec<Candidate>,
-    /// What the status says before anything is deleted.
+    /// The deletions that the status must record before they happen.
     pub pruned: Option<Pruned>,
-    /// When to look again.
+    /// Time of the next decision.
     pub next: Option<Timestamp>,
 }
 
 impl Pruning {
-    /// The objects to delete.
+    /// Returns the objects to delete.
     pub fn due(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates.iter().filter(|candidate| candidate.decision == PruneDecision::Delete)
     }
 }
 
-/// Nothing is deleted, because the API server does not confirm it.
+/// Keeps all candidates, because the API server does not confirm their deletion.
 #[must_use]
 pub fn unconfirmed(mut candidates: Vec<Candidate>, now: Timestamp) -> Pruning {
     for candidate in candidates.iter_mut().filter(|it| it.decision == PruneDecision::Delete) {
@@ -190,25 +191,25 @@ pub fn unconfirmed(mut candidates: Vec<Candidate>, now: Timestamp) -> Pruning {
     Pruning { candidates, pruned: None, next: Some(now) }
 }
 
-/// How many objects of all clusters of a `ClusterStack` may be deleted: a tenth per hour.
+/// The number of objects to delete in all clusters of a `ClusterStack`: a tenth per hour.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget<'a> {
     /// The `ClusterStack`.
     pub stack: &'a str,
     /// The release.
     pub release: &'a ReleaseName,
-    /// The deletions that a person allows: the annotation of the `ClusterStack`.
+    /// Deletions that the `ClusterStack`'s annotation allows beyond the budget.
     pub allowed: Option<&'a str>,
-    /// What each `ClusterAddon` of the `ClusterStack` says that was deleted, or is about to say.
+    /// The recorded or reserved deletions of each `ClusterAddon` of the `ClusterStack`.
     pub spent: &'a [Pruned],
-    /// How many objects of addons they have.
+    /// The number of objects of addons in these clusters.
     pub total: usize,
-    /// What the `ClusterAddon` of the Cluster says, or is about to say.
+    /// The recorded or reserved deletions of the Cluster's own `ClusterAddon`.
     pub own: Option<&'a Pruned>,
 }
 
-/// Decides which of the objects that are due are deleted now. An addon in another form counts as a dropped one: to uninstall
-/// it deletes what the cluster has of its own kinds.
+/// Decides which of the due objects to delete now. An addon in another form counts like a dropped one, because its
+/// uninstallation deletes the cluster's objects of its own kinds.
 #[must_use]
 pub fn decide_prune(mut candidates: Vec<Candidate>, budget: &Budget, now: Timestamp) -> Pruning {
     let due = candidates.iter_mut().filter(|it| it.decision == PruneDecision::Delete);

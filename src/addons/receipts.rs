@@ -1,4 +1,4 @@
-//! What the writes for a Cluster gave.
+//! The results of the writes for a Cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,29 +13,29 @@ use crate::plan::delivery::{Action, Baseline, action};
 use crate::plan::{Plan, PlannedObject};
 use crate::release::Addon;
 
-/// What the writes for a Cluster gave.
+/// The results of the writes for a Cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Receipts {
-    /// The digest of each addon's spec as our last write returned it, or as Flux has applied it.
+    /// Digest of each addon's spec as returned by the operator's last write, or as applied by Flux.
     pub expected: BTreeMap<String, SpecDigest>,
-    /// Why the objects of addons could not be written.
+    /// The error of each addon whose object could not be written.
     pub failures: BTreeMap<String, String>,
-    /// The addons whose objects wait until an old one is gone.
+    /// The addons whose objects wait for the deletion of an old one.
     pub waiting: BTreeSet<String>,
-    /// Why none was written: one of their sources could not be.
+    /// The error of a source, because of which no object was written.
     pub without_source: Option<String>,
-    /// The addons whose objects are not as planned, and stay so: nothing is written while it is suspended.
+    /// The addons whose objects differ from the plan, and are not written while delivery is suspended.
     pub suspended: BTreeSet<String>,
-    /// The addons whose objects are on their way through a repository, and how far.
+    /// The addons whose objects are being delivered through a repository, each with its progress.
     pub committed: BTreeMap<String, Hold>,
-    /// The `ClusterStack` whose repository has them, or is to get them.
+    /// The `ClusterStack` whose repository has or will have the objects.
     pub committed_by: Option<String>,
-    /// The objects as the writes have left them.
+    /// The objects after the writes.
     pub objects: Vec<FluxObject>,
 }
 
 impl Receipts {
-    /// Nothing was written: what the status keeps from before.
+    /// Returns the receipts without any writes, from the last status.
     #[must_use]
     pub fn unchanged(addon: &ClusterAddon) -> Self {
         let kept = addon.status.iter().flat_map(|status| &status.addons).filter_map(|addon| {
@@ -45,7 +45,7 @@ impl Receipts {
         Self { expected: kept.collect(), committed_by: committed_by(addon), ..Self::default() }
     }
 
-    /// Nothing is to be written.
+    /// Returns the receipts of a decision that writes nothing.
     #[must_use]
     pub fn without_writes(facts: &Facts, delivery: &Delivery) -> Self {
         let unchanged = Self::unchanged(&facts.snapshot.addon);
@@ -82,20 +82,20 @@ impl Receipts {
             && planned_addons(plan).all(|object| self.expected.contains_key(addon_of(object)))
     }
 
-    /// Whether nothing but an old object keeps that of an addon from being written.
+    /// Whether the object of an addon waits only for the deletion of an old one.
     #[must_use]
     pub fn waits_for_old(&self, addon: &AddonName) -> bool {
         self.waiting.contains(addon.as_str())
     }
 
-    /// Whether the object of an addon is about to change without another write: an old one is being deleted, or Flux applies a
-    /// commit.
+    /// Whether the object of an addon is about to change without another write: an old one is being deleted, or Flux is
+    /// applying a commit.
     #[must_use]
     pub fn is_on_its_way(&self, addon: &AddonName) -> bool {
         self.waits_for_old(addon) || self.committed.contains_key(addon.as_str())
     }
 
-    /// Why an addon's object is not as planned.
+    /// Returns the reason why an addon's object is not as planned, if any.
     #[must_use]
     pub fn hold(&self, addon: &Addon, plan: &Plan) -> Option<Hold> {
         let name = addon.name.as_str();
@@ -119,13 +119,13 @@ impl Receipts {
     }
 }
 
-/// The addon that an object delivers.
+/// Returns the addon that an object delivers.
 #[must_use]
 pub fn addon_of(object: &PlannedObject) -> &str {
     text(&object.value, &["metadata", "labels", labels::ADDON])
 }
 
-/// Whether nothing would have to be done for an addon's object.
+/// Whether an addon's object needs no write.
 fn is_as_planned(
     snapshot: &Snapshot,
     planned: &PlannedObject,

@@ -1,4 +1,4 @@
-//! The status of a `ClusterAddon`, made of what is known of its Cluster and of what the writes gave.
+//! Rolls up the status of a `ClusterAddon` from the facts about its Cluster and the results of the writes.
 
 use jiff::Timestamp;
 
@@ -18,22 +18,22 @@ use crate::rollup::{
     helm_release, kustomization,
 };
 
-/// What a reconcile reports of a Cluster.
+/// The report of a reconcile about a Cluster.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The status.
     pub status: ClusterAddonStatus,
-    /// Kind and verdict of each addon's object.
+    /// Kind and verdict of the object of each addon.
     pub verdicts: Vec<(String, Verdict)>,
-    /// Why addons are not delivered.
+    /// The reasons why addons are not delivered.
     pub holds: Vec<Reason>,
-    /// When a verdict may change though no object does.
+    /// Time at which a verdict may change without an event.
     pub next: Option<Timestamp>,
-    /// Whether the status says for the first time which `ClusterStack` commits the objects: they are committed after that.
+    /// Whether the status names the committing `ClusterStack` for the first time: the objects are committed after that.
     pub is_committer_new: bool,
 }
 
-/// Makes the status of a `ClusterAddon`.
+/// Rolls up the status of a `ClusterAddon`.
 #[must_use]
 pub fn roll_up(facts: &Facts, receipts: &Receipts, pruning: &Pruning) -> Outcome {
     let view = View { snapshot: &facts.snapshot, written: &receipts.objects };
@@ -59,23 +59,23 @@ pub fn roll_up(facts: &Facts, receipts: &Receipts, pruning: &Pruning) -> Outcome
     Outcome { status, verdicts, holds, next, is_committer_new }
 }
 
-/// Whether nothing comes before the deletion of the objects of an addon that the release does not have, or has in another form.
+/// Whether nothing precedes the deletion of an addon's objects that the release does not have, or has in another form.
 #[must_use]
 pub fn is_prune_turn(available: &Available, receipts: &Receipts, addon: &AddonName) -> bool {
     (is_delivered(available, receipts) && !available.is_suspended) || receipts.waits_for_old(addon)
 }
 
-/// Whether all that the release has is delivered.
+/// Whether everything in the release is delivered.
 fn is_delivered(available: &Available, receipts: &Receipts) -> bool {
     available.plan.held().is_empty() && receipts.is_complete(&available.plan)
 }
 
-/// Why nothing of the release is delivered.
+/// Returns the reason why nothing of the release is delivered, if any.
 fn release_hold(release: &Report) -> Option<Reason> {
     Reason::of(&release.reason).filter(|_| release.status != ConditionStatus::True)
 }
 
-/// A paused Cluster: nothing is checked until it is resumed.
+/// Returns the facts about a paused Cluster, in which nothing is checked.
 fn paused(facts: &Facts) -> ClusterFacts {
     let addon = &facts.snapshot.addon;
     let hold = gate::cluster_alone(facts.cluster);
@@ -107,7 +107,7 @@ fn paused(facts: &Facts) -> ClusterFacts {
     }
 }
 
-/// An addon as the status has it, and what its object says now.
+/// Returns an addon from the status, with the verdict on its present object.
 fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonState)>) -> AddonFacts {
     let (verdict, observed) = judged.unzip();
     AddonFacts {
@@ -122,13 +122,13 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
     }
 }
 
-/// The chart of an addon, as the status keeps it.
+/// Returns the chart of an addon in the status.
 fn known_as(before: &AddonStatus) -> Option<KnownAs> {
     let (name, version) = before.chart.clone().zip(before.version.clone())?;
     Some(KnownAs { name, version, app_version: before.app_version.clone() })
 }
 
-/// Marks addons that the release does not have and whose objects are left: they are none of its addons.
+/// Marks addons with remaining objects that are not in the release.
 fn mark_dropped(release: &Release, addons: &mut [AddonFacts]) {
     let is_of_release = |name: &AddonName| release.addons.iter().any(|of| of.name == *name);
     for addon in addons.iter_mut().filter(|addon| addon.hold.is_none() && !is_of_release(&addon.name)) {
@@ -137,7 +137,7 @@ fn mark_dropped(release: &Release, addons: &mut [AddonFacts]) {
     }
 }
 
-/// Marks addons that are removed, or wait for it: the deleted `ClusterAddon` waits for them.
+/// Marks addons that are or will be removed before the deleted `ClusterAddon`.
 fn mark_before_deletion(addons: &mut [AddonFacts]) {
     for hold in addons.iter_mut().filter_map(|addon| addon.hold.as_mut()) {
         if matches!(hold.reason, Reason::AddonRemoved | Reason::PruneBudgetExceeded) {
@@ -146,14 +146,14 @@ fn mark_before_deletion(addons: &mut [AddonFacts]) {
     }
 }
 
-/// What is known, and the objects as the writes have left them.
+/// The snapshot, and the objects after the writes.
 struct View<'a> {
     snapshot: &'a Snapshot,
     written: &'a [FluxObject],
 }
 
 impl View<'_> {
-    /// A Cluster whose release cannot be delivered now: what it has stays as it is, and is checked.
+    /// Returns the facts about a Cluster whose release cannot be delivered: its addons stay, and are checked.
     fn unavailable(&self, facts: &Facts, desired: &str, report: &Report) -> ClusterFacts {
         let addon = &self.snapshot.addon;
         ClusterFacts {
@@ -177,7 +177,7 @@ impl View<'_> {
         let held = available.hold().cloned();
         let is_rendered = held.is_none();
         let unreachable = available.inputs.cluster.unreachable().map(gate::unreachable);
-        // What is held as a whole is of the release that was delivered last.
+        // A Cluster that is held as a whole keeps the release that was delivered last.
         let has_another = !is_rendered && has_release(addon);
         let mut addons = if has_another { self.all_kept() } else { self.of_release(available, receipts) };
         self.add_left(pruning, &mut addons);
@@ -203,7 +203,7 @@ impl View<'_> {
         }
     }
 
-    /// The addons of a release as they are now.
+    /// Returns the present state of a release's addons.
     fn of_release(&self, available: &Available, receipts: &Receipts) -> Vec<AddonFacts> {
         available.release.addons.iter().map(|of| self.addon(of, available, receipts)).collect()
     }
@@ -215,7 +215,7 @@ impl View<'_> {
             .map(|object| AddonObject { kind: object.id.kind.clone(), name: object.id.name.clone() })
             .or_else(|| before?.object.clone());
         let hold = receipts.hold(of, &available.plan);
-        // What is held is as it was delivered last, and is measured by that.
+        // A held addon is compared with its last delivery.
         let is_kept = hold.is_some() && !receipts.is_on_its_way(&of.name) && before.is_some();
         let is_kept = is_kept || receipts.suspended.contains(of.name.as_str());
         if let Some(object) = object.as_ref().filter(|_| is_kept) {
@@ -240,14 +240,14 @@ impl View<'_> {
         }
     }
 
-    /// The addons that were delivered last, as they are now.
+    /// Returns the present state of the addons that were delivered last.
     fn all_kept(&self) -> Vec<AddonFacts> {
-        // What has no addon's name was not put into the status by us.
+        // The operator did not write an entry without the name of an addon.
         let kept = |before: &AddonStatus| Some(self.kept(before.name.parse().ok()?, before));
         self.snapshot.addons_before().filter_map(kept).collect()
     }
 
-    /// Adds the state of what is left of removed addons, in place of the state of addons that have another form now.
+    /// Adds the state of remaining objects of removed addons. It replaces the state of addons that have another form now.
     fn add_left(&self, pruning: &Pruning, addons: &mut Vec<AddonFacts>) {
         for left in &pruning.candidates {
             let before = self.as_it_is(&left.addon, &left.object.reference());
@@ -256,7 +256,7 @@ impl View<'_> {
         }
     }
 
-    /// An addon that is not planned now, as the status before and its object say.
+    /// Returns the present state of an addon that is not planned, from the last status and its object.
     fn as_it_is(&self, name: &AddonName, object: &AddonObject) -> AddonFacts {
         let is_it =
             |before: &&AddonStatus| before.name == name.as_str() && before.object.as_ref() == Some(object);
@@ -275,7 +275,7 @@ impl View<'_> {
         kept(name, before, judged)
     }
 
-    /// What an addon's object says, and what Flux has done; `None` if nothing is expected of it yet.
+    /// Returns the verdict on an addon's object, and the observed state; `None` if nothing is expected of the object yet.
     fn judge(
         &self,
         object: Option<&AddonObject>,

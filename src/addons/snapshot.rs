@@ -1,4 +1,4 @@
-//! What is known of the addons of one Cluster at one moment.
+//! A snapshot of the addons of one Cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,36 +11,36 @@ use crate::api::cluster_addon::{AddonObject, AddonStatus};
 use crate::foreign::flux::observed::{HelmReleaseStatus, ObservedKind as _};
 use crate::rollup::{Applier, DEADLINE, Moment};
 
-/// What is known of the addons of one Cluster at one moment.
+/// The state of the addons of one Cluster at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The `ClusterAddon`.
     pub addon: Arc<ClusterAddon>,
     /// The Flux objects that the `ClusterAddon` owns, that its status names, or that have the name of a planned one.
     pub objects: Vec<FluxObject>,
-    /// Kind and name of those whose files are removed from the repository that Flux applies them from.
+    /// Kind and name of the objects whose files are removed from the repository that Flux applies.
     pub without_file: BTreeSet<(&'static str, String)>,
-    /// The helm-controller.
+    /// The state of helm-controller.
     pub helm_controller: Applier,
-    /// The kustomize-controller.
+    /// The state of kustomize-controller.
     pub kustomize_controller: Applier,
     /// The present time.
     pub now: Timestamp,
 }
 
 impl Snapshot {
-    /// The object of that kind and name.
+    /// Returns the object with that kind and name.
     #[must_use]
     pub fn get(&self, kind: &str, name: &str) -> Option<&FluxObject> {
         find(&self.objects, kind, name)
     }
 
-    /// What the status has of the addons.
+    /// Returns the addons in the status.
     pub fn addons_before(&self) -> impl Iterator<Item = &AddonStatus> {
         self.addon.status.iter().flat_map(|status| &status.addons)
     }
 
-    /// This moment, with the controller of a kind.
+    /// Returns the moment of the snapshot with the state of a kind's controller.
     #[must_use]
     pub fn moment(&self, kind: &str) -> Moment {
         let is_helm = kind == HelmReleaseStatus::KIND;
@@ -49,12 +49,12 @@ impl Snapshot {
     }
 }
 
-/// The object of that kind and name.
+/// Returns the object with that kind and name.
 pub(super) fn find<'a>(objects: &'a [FluxObject], kind: &str, name: &str) -> Option<&'a FluxObject> {
     objects.iter().find(|object| object.kind() == kind && object.name() == name)
 }
 
-/// The object that the status of a `ClusterAddon` names.
+/// Returns the object that the status of a `ClusterAddon` names.
 pub(super) fn named<'a>(objects: &'a [FluxObject], object: &AddonObject) -> Option<&'a FluxObject> {
     find(objects, &object.kind, &object.name)
 }

@@ -1,4 +1,4 @@
-//! The decisions about the addons of a Cluster, as tables.
+//! Tables of the decisions about the addons of a Cluster.
 
 mod cluster_addon;
 mod decision;
@@ -25,7 +25,7 @@ use crate::rollup::{Applier, ConditionStatus, Report};
 
 const NOW: &str = "2026-11-23T02:00:00Z";
 
-/// Changes an object as a JSON merge patch does.
+/// Applies a JSON merge patch to an object.
 fn merge(object: &mut Value, changes: &Value) {
     let (Value::Object(object), Value::Object(changes)) = (&mut *object, changes) else {
         *object = changes.clone();
@@ -40,7 +40,7 @@ fn merge(object: &mut Value, changes: &Value) {
     }
 }
 
-/// The `ClusterAddon` of Cluster `c1`, with these changes.
+/// Returns the `ClusterAddon` of Cluster `c1` with these changes.
 fn cluster_addon(changes: &Value) -> ClusterAddon {
     let mut object = json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
@@ -55,7 +55,7 @@ fn cluster_addon(changes: &Value) -> ClusterAddon {
     serde_json::from_value(object).unwrap()
 }
 
-/// Cluster `c1`, with these changes.
+/// Returns Cluster `c1` with these changes.
 fn cluster(changes: &Value) -> Cluster {
     let mut object = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
@@ -67,7 +67,7 @@ fn cluster(changes: &Value) -> Cluster {
     Cluster::new(object).unwrap()
 }
 
-/// A Flux object of an addon of Cluster `c1`, with these changes.
+/// Returns a Flux object of an addon of Cluster `c1` with these changes.
 fn flux_object(kind: &str, addon: &str, changes: &Value) -> FluxObject {
     let mut object = json!({
         "metadata": {
@@ -170,14 +170,14 @@ impl Scene {
         }))
     }
 
-    /// The same Cluster while the class has no release that can be delivered.
+    /// Returns the facts about the same Cluster if the class has no release to deliver.
     fn facts_without_release(&self) -> Facts<'_> {
         let report = Report::new(ConditionStatus::False, Reason::ClassUnknown.as_str(), "no class");
         self.facts_of(Target::Unavailable { desired: "docker-demo-1-34-v2".to_owned(), report })
     }
 }
 
-/// The condition `ClusterAvailable` with this reason.
+/// Returns the condition `ClusterAvailable` with this reason.
 fn available_because(reason: Reason) -> Value {
     let condition = json!({
         "type": "ClusterAvailable", "status": "False", "reason": reason.as_str(), "message": "",

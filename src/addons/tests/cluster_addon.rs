@@ -1,4 +1,4 @@
-//! How the `ClusterAddon` of a Cluster should be.
+//! Tests of the desired `ClusterAddon` of a Cluster.
 
 use serde_json::json;
 

@@ -1,10 +1,10 @@
-//! What is written for a Cluster before its status.
+//! Tests of the writes for a Cluster that precede its status.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// The decision in short.
+/// Formats a decision.
 fn short(decision: &Decision) -> String {
     let Decision { delivery, suspend, blocked, request_reconcile, retry } = decision;
     let delivery = match delivery {
@@ -71,7 +71,7 @@ fn object_of_the_other_kind_blocks_its_addon() {
     assert_eq!(with("Kustomization", "cni", json!({})), "Apply suspend [] blocked [cni] retry");
     assert_eq!(with("HelmRelease", "policies", json!({})), "Apply suspend [] blocked [policies] retry");
     assert_eq!(with("HelmRelease", "cni", json!({})), "Apply suspend [] blocked [] retry");
-    // It is not ours, and does not go.
+    // An object without the owner does not block.
     let other = json!({"metadata": {"ownerReferences": null}});
     assert_eq!(with("Kustomization", "cni", other), "Apply suspend [] blocked [] retry");
 }

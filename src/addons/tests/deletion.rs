@@ -1,4 +1,4 @@
-//! When the objects of a Cluster's addons are suspended and deleted.
+//! Tests of the suspension and deletion of a Cluster's objects.
 
 use serde_json::{Value, json};
 

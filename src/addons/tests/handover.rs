@@ -1,4 +1,4 @@
-//! What happens to the objects of a deleted `ClusterAddon`.
+//! Tests of the handover of a deleted `ClusterAddon`'s objects.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};

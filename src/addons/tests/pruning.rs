@@ -1,4 +1,4 @@
-//! Which objects of removed addons are deleted, and when.
+//! Tests of the deletion of removed addons' objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +72,7 @@ fn removed_object_is_deleted_when_nothing_comes_first() {
     }
 }
 
-/// The candidates in short: addon, kind, decision, and the reason of the hold.
+/// Formats the candidates: addon, kind, decision, and the reason of the hold.
 fn found(objects: &[FluxObject], without_file: &[&'static str], is_turn: bool) -> String {
     let addon = cluster_addon(&json!({}));
     let (cni, csi): (AddonName, AddonName) = ("cni".parse().unwrap(), "csi".parse().unwrap());
@@ -101,11 +101,11 @@ fn candidates_are_objects_that_release_does_not_have() {
         (plain("HelmRelease", "old"), "", "old HelmRelease Delete Some(AddonRemoved)"),
         (plain("Kustomization", "old"), "", "old Kustomization Delete Some(AddonRemoved)"),
         (plain("HelmRelease", "csi"), "", "csi HelmRelease Delete Some(AddonRemoved)"),
-        // Its file is gone: the budget has counted it.
+        // The budget already counts an object without a file.
         (plain("HelmRelease", "old"), "c1.old", "old HelmRelease Deleting Some(AddonRemoved)"),
         (flux_object("HelmRelease", "old", &suspended()), "", "old HelmRelease Blocked None"),
         (flux_object("HelmRelease", "old", &deleted()), "", "old HelmRelease Deleting Some(AddonRemoved)"),
-        // It was not delivered by us, or for another ClusterAddon.
+        // The operator did not deliver it, or delivered it for another ClusterAddon.
         (flux_object("HelmRelease", "old", &no_label), "", ""),
         (flux_object("HelmRelease", "old", &other), "", ""),
     ] {
@@ -193,7 +193,7 @@ fn budget_decides_how_many_objects_are_deleted() {
         (5, vec![lately.clone()], None, None, "[Blocked, Blocked] count None next Some(30)"),
         (5, vec![lately.clone()], Some(all.as_str()), None, "[Delete, Delete] count Some(2) next None"),
         (5, vec![lately.clone()], Some("another"), None, "[Blocked, Blocked] count None next Some(30)"),
-        // The ClusterAddon goes on counting in its hour.
+        // The ClusterAddon keeps counting in its hour.
         (20, vec![lately.clone()], None, Some(&lately), "[Delete, Blocked] count Some(2) next Some(30)"),
     ] {
         let budget = Budget { stack: "stacks/demo", release: &release, allowed, spent: &spent, total, own };

@@ -1,4 +1,4 @@
-//! What is reported of a Cluster, and when objects of removed addons are deleted.
+//! Tests of the report about a Cluster, and of the turn of removed addons.
 
 use serde_json::json;
 
@@ -6,13 +6,13 @@ use super::*;
 use crate::foreign::flux::observed::SpecDigest;
 use crate::rollup::Verdict;
 
-/// All addons of the release are written.
+/// Returns the receipts with all addons of the release written.
 fn written() -> Receipts {
     let digest = |name: &str| (name.to_owned(), SpecDigest::kept("d"));
     Receipts { expected: ["cni", "ccm", "policies"].map(digest).into(), ..Receipts::default() }
 }
 
-/// What is reported in short: the reason of each addon, the applied release, and the reason of `Delivered`.
+/// Formats a report: the reason of each addon, the applied release, and the reason of `Delivered`.
 fn short(outcome: &Outcome) -> String {
     let status = &outcome.status;
     let addons = status.addons.iter().map(|addon| {
@@ -24,7 +24,7 @@ fn short(outcome: &Outcome) -> String {
     format!("{}; {applied}; {}", addons.collect::<Vec<_>>().join(", "), delivered.reason)
 }
 
-/// A status after release `v0` with the addon `cni` was delivered.
+/// Returns a status after the delivery of release `v0` with the addon `cni`.
 fn delivered_before() -> Value {
     json!({"status": {
         "release": {"desired": "docker-demo-1-34-v0", "applied": "docker-demo-1-34-v0", "appliedNamespace": "stacks"},
