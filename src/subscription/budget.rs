@@ -1,4 +1,4 @@
-//! The budget of deletions in an hour of objects that are no longer needed: a mistake deletes few before a person sees it.
+//! The hourly budget for deletions of unneeded objects: after a mistake, few objects are deleted before a user notices.
 
 use std::fmt::Display;
 
@@ -11,13 +11,13 @@ use crate::release::Digest;
 /// Time for which the deletions of one budget are counted.
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Number of objects that may be deleted in an hour: a tenth of all, and at least one.
+/// Returns the number of objects that may be deleted in an hour: a tenth of all, and at least one.
 #[must_use]
 pub fn allowance(total: usize) -> usize {
     (total / 10).max(1)
 }
 
-/// Number of objects that may still be deleted now. `pruned` are the deletions that statuses report.
+/// Returns the number of objects that may still be deleted now. `pruned` are the deletions that statuses report.
 #[must_use]
 pub fn left<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, total: usize, now: Timestamp) -> usize {
     let present = pruned.into_iter().filter_map(|pruned| present(Some(pruned), now));
@@ -25,14 +25,14 @@ pub fn left<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, total: usize, now:
     allowance(total).saturating_sub(gone.fold(0, usize::saturating_add))
 }
 
-/// Time at which some deletions are no longer counted.
+/// Returns the time at which some deletions are no longer counted.
 #[must_use]
 pub fn refilled<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, now: Timestamp) -> Option<Timestamp> {
     let present = pruned.into_iter().filter_map(|pruned| present(Some(pruned), now));
     present.filter_map(|pruned| pruned.since.0.checked_add(HOUR).ok()).min()
 }
 
-/// The status after one more deletion.
+/// Returns the status after one more deletion.
 #[must_use]
 pub fn spent(pruned: Option<&Pruned>, now: Timestamp) -> Pruned {
     match present(pruned, now) {
@@ -41,8 +41,7 @@ pub fn spent(pruned: Option<&Pruned>, now: Timestamp) -> Pruned {
     }
 }
 
-/// The spent part of a budget, by its status and a reservation: the larger of the two. A reservation is made before
-/// the status says what it is for.
+/// Returns the spent part of a budget: the larger of its status and a reservation, which precedes the status.
 #[must_use]
 pub fn known<'a>(status: Option<&'a Pruned>, reserved: Option<&'a Pruned>) -> Option<&'a Pruned> {
     status.into_iter().chain(reserved).max_by_key(|pruned| (pruned.since.0, pruned.count))
@@ -62,20 +61,20 @@ pub fn in_words<'a>(
     format!("{allowance} of {total} {what} may be deleted per hour{next}")
 }
 
-/// The deletions of the present hour.
+/// Returns the deletions of the present hour.
 fn present(pruned: Option<&Pruned>, now: Timestamp) -> Option<&Pruned> {
     pruned.filter(|pruned| now.duration_since(pruned.since.0) < HOUR)
 }
 
-/// The name of a set of deletions, by which a user can allow all of them at once.
+/// Returns the name of a set of deletions, with which a user can allow all of them at once.
 #[must_use]
 pub fn deletions(names: impl IntoIterator<Item: Display>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
     Digest::of_bytes(names.join("\n").as_bytes()).short()
 }
 
-/// Whether a user allows these deletions, whatever the budget says. `annotation` is the value of
-/// [`PRUNE`](crate::api::labels::PRUNE): one or more names of deletions, with commas between them.
+/// Whether a user allows these deletions beyond the budget. `annotation` is the value of
+/// [`PRUNE`](crate::api::labels::PRUNE): one or more names of deletions, separated by commas.
 #[must_use]
 pub fn allows(annotation: Option<&str>, deletions: &str) -> bool {
     annotation.is_some_and(|allowed| allowed.split(',').any(|allowed| allowed.trim() == deletions))

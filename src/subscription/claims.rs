@@ -1,4 +1,4 @@
-//! Two `ClusterStack`s of one namespace that want the same release.
+//! Resolves claims of several `ClusterStack`s of one namespace on the same release.
 
 use jiff::Timestamp;
 
@@ -13,11 +13,11 @@ pub struct Claimant<'a>(pub &'a ClusterStack);
 /// The owner of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Nobody else wants it.
+    /// No other `ClusterStack` claims the release.
     Ours,
-    /// It is ours, and the `ClusterStack` of this name wants it, too.
+    /// The `ClusterStack` owns the release, but the one with this name claims it too.
     Disputed(String),
-    /// It belongs to the `ClusterStack` of this name.
+    /// The release belongs to the `ClusterStack` with this name.
     Theirs(String),
 }
 
@@ -30,7 +30,7 @@ impl<'a> Claimant<'a> {
         self.0.metadata.uid.as_deref()
     }
 
-    /// The older one comes first, and of two of one second the first by name.
+    /// Orders claimants by age. Those of the same second are ordered by name.
     fn age(self) -> (Option<Timestamp>, &'a str) {
         (self.0.metadata.creation_timestamp.as_ref().map(|time| time.0), self.name())
     }
@@ -42,9 +42,9 @@ impl<'a> Claimant<'a> {
     }
 }
 
-/// The `ClusterStack` that a release belongs to, whether there is such a release or not: the one that owns its
-/// `ClusterStackRelease`, otherwise the oldest whose releases have such a name. The Clusters of its class count there and
-/// nowhere else. `stacks` are those of the class's namespace, `owner` is the UID of the owner.
+/// Returns the `ClusterStack` that a release belongs to, whether or not the release exists: the owner of its
+/// `ClusterStackRelease`, otherwise the oldest one whose line has the release. The Clusters of the release's class count
+/// only there. `stacks` are those of the class's namespace, `owner` is the UID of the owner.
 #[must_use]
 pub fn holder<'a>(
     stacks: impl IntoIterator<Item = Claimant<'a>>,
@@ -56,8 +56,8 @@ pub fn holder<'a>(
     Some(first.0)
 }
 
-/// Decides the owner of a release that `us` offers. `others` are the other `ClusterStack`s of the namespace, `owner` is the
-/// UID of the one that owns the `ClusterStackRelease`: it keeps the release, whatever the others offer.
+/// Decides the owner of a release for the `ClusterStack` `us`. `others` are the other `ClusterStack`s of the namespace.
+/// `owner` is the UID of the owner of the `ClusterStackRelease`, which keeps the release whatever the others offer.
 #[must_use]
 pub fn claim(
     us: Claimant,

@@ -1,5 +1,5 @@
-//! Decides what becomes of a `ClusterStack` that is deleted: it is kept while Clusters use its releases, then its releases are
-//! deleted, then its source.
+//! Decides about a deleted `ClusterStack`: it is kept while Clusters use its releases; then its releases are deleted, and
+//! then its source.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::api::{ClusterStack, Reason, labels};
 use crate::gate::Hold;
 use crate::names::{Key, ReleaseName};
 
-/// How many releases a message names.
+/// Maximum number of releases to name in a message.
 const MAX_NAMED: usize = 3;
 
-/// What is known about a `ClusterStack` that is deleted.
+/// The facts about a deleted `ClusterStack`.
 #[derive(Clone, Debug)]
 pub struct DeletionFacts<'a> {
     /// The `ClusterStack` as the watch has it.
@@ -22,40 +22,41 @@ pub struct DeletionFacts<'a> {
     pub live: Option<ClusterStack>,
     /// The releases that it owns.
     pub releases: BTreeSet<ReleaseName>,
-    /// How many Clusters use them.
+    /// Number of Clusters that use them.
     pub clusters: usize,
-    /// A release that a Cluster used last, if the API server says that it still does.
+    /// A release whose last users still use it, according to the API server.
     pub last_used: Option<ReleaseName>,
-    /// The Clusters whose addons are still to be orphaned. Only gathered if that is asked for.
+    /// The Clusters whose addons are still to be orphaned. Only gathered if the annotation requires orphaning.
     pub not_orphaned: BTreeSet<Key>,
 }
 
-/// What becomes of a deleted `ClusterStack`.
+/// The decision about a deleted `ClusterStack`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deletion {
-    /// It no longer has our finalizer: there is nothing to do.
+    /// It does not have the operator's finalizer: there is nothing to do.
     Finished,
     /// The API server does not confirm that it is deleted: nothing is deleted.
     Unconfirmed,
     /// It is kept, and reconciled as before.
     Keep(Hold),
-    /// The reconciles of these Clusters orphan their addons. The releases stay until then: they say whose the Clusters are.
+    /// The reconciles of these Clusters orphan their addons. The releases stay until then, because they link the Clusters
+    /// to the `ClusterStack`.
     OrphanClusters(BTreeSet<Key>),
     /// Its releases are deleted.
     DeleteReleases {
-        /// Whether what was made of them stays.
+        /// Whether their objects stay.
         orphan: bool,
-        /// What the status reports.
+        /// The message of the status.
         message: String,
     },
-    /// Its source is deleted, and then it is gone.
+    /// Its source is deleted, and then its finalizer is removed.
     DeleteSource {
         /// Whether the source stays.
         orphan: bool,
     },
 }
 
-/// Decides what becomes of a deleted `ClusterStack`.
+/// Decides about a deleted `ClusterStack`.
 #[must_use]
 pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {
     let stack = facts.stack;
@@ -85,7 +86,7 @@ pub fn is_stack_deletion_confirmed(stack: &ClusterStack, live: Option<&ClusterSt
     live.is_some_and(|live| live.uid() == stack.uid() && live.metadata.deletion_timestamp.is_some())
 }
 
-/// Why a `ClusterStack` is kept.
+/// Returns the reason to keep a `ClusterStack`, if any.
 fn hold(facts: &DeletionFacts) -> Option<Hold> {
     let in_use = |message| Some(Hold { reason: Reason::InUse, message });
     match (facts.clusters, &facts.last_used) {

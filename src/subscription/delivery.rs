@@ -1,13 +1,13 @@
-//! Decides what the reconcile of a release does: deliver it, report why that is not possible, or delete what was made of it.
+//! Decides what the reconcile of a release does: deliver it, report why it is not delivered, or delete its objects.
 
 use super::Teardown;
 use crate::api::{ClusterStack, Reason};
 use crate::gate::Hold;
 
-/// How objects get to the API server.
+/// The way in which objects reach the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryMode {
-    /// They do not: the `ClusterStack` is suspended.
+    /// They do not, because the `ClusterStack` is suspended.
     Suspended,
     /// The operator applies them.
     Api,
@@ -16,7 +16,7 @@ pub enum DeliveryMode {
 }
 
 impl DeliveryMode {
-    /// The mode of a `ClusterStack`.
+    /// Returns the mode of a `ClusterStack`.
     #[must_use]
     pub fn of(stack: &ClusterStack) -> Self {
         match stack.spec.delivery.git() {
@@ -33,23 +33,23 @@ impl DeliveryMode {
     }
 }
 
-/// What is known about the content of a release.
+/// The state of a release's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentState {
-    /// It is not pinned, or nothing holds its content yet.
+    /// The release is not pinned, or Flux has not fetched its content yet.
     NotRead,
-    /// It, or its `ClusterStack`, cannot be used.
+    /// The release or its `ClusterStack` is invalid.
     Invalid,
-    /// It cannot be read at present.
+    /// The content is temporarily unavailable.
     Unavailable,
-    /// It was read.
+    /// The content was read.
     Known,
 }
 
-/// What is known about a release that exists.
+/// The facts about an existing release.
 #[derive(Clone, Copy, Debug)]
 pub struct CourseFacts<'a> {
-    /// What becomes of it if it is deleted.
+    /// The decision in case it is deleted.
     pub teardown: &'a Teardown,
     /// Its `ClusterStack`, if this operator watches it.
     pub owner: Option<&'a ClusterStack>,
@@ -59,21 +59,21 @@ pub struct CourseFacts<'a> {
     pub content: ContentState,
 }
 
-/// What the reconcile of a release does.
+/// The decision of a release's reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseCourse {
-    /// Nothing: this operator has no `ClusterStack` for it. Its Clusters report the hold of a release that is deleted and
-    /// kept for them.
+    /// Do nothing: this operator has no `ClusterStack` for it. If the release is deleted and kept for its Clusters, they
+    /// report its hold.
     Forget(Option<Hold>),
-    /// Delete or orphan what was made of it.
+    /// Delete or orphan its objects.
     TearDown(Teardown),
-    /// Nothing: its `ClusterStack` pins it next, or reports what is wrong with it.
+    /// Wait until its `ClusterStack` pins it, or reports the problem.
     Await,
-    /// Report that it cannot be used. What was made of it stays as it is.
+    /// Report that it is invalid. Its objects stay.
     ReportInvalid,
-    /// Report that it cannot be read at present. All that was known of it stays.
+    /// Report that its content is temporarily unavailable. Everything known about it stays.
     ReportUnavailable {
-        /// Whether to try again soon: no event announces that it can be read.
+        /// Whether to retry soon, because no event announces that the content is available.
         retry: bool,
     },
     /// Deliver it.
@@ -94,18 +94,18 @@ pub fn decide_course(facts: &CourseFacts) -> ReleaseCourse {
     }
 }
 
-/// What a cluster class needs before it is delivered.
+/// The requirements of a cluster class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClassFacts<'a> {
-    /// Whether the class was delivered before: it stays as planned, whatever its images do later.
+    /// Whether the class was delivered before. A delivered class is kept as planned, even if its images change later.
     pub is_delivered: bool,
-    /// Why the provider's object is not ready.
+    /// The reason why the provider's object is not ready, if any.
     pub provider_problem: Option<&'a str>,
-    /// The node images that are not ready, in words.
+    /// A description of the node images that are not ready, if any.
     pub images_not_ready: Option<&'a str>,
 }
 
-/// Decides why the cluster class is not delivered yet: what it refers to is not ready.
+/// Returns the reason why the cluster class is not delivered yet, if an object that it refers to is not ready.
 #[must_use]
 pub fn class_hold(facts: ClassFacts) -> Option<Hold> {
     if facts.is_delivered {

@@ -1,4 +1,4 @@
-//! Finds what was made of a release, and what other releases have as well.
+//! Finds the objects of a release, and those that other releases have too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::foreign::flux::observed::{
 use crate::inputs::line::Line;
 use crate::names::Key;
 
-/// The objects of each kind that were made of one release.
+/// The objects of one release, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory {
     /// The cluster class.
@@ -25,16 +25,16 @@ pub struct Inventory {
     pub helm_charts: BTreeSet<Key>,
     /// Sources.
     pub git_repositories: BTreeSet<Key>,
-    /// Where Helm keeps its record of the class.
+    /// The namespaces of Helm's release record of the class.
     pub namespaces: BTreeSet<Key>,
 }
 
-/// What is known about the objects that may have been made of a release.
+/// The facts about the objects that may have been made from a release.
 #[derive(Clone, Debug)]
 pub struct InventoryFacts<'a> {
     /// The release.
     pub release: &'a ClusterStackRelease,
-    /// The line of its `ClusterStack`, or of its name without one.
+    /// The line of its `ClusterStack`, or that of its name if the `ClusterStack` does not exist.
     pub line: Line,
     /// The other releases of all namespaces.
     pub others: &'a [Arc<ClusterStackRelease>],
@@ -42,15 +42,15 @@ pub struct InventoryFacts<'a> {
     pub owned: Inventory,
     /// All `HelmRelease`s of stackflux.
     pub helm_releases: &'a [Arc<HelmRelease>],
-    /// All its `Kustomization`s.
+    /// All `Kustomization`s of stackflux.
     pub kustomizations: &'a [Arc<Kustomization>],
-    /// All its `HelmChart`s.
+    /// All `HelmChart`s of stackflux.
     pub helm_charts: &'a [Arc<HelmChart>],
     /// All `GitRepository`s.
     pub git_repositories: &'a [Arc<GitRepository>],
 }
 
-/// The objects of a release: those that it owns, those that its status names, and those that have no owner and no user.
+/// Returns the objects of a release: those that it owns, those that its status names, and those without owner and user.
 #[must_use]
 pub fn inventory(facts: InventoryFacts) -> Inventory {
     let (unused_charts, unused_repositories) = unused(&facts);
@@ -75,9 +75,8 @@ fn of_kind<'a>(objects: &'a [GeneratedObject], kind: &'a str) -> impl Iterator<I
     found.map(|object| Key::new(&object.namespace, &object.name))
 }
 
-/// Charts and sources of the release that have no owner and no user: copies beside Clusters, and those beside a source that
-/// the `ClusterStack` had before. Those of deleted releases of its line are among them: contents outlive the release that
-/// they come from.
+/// Returns charts and sources of the release without owner and user: copies for Clusters, and those for an earlier source
+/// of the `ClusterStack`. They include those of deleted releases of its line, because contents outlive their release.
 fn unused(facts: &InventoryFacts) -> (Vec<Key>, Vec<Key>) {
     let existing: BTreeSet<String> = facts.others.iter().map(|other| other.name_any()).collect();
     let is_of_it =
@@ -96,7 +95,7 @@ fn unused(facts: &InventoryFacts) -> (Vec<Key>, Vec<Key>) {
     (unused.into_iter().map(|chart| Key::of(&**chart)).collect(), repositories.collect())
 }
 
-/// Whether stackflux made an object, for such a release, and the object has no owner.
+/// Whether stackflux made an object for a matching release, and the object has no owner.
 fn is_left(object: &impl Resource, is_of_it: impl Fn(&str) -> bool) -> bool {
     let label = |name| object.labels().get(name).map(String::as_str);
     object.owner_references().is_empty()
@@ -104,15 +103,14 @@ fn is_left(object: &impl Resource, is_of_it: impl Fn(&str) -> bool) -> bool {
         && label(labels::RELEASE).is_some_and(is_of_it)
 }
 
-/// The chart or source that an object refers to.
+/// Returns the chart or source that an object refers to.
 fn source_of<Status>(object: &Observed<Status>) -> Key {
     let References { source, source_namespace, .. } = &object.refers_to;
     let own = object.object.namespace.as_deref().unwrap_or_default();
     Key::new(if source_namespace.is_empty() { own } else { source_namespace }, source)
 }
 
-/// Whether another release has the object as well: it owns it, or its status names it. A release that is being deleted does
-/// not count.
+/// Whether another release that is not being deleted has the object too: it owns the object, or its status names it.
 #[must_use]
 pub fn is_shared<'a, K: Resource<DynamicType = ()>>(
     release: &ClusterStackRelease,
@@ -129,8 +127,8 @@ pub fn is_shared<'a, K: Resource<DynamicType = ()>>(
     })
 }
 
-/// The first object that the classes of two releases have, in words: `Image default/ubuntu with docker-demo-1-34-v2`. Helm
-/// would delete the object although the other class has it.
+/// Describes the first object that both classes have, such as `Image default/ubuntu with docker-demo-1-34-v2`. Helm would
+/// delete the object although the other class needs it.
 #[must_use]
 pub fn shared_object(ours: &BTreeSet<Entry>, theirs: &BTreeSet<Entry>, other: &str) -> Option<String> {
     let shared = ours.intersection(theirs).next()?;

@@ -1,4 +1,4 @@
-//! Decides which `ClusterStackRelease`s a `ClusterStack` has: what each says, and what is wrong with it.
+//! Decides which `ClusterStackRelease`s a `ClusterStack` has, their content, and their problems.
 
 use std::collections::BTreeMap;
 
@@ -22,24 +22,24 @@ use crate::release::Findings;
 pub struct CatalogFacts<'a> {
     /// The commit.
     pub revision: &'a Revision,
-    /// Each release, or all that makes it unusable.
+    /// Each release, or the findings that make it unusable.
     pub releases: &'a BTreeMap<ReleaseName, Result<CatalogEntry, Findings>>,
     /// Whether this is what Flux fetched last for the present source of the `ClusterStack`.
     pub is_current: bool,
 }
 
-/// One release, as it was found.
+/// The facts about one release.
 #[derive(Clone, Debug)]
 pub struct FoundRelease<'a> {
     /// The role of the release for the `ClusterStack`.
     pub role: Role,
-    /// Which `ClusterStack` it belongs to.
+    /// The claim on the release.
     pub claim: Claim,
-    /// Its `ClusterStackRelease`, whichever `ClusterStack` owns it.
+    /// Its `ClusterStackRelease`, independent of the owning `ClusterStack`.
     pub object: Option<&'a ClusterStackRelease>,
-    /// Whether this `ClusterStack` owns it.
+    /// Whether this `ClusterStack` owns the `ClusterStackRelease`.
     pub is_owned: bool,
-    /// The `ClusterStack` of another shard that owns it.
+    /// The `ClusterStack` of another shard that owns the `ClusterStackRelease`, if any.
     pub other_shard: Option<String>,
     /// Commit and digest of a pinned `GitRepository` that outlived its `ClusterStackRelease`.
     pub left_pin: Option<(String, String)>,
@@ -52,22 +52,22 @@ pub struct FoundRelease<'a> {
 pub struct ReleasesFacts<'a> {
     /// The `ClusterStack`.
     pub stack: &'a ClusterStack,
-    /// The same, as plans see it.
+    /// The `ClusterStack` as the input of plans.
     pub planned: &'a Stack,
     /// The releases in the stack repository; `None` before it was read.
     pub catalog: Option<CatalogFacts<'a>>,
-    /// The time since which source-controller has not reported anything, if it should have.
+    /// The report that source-controller is overdue, if it is.
     pub silence: Option<String>,
-    /// The releases that are offered, in use, or there.
+    /// The releases that are offered, in use, or existing.
     pub releases: BTreeMap<ReleaseName, FoundRelease<'a>>,
     /// The present time.
     pub now: Timestamp,
 }
 
-/// A problem of one release that a person has to know.
+/// A problem of one release to report to users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseProblem {
-    /// Whether the release cannot be delivered because of it.
+    /// Whether the problem prevents the delivery of the release.
     pub is_issue: bool,
     /// The reason and the message.
     pub hold: Hold,
@@ -78,13 +78,13 @@ pub struct ReleaseProblem {
 pub struct ReleaseDecision {
     /// The `ClusterStackRelease` to write, if it is missing or differs.
     pub apply: Option<DesiredRelease>,
-    /// Whether it is as it should be.
+    /// Whether the existing object is as desired.
     pub is_unchanged: bool,
-    /// The problem.
+    /// The problem, if any.
     pub problem: Option<ReleaseProblem>,
 }
 
-/// A `ClusterStackRelease` as it should be.
+/// A desired `ClusterStackRelease`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DesiredRelease {
     /// The release.
@@ -93,11 +93,11 @@ pub struct DesiredRelease {
     pub namespace: String,
     /// The `ClusterStack`.
     pub owner: OwnerReference,
-    /// The time since which it is unused, if it is to be deleted.
+    /// Time since which it is unused, if it is retiring.
     pub retiring_since: Option<String>,
     /// The pin and the provider's object.
     pub spec: ClusterStackReleaseSpec,
-    /// The UID of the object that was decided about; `None` if there was none.
+    /// The UID of the object in the decision; `None` if there was none.
     pub uid: Option<String>,
 }
 
@@ -134,7 +134,7 @@ fn note(reason: Reason, message: String) -> ReleaseProblem {
     ReleaseProblem { is_issue: false, hold: Hold { reason, message } }
 }
 
-/// The problem of a release.
+/// Returns the problem of a release, if any.
 fn problem(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<ReleaseProblem> {
     match &found.claim {
         Claim::Theirs(other) => {
@@ -165,7 +165,7 @@ fn problem(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> O
     }
 }
 
-/// A release that is offered, or that Clusters use, and that the stack repository does not have.
+/// Returns the problem of a release that is offered or used, but missing from the stack repository.
 fn not_in_repository(facts: &ReleasesFacts, found: &FoundRelease, revision: &str) -> ReleaseProblem {
     let clusters = match found.clusters {
         0 => String::new(),
@@ -173,18 +173,18 @@ fn not_in_repository(facts: &ReleasesFacts, found: &FoundRelease, revision: &str
         count => format!("; {count} Clusters have its class"),
     };
     let message = format!("the stack repository has no such release at {}{clusters}", short(revision));
-    // The repository may have it, if source-controller does not fetch.
+    // If source-controller does not fetch, the repository may have the release.
     let hold = match &facts.silence {
         Some(silence) => {
             Hold { reason: Reason::ApplierUnavailable, message: format!("{message}; {silence}") }
         }
         None => Hold { reason: Reason::ReleaseNotFound, message },
     };
-    // If the ClusterStack does not offer it, its Clusters report that it is missing.
+    // If the ClusterStack does not offer the release, its Clusters report that it is missing.
     ReleaseProblem { is_issue: found.role == Role::Offered, hold }
 }
 
-/// A release that was changed after it was pinned.
+/// Returns the problem of a release that changed after it was pinned.
 fn mutated(pin: &PinnedSource, revision: &str) -> ReleaseProblem {
     let message = format!(
         "the stack repository has other content at {}; the content of {} stays in use: publish the change as a new \
@@ -195,13 +195,13 @@ fn mutated(pin: &PinnedSource, revision: &str) -> ReleaseProblem {
     issue(Reason::ReleaseMutated, message)
 }
 
-/// The first twelve digits of a commit.
+/// Returns the first twelve digits of a commit.
 #[must_use]
 pub fn short(revision: &str) -> &str {
     revision.get(..12).unwrap_or(revision)
 }
 
-/// The first of the errors in one line, with its position.
+/// Formats the first error in one line, with its position.
 #[must_use]
 pub fn first_error(findings: &Findings) -> String {
     let mut errors = findings.errors();
@@ -215,7 +215,7 @@ pub fn first_error(findings: &Findings) -> String {
     }
 }
 
-/// The `ClusterStackRelease` as it should be; `None` if it does not exist and cannot be created.
+/// Returns the desired `ClusterStackRelease`; `None` if it does not exist and cannot be created.
 fn desired(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<DesiredRelease> {
     let pin = found
         .object
@@ -238,17 +238,17 @@ fn desired(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> O
 }
 
 fn owner(stack: &ClusterStack) -> OwnerReference {
-    // An object of the API server has a name and a UID.
+    // An object from the API server has a name and a UID.
     OwnerReference { controller: Some(true), ..stack.owner_ref(&()).unwrap_or_default() }
 }
 
-/// The pin of a `GitRepository` that outlived its `ClusterStackRelease`.
+/// Returns the pin of a `GitRepository` that outlived its `ClusterStackRelease`.
 fn left_pin(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<PinnedSource> {
     let (revision, digest) = found.left_pin.clone()?;
     Some(PinnedSource { revision, digest, path: directory(facts.planned, name) })
 }
 
-/// The present content of the stack repository; `None` if it cannot be used, which the release itself reports.
+/// Pins the present content of the stack repository; `None` if it is unusable, which the release itself reports.
 fn new_pin(facts: &ReleasesFacts, name: &ReleaseName) -> Option<PinnedSource> {
     let catalog = facts.catalog.filter(|catalog| catalog.is_current)?;
     let entry = catalog.releases.get(name)?.as_ref().ok()?;
@@ -260,7 +260,7 @@ fn directory(planned: &Stack, name: &ReleaseName) -> String {
     release_path(&planned.source.path, name, "").trim_start_matches("./").to_owned()
 }
 
-/// The provider's object for a release: of the kind of the template, without `Template`.
+/// Returns the provider's object for a release. Its kind is that of the template without the suffix `Template`.
 fn provider_object(stack: &ClusterStack, name: &ReleaseName, namespace: &str) -> Option<ObjectReference> {
     let template = stack.spec.provider_ref.as_ref().filter(|_| !stack.spec.no_provider)?;
     let kind = template.kind.as_deref()?;
@@ -274,7 +274,7 @@ fn provider_object(stack: &ClusterStack, name: &ReleaseName, namespace: &str) ->
 }
 
 impl DesiredRelease {
-    /// Whether an object says the same.
+    /// Whether an object matches the desired one.
     fn is_written(&self, found: &ClusterStackRelease) -> bool {
         found.spec == self.spec
             && found.annotations().get(labels::RETIRING_SINCE) == self.retiring_since.as_ref()
@@ -282,7 +282,7 @@ impl DesiredRelease {
             && found.owner_references().iter().any(|owner| owner.uid == self.owner.uid)
     }
 
-    /// The object to apply.
+    /// Returns the object to apply.
     #[must_use]
     pub fn object(&self) -> Value {
         let since = self.retiring_since.as_ref();

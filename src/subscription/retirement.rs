@@ -1,4 +1,4 @@
-//! Decides which unused releases are deleted: after ten minutes, within a budget, and each only once the API server confirms
+//! Decides which unused releases to delete: after ten minutes, within a budget, and each only after the API server confirms
 //! that it is unused.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,16 +32,16 @@ pub struct RetirementFacts<'a> {
 pub struct Retirement {
     /// The releases to delete, in order.
     pub delete: Vec<ReleaseName>,
-    /// The releases that the budget holds back.
+    /// The releases that wait for the budget.
     pub problems: BTreeMap<ReleaseName, ReleaseProblem>,
-    /// The deletions that the status must have before they happen.
+    /// The deletions that the status must record before they happen.
     pub pruned: Option<Pruned>,
-    /// The time at which the decision may change although nothing else does.
+    /// Time at which the decision may change without an event.
     pub next: Option<Timestamp>,
 }
 
 impl Retirement {
-    /// Nothing is deleted now.
+    /// Returns the decision to delete nothing now.
     #[must_use]
     pub fn none(stack: &ClusterStack) -> Self {
         let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
@@ -49,7 +49,7 @@ impl Retirement {
     }
 }
 
-/// The releases that are unused for long enough. Before one is deleted the API server has to [confirm] that.
+/// Returns the releases that are unused for long enough. Before the deletion, the API server has to [confirm] that.
 ///
 /// [confirm]: is_confirmed
 #[must_use]
@@ -61,7 +61,7 @@ pub fn due<'a>(facts: &RetirementFacts<'a>) -> Vec<&'a ReleaseName> {
     facts.owned.iter().filter(is_due).map(|(name, _)| name).collect()
 }
 
-/// Whether another release may be deleted now, if `confirmed` ones are.
+/// Whether the budget permits another deletion beside the `confirmed` ones.
 #[must_use]
 pub fn has_room(facts: &RetirementFacts, confirmed: usize) -> bool {
     let pruned = facts.stack.status.as_ref().and_then(|status| status.pruned.as_ref());
@@ -72,7 +72,7 @@ fn is_allowed(facts: &RetirementFacts, deletions: &str) -> bool {
     allows(facts.stack.annotations().get(labels::PRUNE).map(String::as_str), deletions)
 }
 
-/// Decides which of the releases that are [due] go now. `confirmed` are those that the API server confirms as unused.
+/// Decides which of the [due] releases to delete now. `confirmed` are those that are unused according to the API server.
 #[must_use]
 pub fn decide_retirement(facts: &RetirementFacts, confirmed: &BTreeSet<ReleaseName>) -> Retirement {
     let (now, total) = (facts.now, facts.owned.len());
@@ -96,9 +96,8 @@ pub fn decide_retirement(facts: &RetirementFacts, confirmed: &BTreeSet<ReleaseNa
     retirement
 }
 
-/// Whether the API server confirms that a release is unused: the `ClusterStack` that is there does not offer it, the release
-/// is still retiring, and none of the Clusters that used it last has its class. `live` are the two objects as the API server
-/// has them now.
+/// Whether the API server confirms that a release is unused: the `ClusterStack` is unchanged, the release is still
+/// retiring, and none of its last users still uses it. `live` are the two objects as the API server has them now.
 #[must_use]
 pub fn is_confirmed(
     (stack, release): (&ClusterStack, &ClusterStackRelease),
@@ -114,7 +113,7 @@ pub fn is_confirmed(
     is_same_stack && is_retiring && !is_used
 }
 
-/// The time at which a release is unused for long enough; `None` if it is not to be deleted.
+/// Returns the time at which a release is unused for long enough; `None` if it is not retiring or already being deleted.
 fn end(facts: &RetirementFacts, name: &ReleaseName, release: &ClusterStackRelease) -> Option<Timestamp> {
     let is_retiring = facts.roles.get(name) == Some(&Role::Retiring);
     let is_there = is_retiring && release.metadata.deletion_timestamp.is_none();
@@ -123,7 +122,7 @@ fn end(facts: &RetirementFacts, name: &ReleaseName, release: &ClusterStackReleas
     Some(since.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX))
 }
 
-/// The use that the release itself reports: its reconcile knows which objects its class shares with others.
+/// Returns the use that the release itself reports: its reconcile knows which objects its class shares with other classes.
 fn reported_use(release: &ClusterStackRelease) -> Option<&str> {
     let conditions = &release.status.as_ref()?.conditions;
     let in_use = conditions.iter().find(|condition| condition.type_ == ConditionType::InUse.as_str())?;

@@ -1,4 +1,4 @@
-//! Which release is what to a `ClusterStack`.
+//! The role of each release for a `ClusterStack`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,14 @@ pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 /// The role of a release for a `ClusterStack`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Clusters may use it: its version is listed, or it is the latest and subscribed to.
+    /// Clusters may use it: `spec.versions` lists it, or it is the latest and the `ClusterStack` subscribes to new
+    /// releases.
     Offered,
-    /// It is not offered (now), and Clusters use it.
+    /// It is not offered, but Clusters use it.
     Used,
-    /// Nothing wants it, and it is among the latest of those.
+    /// It is neither offered nor used, but kept: it is within the revision history limit, or the latest release is unknown.
     Kept,
-    /// Nothing wants it: it is to be deleted.
+    /// It is neither offered nor used, and will be deleted.
     Retiring,
 }
 
@@ -29,29 +30,29 @@ pub enum Role {
 pub struct Facts<'a> {
     /// The spec of the `ClusterStack`.
     pub spec: &'a ClusterStackSpec,
-    /// The releases in the stack repository, usable or not; `None` while it was not read.
+    /// The releases in the stack repository, usable or not; `None` before it was read.
     pub available: Option<&'a BTreeSet<ReleaseName>>,
-    /// Those that the `ClusterStack` has.
+    /// The releases that the `ClusterStack` owns.
     pub owned: &'a BTreeSet<ReleaseName>,
-    /// Those that Clusters use.
+    /// The releases that Clusters use.
     pub used: &'a BTreeSet<ReleaseName>,
 }
 
-/// Whether a release is one of the `ClusterStack`: of its provider, stack, Kubernetes minor version and channel.
+/// Whether a release belongs to the `ClusterStack`'s provider, stack, Kubernetes minor version and channel.
 #[must_use]
 pub fn is_of(spec: &ClusterStackSpec, release: &ReleaseName) -> bool {
     let (major, minor) = release.kubernetes_minor();
     Line::of_stack(spec).has(release) && format!("{major}.{minor}") == spec.kubernetes_version
 }
 
-/// Whether the `ClusterStack` offers the latest release. Versions of the channel `custom` have no order, so none of them
-/// is the latest.
+/// Whether the `ClusterStack` offers the latest release. Versions of the channel `custom` have no order, so none is the
+/// latest.
 #[must_use]
 pub fn subscribes(spec: &ClusterStackSpec) -> bool {
     spec.auto_subscribe && has_order(spec)
 }
 
-/// The reason why `autoSubscribe` has no effect on a `ClusterStack` that sets it.
+/// Returns the reason why `autoSubscribe` has no effect on a `ClusterStack` that sets it.
 #[must_use]
 pub fn ignored(spec: &ClusterStackSpec) -> Option<&'static str> {
     (spec.auto_subscribe && !has_order(spec)).then_some(
@@ -63,7 +64,7 @@ fn has_order(spec: &ClusterStackSpec) -> bool {
     spec.channel != CUSTOM
 }
 
-/// The latest release of the `ClusterStack` in the stack repository; `None` in the channel `custom`.
+/// Returns the latest release of the `ClusterStack` in the stack repository; `None` in the channel `custom`.
 #[must_use]
 pub fn latest<'a>(
     spec: &ClusterStackSpec,
@@ -72,10 +73,10 @@ pub fn latest<'a>(
     available.into_iter().filter(|name| has_order(spec) && is_of(spec, name)).max()
 }
 
-/// The releases that a `ClusterStack` offers, whether they exist or not.
+/// Returns the releases that a `ClusterStack` offers, whether or not they exist.
 #[must_use]
 pub fn offered(spec: &ClusterStackSpec, available: Option<&BTreeSet<ReleaseName>>) -> BTreeSet<ReleaseName> {
-    // The CRD's rules let no version through that makes no release's name with these words.
+    // The CRD's rules reject versions that do not form a release name with these fields.
     let named = |version: &String| {
         let minor = spec.kubernetes_version.replace('.', "-");
         format!("{}-{}-{minor}-{}", spec.provider, spec.name, version.replace('.', "-")).parse().ok()
@@ -84,16 +85,16 @@ pub fn offered(spec: &ClusterStackSpec, available: Option<&BTreeSet<ReleaseName>
     spec.versions.iter().filter_map(named).chain(latest.cloned()).collect()
 }
 
-/// Whether a release of this namespace is in use by Clusters whose namespaces are `users`. Those of other namespaces keep a
-/// release that `is_there`, and bring none: a user who may create Clusters in one namespace must not decide what is
+/// Whether Clusters in the namespaces `users` keep a release of this namespace in use. Clusters of other namespaces keep a
+/// release that `is_there`, but install none: a user who may create Clusters in one namespace must not decide what is
 /// installed in another.
 #[must_use]
 pub fn is_used<'a>(namespace: &str, mut users: impl Iterator<Item = &'a str>, is_there: bool) -> bool {
     users.any(|user| is_there || user == namespace)
 }
 
-/// The role of each release that the `ClusterStack` offers or has, or that Clusters use. While the stack repository is not
-/// known, a subscription may offer any, and none retires.
+/// Returns the role of each release that the `ClusterStack` offers or owns, or that Clusters use. If the `ClusterStack`
+/// subscribes to new releases, no release retires before the stack repository was read.
 #[must_use]
 pub fn roles(facts: &Facts) -> BTreeMap<ReleaseName, Role> {
     let offered = offered(facts.spec, facts.available);

@@ -1,4 +1,4 @@
-//! Decides which `GitRepository`s of a `ClusterStack` are deleted because it has another source.
+//! Decides which `GitRepository`s of a `ClusterStack` to delete after a change of its source.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::api::ClusterStack;
 use crate::foreign::flux::observed::GitRepository;
 use crate::names::Key;
 
-/// The `GitRepository`s that were made for a `ClusterStack` and that no `ClusterStack` follows now. `followed` are the keys
-/// of those that are followed.
+/// Returns the `GitRepository`s that were made for a `ClusterStack` and that no `ClusterStack` follows now. `followed` are
+/// the keys of all followed ones.
 pub fn left_over_sources<'a>(
     made: &'a [Arc<GitRepository>],
     followed: &'a BTreeSet<Key>,
@@ -18,8 +18,8 @@ pub fn left_over_sources<'a>(
     made.iter().filter(|made| !made.metadata.terminating && !followed.contains(&Key::of(&***made)))
 }
 
-/// Whether the API server confirms that a `ClusterStack` has the source that it is reconciled with. `live` is the
-/// `ClusterStack` as it has it now.
+/// Whether the API server confirms the source with which a `ClusterStack` is reconciled. `live` is the `ClusterStack` as
+/// the API server has it now.
 #[must_use]
 pub fn is_source_confirmed(stack: &ClusterStack, live: Option<&ClusterStack>) -> bool {
     live.is_some_and(|live| live.uid() == stack.uid() && live.spec.source == stack.spec.source)

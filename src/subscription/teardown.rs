@@ -1,4 +1,4 @@
-//! Decides what becomes of a release that is deleted: it is kept while it is in use, orphaned, or uninstalled.
+//! Decides about a deleted release: it is kept while it is in use, orphaned, or uninstalled.
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
@@ -9,7 +9,7 @@ use crate::foreign::capi::ClassReference;
 use crate::gate::Hold;
 use crate::names::ReleaseName;
 
-/// What is known about a release that is deleted, or retiring.
+/// The facts about a release that is deleted or retiring.
 #[derive(Clone, Debug)]
 pub struct TeardownFacts<'a> {
     /// The release as the watch has it.
@@ -18,24 +18,24 @@ pub struct TeardownFacts<'a> {
     pub owner: Option<&'a ClusterStack>,
     /// Whether its `ClusterStack` exists and another operator watches it.
     pub is_of_other_shard: bool,
-    /// The release as the API server has it now. Not asked while the release is not deleted.
+    /// The release as the API server has it now. Only fetched if the release is deleted.
     pub live: Option<ClusterStackRelease>,
-    /// Whether Clusters use it, or used it last and the API server says that they still do.
+    /// Whether Clusters use it, including its last users according to the API server.
     pub is_used: bool,
-    /// An object that its class shares with the class of another release, in words.
+    /// A description of an object that its class shares with the class of another release, if any.
     pub shared: Option<String>,
-    /// What was made of it. Not gathered while the release is not deleted.
+    /// Its objects. Only gathered if the release is deleted.
     pub made: Inventory,
 }
 
-/// What becomes of a release.
+/// The decision about a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Teardown {
-    /// It is kept, because of the hold if it should be deleted.
+    /// The release is kept, because of the hold if it should be deleted.
     Keep(Option<Hold>),
-    /// It no longer has our finalizer: there is nothing to do.
+    /// The release does not have the operator's finalizer: there is nothing to do.
     Finished,
-    /// The API server does not confirm that it is deleted: nothing is deleted.
+    /// The API server does not confirm the deletion: nothing is deleted.
     Unconfirmed,
     /// These objects stay, suspended and without an owner.
     Orphan(Inventory),
@@ -43,7 +43,7 @@ pub enum Teardown {
     Uninstall(Inventory),
 }
 
-/// Decides what becomes of a release.
+/// Decides about a release.
 #[must_use]
 pub fn decide_teardown(facts: &TeardownFacts) -> Teardown {
     let release = facts.release;
@@ -77,7 +77,7 @@ pub fn decide_teardown(facts: &TeardownFacts) -> Teardown {
     }
 }
 
-/// Whether the API server confirms that a release is deleted. `live` is the release as it has it now.
+/// Whether the API server confirms that a release is deleted. `live` is the release as the API server has it now.
 #[must_use]
 pub fn is_deletion_confirmed(release: &ClusterStackRelease, live: Option<&ClusterStackRelease>) -> bool {
     live.is_some_and(|live| live.uid() == release.uid() && live.metadata.deletion_timestamp.is_some())
@@ -89,8 +89,8 @@ pub fn has_class(class: Option<&ClassReference>, namespace: &str, release: &Rele
     class.is_some_and(|class| class.namespace == namespace && class.name == release.class_name())
 }
 
-/// Whether the addons of a Cluster were delivered from a release of this namespace. `addon` is its `ClusterAddon`; one of an
-/// earlier version names no namespace.
+/// Whether the addons of a Cluster were delivered from a release of this namespace. `addon` is its `ClusterAddon`; a status
+/// of an earlier version names no namespace.
 #[must_use]
 pub fn has_applied(addon: Option<&ClusterAddon>, namespace: &str, release: &ReleaseName) -> bool {
     let progress = addon.and_then(|addon| addon.status.as_ref()?.release.as_ref());
@@ -108,7 +108,7 @@ pub fn is_own_namespace(live: &Namespace) -> bool {
         && live.metadata.deletion_timestamp.is_none()
 }
 
-/// Whether the deletion of an object leaves what was made of it as it is.
+/// Whether the deletion of an object orphans the objects that were made for it.
 #[must_use]
 pub fn is_orphaned(object: &impl kube::Resource) -> bool {
     object.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN)

@@ -1,4 +1,4 @@
-//! Which releases stay and which go.
+//! Tests of the roles and claims of releases, and of the budget.
 
 mod deletion;
 mod delivery;
@@ -43,7 +43,7 @@ fn releases(versions: &str) -> BTreeSet<ReleaseName> {
     versions.split_whitespace().map(release).collect()
 }
 
-/// The roles in short: `v1=Used`.
+/// Formats the roles: `v1=Used`.
 fn told(spec: &ClusterStackSpec, available: Option<&str>, owned: &str, used: &str) -> String {
     let (available, owned, used) = (available.map(releases), releases(owned), releases(used));
     let facts = Facts { spec, available: available.as_ref(), owned: &owned, used: &used };
@@ -57,17 +57,17 @@ fn what_is_offered_used_kept_and_retiring() {
         (spec(&["v1"], false, 2), Some("v1 v2"), "", "", "v1=Offered"),
         (spec(&["v1", "v9"], false, 2), Some("v1"), "v1", "", "v1=Offered v9=Offered"),
         (spec(&[], false, 2), Some("v1 v2"), "", "", ""),
-        // The latest is offered by itself, and what was before it is kept.
+        // The latest is offered without being listed, and the previous one is kept.
         (spec(&[], true, 2), Some("v1 v2 v10"), "v2", "", "v2=Kept v10=Offered"),
         (spec(&["v1"], true, 0), Some("v1 v2"), "v1", "v1", "v1=Offered v2=Offered"),
-        // What Clusters use stays, offered or not, known or not.
+        // A release that Clusters use stays, whether or not it is offered or known.
         (spec(&["v2"], false, 0), Some("v1 v2"), "v1 v2", "v1", "v1=Used v2=Offered"),
         (spec(&[], false, 0), Some("v1"), "", "v1", "v1=Used"),
-        // Beyond the limit the lowest go.
+        // Beyond the limit the lowest retire.
         (spec(&[], false, 1), Some("v1 v2 v3"), "v1 v2 v3", "", "v1=Retiring v2=Retiring v3=Kept"),
         (spec(&["v3"], false, 1), Some("v3"), "v1 v2 v3", "", "v1=Retiring v2=Kept v3=Offered"),
         (spec(&[], false, 0), Some(""), "v1", "", "v1=Retiring"),
-        // A list that was not read says nothing.
+        // Before the repository was read, no release of a subscribing ClusterStack retires.
         (spec(&[], true, 0), None, "v1 v2", "", "v1=Kept v2=Kept"),
         (spec(&["v2"], false, 0), None, "v1 v2", "", "v1=Retiring v2=Offered"),
     ] {
@@ -120,7 +120,7 @@ fn custom_offers_what_it_lists_and_has_no_latest() {
     assert!(!subscribes(&listed) && ignored(&listed).is_some());
     assert_eq!(ignored(&custom(&[], false, 2)), None);
     assert_eq!(ignored(&spec(&[], true, 2)), None);
-    // What Clusters use is of it with any suffix, and a list that was not read offers nothing by itself.
+    // Used releases with any suffix belong to it, and an unread list offers nothing by itself.
     let told = |spec: &ClusterStackSpec, available, owned, used| told(spec, available, owned, used);
     assert_eq!(told(&custom(&[], true, 0), Some(""), "", "v1 v0-git-a"), "v0-git-a=Used");
     assert_eq!(told(&custom(&[], true, 0), None, "v0-sha-a", ""), "v0-sha-a=Retiring");
@@ -139,13 +139,13 @@ fn one_of_two_that_want_a_release_has_it() {
         (a(early, &["v1"]), b(late, &["v1"]), false, None, ours("b")),
         (a(late, &["v1"]), b(early, &["v1"]), false, None, theirs("b")),
         (a(early, &["v1"]), b(early, &["v1"]), false, None, ours("b")),
-        // Whoever has it keeps it, younger or not, listed or not.
+        // The owner keeps the release, whether or not it is younger or lists it.
         (a(late, &["v1"]), b(early, &["v1"]), false, Some("a"), ours("b")),
         (a(early, &["v1"]), b(late, &[]), false, Some("b"), theirs("b")),
         (a(early, &["v1"]), b(late, &[]), false, Some("a"), Claim::Ours),
-        // An owner that is not there any more has no say.
+        // An owner that does not exist has no claim.
         (a(early, &["v1"]), b(late, &["v1"]), false, Some("gone"), ours("b")),
-        // What a Cluster uses, both want, and so does a subscription.
+        // Both claim a release that a Cluster uses, and so does a subscription.
         (a(late, &["v1"]), b(early, &[]), true, None, theirs("b")),
         (a(late, &["v1"]), subscribed, false, None, theirs("b")),
     ] {

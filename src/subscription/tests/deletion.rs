@@ -1,4 +1,4 @@
-//! What becomes of a `ClusterStack` that is deleted.
+//! Tests of the decision about a deleted `ClusterStack`.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::api::{ClusterStack, labels};
 use crate::names::Key;
 
-/// A `ClusterStack` that is deleted and has our finalizer.
+/// Returns a deleted `ClusterStack` with the operator's finalizer.
 fn deleted() -> ClusterStack {
     let mut stack = existing();
     stack.metadata.deletion_timestamp = serde_json::from_value(json!("2026-11-23T02:00:00Z")).unwrap();
@@ -30,7 +30,7 @@ fn suspended(mut stack: ClusterStack) -> ClusterStack {
     stack
 }
 
-/// One row: what is known of a `ClusterStack`.
+/// One row: the facts about a `ClusterStack`.
 struct Row {
     stack: ClusterStack,
     live: Option<ClusterStack>,
@@ -47,7 +47,7 @@ impl Default for Row {
     }
 }
 
-/// The decision in short.
+/// Formats a decision.
 fn decided(row: Row) -> String {
     let cluster = row.not_orphaned.then(|| Key::new("tenant", "a"));
     let facts = DeletionFacts {
@@ -86,7 +86,7 @@ fn deleted_stack_goes_after_clusters_and_releases() {
             "releases, orphan false: being deleted: its releases are deleted first: docker-demo-1-34-v1, \
              docker-demo-1-34-v2, docker-demo-1-34-v3",
         ),
-        // It is kept for its Clusters before anything else.
+        // Clusters that use it precede all other reasons.
         (
             Row { releases: "v1", clusters: 1, stack: suspended(deleted()), ..row() },
             "keep: InUse: deleted, but 1 Cluster uses its releases: kept until no Cluster does",
@@ -104,7 +104,7 @@ fn deleted_stack_goes_after_clusters_and_releases() {
             "keep: Suspended: deleted while suspended: unset spec.suspend, or annotate with \
              clusterstack.x-k8s.io/on-delete=Orphan",
         ),
-        // Orphaned, it is kept for nothing, and its releases stay until its Clusters are orphaned.
+        // Orphaning does not wait for users, and its releases stay until its Clusters are orphaned.
         (Row { stack: suspended(orphaned()), ..row() }, "source, orphan true"),
         (
             Row { stack: orphaned(), releases: "v1", clusters: 1, not_orphaned: true, ..row() },

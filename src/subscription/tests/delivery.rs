@@ -1,4 +1,4 @@
-//! What the reconcile of a release does.
+//! Tests of the decision of a release's reconcile.
 
 use serde_json::json;
 
@@ -32,15 +32,15 @@ fn release_is_delivered_once_its_content_is_known() {
         (&kept, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
         (&kept, Some(&by_git), true, Known, ReleaseCourse::Deliver(DeliveryMode::Git)),
         (&kept, Some(&suspended), true, Known, ReleaseCourse::Deliver(DeliveryMode::Suspended)),
-        // One that should be deleted and is kept for its Clusters is delivered.
+        // A deleted release that is kept for its Clusters is delivered.
         (&in_use, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
         (&kept, Some(&ours), true, Invalid, ReleaseCourse::ReportInvalid),
         (&kept, Some(&ours), false, Invalid, ReleaseCourse::ReportInvalid),
         (&kept, Some(&ours), true, Unavailable, unavailable(true)),
-        // Flux fetches what is pinned, and its ClusterStack pins the rest.
+        // Flux fetches a pinned release, and the ClusterStack pins the others.
         (&kept, Some(&ours), true, NotRead, unavailable(false)),
         (&kept, Some(&ours), false, NotRead, ReleaseCourse::Await),
-        // Without a ClusterStack of this operator only the hold is reported.
+        // Without a ClusterStack of this operator, only the hold is reported.
         (&kept, None, true, Known, ReleaseCourse::Forget(None)),
         (&in_use, None, true, NotRead, ReleaseCourse::Forget(Some(hold.clone()))),
         (&uninstalled, Some(&ours), true, Known, ReleaseCourse::TearDown(uninstalled.clone())),
@@ -71,7 +71,7 @@ fn class_waits_for_provider_then_for_images() {
             Some("Kustomization a/b"),
             Some((Reason::WaitingForNodeImages, "Kustomization a/b is not ready yet")),
         ),
-        // A class that was delivered is not held.
+        // A class that was delivered before is not held.
         (true, Some("no quota"), Some("Kustomization a/b"), None),
     ] {
         let hold = class_hold(ClassFacts { is_delivered, provider_problem, images_not_ready });

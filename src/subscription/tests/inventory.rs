@@ -1,4 +1,4 @@
-//! What was made of a release, and what other releases have as well.
+//! Tests of a release's objects, and of those that other releases have too.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn owned_by(object: &Arc<GitRepository>, uid: &str) -> Arc<GitRepository> {
     Arc::new(object)
 }
 
-/// A release whose status names these objects, as `Kind name`.
+/// Returns a release whose status names these objects, as `Kind name`.
 fn made(name: &str, objects: &[&str]) -> ClusterStackRelease {
     let objects: Vec<Value> = objects
         .iter()

@@ -1,4 +1,4 @@
-//! What each `ClusterStackRelease` says, and what is wrong with it.
+//! Tests of the desired `ClusterStackRelease`s and their problems.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const NOW: &str = "2026-11-23T02:00:00Z";
 const COMMIT: &str = "c0ffee0000000000000000000000000000000000";
 const OLD: &str = "0000000000000000000000000000000000000001";
 
-/// What the stack repository has of a release.
+/// The content of a release in the stack repository.
 #[derive(Clone, Copy)]
 enum Has {
     Content(&'static str),
@@ -25,11 +25,11 @@ enum Has {
     Nothing,
 }
 
-/// One row: what is known of release v1, and what is decided.
+/// One row: the facts about release v1, and the decision.
 struct Row {
     role: Role,
     claim: Claim,
-    /// Digest of the pin of the `ClusterStackRelease`, if there is one; empty without a pin.
+    /// Digest of the pin of the `ClusterStackRelease`, if it exists; empty without a pin.
     object: Option<&'static str>,
     has: Option<Has>,
     is_current: bool,
@@ -109,7 +109,7 @@ fn decided(row: &Row, metadata: &Value) -> ReleaseDecision {
     decide_releases(&facts).remove(&name).unwrap()
 }
 
-/// The decision in short: what is written, and the reason of a problem, with `!` if it is an issue.
+/// Formats a decision: what is written, and the reason of a problem, with `!` if it is an issue.
 fn in_short(decision: &ReleaseDecision) -> String {
     let pin = |pin: &PinnedSource| {
         let known = ["one", "two"].into_iter().find(|content| digest(content).to_string() == pin.digest);
@@ -136,7 +136,7 @@ fn release_is_pinned_once_and_keeps_its_pin() {
     let disputed = || Claim::Disputed("other".to_owned());
     for (row, expected) in [
         (Row::default(), "apply with pin one of c0ffee000000"),
-        // Before the first read, or for another source than the present one, nothing is pinned.
+        // Nothing is pinned before the first read, or from an earlier source.
         (Row { has: None, ..Row::default() }, "nothing"),
         (Row { is_current: false, ..Row::default() }, "apply with no pin"),
         (Row { has: Some(Has::Nothing), ..Row::default() }, "nothing, ReleaseNotFound!"),
@@ -156,14 +156,14 @@ fn release_is_pinned_once_and_keeps_its_pin() {
         ),
         (Row { object: Some("one"), has: None, ..Row::default() }, "unchanged"),
         (Row { object: Some(""), ..Row::default() }, "apply with pin one of c0ffee000000"),
-        // The pin of a GitRepository that outlived its release comes before the present content.
+        // The pin of a GitRepository that outlived its release precedes the present content.
         (Row { left_pin: Some("two"), ..Row::default() }, "apply with pin two of 000000000000"),
         (Row { left_pin: Some("two"), has: None, ..Row::default() }, "apply with pin two of 000000000000"),
-        // What another ClusterStack has is not written.
+        // A release of another ClusterStack is not written.
         (Row { claim: theirs(), ..Row::default() }, "nothing, ReleaseClaimed!"),
         (Row { claim: theirs(), object: Some("one"), ..Row::default() }, "nothing, ReleaseClaimed!"),
         (Row { claim: disputed(), object: Some("one"), ..Row::default() }, "unchanged, ReleaseClaimed"),
-        // A release that is not wanted is not created, and one that exists retires.
+        // A release that is neither offered nor used is not created, and an existing one retires.
         (Row { role: Role::Kept, ..Row::default() }, "nothing"),
         (Row { role: Role::Retiring, ..Row::default() }, "nothing"),
         (Row { role: Role::Kept, object: Some("one"), ..Row::default() }, "unchanged"),
@@ -186,7 +186,7 @@ fn release_that_differs_is_written_unless_deleted() {
         (json!({"finalizers": []}), again),
         (json!({"ownerReferences": []}), again),
         (json!({"finalizers": [], "deletionTimestamp": NOW}), "nothing"),
-        // It is wanted again.
+        // It is offered again.
         (since.clone(), again),
     ] {
         assert_eq!(in_short(&decided(&row(), &metadata)), expected, "{metadata}");

@@ -1,4 +1,4 @@
-//! Which unused releases are deleted, and when.
+//! Tests of the deletion of unused releases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ const NOW: &str = "2026-11-23T02:00:00Z";
 const LONG_AGO: &str = "2026-11-23T01:00:00Z";
 const LATELY: &str = "2026-11-23T01:55:00Z";
 
-/// A release that retires since then, with what its own reconcile reports.
+/// Returns a release that retires since then, with the use that its own reconcile reports.
 fn retiring(since: &str, reported: &str) -> ClusterStackRelease {
     let condition = json!({
         "type": "InUse", "status": "False", "reason": reported, "message": "", "lastTransitionTime": LONG_AGO,
@@ -33,7 +33,7 @@ fn demo(status: &Value, allowed: Option<&str>) -> ClusterStack {
     demo
 }
 
-/// The decision in short: what is deleted, what waits for the budget, and in how many minutes to look again.
+/// Formats a decision: what is deleted, what waits for the budget, and in how many minutes to decide again.
 fn decided(
     stack: &ClusterStack,
     releases: &[(&str, Role, ClusterStackRelease)],
@@ -77,26 +77,26 @@ fn unused_release_is_deleted_after_ten_minutes_within_budget() {
         (demo(&none, None), of(&[("v1", Role::Retiring)]), "", "delete [v1] wait [] count 1 next None"),
         (demo(&none, None), of(&[("v1", Role::Kept)]), "", "delete [] wait [] count 0 next None"),
         (demo(&none, None), of(&[("v1", Role::Used)]), "", "delete [] wait [] count 0 next None"),
-        // Its ten minutes are not over, and then it is looked at again.
+        // Its ten minutes are not over.
         (
             demo(&none, None),
             vec![("v1", Role::Retiring, retiring(LATELY, "Retiring"))],
             "",
             "delete [] wait [] count 0 next Some(5)",
         ),
-        // Its own reconcile found an object that it shares, or did not look yet.
+        // Its own reconcile found a shared object, or did not check yet.
         (
             demo(&none, None),
             vec![("v1", Role::Retiring, retiring(LONG_AGO, "SharesObjects"))],
             "",
             "delete [] wait [] count 0 next None",
         ),
-        // One per hour of a few.
+        // A few releases permit one deletion per hour.
         (demo(&none, None), of(&all), "", "delete [v1] wait [v2] count 1 next Some(60)"),
         (demo(&spent, None), of(&all), "", "delete [] wait [v1 v2] count 1 next Some(30)"),
         (demo(&spent, Some(&names)), of(&all), "", "delete [v1 v2] wait [] count 3 next None"),
         (demo(&spent, Some("another")), of(&all), "", "delete [] wait [v1 v2] count 1 next Some(30)"),
-        // What the API server does not confirm spends nothing.
+        // An unconfirmed deletion does not spend the budget.
         (demo(&none, None), of(&all), "v1", "delete [v2] wait [] count 1 next None"),
         (demo(&none, None), of(&all), "v1 v2", "delete [] wait [] count 0 next None"),
     ] {

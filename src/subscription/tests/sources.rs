@@ -1,4 +1,4 @@
-//! Which `GitRepository`s of earlier sources are deleted.
+//! Tests of the deletion of `GitRepository`s of earlier sources.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What becomes of a release that is deleted.
+//! Tests of the decision about a deleted release.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -9,7 +9,7 @@ use crate::api::{ClusterAddon, ClusterStackRelease, labels};
 use crate::foreign::capi::ClassReference;
 use crate::names::Key;
 
-/// A release that is deleted and has our finalizer.
+/// Returns a deleted release with the operator's finalizer.
 fn deleted() -> ClusterStackRelease {
     serde_json::from_value(json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
@@ -39,7 +39,7 @@ fn owner(suspend: bool) -> ClusterStack {
     owner
 }
 
-/// One row: what is known of a release.
+/// One row: the facts about a release.
 struct Row {
     release: ClusterStackRelease,
     owner: Option<ClusterStack>,
@@ -62,7 +62,7 @@ impl Default for Row {
     }
 }
 
-/// The decision in short.
+/// Formats a decision.
 fn decided(row: Row) -> String {
     let made = Inventory { helm_releases: [Key::new("stacks", "class")].into(), ..Inventory::default() };
     let facts = TeardownFacts {
@@ -98,19 +98,19 @@ fn deleted_release_is_kept_orphaned_or_uninstalled() {
     let shared = Some("Image cluster with docker-demo-1-34-v2");
     for (row, expected) in vec![
         (row(), "uninstall true"),
-        // It is not deleted: only a retiring one should be.
+        // A release that is not deleted is kept; only a retiring one reports a hold.
         (Row { release: existing(), shared, ..row() }, "keep "),
         (Row { release: retiring(), ..row() }, "keep "),
         (Row { release: retiring(), shared, ..row() }, "keep SharesObjects"),
-        // Without its ClusterStack it is deleted, unless another operator has the ClusterStack.
+        // Without its ClusterStack it is uninstalled, unless another operator watches the ClusterStack.
         (Row { owner: None, ..row() }, "uninstall true"),
         (Row { owner: None, is_of_other_shard: true, ..row() }, "keep "),
         (Row { release: without_finalizer(), ..row() }, "finished"),
-        // The watch alone is not enough.
+        // The watch alone does not confirm the deletion.
         (Row { live: None, ..row() }, "unconfirmed"),
         (Row { live: Some(existing()), ..row() }, "unconfirmed"),
         (Row { release: orphaned(), live: None, ..row() }, "unconfirmed"),
-        // An orphaned release is not asked for its users.
+        // The users of an orphaned release do not matter.
         (Row { release: orphaned(), ..row() }, "orphan true"),
         (
             Row { release: orphaned(), is_used: true, owner: Some(owner(true)), shared, ..row() },
@@ -176,7 +176,7 @@ fn user_of_a_release_has_its_class_or_its_addons() {
         (json!({"desired": other, "applied": name, "appliedNamespace": "stacks"}), true),
         (json!({"desired": name, "applied": other, "appliedNamespace": "stacks"}), false),
         (json!({"desired": name, "applied": name, "appliedNamespace": "other"}), false),
-        // Written by an earlier version.
+        // A status of an earlier version.
         (json!({"desired": other, "applied": name}), true),
     ] {
         assert_eq!(has_applied(Some(&addon(progress.clone())), "stacks", &v1), expected, "{progress}");
