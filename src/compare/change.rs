@@ -1,4 +1,4 @@
-//! Whether a part or a file differs.
+//! The kinds of changes of a part or a file.
 
 use serde::Serialize;
 
@@ -6,9 +6,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
-    /// It is the same, byte for byte.
+    /// Both releases have it with the same bytes.
     Unchanged,
-    /// It differs.
+    /// Both releases have it with different content.
     Changed,
     /// Only the second release has it.
     Added,
@@ -17,7 +17,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The change of something with this content.
+    /// Returns the change from one content to the other; `None` is a missing part or file.
     #[must_use]
     pub fn between<T: PartialEq>(from: Option<&T>, to: Option<&T>) -> Self {
         match (from, to) {
@@ -28,7 +28,7 @@ impl Change {
         }
     }
 
-    /// The word for it.
+    /// Returns the change as one lower case word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

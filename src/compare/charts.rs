@@ -1,4 +1,4 @@
-//! The charts that a part of a release installs, with their versions, and the definitions of kinds (CRDs) in them.
+//! The charts that a part of a release installs, with their versions, and the custom resource definitions in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,64 +11,65 @@ use super::values::{self, ValueChange};
 use crate::release::values::read_values;
 use crate::release::{Addon, CLUSTER_CLASS, Chart, Digest, Files, Limits, archive};
 
-/// Maximum depth of charts in charts.
+/// Maximum depth of nested charts.
 const DEPTH: usize = 4;
 
-/// The charts and kinds of a part that differ.
+/// The charts, values and CRDs in which a part differs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartsAndKinds {
-    /// The charts that it wraps, where their versions differ, then the chart itself, where its version or name does.
+    /// The dependencies whose versions differ, then the chart itself if its version or name differs.
     pub charts: Vec<VersionChange>,
-    /// The values that differ in the chart's own `values.yaml`, where both sides have the chart and they can be read.
+    /// The differences in the chart's own `values.yaml`; empty unless both sides have the chart and its values can be
+    /// read.
     pub values: Vec<ValueChange>,
-    /// The definitions of kinds that differ.
+    /// The CRDs that differ.
     pub kinds: Vec<KindChange>,
-    /// The charts that are not in the repository, as `<name> <version>`: what is in them is not known.
+    /// The dependencies that only one side has without vendoring them, as `<name> <version>`; their content is unknown.
     pub unseen: Vec<String>,
 }
 
-/// A chart with another version, or on one side only.
+/// A chart whose version or name differs, or that only one side has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VersionChange {
     /// The chart's name.
     pub name: String,
-    /// The version that it had.
+    /// The version in the first release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The version that it has.
+    /// The version in the second release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The name that it had, where that is another one.
+    /// The name in the first release, if the second release has another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
 }
 
-/// A `CustomResourceDefinition` that is not the same on both sides.
+/// A `CustomResourceDefinition` that differs between both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KindChange {
-    /// Its name, such as `ciliumnodes.cilium.io`; as the template has it where it is one.
+    /// The name, such as `ciliumnodes.cilium.io`. If the name is a template, the text of the template.
     pub name: String,
     /// The kind of change.
     pub change: Change,
-    /// The controller that deletes the CRD, and with it all objects of the kind.
+    /// The controller that deletes the CRD, and with it all objects of its kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deleted_by: Option<Owner>,
 }
 
-/// The controller that deletes an object once it is no longer in what it applies.
+/// The controller that deletes an object that is no longer in what the controller applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Owner {
-    /// Helm, what was a template of a chart. What is in `crds/` has no owner: it stays
+    /// Helm, if the CRD was a template of a chart. A CRD in `crds/` has no owner, because Helm keeps it
     /// (<https://helm.sh/docs/chart_best_practices/custom_resource_definitions/>).
     Helm,
-    /// Flux, what was among the manifests of an addon without a chart.
+    /// Flux, if the CRD was a manifest of an addon without a chart.
     Flux,
 }
 
-/// Compares an addon; `None` on the side that does not have it.
+/// Compares the charts and CRDs of an addon; `None` on the side that does not have the addon.
 #[must_use]
 pub fn of_addon(from: (&Side, Option<&Addon>), to: (&Side, Option<&Addon>)) -> ChartsAndKinds {
     let one = |(side, addon): (&Side, Option<&Addon>)| {
@@ -77,7 +78,7 @@ pub fn of_addon(from: (&Side, Option<&Addon>), to: (&Side, Option<&Addon>)) -> C
     one(from).compare(&one(to))
 }
 
-/// Compares the cluster class.
+/// Compares the charts and CRDs of the cluster class.
 #[must_use]
 pub fn of_class(from: &Side, to: &Side) -> ChartsAndKinds {
     let one = |side: &Side| Contents::of(&side.files, CLUSTER_CLASS, Some(&side.release.cluster_class));
@@ -99,12 +100,12 @@ struct Contents {
 struct Definition {
     digest: Digest,
     owner: Option<Owner>,
-    /// Whether it asks its owner to leave it.
+    /// Whether its metadata ask the owner not to delete it.
     keep: bool,
 }
 
 impl Definition {
-    /// The controller that deletes it when it becomes `to`.
+    /// Returns the controller that deletes the CRD on an upgrade to `to`; `None` if the CRD is kept.
     fn deleted_by(&self, to: Option<&Self>) -> Option<Owner> {
         self.owner.filter(|_| !self.keep && to.is_none_or(|to| to.owner != self.owner))
     }
@@ -129,7 +130,7 @@ impl Contents {
         contents
     }
 
-    /// Takes in the definitions in a directory, which is a chart's or has plain manifests, and in the charts below.
+    /// Adds the CRDs of a directory, which is a chart or has plain manifests, and those of the charts nested in it.
     fn take(&mut self, files: &Files, path: &str, is_chart: bool, depth: usize, limits: &mut Limits) {
         for (name, file) in files.below(path) {
             let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -142,13 +143,13 @@ impl Contents {
                     (false, _) => Some(Owner::Flux),
                 };
                 for (name, definition) in definitions(&String::from_utf8_lossy(&file.content), owner) {
-                    // Of one that is in both places of a chart Helm deletes the template.
+                    // If a chart has a CRD in both places, Helm deletes the template.
                     if owner.is_some() || !self.kinds.contains_key(&name) {
                         self.kinds.insert(name, definition);
                     }
                 }
             } else if ending == "tgz" && name.contains("charts/") && depth > 0 {
-                // One that cannot be read was refused when the release was loaded.
+                // Loading the release has refused archives that cannot be read.
                 let Ok(inner) = archive::unpack_within(&file.content, name, limits) else { continue };
                 self.take(&inner, "", true, depth - 1, limits);
             }
@@ -181,17 +182,17 @@ impl Contents {
     }
 }
 
-/// The default values of a chart; none where they cannot be read.
+/// Returns the default values of a chart; `None` if they cannot be read.
 fn defaults(files: &Files, path: &str) -> Option<Value> {
     let Some(file) = files.get(&format!("{path}/values.yaml")) else {
         return Some(Value::Object(Map::new()));
     };
-    // A CRD that cannot be read is reported by `lint`, and by Helm.
+    // The comparison only leaves out unreadable values: Helm reports them when it loads the chart.
     let values = std::str::from_utf8(&file.content).ok().and_then(|text| read_values(text).ok());
     values.map(Value::Object)
 }
 
-/// The chart itself, where its version or its name is another.
+/// Returns the change of the chart itself, if its version or its name differs.
 fn itself(from: Option<&(String, String)>, to: Option<&(String, String)>) -> Option<VersionChange> {
     let (name, _) = to.or(from).filter(|_| from != to)?;
     let version = |chart: Option<&(String, String)>| chart.map(|(_, version)| version.clone());
@@ -199,8 +200,8 @@ fn itself(from: Option<&(String, String)>, to: Option<&(String, String)>) -> Opt
     Some(VersionChange { name: name.clone(), from: version(from), to: version(to), was })
 }
 
-/// The definitions of kinds in a text, which may be a template of Helm's and so no YAML: a document with the kind at the
-/// beginning of a line, and the first name below its metadata.
+/// Finds the CRDs in a text, which may be a Helm template and therefore not YAML: documents with the kind at the
+/// beginning of a line. The name is the first one below the metadata.
 fn definitions(text: &str, owner: Option<Owner>) -> Vec<(String, Definition)> {
     let mut found = Vec::new();
     for document in documents(text) {
@@ -227,8 +228,8 @@ fn definitions(text: &str, owner: Option<Owner>) -> Vec<(String, Definition)> {
     found
 }
 
-/// Whether metadata ask the owner not to delete the object. Where a template decides whether they do, they do not: rather a
-/// warning too many.
+/// Whether metadata ask the owner not to delete the object. A request that depends on a condition of the template does
+/// not count: a superfluous warning is better than a missing one.
 fn is_kept(metadata: &[&str], owner: Option<Owner>) -> bool {
     let (key, wanted) = match owner {
         Some(Owner::Helm) => ("helm.sh/resource-policy", "keep"),
@@ -251,7 +252,7 @@ fn is_kept(metadata: &[&str], owner: Option<Owner>) -> bool {
     false
 }
 
-/// The documents of a text, in lines without white space at their ends, without comments and empty lines.
+/// Splits a text into documents. Their lines have no trailing white space; comments and empty lines are left out.
 fn documents(text: &str) -> Vec<Vec<&str>> {
     let mut documents = vec![Vec::new()];
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! The files of one part of a release, compared one by one.
+//! Compares the files of one part of a release, file by file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::release::{File, Files, Limits, archive};
 pub(super) struct Contents<'a>(BTreeMap<String, &'a File>);
 
 impl<'a> Contents<'a> {
-    /// The files at and below these paths of a release.
+    /// Selects the files of a release at and below these paths.
     pub(super) fn of(files: &'a Files, roots: &[&str]) -> Self {
         let at = |root: &&str| {
             let itself = files.get(root).map(|file| ((*root).to_owned(), file));
@@ -24,7 +24,7 @@ impl<'a> Contents<'a> {
         Self(roots.iter().flat_map(at).collect())
     }
 
-    /// The files of a release that are neither at nor below these paths.
+    /// Selects the files of a release that are neither at nor below these paths.
     pub(super) fn except(files: &'a Files, roots: &[&str]) -> Self {
         let is_below = |path: &str, root: &str| {
             path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -37,24 +37,24 @@ impl<'a> Contents<'a> {
         self.0.is_empty()
     }
 
-    /// The vendored charts that `other` does not have byte for byte, by their names.
+    /// Returns the vendored charts, by name, that `other` does not have with the same bytes.
     fn vendored(&self, other: &Self) -> BTreeMap<String, Vendored> {
         let differing = self.0.iter().filter(|(path, file)| other.0.get(*path) != Some(*file));
         differing.filter_map(|(path, file)| Vendored::read(path, file)).collect()
     }
 }
 
-/// A file that is not the same on both sides.
+/// A file that differs between both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileChange {
-    /// The path in the release: the second one's, unless it is gone there.
+    /// The path in the second release, or in the first one if the second does not have the file.
     pub path: String,
     /// The kind of change.
     pub change: Change,
-    /// The chart that it is, where it is the archive of one.
+    /// The vendored chart, if the file is the archive of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chart: Option<VendoredChange>,
-    /// Whether the owner may execute it, where that changed.
+    /// Whether the second release has the file as executable, if that changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executable: Option<bool>,
     /// The lines that differ.
@@ -62,21 +62,22 @@ pub struct FileChange {
     pub lines: Lines,
 }
 
-/// The kinds of differences to show in files that differ.
+/// The level of detail in which to show the files that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Which they are.
+    /// The names of the files.
     Names,
-    /// Their lines, too.
+    /// The names and the lines that differ.
     Lines,
 }
 
-/// The ways to show the content of a file.
+/// The difference between two contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lines {
-    /// A unified diff without its header; empty where the content is the same, or lines are not looked for.
+    /// A unified diff without its header; empty if the content is the same, for a vendored chart, or with
+    /// [`Detail::Names`].
     Text(String),
-    /// Binary content, or too many bytes: their number on each side.
+    /// The number of bytes on each side, if the content is binary or too long.
     Bytes {
         /// Bytes of the first release.
         from: usize,
@@ -85,15 +86,15 @@ pub enum Lines {
     },
 }
 
-/// Another version of a vendored chart, or other bytes under the same one.
+/// A vendored chart with a different version, or with different bytes in the same version.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VendoredChange {
-    /// Its name.
+    /// The name of the chart.
     pub name: String,
-    /// The version that it had.
+    /// The version in the first release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The version that it has.
+    /// The version in the second release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -104,7 +105,7 @@ struct Vendored {
     version: String,
 }
 
-/// The part of a `Chart.yaml` in an archive that is read.
+/// The fields of a vendored `Chart.yaml` that the comparison reads.
 #[derive(Deserialize)]
 struct ChartFile {
     name: String,
@@ -112,8 +113,8 @@ struct ChartFile {
 }
 
 impl Vendored {
-    /// The name of the chart in this file, and the chart. `None` if the file is not a readable archive of a chart:
-    /// then it is compared as any other file, and loading the release has reported what is wrong with it.
+    /// Reads the chart in this file, and its name. `None` if the file is not a readable archive of a chart: the file is
+    /// then compared like any other file, because loading the release has already reported the problem.
     fn read(path: &str, file: &File) -> Option<(String, Self)> {
         let (_, name) = path.rsplit_once("/charts/")?;
         name.strip_suffix(".tgz").filter(|name| !name.contains('/'))?;
@@ -125,7 +126,7 @@ impl Vendored {
     }
 }
 
-/// The files that differ: vendored charts by their names, all others by their paths.
+/// Returns the files that differ. Vendored charts are compared by their names, all other files by their paths.
 pub(super) fn compare(from: &Contents, to: &Contents, detail: Detail) -> Vec<FileChange> {
     let (old, new) = (from.vendored(to), to.vendored(from));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -145,7 +146,7 @@ fn vendored_change(name: &str, from: Option<&Vendored>, to: Option<&Vendored>) -
     let change = match (from, to) {
         (None, _) => Change::Added,
         (_, None) => Change::Removed,
-        // Only charts whose bytes differ are here.
+        // `Contents::vendored` has already left out charts with the same bytes.
         _ => Change::Changed,
     };
     FileChange {

@@ -1,4 +1,4 @@
-//! The parts of two releases, compared by content.
+//! Compares the parts of two releases by content.
 
 use serde::Serialize;
 
@@ -7,11 +7,11 @@ use super::change::Change;
 use super::files::{self, Contents, Detail, FileChange};
 use crate::release::{Addon, CLUSTER_CLASS, Chart, NODE_IMAGES};
 
-/// All parts of two releases. A part that neither release has is absent.
+/// The comparison of all parts of two releases; `None` for a part that neither release has.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parts {
-    /// `metadata.yaml`, or `csctl.yaml` in its stead.
+    /// `metadata.yaml`, or `csctl.yaml` instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Part>,
     /// `clusteraddon.yaml`.
@@ -23,18 +23,18 @@ pub struct Parts {
     /// The manifests of node images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_images: Option<Part>,
-    /// The values template that addons without one of their own share.
+    /// The values template of all addons that have none of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values_template: Option<Part>,
     /// The addons: those of the second release, then those that only the first has.
     pub addons: Vec<AddonPart>,
-    /// A file that stackflux does not read.
+    /// The files that stackflux does not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<Part>,
 }
 
 impl Parts {
-    /// All parts with their titles, in the order in which they are shown.
+    /// Iterates over all parts with their titles, in display order.
     pub fn iter(&self) -> impl Iterator<Item = (String, &Part)> {
         let titled = [
             ("metadata", &self.metadata),
@@ -49,47 +49,47 @@ impl Parts {
         titled.chain(addons).chain(other)
     }
 
-    /// Whether one of them differs.
+    /// Whether any part differs.
     #[must_use]
     pub fn differ(&self) -> bool {
         self.iter().any(|(_, part)| part.change != Change::Unchanged)
     }
 }
 
-/// A part of a release, compared.
+/// The comparison of a part.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     /// The kind of change.
     pub change: Change,
-    /// Its chart, where it is one.
+    /// The chart of the part, if the part is a chart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chart: Option<ChartChange>,
     /// The files that differ.
     pub files: Vec<FileChange>,
 }
 
-/// An addon, compared.
+/// The comparison of an addon.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AddonPart {
-    /// Its name.
+    /// The name of the addon.
     pub name: String,
     /// The kind of change.
     #[serde(flatten)]
     pub part: Part,
 }
 
-/// A chart in both releases.
+/// The chart of a part in each release; `None` in a release without it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChartChange {
-    /// The old name.
+    /// Name and version in the first release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<ChartName>,
-    /// The new name.
+    /// Name and version in the second release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<ChartName>,
 }
 
-/// Name and version of a chart.
+/// The name and version of a chart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChartName {
     /// `name` of `Chart.yaml`.
@@ -105,12 +105,12 @@ impl ChartChange {
     }
 }
 
-/// The files of each part that is not an addon.
+/// The files of each part that is neither an addon nor a directory.
 const METADATA: &[&str] = &["metadata.yaml", "csctl.yaml"];
 const STAGES: &[&str] = &["clusteraddon.yaml"];
 const VALUES_TEMPLATE: &[&str] = &["cluster-addon-values.yaml"];
 
-/// Compares all parts.
+/// Compares all parts of two releases.
 #[must_use]
 pub fn compare(from: &Side, to: &Side, detail: Detail) -> Parts {
     let part = |roots: &[&str]| {
@@ -135,7 +135,7 @@ pub fn compare(from: &Side, to: &Side, detail: Detail) -> Parts {
     }
 }
 
-/// The files of no part.
+/// Selects the files that belong to no part.
 fn other(side: &Side) -> Contents<'_> {
     let named = [METADATA, STAGES, VALUES_TEMPLATE, &[CLUSTER_CLASS, NODE_IMAGES]].concat();
     let addons = side.release.addons.iter().map(|addon| addon.path.as_str());
@@ -152,14 +152,14 @@ fn addon_files<'a>((side, addon): (&'a Side, Option<&Addon>)) -> Option<Contents
 }
 
 impl Part {
-    /// Compares a part that a release may be without; `None` where neither release has it.
+    /// Compares an optional part; `None` if neither release has it.
     fn of_some(from: &Contents, to: &Contents, detail: Detail) -> Option<Self> {
         let some = |contents| Some(contents).filter(|contents: &&Contents| !contents.is_empty());
         let (from, to) = (some(from), some(to));
         (from.is_some() || to.is_some()).then(|| Self::between(from, to, None, detail))
     }
 
-    /// Compares what a part consists of. The files of a part that is new or gone are named, and not shown.
+    /// Compares the content of a part. The files of an added or removed part are listed without their lines.
     fn between(
         from: Option<&Contents>,
         to: Option<&Contents>,

@@ -1,4 +1,4 @@
-//! The effect of an upgrade from one release to the other on the Flux objects of Clusters.
+//! The effect of an upgrade between two releases on the Flux objects of Clusters.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::plan::diff::{self, Inventory};
 use crate::plan::{self, Held, ObjectId, Plan, PlanError, PlannedObject, canonical};
 use crate::release::Release;
 
-/// The effect of the upgrade, in plans.
+/// The difference between the plans of both releases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plans {
     /// The objects that all Clusters share: sources, charts, node images and the cluster class.
     pub objects: Vec<ObjectChange>,
-    /// The Clusters.
+    /// The effect on each Cluster.
     pub clusters: Vec<ClusterChange>,
 }
 
 impl Plans {
-    /// Whether an object differs, or something is held back.
+    /// Whether any object differs, or an addon is newly held.
     #[must_use]
     pub fn differ(&self) -> bool {
         let differs = |cluster: &ClusterChange| !cluster.objects.is_empty() || cluster.newly_held;
@@ -42,19 +42,19 @@ pub struct ClusterChange {
     pub namespace: String,
     /// The Cluster's name.
     pub name: String,
-    /// The changes of its objects.
+    /// The changes of the Cluster's objects.
     pub objects: Vec<ObjectChange>,
-    /// The addons whose objects stay as they are, byte for byte.
+    /// The addons whose objects stay the same, byte for byte.
     pub unchanged: Vec<String>,
-    /// The parts that are not delivered now.
+    /// The addons that are held, or the whole Cluster.
     pub held: Vec<HeldAddon>,
-    /// Whether one of them would not be held by the first release.
+    /// Whether the first release does not hold one of them.
     #[serde(skip)]
     newly_held: bool,
 }
 
 impl ClusterChange {
-    /// The effect of one plan on a Cluster, with what it would change.
+    /// Creates the effect of a plan on a Cluster; `objects` are the changes that the plan makes.
     #[must_use]
     pub fn new(cluster: &ClusterInputs, objects: Vec<ObjectChange>, plan: &Plan) -> Self {
         let is_changed = |addon: &str| objects.iter().any(|object| object.addon.as_deref() == Some(addon));
@@ -70,28 +70,28 @@ impl ClusterChange {
         }
     }
 
-    /// A Cluster for which nothing is written now.
+    /// Creates the effect on a Cluster that is held, so that nothing is written for it.
     #[must_use]
     pub fn held(cluster: &ClusterInputs, held: HeldAddon) -> Self {
         Self { held: vec![held], ..Self::new(cluster, Vec::new(), &Plan::default()) }
     }
 
-    /// Whether anything changes or is held.
+    /// Whether any object changes or any addon is held.
     #[must_use]
     pub fn says_something(&self) -> bool {
         !self.objects.is_empty() || !self.held.is_empty()
     }
 }
 
-/// The parts that the second release would not deliver now.
+/// An addon, or a whole Cluster, that is held and therefore not delivered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldAddon {
-    /// The addon; absent where all of the Cluster is held.
+    /// The addon; absent if the whole Cluster is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addon: Option<String>,
-    /// One word.
+    /// The reason of the hold, in one word.
     pub reason: &'static str,
-    /// A sentence.
+    /// The explanation of the hold, as a sentence.
     pub message: String,
 }
 
@@ -111,28 +111,28 @@ impl HeldAddon {
 pub struct ObjectChange {
     /// The kind of change.
     pub change: Verb,
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// The kind.
+    /// The kind of the object.
     pub kind: String,
-    /// The namespace; empty for an object of the whole cluster.
+    /// The namespace; empty for a cluster-scoped object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// The name.
+    /// The name of the object.
     pub name: String,
-    /// The kind of the object of this name that has to be deleted before this one is created.
+    /// The kind of the existing object with this name that must be deleted before this object can be created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
-    /// The addon that it delivers.
+    /// The addon that the object delivers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addon: Option<String>,
     /// The effect in the workload cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-    /// The values of Helm that differ; of an object that stays only.
+    /// The Helm values that differ; empty for a created or removed object.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueChange>,
-    /// The lines of its YAML that differ; of an object that stays and differs only.
+    /// The lines of the YAML that differ; empty for a created or removed object.
     #[serde(skip)]
     pub lines: String,
 }
@@ -141,11 +141,11 @@ pub struct ObjectChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
-    /// It is new.
+    /// The object is new.
     Created,
-    /// It stays and differs.
+    /// The object stays and differs.
     Changed,
-    /// The second release does not have it.
+    /// The new plan does not have the object.
     Removed,
 }
 
@@ -155,36 +155,36 @@ pub enum Verb {
 pub enum Effect {
     /// Helm installs the addon.
     Installs,
-    /// Helm upgrades it to another chart.
+    /// Helm upgrades the addon to another chart.
     UpgradesChart,
-    /// Helm upgrades it with other values.
+    /// Helm upgrades the addon with other values.
     UpgradesValues,
-    /// Helm upgrades it to another chart with other values.
+    /// Helm upgrades the addon to another chart with other values.
     UpgradesChartAndValues,
-    /// Helm uninstalls it.
+    /// Helm uninstalls the addon.
     Uninstalls,
-    /// Flux applies its manifests.
+    /// Flux applies the manifests of the addon.
     Applies,
-    /// Flux deletes what its manifests made.
+    /// Flux prunes the objects of the addon's manifests.
     Prunes,
 }
 
-/// The reason why there are no plans to compare.
+/// An error that prevents the comparison of plans.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// The commit that stands for all is none.
+    /// The placeholder commit is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The contents of a release have no source.
+    /// The contents of a release cannot be resolved to sources.
     #[error(transparent)]
     Content(#[from] ContentError),
-    /// A release or a Cluster has no plan.
+    /// A release or a Cluster cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
 
-/// Plans each Cluster for one release and then for the other. The second finds the sources of the first: what is the
-/// same stays where it is.
+/// Plans each Cluster for both releases and compares the plans. The second plan sees the sources of the first one:
+/// unchanged content keeps its source.
 pub fn compare(
     stack: &Stack,
     from: &Release,
@@ -192,7 +192,7 @@ pub fn compare(
     clusters: &[ClusterInputs],
 ) -> Result<Plans, CompareError> {
     let contents = |release, existing: &Existing| -> Result<Contents, CompareError> {
-        // The commit of a release plays no part in a difference: all have Git's null commit.
+        // The commit of a release does not affect the difference: both have Git's null commit.
         let commit: Revision = "0".repeat(40).parse()?;
         let entry = |release: &Release| (release.name.clone(), CatalogEntry::of(release, commit.clone()));
         let catalog: Catalog = [from, to].into_iter().map(entry).collect();
@@ -212,7 +212,7 @@ pub fn compare(
     })
 }
 
-/// Whether the Cluster has a class of the release's stack, in the namespace of the `ClusterStack`.
+/// Whether the Cluster's class is of the release's stack, in the namespace of the `ClusterStack`.
 #[must_use]
 pub fn is_of_stack(stack: &Stack, release: &ReleaseName, cluster: &ClusterInputs) -> bool {
     let class = cluster.cluster.class();
@@ -242,7 +242,7 @@ impl Planned {
 
 fn cluster_change(cluster: &ClusterInputs, before: &Plan, after: &Plan) -> ClusterChange {
     let mut objects = object_changes(before, after);
-    // What is held is not written, and what is not written is not removed.
+    // A held addon is neither written nor removed.
     let is_held = |addon: &str| {
         after.held().iter().any(|held| held.addon.as_ref().is_none_or(|name| name.as_str() == addon))
     };
@@ -251,7 +251,7 @@ fn cluster_change(cluster: &ClusterInputs, before: &Plan, after: &Plan) -> Clust
     ClusterChange { newly_held, ..ClusterChange::new(cluster, objects, after) }
 }
 
-/// The changes from the first plan to the second.
+/// Returns the changes from the first plan to the second.
 fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
     let old: BTreeMap<&ObjectId, &Value> =
         before.objects().map(|object| (&object.id, &object.value)).collect();
@@ -272,7 +272,7 @@ fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
 }
 
 impl ObjectChange {
-    /// The change of the object that was `old` and is `new`.
+    /// Compares two states of an object.
     #[must_use]
     pub fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
         let addon = new.or(old).and_then(addon_of).map(str::to_owned);
@@ -293,12 +293,12 @@ impl ObjectChange {
     }
 }
 
-/// The effect in the workload cluster when an addon's object of this kind becomes another.
+/// Returns the effect in the workload cluster when an addon's object of this kind changes.
 fn effect(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Effect> {
     let chart = |object| field(object, &["spec", "chartRef"]);
     let has_new_chart = old.and_then(chart) != new.and_then(chart);
     let values = |object| field(object, &["spec", "values"]);
-    // The values name the content of the chart.
+    // The values contain the digest of the chart's content, which counts as a value only if the chart stays the same.
     let has_new_values = old.and_then(plan::rendered_values) != new.and_then(plan::rendered_values)
         || (!has_new_chart && old.and_then(values) != new.and_then(values));
     match (kind, old, new) {
@@ -316,12 +316,12 @@ fn effect(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Effect
     }
 }
 
-/// The addon that an object delivers.
+/// Returns the addon that an object delivers.
 fn addon_of(object: &Value) -> Option<&str> {
     Some(text(object, &["metadata", "labels", labels::ADDON])).filter(|addon| !addon.is_empty())
 }
 
-/// The lines of two objects that differ. The digest of the object's own bytes always does, and is left out.
+/// Returns the lines in which two objects differ, except for the plan digest, which always differs.
 fn lines(old: &Value, new: &Value) -> String {
     let yaml = |object: &Value| {
         let mut object = object.clone();

@@ -1,14 +1,14 @@
-//! The values of Helm in two objects, compared one by one.
+//! Compares the Helm values of two objects, value by value.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::plan;
 
-/// A value that is another than it was, or is there on one side only.
+/// A value that differs, or that only one side has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ValueChange {
-    /// The path, as Helm's `--set` spells it: `cilium.operator.replicas`, `tolerations[0].key`, and `labels.a\.b`
+    /// The path in the notation of Helm's `--set`: `cilium.operator.replicas`, `tolerations[0].key`, or `labels.a\.b`
     /// for a key with a dot.
     pub path: String,
     /// The old value, as JSON.
@@ -19,14 +19,15 @@ pub struct ValueChange {
     pub to: Option<String>,
 }
 
-/// The differences below `spec.values` of two objects, in the order of the second one, then what only the first has.
+/// Returns the differences below `spec.values` of two objects: in the order of the second one, then the values that
+/// only the first one has.
 #[must_use]
 pub fn changes(old: &Value, new: &Value) -> Vec<ValueChange> {
     let [old, new] = [old, new].map(plan::rendered_values);
     differences(old.as_ref(), new.as_ref())
 }
 
-/// The same of two values; `None` is none at all.
+/// Returns the differences between two values; `None` is a missing value.
 #[must_use]
 pub fn differences(old: Option<&Value>, new: Option<&Value>) -> Vec<ValueChange> {
     let mut changes = Vec::new();
@@ -34,7 +35,7 @@ pub fn differences(old: Option<&Value>, new: Option<&Value>) -> Vec<ValueChange>
     changes
 }
 
-/// Mappings and lists are walked where both sides have one; all else is one value.
+/// Compares mappings and lists entry by entry if both sides have one, and everything else as one value.
 fn between(path: &str, old: Option<&Value>, new: Option<&Value>, changes: &mut Vec<ValueChange>) {
     match (old, new) {
         (Some(Value::Object(old)), Some(Value::Object(new))) => {
@@ -50,7 +51,7 @@ fn between(path: &str, old: Option<&Value>, new: Option<&Value>, changes: &mut V
                 between(&format!("{path}[{at}]"), old.get(at), new.get(at), changes);
             }
         }
-        // A mapping on one side only is shown by its content.
+        // A mapping on one side only is shown entry by entry.
         (None, Some(Value::Object(entries))) if !entries.is_empty() => {
             entries.iter().for_each(|(key, value)| between(&below(path, key), None, Some(value), changes));
         }
@@ -77,7 +78,7 @@ mod tests {
 
     use super::changes;
 
-    /// The changes as `path: old → new`, with `-` for what is not there.
+    /// Returns the changes as `path: old → new`, with `-` for a missing value.
     fn told(old: &Value, new: &Value) -> Vec<String> {
         let object = |values: &Value| json!({"spec": {"values": values}});
         let side = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());

@@ -34,12 +34,12 @@ fn archive(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The names of the kinds that differ, with what became of them and who deletes them.
+/// Returns the names of the CRDs that differ, each with its change and the owner that deletes it.
 fn kinds(from: &Files, to: &Files) -> Vec<(String, Change, Option<Owner>)> {
     kinds_of((from, true), (to, true))
 }
 
-/// The same; whether each side is a chart.
+/// Like [`kinds`], with whether each side is a chart.
 fn kinds_of(from: (&Files, bool), to: (&Files, bool)) -> Vec<(String, Change, Option<Owner>)> {
     let contents = |(files, is_chart): (&Files, bool)| {
         let mut contents = Contents::default();
