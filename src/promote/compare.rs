@@ -1,8 +1,8 @@
-//! What a promotion changes: for the stage as a whole, and for each of its Clusters once it goes to the release.
+//! The effect of a promotion: on the stage as a whole, and on each of its Clusters once it uses the release.
 //!
-//! A promotion itself changes no Cluster: it makes the release known to the `ClusterStacks` that follow the stage, and
-//! those that offer it bring its class and its charts. What a Cluster has to expect is planned as if its class were set
-//! to the release's now, from the release that it has.
+//! A promotion itself changes no Cluster. It makes the release known to the `ClusterStacks` that follow the stage, and
+//! those that offer the release add its class and charts. The effect on a Cluster is planned from its present release,
+//! as if its class were already set to that of the promoted release.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::inputs::stack::{Stack, StackError};
 use crate::names::ReleaseName;
 use crate::subscription;
 
-/// Why it cannot be said what a promotion changes.
+/// An error that prevents computing the effect of a promotion.
 #[derive(Debug, thiserror::Error)]
 pub enum EffectError {
     /// A `ClusterStack` of the stage that cannot be planned for.
@@ -33,64 +33,64 @@ pub enum EffectError {
     Compare(#[from] CompareError),
 }
 
-/// What is known of the stage that a release comes to.
+/// The stage that a release is promoted to, with its releases and inputs.
 pub struct Target<'a> {
     /// The stage.
     pub place: StageTarget<'a>,
-    /// The releases that it has now.
+    /// The releases that the stage has now.
     pub releases: &'a BTreeSet<ReleaseName>,
-    /// Its `ClusterStacks`, and whatever others are among the stage's inputs.
+    /// The `ClusterStacks` among the stage's inputs, including those that do not follow the stage.
     pub stacks: &'a [ClusterStack],
     /// The Clusters among the stage's inputs.
     pub clusters: &'a [ClusterInputs],
-    /// All objects among the inputs: they may have the `GitRepository` that a `ClusterStack` refers to.
+    /// All objects among the stage's inputs. They may include the `GitRepository` that a `ClusterStack` refers to.
     pub objects: &'a [Value],
 }
 
-/// What a promotion changes.
+/// The effect of a promotion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effect {
-    /// What each `ClusterStack` of the stage does with the release.
+    /// The response of each `ClusterStack` of the stage to the release.
     pub stacks: Vec<Offer>,
-    /// The `ClusterStacks` of the release's stack that do not follow the stage, where none does.
+    /// If no `ClusterStack` of the release's stack follows the stage: those that do not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<Elsewhere>,
-    /// What differs from a release that the stage has, and what becomes of the Clusters that have it.
+    /// The differences from the stage's releases, and their effect on the Clusters that use these releases.
     pub upgrades: Vec<Upgrade>,
-    /// Releases of the stage that cannot be compared, and why.
+    /// The releases of the stage that cannot be compared, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Unreadable>,
-    /// Clusters that are not planned for, and why.
+    /// The Clusters that are not planned, each with the reason.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What a `ClusterStack` does with the release.
+/// The response of a `ClusterStack` to the release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Offer {
     /// The namespace of the `ClusterStack`.
     pub namespace: String,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Whether it offers the release.
     pub offered: Offered,
-    /// The latest release that it knows now.
+    /// The latest of the stage's present releases that the `ClusterStack` may offer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latest: Option<String>,
 }
 
-/// Whether a `ClusterStack` offers a release, and why.
+/// Whether a `ClusterStack` offers a release, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Offered {
-    /// Its `versions` have it.
+    /// Its `versions` list the release.
     Listed,
-    /// It subscribes to the latest, which is this one.
+    /// It subscribes to the latest release, which is this one.
     Latest,
-    /// It subscribes to the latest, which is another one.
+    /// It subscribes to the latest release, which is another one.
     NotLatest,
-    /// It does not subscribe, and its `versions` do not have it.
+    /// It does not subscribe, and its `versions` do not list the release.
     NotListed,
 }
 
@@ -100,40 +100,40 @@ pub enum Offered {
 pub struct Elsewhere {
     /// Namespace and name.
     pub stack: String,
-    /// What it follows.
+    /// The reason: what it follows instead.
     pub why: String,
 }
 
-/// What differs from one release to the promoted one.
+/// The differences between a present release and the promoted one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Upgrade {
-    /// The release that there is.
+    /// The name of the present release.
     pub from: String,
-    /// Its full Kubernetes version.
+    /// The full Kubernetes version of the present release.
     pub kubernetes: String,
-    /// The namespace of the `ClusterStack` whose Clusters these are; absent where none is known.
+    /// The namespace of the `ClusterStack` whose Clusters these are; absent if none is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The parts of the releases.
+    /// The parts that differ.
     pub parts: Vec<PartChange>,
-    /// What becomes of the objects that all Clusters share.
+    /// The changes of the objects that all Clusters share.
     pub objects: Vec<ObjectChange>,
-    /// The Clusters that have that release now.
+    /// The Clusters that use the present release.
     pub clusters: Vec<ClusterChange>,
 }
 
-/// What became of a part.
+/// The change of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartChange {
-    /// What it is called: `cluster class`, `addon cni`.
+    /// The title of the part: `cluster class`, `addon cni`.
     pub part: String,
-    /// What became of it.
+    /// The kind of change.
     pub change: Change,
-    /// How many of its files differ.
+    /// The number of files that differ.
     pub files: usize,
-    /// Its charts and kinds that differ.
+    /// The charts, values and CRDs that differ.
     #[serde(flatten)]
     pub charts: ChartsAndKinds,
 }
@@ -142,24 +142,24 @@ pub struct PartChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unreadable {
-    /// Its name.
+    /// The name.
     pub release: String,
-    /// What is wrong with it.
+    /// The error.
     pub why: String,
 }
 
-/// A Cluster that is not planned for.
+/// A Cluster that is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {
     /// Namespace and name.
     pub cluster: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// The `ClusterStacks` of the release's stack that follow the stage, and those of which that is not known because their
-/// `GitRepository` is not among the inputs: [`Stack::new`] says so.
+/// Returns the `ClusterStacks` of the release's stack that follow the stage. Includes those whose `GitRepository` is
+/// not among the inputs: [`Stack::new`] reports that.
 pub fn followers<'a>(
     target: &Target<'a>,
     release: &'a ReleaseName,
@@ -169,7 +169,7 @@ pub fn followers<'a>(
         .map(|(stack, _)| stack)
 }
 
-/// The `ClusterStacks` of the release's stack, each with why it does not follow the stage.
+/// Returns the `ClusterStacks` of the release's stack, each with the reason why it does not follow the stage, if so.
 fn sorted<'a>(
     target: &Target<'a>,
     release: &'a ReleaseName,
@@ -180,7 +180,7 @@ fn sorted<'a>(
     of_stack.map(move |stack| (stack, apart(stack, &place, known)))
 }
 
-/// What is told of a `ClusterStack` that does not follow the stage.
+/// Describes a `ClusterStack` that does not follow the stage; `None` if it does.
 fn elsewhere((stack, apart): (&ClusterStack, Option<Apart>)) -> Option<Elsewhere> {
     let metadata = &stack.metadata;
     let namespace = metadata.namespace.as_deref().unwrap_or("default");
@@ -188,8 +188,8 @@ fn elsewhere((stack, apart): (&ClusterStack, Option<Apart>)) -> Option<Elsewhere
     Some(Elsewhere { stack, why: apart?.to_string() })
 }
 
-/// What the promotion of `to` changes. `present` gives the content of a release that the stage has, or why that cannot be
-/// read, which is no reason not to bring another one.
+/// Computes the effect of the promotion of `to`. `present` returns the content of a release that the stage has, or why
+/// that cannot be read, which does not prevent the promotion.
 pub fn effect(
     target: &Target,
     to: &Side,
@@ -209,7 +209,7 @@ pub fn effect(
     if effect.stacks.is_empty() {
         effect.elsewhere = sorted(target, &to.release.name).filter_map(elsewhere).collect();
     }
-    // Without Clusters, what the stage had last is what people compare with.
+    // Without Clusters, compare with the latest earlier release of the stage.
     let before = target.releases.iter().filter(|name| name.prefix() == to.release.name.prefix());
     let before = before.filter(|name| **name < to.release.name && name.same_line(&to.release.name)).max();
     if let Some(before) = before.filter(|_| effect.upgrades.is_empty()) {
@@ -222,7 +222,7 @@ pub fn effect(
 }
 
 impl Effect {
-    /// Notes a release that cannot be read, and the Clusters that have it.
+    /// Records a release that cannot be read, and the Clusters that use it.
     fn cannot_compare(&mut self, from: &ReleaseName, why: &str, clusters: &[ClusterInputs]) {
         let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
         let unreadable = Unreadable { release: from.to_string(), why };
@@ -256,7 +256,7 @@ fn offer(stack: &ClusterStack, target: &Target, release: &ReleaseName) -> Offer 
     }
 }
 
-/// The Clusters that may go to the release, by the one that they have.
+/// Returns the Clusters that can be upgraded to the release, by their present release.
 fn by_release(
     stack: &Stack,
     target: &Target,
@@ -277,7 +277,7 @@ fn by_release(
     found
 }
 
-/// Why a Cluster with one release does not go to another.
+/// Returns the reason why a Cluster with one release cannot be upgraded to another; `None` if it can.
 fn unreachable(from: &ReleaseName, to: &ReleaseName, releases: &BTreeSet<ReleaseName>) -> Option<String> {
     let ((major, minor), (old_major, old_minor)) = (to.kubernetes_minor(), from.kubernetes_minor());
     let steps = i64::from(minor) - i64::from(old_minor);

@@ -1,7 +1,8 @@
-//! A text with headings, lists, tables and parts to fold, as plain text for a terminal and as Markdown for a forge.
+//! A document with headings, lists, tables and foldable parts, as plain text for a terminal or as Markdown for a forge.
 //!
-//! Everything that somebody else wrote stands in code: a forge then makes no link, no mention and no picture of it. Of
-//! what is too long for a forge whole blocks are left out, those that it folds away first, and it is said which.
+//! Text from other sources is always formatted as code, so that a forge renders no link, mention or image from it. If
+//! the document is too long for a forge, whole blocks are left out, starting with the folded ones, and the end of the
+//! document lists them.
 
 mod markdown;
 mod plain;
@@ -9,11 +10,11 @@ mod plain;
 /// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Span {
-    /// Our own words.
+    /// Words of stackflux.
     Words(String),
-    /// Our own words that matter.
+    /// Emphasized words of stackflux.
     Strong(String),
-    /// A name, a value or a text of somebody else's.
+    /// A name, a value or another text from outside stackflux.
     Code(String),
 }
 
@@ -22,13 +23,13 @@ enum Span {
 pub struct Line(Vec<Span>);
 
 impl Line {
-    /// A line that begins with these words, which are our own.
+    /// Creates a line that begins with these words, which must be stackflux's own.
     #[must_use]
     pub fn new(words: &str) -> Self {
         Self::default().words(words)
     }
 
-    /// More words of our own.
+    /// Appends words of stackflux.
     #[must_use]
     pub fn words(self, words: &str) -> Self {
         if words.is_empty() {
@@ -37,19 +38,20 @@ impl Line {
         self.span(Span::Words(words.to_owned()))
     }
 
-    /// Words of our own that matter.
+    /// Appends emphasized words of stackflux.
     #[must_use]
     pub fn strong(self, words: &str) -> Self {
         self.span(Span::Strong(words.to_owned()))
     }
 
-    /// What somebody else wrote.
+    /// Appends a text from outside stackflux.
     #[must_use]
     pub fn code(self, text: &str) -> Self {
         self.span(Span::Code(text.to_owned()))
     }
 
-    /// Several texts of somebody else's with commas between; at most `most`, and how many there are besides.
+    /// Appends several texts from outside stackflux, separated by commas: at most `most`, then the number of the
+    /// others.
     #[must_use]
     pub fn codes<'a>(mut self, texts: impl IntoIterator<Item = &'a str>, most: usize) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
@@ -71,15 +73,15 @@ impl Line {
 /// A part of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// A heading; 1 is the highest.
+    /// A heading; level 1 is the highest.
     Heading(u8, Line),
     /// A paragraph.
     Paragraph(Line),
     /// A list.
     List(Vec<Line>),
-    /// A table: its header, and rows with as many cells.
+    /// A table: its header, and rows with the same number of cells.
     Table(Vec<&'static str>, Vec<Vec<Line>>),
-    /// Lines that a forge folds away below a summary.
+    /// Lines that a forge folds below a summary.
     Folded(Line, Vec<Line>),
 }
 
@@ -88,20 +90,20 @@ pub enum Block {
 pub struct Document(pub Vec<Block>);
 
 impl Document {
-    /// For a terminal or a log, without control characters and with a line break at the end.
+    /// Formats the document for a terminal or a log, without control characters and with a final line break.
     #[must_use]
     pub fn to_plain(&self) -> String {
         plain::write(self)
     }
 
-    /// For a forge, of at most `most` bytes. Texts of somebody else's are shortened.
+    /// Formats the document for a forge, in at most `most` bytes. Long texts from outside stackflux are shortened.
     #[must_use]
     pub fn to_markdown(&self, most: usize) -> String {
         markdown::write(self, most)
     }
 }
 
-/// A text of at most so many characters, with `…` where it was cut.
+/// Shortens a text to at most `longest` characters, followed by `…` if it was cut.
 #[must_use]
 pub fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {

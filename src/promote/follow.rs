@@ -1,4 +1,4 @@
-//! Which `ClusterStacks` follow a stage: those whose source is its directory, on its branch, in its repository.
+//! Decides which `ClusterStacks` follow a stage: those whose source is its directory, on its branch, in its repository.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use crate::api::{ClusterStack, GitReference, GitRepositoryReference};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::source::git_repository;
 
-/// What Flux follows where nothing is said.
+/// The branch that Flux follows by default.
 const DEFAULT_BRANCH: &str = "master";
 
-/// A stage, and where it is.
+/// A stage, with the branch and the repository that it is in.
 #[derive(Clone, Copy, Debug)]
 pub struct StageTarget<'a> {
     /// The stage.
@@ -21,7 +21,7 @@ pub struct StageTarget<'a> {
     pub repository: &'a str,
 }
 
-/// What a `GitRepository` follows.
+/// The URL and the reference that a `GitRepository` follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Followed {
     /// Its `spec.url`.
@@ -30,41 +30,41 @@ pub struct Followed {
     pub reference: GitReference,
 }
 
-/// Why a `ClusterStack` does not follow a stage.
+/// The reason why a `ClusterStack` does not follow a stage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Apart {
-    /// It takes the operator's default.
+    /// It uses the operator's default source.
     #[error("it has no spec.source of its own")]
     NoSource,
-    /// It reads another directory.
+    /// It follows another directory.
     #[error("it follows the directory {0}")]
     Directory(String),
-    /// It refers to a `GitRepository` that is not known.
+    /// It refers to a `GitRepository` that is not among the known objects.
     #[error("its GitRepository {namespace}/{name} is not known here")]
     Unknown {
         /// The namespace of the `GitRepository`.
         namespace: String,
-        /// Its name.
+        /// The name of the `GitRepository`.
         name: String,
     },
-    /// It is at another branch.
+    /// It follows another branch.
     #[error("it follows the branch {0}")]
     Branch(String),
-    /// It is at something that no promotion moves.
+    /// It follows a reference that no promotion moves, such as a tag or a commit.
     #[error("it follows the {kind} {name}, which is not a branch")]
     NoBranch {
-        /// What it is at.
+        /// The kind of the reference.
         kind: &'static str,
-        /// What that is called.
+        /// The name of the reference.
         name: String,
     },
-    /// It reads another repository.
+    /// It follows another repository.
     #[error("it follows the repository {0}")]
     Repository(String),
 }
 
 impl Followed {
-    /// What a `GitRepository` says; `None` where its reference has another shape than Flux's.
+    /// Reads a `GitRepository`; `None` if its reference does not have the form of Flux's API.
     #[must_use]
     pub fn of(object: &Value) -> Option<Self> {
         let reference = match field(object, &["spec", "ref"]) {
@@ -74,15 +74,15 @@ impl Followed {
         Some(Self { url: text(object, &["spec", "url"]).to_owned(), reference })
     }
 
-    /// The `GitRepository` of this namespace and name among objects.
+    /// Finds the `GitRepository` with this namespace and name among objects.
     #[must_use]
     pub fn among(objects: &[Value], namespace: &str, name: &str) -> Option<Self> {
         Self::of(git_repository(objects, namespace, name)?)
     }
 }
 
-/// Why a `ClusterStack` does not follow the stage; `None` where it does. `known` gives the `GitRepository` of a namespace and
-/// a name.
+/// Returns the reason why a `ClusterStack` does not follow the stage; `None` if it does. `known` looks up a
+/// `GitRepository` by namespace and name.
 #[must_use]
 pub fn apart(
     stack: &ClusterStack,
@@ -112,7 +112,7 @@ pub fn apart(
     of_branch(&followed.reference, place.branch).or_else(|| of_repository(&followed.url, place.repository))
 }
 
-/// Why a reference of Flux's is not this branch. Of several fields the one counts that Flux takes.
+/// Compares a Flux reference with a branch. Of several fields, the one that Flux uses counts.
 fn of_branch(reference: &GitReference, branch: &str) -> Option<Apart> {
     let GitReference { commit, name, semver, tag, branch: named } = reference;
     let no_branch = |kind, name: &String| Some(Apart::NoBranch { kind, name: name.clone() });
@@ -129,15 +129,16 @@ fn of_branch(reference: &GitReference, branch: &str) -> Option<Apart> {
     (named != branch).then(|| Apart::Branch(named.to_owned()))
 }
 
-/// Why a URL is not of this repository, by what both are called on their server (`owner/name`): one repository has many
-/// addresses, by HTTPS, by SSH, from inside a cluster. What has no such name, a directory say, may be any.
+/// Compares a URL with a repository by their names on the server (`owner/name`), because one repository has several
+/// addresses: by HTTPS, by SSH, from inside a cluster. A URL without such a name, for example a directory, matches any
+/// repository.
 fn of_repository(url: &str, repository: &str) -> Option<Apart> {
     let (one, other) = name_on_server(url).zip(name_on_server(repository))?;
-    // No forge has two that differ in nothing but case.
+    // No forge has two repositories whose names differ only in case.
     (!one.eq_ignore_ascii_case(other)).then(|| Apart::Repository(one.to_owned()))
 }
 
-/// `owner/name` in `https://host/owner/name.git`, `ssh://git@host:22/owner/name` and `git@host:owner/name.git`.
+/// Returns `owner/name` of `https://host/owner/name.git`, `ssh://git@host:22/owner/name` or `git@host:owner/name.git`.
 fn name_on_server(url: &str) -> Option<&str> {
     let path = match url.split_once("://") {
         Some(("file", _)) => return None,

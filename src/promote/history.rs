@@ -1,4 +1,4 @@
-//! What ran in a stage and when, read from the commits that changed its directory.
+//! The history of a stage's releases, read from the commits that changed its directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,75 +7,75 @@ use serde::Serialize;
 
 use super::trailers as keys;
 
-/// A commit that changed the directory of a stage, with what the directory had before and after: names to the ids of
-/// Git's trees.
+/// A commit that changed the directory of a stage, with the directory's entries before and after: names and Git tree
+/// IDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The commit.
+    /// The ID of the commit.
     pub commit: String,
-    /// When it was made.
+    /// The date of the commit.
     pub date: Timestamp,
-    /// Who made it.
+    /// The author of the commit.
     pub author: String,
-    /// The first line of its message.
+    /// The first line of the commit message.
     pub subject: String,
-    /// The trailers of its message, then those of the commit that it merged, where it merged one.
+    /// The trailers of the commit message, then those of the merged commit, if it is a merge.
     pub trailers: Vec<(String, String)>,
-    /// The directory before.
+    /// The directory before the commit.
     pub before: BTreeMap<String, String>,
-    /// The directory after.
+    /// The directory after the commit.
     pub after: BTreeMap<String, String>,
 }
 
-/// What one commit did to the releases of a stage.
+/// The changes that one commit made to the releases of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// When it was made.
+    /// The date of the commit.
     pub date: Timestamp,
-    /// The commit.
+    /// The ID of the commit.
     pub commit: String,
-    /// Who made it.
+    /// The author of the commit.
     pub author: String,
-    /// How it came about.
+    /// The cause of the commit.
     #[serde(flatten)]
     pub cause: Cause,
-    /// The releases that came.
+    /// The releases that the commit added.
     pub added: Vec<String>,
-    /// The releases that went.
+    /// The releases that the commit removed.
     pub removed: Vec<String>,
-    /// The releases that have other content than before, which never should be.
+    /// The releases whose content the commit changed, which should never happen.
     pub altered: Vec<String>,
-    /// The first line of its message.
+    /// The first line of the commit message.
     pub subject: String,
 }
 
-/// How a commit came about.
+/// The cause of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "cause")]
 pub enum Cause {
-    /// `stackflux promote`.
+    /// A promotion by `stackflux promote`.
     Promoted {
-        /// The stage and the commit that the content comes from.
+        /// The source stage, and its commit that the content comes from.
         from: String,
-        /// What was known of the soak.
+        /// The result of the soak check.
         #[serde(skip_serializing_if = "Option::is_none")]
         soak: Option<String>,
     },
-    /// `stackflux rollback`.
+    /// A rollback by `stackflux rollback`.
     RolledBack,
-    /// `stackflux publish`: where the release comes from.
+    /// A publication by `stackflux publish`.
     Published {
-        /// The source with its digest or commit.
+        /// The source of the release, with its digest or commit.
         source: String,
     },
-    /// None of them: a person, or another program.
+    /// None of these: a person, or another program.
     Other,
 }
 
-/// What a commit did; `None` where it changed no release, such as one to a README.
+/// Returns the changes that a commit made; `None` if it changed no release, but for example a README.
 ///
-/// `is_release` says which entries of the directory are releases.
+/// `is_release` decides which entries of the directory are releases.
 #[must_use]
 pub fn entry(change: &Change, is_release: impl Fn(&str) -> bool) -> Option<Entry> {
     let (before, after) = (&change.before, &change.after);
@@ -103,14 +103,14 @@ pub fn entry(change: &Change, is_release: impl Fn(&str) -> bool) -> Option<Entry
     })
 }
 
-/// Out of the trailers; where there are none, out of the subject, which is the title of a pull request, too: a forge that
-/// squashes may keep nothing else.
+/// Reads the cause from the trailers. Without trailers, reads it from the subject, which is also the title of a pull
+/// request: a forge that squashes may keep nothing else.
 fn cause(subject: &str, trailers: &[(String, String)]) -> Cause {
     let trailer = |name: &str| {
         let found = trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.trim().to_owned())
     };
-    // First: the text of a rollback has a reason, in which anything may stand.
+    // Checked first: the reason in a rollback's message may contain anything.
     if trailer(keys::ROLLBACK).is_some() {
         return Cause::RolledBack;
     }
@@ -130,7 +130,7 @@ fn cause(subject: &str, trailers: &[(String, String)]) -> Cause {
 }
 
 impl Cause {
-    /// In a few words.
+    /// Describes the cause in a few words.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -142,7 +142,7 @@ impl Cause {
     }
 }
 
-/// `stage@<commit>` with the commit as people read it.
+/// Shortens the commit in `stage@<commit>`.
 fn short(from: &str) -> String {
     match from.rsplit_once('@') {
         Some((stage, commit)) => format!("{stage}@{}", commit.get(..12).unwrap_or(commit)),

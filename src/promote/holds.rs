@@ -1,9 +1,9 @@
-//! `stackflux.holds.yaml`: releases that must not go to a stage, because they were rolled back there. Whatever promotes or
-//! publishes looks at it.
+//! `stackflux.holds.yaml`: releases that must not be added to a stage, because they were rolled back from it. Promotion
+//! and publishing check this file.
 //!
-//! A file of its own, and not a part of `stackflux.yaml`: that one is written by people, with comments and in an order
-//! that a program would have to keep. It lies at the root of the branch of the stage, so that a rollback and its hold
-//! are one commit.
+//! The holds have a file of their own because `stackflux.yaml` is written by hand, with comments and an order that a
+//! program would have to preserve. The file is at the root of the stage's branch, so that a rollback and its hold are
+//! one commit.
 
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
@@ -16,10 +16,10 @@ use super::yaml::{self, Problem, Problems};
 use crate::names::ReleaseName;
 use crate::plan::canonical;
 
-/// The file, at the root of the branch of the stages whose holds it has.
+/// The name of the file, at the root of the branch of the stages that its holds are for.
 pub const FILE: &str = "stackflux.holds.yaml";
 
-/// The most holds of a branch.
+/// Maximum number of holds on a branch.
 const MAX_HOLDS: usize = 1000;
 
 const HEAD: &str = "\
@@ -48,13 +48,13 @@ pub struct Hold {
     pub commit: String,
 }
 
-/// The holds of a branch, in the order in which they were made.
+/// The holds on a branch, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holds(Vec<Hold>);
 
 impl Holds {
-    /// Reads the file; no holds where there is none. A hold on a stage that is not among `stages` would hold nothing back,
-    /// and is refused; `None` where they are not known.
+    /// Reads the file; `content` is `None` if there is no file, and then there are no holds. Refuses a hold on a stage
+    /// that is not among `stages`, because it would have no effect; `stages` is `None` if the stages are unknown.
     pub fn parse(content: Option<&[u8]>, stages: Option<&Stages>) -> Result<Self, Problems> {
         let Some(content) = content else { return Ok(Self::default()) };
         let source = yaml::text(FILE, content)?;
@@ -63,7 +63,7 @@ impl Holds {
             let message = format!("holds exceeds the limit of {MAX_HOLDS} entries: it has {}", holds.len());
             return Err(Problem::of(FILE, message).into());
         }
-        // The same once more for the places.
+        // Read again for the positions.
         let Places { holds: places } = yaml::read(FILE, source)?;
         let problems: Vec<Problem> = holds
             .iter()
@@ -76,19 +76,19 @@ impl Holds {
         if problems.is_empty() { Ok(Self(holds)) } else { Err(Problems(problems)) }
     }
 
-    /// The holds on a release, in whichever stage.
+    /// Returns the holds on a release in any stage.
     pub fn of(&self, release: &ReleaseName) -> impl Iterator<Item = &Hold> {
         let release = release.to_string();
         self.0.iter().filter(move |hold| hold.release == release)
     }
 
-    /// The hold on a release in a stage.
+    /// Returns the hold on a release in a stage.
     #[must_use]
     pub fn on(&self, release: &ReleaseName, stage: &str) -> Option<&Hold> {
         self.of(release).find(|hold| hold.stage == stage)
     }
 
-    /// The same with a hold more. One on the same release in the same stage is replaced.
+    /// Returns the holds with another one. A hold on the same release in the same stage is replaced.
     #[must_use]
     pub fn with(&self, release: &ReleaseName, stage: &str, reason: &str, commit: &str) -> Self {
         let (release, stage) = (release.to_string(), stage.to_owned());
@@ -98,19 +98,19 @@ impl Holds {
             .filter(|hold| (&hold.release, &hold.stage) != (&release, &stage))
             .cloned()
             .collect();
-        // One line: it is told again wherever the release is refused.
+        // One line, because every refusal of the release repeats it.
         let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
         holds.push(Hold { release, stage, reason, commit: commit.to_owned() });
         Self(holds)
     }
 
-    /// The same without the hold on a release in a stage.
+    /// Returns the holds without that on a release in a stage.
     #[must_use]
     pub fn without(&self, release: &ReleaseName, stage: &str) -> Self {
         Self(self.0.iter().filter(|hold| !is_on(hold, release, stage)).cloned().collect())
     }
 
-    /// The text of the file; `None` where nothing is held, and no file needed.
+    /// Returns the text of the file; `None` if there are no holds, so that no file is needed.
     #[must_use]
     pub fn to_yaml(&self) -> Option<String> {
         let yaml = || format!("{HEAD}{}", canonical::to_yaml(&json!({"holds": self.0})));
@@ -118,13 +118,13 @@ impl Holds {
     }
 }
 
-/// Where each hold stands in the file.
+/// The position of each hold in the file.
 #[derive(Deserialize)]
 struct Places {
     holds: Vec<Spanned<IgnoredAny>>,
 }
 
-/// Why a hold holds nothing back.
+/// Returns the reason why a hold has no effect; `None` if it has one.
 fn problem(hold: &Hold, stages: Option<&Stages>) -> Option<String> {
     let release = hold.release.parse::<ReleaseName>().err().map(|error| error.to_string());
     release.or_else(|| stages?.stage(&hold.stage).err().map(|error| error.to_string()))

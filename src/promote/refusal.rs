@@ -1,4 +1,4 @@
-//! Why a release does not go to a stage, or does not come back from it.
+//! The reasons to refuse a promotion or a rollback.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,13 @@ use super::holds::{self, Hold};
 use super::stages::Stage;
 use crate::names::ReleaseName;
 
-/// How many releases an error names.
+/// Maximum number of releases that an error lists.
 const MAX_LISTED: usize = 10;
 
-/// Why a release stays where it is.
+/// A reason to refuse a promotion or a rollback.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The stage does not have it.
+    /// The stage does not have the release.
     #[error("stage {stage} has no release {release} in {path}; it has {has}")]
     NotThere {
         /// The stage.
@@ -21,10 +21,10 @@ pub enum Refusal {
         release: String,
         /// The directory of the stage.
         path: String,
-        /// What it has of the same stack.
+        /// The stage's releases of the same stack.
         has: String,
     },
-    /// The next stage has something else under this name.
+    /// The target stage has different content under this name.
     #[error(
         "stage {stage} has {release} already, with other content: a release never changes once it is written"
     )]
@@ -34,7 +34,7 @@ pub enum Refusal {
         /// The release.
         release: String,
     },
-    /// It was rolled back there.
+    /// The release was rolled back from the stage.
     #[error("{release} is held back from stage {stage}: {reason}")]
     Held {
         /// The stage.
@@ -44,7 +44,7 @@ pub enum Refusal {
         /// The reason of the hold.
         reason: String,
     },
-    /// It is not held, so that nothing can be lifted.
+    /// The release is not held, so there is no hold to lift.
     #[error("{release} is not held back from stage {stage}: there is nothing to lift")]
     NotHeld {
         /// The stage.
@@ -52,18 +52,18 @@ pub enum Refusal {
         /// The release.
         release: String,
     },
-    /// No commit says what to roll back.
+    /// No commit added a release that the stage still has.
     #[error("stage {0} has none of the releases that were brought to it: there is nothing to roll back")]
     Nothing(String),
-    /// The last thing that happened is a rollback, which may be the one that is wanted.
+    /// The last commit is already a rollback, possibly the requested one.
     #[error("the last commit to stage {stage} is a rollback of {releases}")]
     RolledBack {
         /// The stage.
         stage: String,
-        /// What it took back.
+        /// The releases that it removed.
         releases: String,
     },
-    /// One commit brought several.
+    /// One commit added several releases.
     #[error("the last commit that brought releases to stage {stage} brought several: {releases}")]
     Several {
         /// The stage.
@@ -74,7 +74,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// A release that a stage does not have.
+    /// Creates the refusal of a release that the stage does not have.
     #[must_use]
     pub fn not_there(stage: &Stage, release: &ReleaseName, releases: &BTreeSet<ReleaseName>) -> Self {
         let same: Vec<&ReleaseName> = releases.iter().filter(|other| other.same_line(release)).collect();
@@ -87,14 +87,14 @@ impl Refusal {
         Self::NotThere { stage, release: release.to_string(), path, has }
     }
 
-    /// A release that is held.
+    /// Creates the refusal of a release that is held.
     #[must_use]
     pub fn held(hold: &Hold) -> Self {
         let Hold { release, stage, reason, .. } = hold.clone();
         Self::Held { stage, release, reason }
     }
 
-    /// What to do about it.
+    /// Returns what to do about the refusal.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

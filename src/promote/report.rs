@@ -1,4 +1,4 @@
-//! What a promotion does, as people read it before they agree to it.
+//! The report about a promotion, to review before confirming it.
 
 mod cluster;
 
@@ -10,10 +10,10 @@ use super::soak::{SoakResult, Spoken};
 use crate::compare::change::Change;
 use crate::compare::charts::{KindChange, Owner, VersionChange};
 
-/// How many names a sentence spells out.
+/// Maximum number of names in a sentence.
 const MOST_NAMES: usize = 20;
 
-/// A promotion and all that is known of what it does.
+/// A promotion and its known effects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Promotion {
@@ -23,18 +23,18 @@ pub struct Promotion {
     pub kubernetes: String,
     /// The digest of its content.
     pub digest: String,
-    /// The stage that it comes from.
+    /// The source stage.
     pub from: String,
-    /// The commit that the source stage has it in.
+    /// The commit of the source stage that has the content.
     pub commit: String,
-    /// The stage that it goes to.
+    /// The target stage.
     pub to: String,
-    /// What the clusters of the source stage say of it.
+    /// The soak result of the source stage's clusters.
     pub soak: Soak,
     /// The reason of the hold that is lifted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifts_hold: Option<String>,
-    /// What it changes.
+    /// The effect of the promotion.
     #[serde(flatten)]
     pub effect: Effect,
 }
@@ -43,18 +43,18 @@ pub struct Promotion {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Soak {
-    /// They do.
+    /// All clusters have been ready for long enough.
     Vouched(SoakResult),
-    /// They were to be asked, and were not (`--offline`).
+    /// The clusters were not queried although the stage requires a soak (`--offline`).
     NotAsked,
-    /// The stage asks for nothing.
+    /// The stage requires no soak.
     NotRequired,
-    /// They do not, and that was told: what is wrong.
+    /// The clusters do not vouch for the release; the problems.
     Missing(Vec<String>),
 }
 
 impl Soak {
-    /// In a sentence.
+    /// Describes the result in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self {
@@ -75,7 +75,7 @@ impl Soak {
     }
 }
 
-/// The text of a report.
+/// Writes the report.
 #[must_use]
 pub fn document(promotion: &Promotion) -> Document {
     let mut blocks = head(promotion);
@@ -126,7 +126,7 @@ fn head(promotion: &Promotion) -> Vec<Block> {
     vec![Block::Heading(1, title), Block::List(facts)]
 }
 
-/// What happens as soon as the release is there.
+/// Describes the immediate effect of the promotion.
 fn stacks(promotion: &Promotion) -> Vec<Block> {
     let mut lines: Vec<Line> =
         promotion.effect.stacks.iter().map(|offer| of_stack(offer, promotion)).collect();
@@ -196,7 +196,7 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
             Line::new("Not vendored, so that their CRDs are not known here: ").codes(unseen, MOST_NAMES);
         blocks.push(Block::Paragraph(line));
     }
-    // What matters stands before what is folded away.
+    // Important blocks precede folded ones.
     for part in upgrade.parts.iter().filter(|part| !part.charts.values.is_empty()) {
         let summary =
             cluster::counted_values(&part.charts.values).words(" in values.yaml of ").code(&part.part);
@@ -206,7 +206,7 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
     blocks
 }
 
-/// What becomes of the machines.
+/// Describes the effect on the machines.
 fn nodes(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Line> {
     let kubernetes = if upgrade.kubernetes == promotion.kubernetes {
         Line::new("Kubernetes stays ").code(&promotion.kubernetes)
@@ -241,7 +241,7 @@ fn of_part(part: &PartChange) -> Vec<Line> {
     ]
 }
 
-/// Several lines as one.
+/// Joins several texts into one line.
 fn listed(texts: impl Iterator<Item = String>) -> Line {
     let texts: Vec<String> = texts.collect();
     Line::default().codes(texts.iter().map(String::as_str), MOST_NAMES)
@@ -264,7 +264,7 @@ fn of_kind(kind: &KindChange) -> String {
     format!("{} {}", kind.name, kind.change.as_str())
 }
 
-/// A commit as people read it.
+/// Shortens a commit ID.
 fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }

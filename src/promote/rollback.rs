@@ -1,4 +1,5 @@
-//! What taking a release back from a stage does: nothing to the Clusters that have it, and that is told.
+//! The effect of a rollback, and its report. A rollback does not change the Clusters that have the release, and the
+//! report says so.
 
 use serde::Serialize;
 
@@ -7,10 +8,10 @@ use super::document::{Block, Document, Line};
 use crate::names::{KubernetesVersion, ReleaseName};
 use crate::subscription;
 
-/// How many names a sentence spells out.
+/// Maximum number of names in a sentence.
 const MOST_NAMES: usize = 20;
 
-/// A release that is taken back from a stage.
+/// The rollback of a release from a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollback {
@@ -18,57 +19,57 @@ pub struct Rollback {
     pub stage: String,
     /// The release.
     pub release: String,
-    /// The commit that brought it.
+    /// The commit that added the release.
     pub commit: String,
-    /// Whether that commit did nothing else, so that taking the release back reverts it.
+    /// Whether that commit did nothing else, so that the rollback reverts it.
     pub reverts: bool,
-    /// Why.
+    /// The reason of the rollback.
     pub reason: String,
-    /// What each `ClusterStack` of the stage offers then.
+    /// The effect on each `ClusterStack` of the stage.
     pub stacks: Vec<Left>,
     /// The Clusters among the stage's inputs that have the release.
     pub clusters: Vec<String>,
-    /// The Kubernetes version of the release; absent where its content cannot be read.
+    /// The Kubernetes version of the release; absent if its content cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubernetes: Option<String>,
-    /// The release before it, which Clusters go back to.
+    /// The previous release, to which Clusters can be set back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Earlier>,
 }
 
-/// The release that Clusters go back to.
+/// The release to which Clusters can be set back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Earlier {
-    /// Its name.
+    /// The name.
     pub release: String,
-    /// Its Kubernetes version.
+    /// The Kubernetes version of the release.
     pub kubernetes: String,
 }
 
-/// What a `ClusterStack` has once the release is gone.
+/// The state of a `ClusterStack` after the rollback.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Left {
     /// The namespace of the `ClusterStack`.
     pub namespace: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Whether its `versions` have the release: then it goes on to offer it.
+    /// Whether its `versions` list the release, which it then keeps offering.
     pub listed: bool,
-    /// Whether it subscribes to the latest.
+    /// Whether it subscribes to the latest release.
     pub subscribes: bool,
-    /// Whether the latest was this one before.
+    /// Whether the release was its latest one before the rollback.
     pub was_latest: bool,
-    /// The latest release that is left.
+    /// Its latest release after the rollback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latest: Option<String>,
 }
 
 impl Rollback {
-    /// What the rollback of `release`, which `commit` brought (and nothing else, where it `reverts` that), does to the stage.
-    /// `kubernetes` gives the Kubernetes
-    /// version of a release that the stage has, where that can be read.
+    /// Computes the effect of the rollback of `release`, which `commit` added, on the stage. `reverts` is whether
+    /// `commit` did nothing else. `kubernetes` returns the Kubernetes version of a release that the stage has, if it
+    /// can be read.
     #[must_use]
     pub fn new(
         target: &Target,
@@ -106,7 +107,7 @@ impl Rollback {
         }
     }
 
-    /// The text of it.
+    /// Writes the report.
     #[must_use]
     pub fn document(&self) -> Document {
         let title = Line::new("Roll ").code(&self.release).words(" back from ").code(&self.stage);
@@ -148,13 +149,13 @@ impl Rollback {
         }
     }
 
-    /// The release as the versions of a `ClusterStack` have it.
+    /// Returns the release's version as in `versions` of a `ClusterStack`.
     fn version(&self) -> String {
         let release = self.release.parse::<ReleaseName>();
         release.map_or_else(|_| self.release.clone(), |release| release.version().dotted())
     }
 
-    /// Who has it, that nothing happens to them, and how they get rid of it.
+    /// Lists the Clusters that have the release, which do not change, and describes how to set them back.
     fn clusters(&self) -> Vec<Line> {
         let who = if self.clusters.is_empty() {
             Line::new("None is among the stage's inputs. For those that have it nothing changes")

@@ -1,8 +1,8 @@
-//! Whether the clusters of a stage have been ready with a content for long enough.
+//! Checks whether the clusters of a stage have been ready with a release's content for long enough.
 //!
-//! What counts is what the clusters say themselves, and the latest of it: since when each is ready, when each of its
-//! addons settled, when the release became ready, when Cluster API had last brought the cluster to its class. Where one
-//! of them flapped the time begins anew.
+//! The soak begins at the latest of these times in the clusters' own status: when each cluster and the release became
+//! ready, when each addon settled, and when Cluster API last brought each cluster to its class. A condition that flaps
+//! restarts the soak.
 
 use std::fmt;
 
@@ -16,37 +16,37 @@ use crate::foreign::capi::{ClassReference, Cluster, field, text};
 use crate::names::ReleaseName;
 use crate::rollup::{ConditionStatus, mirror};
 
-/// The conditions that Cluster API has of a Cluster that tell about an upgrade. One that is not there is not asked for:
-/// not all versions have all.
+/// The conditions that Cluster API reports about the upgrade of a Cluster. A missing one is ignored, because not all
+/// versions of Cluster API report all of them.
 const OF_CLUSTER: [&str; 2] = ["Available", "TopologyReconciled"];
 
-/// The most problems that are told.
+/// Maximum number of problems that an error lists.
 const MAX_LISTED: usize = 20;
 
-/// What is asked.
+/// The requirement that the clusters of a stage must meet.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The stage whose clusters are asked.
+    /// The stage whose clusters are checked.
     pub stage: &'a str,
     /// The release.
     pub release: &'a ReleaseName,
     /// The digest of the content that the stage has in Git.
     pub digest: &'a str,
-    /// How long they must have been ready.
+    /// The time for which the clusters must have been ready.
     pub required: SignedDuration,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
-    /// Which Clusters are asked.
+    /// The selection of Clusters to check.
     pub only: &'a Only,
 }
 
-/// Which Clusters are asked: all of the stage where nothing is said here.
+/// A selection of Clusters; by default, all of the stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Only {
-    /// Those of one namespace.
+    /// Only Clusters in this namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Those with these labels.
+    /// Only Clusters with these labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
 }
@@ -57,7 +57,7 @@ impl Only {
     }
 }
 
-/// At the end of a sentence; empty where all are asked.
+/// Writes the end of a sentence; empty if all Clusters are selected.
 impl fmt::Display for Only {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_all() {
@@ -83,22 +83,22 @@ pub struct Member<'a> {
     pub addon: Option<&'a ClusterAddon>,
 }
 
-/// That all were ready for long enough.
+/// The result of a check that all clusters passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SoakResult {
     /// The Clusters, as `<namespace>/<name>`.
     pub clusters: Vec<String>,
-    /// Since when all of them are ready.
+    /// The time since which all Clusters are ready.
     pub since: Timestamp,
-    /// How long that is, in seconds.
+    /// The time for which all Clusters have been ready, in seconds.
     pub seconds: i64,
-    /// Which Clusters were asked, where that were not all.
+    /// The selection of Clusters, if not all were checked.
     #[serde(skip_serializing_if = "Only::is_all")]
     pub only: Only,
 }
 
-/// Why that cannot be said: what is wrong, cluster by cluster, the first twenty.
+/// The result of a failed check. Its text lists the first twenty problems.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", told(self))]
 pub struct SoakFailure {
@@ -106,7 +106,7 @@ pub struct SoakFailure {
     pub stage: String,
     /// The release.
     pub release: String,
-    /// What is wrong.
+    /// The problems of the Clusters and releases.
     pub problems: Vec<String>,
 }
 
@@ -122,8 +122,9 @@ fn told(refusal: &SoakFailure) -> String {
     format!("stage {stage} does not vouch for {release}:{listed}{more}")
 }
 
-/// Asks the releases of this name in the namespaces of the stage's `ClusterStacks`, and all Clusters of them. `others` says
-/// of each `ClusterStack` of the release's stack why it is none that has the release, where none has it.
+/// Checks the releases of this name in the namespaces of the stage's `ClusterStacks`, and all their Clusters. `others`
+/// states for each `ClusterStack` of the release's stack why it does not have the release, for the case that none has
+/// it.
 pub fn judge(
     question: &Question,
     (releases, others): (&[&ClusterStackRelease], &[String]),
@@ -164,7 +165,7 @@ pub fn judge(
     }
 }
 
-/// Since when a release is ready with the content that the stage has.
+/// Returns since when a release is ready with the content that the stage has.
 fn of_release(question: &Question, release: &ClusterStackRelease) -> Result<Timestamp, String> {
     let metadata = &release.metadata;
     let called = format!(
@@ -182,7 +183,7 @@ fn of_release(question: &Question, release: &ClusterStackRelease) -> Result<Time
     ready(question, &called, metadata.generation, conditions)
 }
 
-/// Since when a Cluster is ready with the release.
+/// Returns since when a Cluster is ready with the release.
 fn of_member(question: &Question, member: &Member) -> Result<Timestamp, String> {
     let called = format!("Cluster {}", name_of(member.cluster));
     let release = member.cluster.class().as_ref().and_then(ClassReference::release);
@@ -206,7 +207,8 @@ fn of_member(question: &Question, member: &Member) -> Result<Timestamp, String> 
     long_enough(question, &called, began.map_or(since, |began| began.max(since)))
 }
 
-/// When Cluster API had last brought the Cluster to its class and was able to reach it, as far as it says so.
+/// Returns when Cluster API last brought the Cluster to its class and was able to reach it, as far as Cluster API
+/// reports it.
 fn cluster_since(called: &str, cluster: &Cluster) -> Result<Option<Timestamp>, String> {
     let conditions = field(cluster.object(), &["status", "conditions"]).and_then(Value::as_array);
     let mut latest = None;
@@ -224,7 +226,7 @@ fn cluster_since(called: &str, cluster: &Cluster) -> Result<Option<Timestamp>, S
     Ok(latest)
 }
 
-/// Since when the condition `Ready` is true and about the present spec.
+/// Returns since when the condition `Ready` is true for the current generation.
 fn ready(
     question: &Question,
     called: &str,

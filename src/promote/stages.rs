@@ -12,10 +12,10 @@ use crate::api::Duration;
 use crate::names::ReleaseName;
 use crate::release::files::check_path;
 
-/// The file, at the root of the repository.
+/// The name of the file, at the root of the repository.
 pub const FILE: &str = "stackflux.yaml";
 
-/// The most stages of a repository, and the most inputs of a stage.
+/// Maximum number of stages in a repository, and of inputs of a stage.
 const MAX_ENTRIES: usize = 64;
 
 /// `stackflux.yaml`, at the root of a stack repository.
@@ -57,57 +57,57 @@ fn default_path() -> String {
 }
 
 impl Stage {
-    /// How long the clusters of the stage before must have been ready; `None` where their status is not asked for.
+    /// Returns how long the clusters of the previous stage must have been ready; `None` if they are not checked.
     #[must_use]
     pub fn required_soak(&self) -> Option<SignedDuration> {
-        // What api::Duration lets through jiff reads; what it could not read would be asked for without end.
+        // jiff parses every valid api::Duration; one that it could not parse would require an unlimited soak.
         self.soak.as_ref().map(|soak| soak.as_str().parse().unwrap_or(SignedDuration::MAX))
     }
 
-    /// The directory of a release of this stage.
+    /// Returns the directory of a release in this stage.
     #[must_use]
     pub fn release_path(&self, release: &ReleaseName) -> String {
         format!("{}/{release}", self.path)
     }
 }
 
-/// The stages of a repository: names are unique, each stage has a directory of its own, and none comes after itself.
+/// The stages of a repository: their names are unique, each has its own directory, and none comes after itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stages(Vec<Stage>);
 
-/// Why a release cannot go from one stage to another.
+/// An error about the stages that a command names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StageError {
-    /// There is no stage of that name.
+    /// The file has no stage of this name.
     #[error("{FILE} has no stage {name:?}; it has {}", stages.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// The stages that there are.
+        /// The stages in the file.
         stages: Vec<String>,
     },
-    /// Nothing is promoted to that stage.
+    /// The stage is the first one, so nothing is promoted to it.
     #[error("stage {0:?} comes after no other: releases are published to it, not promoted")]
     First(String),
-    /// Another stage is in between, or comes later.
+    /// The source stage does not directly precede the target stage.
     #[error("stage {to:?} comes after {after:?}, not after {from:?}: promote from {after:?}")]
     NotNext {
         /// The stage that was named as the source.
         from: String,
         /// The stage that was named as the target.
         to: String,
-        /// What `stackflux.yaml` has before the target.
+        /// The stage that `stackflux.yaml` has before the target.
         after: String,
     },
 }
 
 impl Stages {
-    /// Reads the file and checks it whole; everything that is wrong besides YAML is told at once. `file` is what the
-    /// file is called in that; `branch` the one of stages that name none, where that is known.
+    /// Reads and checks the whole file. Except for YAML errors, all problems are reported at once. `file` is the name
+    /// of the file in these reports; `branch` is the branch of stages that name none, if it is known.
     pub fn parse(file: &str, content: &[u8], branch: Option<&str>) -> Result<Self, Problems> {
         let source = yaml::text(file, content)?;
         let StagesFile { stages } = yaml::read(file, source)?;
-        // The same once more for the places: what is wrong between stages has no place of its own.
+        // Read again for the positions: problems between stages have none of their own.
         let Places { stages: places } = yaml::read(file, source)?;
         let problems: Vec<Problem> = problems(&stages, branch)
             .into_iter()
@@ -119,12 +119,12 @@ impl Stages {
         if problems.is_empty() { Ok(Self(stages)) } else { Err(Problems(problems)) }
     }
 
-    /// All stages in the order of the file.
+    /// Iterates over all stages in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Stage> {
         self.0.iter()
     }
 
-    /// The stage of this name.
+    /// Finds the stage with this name.
     pub fn stage(&self, name: &str) -> Result<&Stage, StageError> {
         self.0.iter().find(|stage| stage.name == name).ok_or_else(|| StageError::Unknown {
             name: name.to_owned(),
@@ -132,9 +132,9 @@ impl Stages {
         })
     }
 
-    /// The stages whose releases are in this directory of this branch; `None` is whichever branch there is.
+    /// Finds the stages whose releases are in this directory of this branch, or of any branch if `branch` is `None`.
     ///
-    /// A stage without a branch is on that of the file, which is taken to be this one.
+    /// A stage that names no branch matches, because it is on the branch of the file, which is taken to be this one.
     pub fn at<'a>(&'a self, path: &'a str, branch: Option<&'a str>) -> impl Iterator<Item = &'a Stage> {
         let is_here = move |stage: &&Stage| {
             let both = stage.branch.as_deref().zip(branch);
@@ -143,7 +143,7 @@ impl Stages {
         self.0.iter().filter(is_here)
     }
 
-    /// The two stages of a promotion. Without `from` it is the stage before `to`.
+    /// Returns the source and the target stage of a promotion. Without `from`, the source is the stage before `to`.
     pub fn step(&self, from: Option<&str>, to: &str) -> Result<(&Stage, &Stage), StageError> {
         let to = self.stage(to)?;
         let after = to.after.as_deref().ok_or_else(|| StageError::First(to.name.clone()))?;
@@ -156,13 +156,13 @@ impl Stages {
     }
 }
 
-/// Where each stage stands in the file.
+/// The position of each stage in the file.
 #[derive(Deserialize)]
 struct Places {
     stages: Vec<Spanned<serde::de::IgnoredAny>>,
 }
 
-/// What is wrong: the stage's number in the file, and what it is.
+/// Finds the problems of the stages: the index of the stage in the file, and the message.
 fn problems(stages: &[Stage], branch: Option<&str>) -> Vec<(usize, String)> {
     if stages.is_empty() || stages.len() > MAX_ENTRIES {
         return vec![(0, format!("stages has {} entries: expected 1 to {MAX_ENTRIES}", stages.len()))];
@@ -188,7 +188,7 @@ fn problems(stages: &[Stage], branch: Option<&str>) -> Vec<(usize, String)> {
     found
 }
 
-/// What is wrong with a stage by itself.
+/// Finds the problems of a stage by itself.
 fn own_problems(stage: &Stage) -> Vec<String> {
     let mut found = Vec::new();
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -215,7 +215,7 @@ fn own_problems(stage: &Stage) -> Vec<String> {
     found
 }
 
-/// Whether Git takes it as the name of a branch (`git help check-ref-format`), as far as a person would write one.
+/// Whether Git accepts the name for a branch (`git help check-ref-format`), as far as a person would write it.
 fn is_branch(name: &str) -> bool {
     let plain = |character: char| {
         !character.is_whitespace() && !character.is_control() && !"~^:?*[\\\"'".contains(character)
@@ -228,7 +228,7 @@ fn is_branch(name: &str) -> bool {
     fits && name.chars().all(plain) && name.split('/').all(part)
 }
 
-/// Whether one stage's directory is the other's, or in it, on the same branch.
+/// Whether one stage's directory is the other's, or inside it, on the same branch.
 fn overlap(one: &Stage, other: &Stage, branch: Option<&str>) -> bool {
     let within = |inner: &str, outer: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -249,7 +249,7 @@ fn order_problem(stage: &Stage, stages: &[Stage]) -> Option<String> {
         if other.name == stage.name {
             return Some(format!("stage {:?} comes after itself", stage.name));
         }
-        // A circle further up is told of its own stages.
+        // A cycle that does not include this stage is reported for its own stages.
         if !seen.insert(&other.name) {
             return None;
         }

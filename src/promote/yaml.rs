@@ -1,4 +1,4 @@
-//! How the files of this module are read, and what is told of one that is wrong: its name, the line, and that line's text.
+//! Reads the files of this module, and describes their problems: the file, the line, and the text of the line.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use serde_yaml::Error;
 use crate::release::finding::Printable;
 use crate::yaml;
 
-/// The most bytes of one of these files.
+/// Maximum size of one of these files, in bytes.
 pub const MAX_FILE_BYTES: usize = 256 << 10;
 
-/// The longest part of a line that is shown, in characters.
+/// Maximum length of the shown part of a line, in characters.
 const MAX_LINE_CHARACTERS: usize = 200;
 
-/// Something in a file that is not as it must be.
+/// A problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// The file, as a person finds it.
+    /// The name of the file.
     pub file: String,
-    /// The line, from 1, and its text.
+    /// The number of the line, from 1, and its text.
     pub line: Option<(u64, String)>,
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
 }
 
 impl Problem {
-    /// A problem on this line of the file's source.
+    /// Creates a problem on this line of the file's source.
     #[must_use]
     pub fn at(file: &str, source: &str, line: u64, message: impl Into<String>) -> Self {
         let text = yaml::line_of(source, line)
@@ -34,14 +34,14 @@ impl Problem {
         Self { line: text.map(|text| (line, text)), ..Self::of(file, message) }
     }
 
-    /// A problem of the whole file.
+    /// Creates a problem of the whole file.
     #[must_use]
     pub fn of(file: &str, message: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line: None, message: message.into() }
     }
 }
 
-/// Without a line break at the end:
+/// Has no final line break:
 /// ```text
 /// stackflux.yaml:7: stage "prod" comes after "stag", which does not exist
 ///   7 |     after: stag
@@ -60,7 +60,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with a file; at least one thing.
+/// All problems of a file; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -79,7 +79,7 @@ impl From<Problem> for Problems {
     }
 }
 
-/// The text of a file.
+/// Decodes the text of a file.
 pub(super) fn text<'a>(file: &str, content: &'a [u8]) -> Result<&'a str, Problems> {
     if content.len() > MAX_FILE_BYTES {
         let message =
@@ -89,7 +89,7 @@ pub(super) fn text<'a>(file: &str, content: &'a [u8]) -> Result<&'a str, Problem
     std::str::from_utf8(content).map_err(|_| Problem::of(file, "the file is not UTF-8").into())
 }
 
-/// Reads a YAML document within limits that no such file needs.
+/// Reads a YAML document, within limits that are beyond the need of any such file.
 pub(super) fn read<T: DeserializeOwned>(file: &str, source: &str) -> Result<T, Problems> {
     serde_yaml::from_str_with_options(source, options()).map_err(|error| problem(file, source, &error).into())
 }

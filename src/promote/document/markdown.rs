@@ -1,19 +1,19 @@
-//! Markdown as GitHub, GitLab and Gitea have it, no longer than they take.
+//! Markdown as GitHub, GitLab and Gitea render it, within the length that they accept.
 
 use super::{Block, Document, Line, Span, plain, shortened};
 use crate::release::finding::Printable;
 
-/// Room for what says what was left out, in bytes.
+/// Bytes reserved for the list of omitted blocks.
 const ROOM: usize = 2000;
 
-/// The longest text of somebody else's, in characters.
+/// Maximum length of a text from outside stackflux, in characters.
 const LONGEST_CODE: usize = 300;
 
-/// The longest name of something that was left out, in characters.
+/// Maximum length of the name of an omitted block, in characters.
 const LONGEST_NAME: usize = 120;
 
-/// Whole blocks, in their order. Where there is no room for all, the folded ones are left out before the others, and of
-/// either the ones that there is no room left for; a heading goes with all that is below it.
+/// Writes whole blocks, in their order. If not all fit, blocks that are not folded take precedence over folded ones,
+/// and each block that does not fit is left out. A heading is left out together with everything below it.
 pub(super) fn write(document: &Document, most: usize) -> String {
     let texts: Vec<String> = document.0.iter().map(markdown).collect();
     let all: usize = texts.iter().map(|text| text.len() + 1).sum();
@@ -26,11 +26,11 @@ pub(super) fn write(document: &Document, most: usize) -> String {
     kept.join("\n") + &left_out(&names(document, &fit))
 }
 
-/// Which blocks there is room for.
+/// Decides which blocks fit.
 fn fitting(document: &Document, texts: &[String], mut room: usize) -> Vec<bool> {
     let mut fit = vec![false; texts.len()];
     for folded in [false, true] {
-        // The level of a heading that does not fit.
+        // The level of the omitted heading that the current block is below.
         let mut lost = None;
         for ((block, text), fit) in document.0.iter().zip(texts).zip(&mut fit) {
             if let Block::Heading(level, _) = block
@@ -51,8 +51,8 @@ fn fitting(document: &Document, texts: &[String], mut room: usize) -> Vec<bool> 
     fit
 }
 
-/// What the blocks are called that do not fit: with the heading that they are below. What is below a heading that does not
-/// fit has no name of its own.
+/// Returns the names of the blocks that do not fit, each with its heading. Blocks below an omitted heading are covered
+/// by the name of that heading.
 fn names(document: &Document, fit: &[bool]) -> Vec<String> {
     let mut found = Vec::new();
     let (mut heading, mut lost) = (String::new(), None);
@@ -107,7 +107,7 @@ fn markdown(block: &Block) -> String {
         }
         Block::Folded(summary, lines) => {
             let lines = list(lines);
-            // HTML inside which Markdown is not read: code is spelt as HTML, too.
+            // Markdown is not parsed inside HTML, so code is written as HTML too.
             format!("<details><summary>{}</summary>\n\n{lines}\n</details>\n", html(summary))
         }
     }
@@ -126,7 +126,7 @@ fn text(line: &Line) -> String {
     spans.collect()
 }
 
-/// Words of our own may have characters that Markdown reads, such as `<` and `_`.
+/// Escapes the characters of stackflux's own words that have a meaning in Markdown, such as `<` and `_`.
 fn escaped(words: &str) -> String {
     let mut out = String::new();
     for character in Printable(words).to_string().chars() {
@@ -138,7 +138,7 @@ fn escaped(words: &str) -> String {
     out
 }
 
-/// A code span with a fence that the text has not, as `CommonMark` wants it.
+/// Writes a code span whose fence does not occur in the text, as `CommonMark` requires.
 fn code(text: &str) -> String {
     let text = Printable(&shortened(text, LONGEST_CODE)).to_string();
     if text.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! Plain text.
+//! Writes a document as plain text.
 
 use super::{Block, Document, Line, Span};
 use crate::release::finding::Printable;
@@ -22,7 +22,7 @@ fn list(before: &str, lines: &[Line]) -> String {
     lines.iter().map(|line| format!("{before}{}\n", text(line))).collect::<Vec<_>>().concat()
 }
 
-/// The two highest are underlined.
+/// Writes a heading; the two highest levels are underlined.
 fn heading(level: u8, text: &str) -> String {
     let width = text.chars().count();
     match level {
@@ -39,7 +39,7 @@ pub(super) fn text(line: &Line) -> String {
     spans.collect()
 }
 
-/// Columns as wide as their widest cell, three spaces between.
+/// Writes columns as wide as their widest cell, separated by three spaces.
 fn table(header: &[&str], rows: &[Vec<Line>]) -> String {
     let header = header.iter().map(|cell| cell.to_uppercase()).collect();
     let rows = rows.iter().map(|row| row.iter().map(text).collect());

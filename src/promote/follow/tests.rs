@@ -14,7 +14,7 @@ fn stack(source: &Value) -> ClusterStack {
     .unwrap()
 }
 
-/// Why a source is not that of the stage `prod`, which is on `branch` in `repository`; empty where it is.
+/// Returns why a source is not that of the stage `prod`, which is on `branch` in `repository`; empty if it is.
 fn why(source: &Value, (branch, repository): (&str, &str), objects: &[Value]) -> String {
     let stages = Stages::parse(FILE, b"stages: [{name: prod, path: prod/releases}]", None).unwrap();
     let place = StageTarget { stage: stages.stage("prod").unwrap(), branch, repository };

@@ -1,4 +1,4 @@
-//! What becomes of Clusters: those to which the same happens are told of together.
+//! The part of a report about Clusters: Clusters with the same changes are grouped.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::compare::values::ValueChange;
 use crate::promote::compare::Upgrade;
 use crate::promote::document::{Block, Line, shortened};
 
-/// The most values that are told of one addon, and the most characters of one and of its path.
+/// Maximum number of values shown for one addon, and maximum length of a value and of its path in characters.
 const MOST_VALUES: usize = 50;
 const LONGEST_VALUE: usize = 120;
 
@@ -30,7 +30,7 @@ pub(super) fn blocks(upgrade: &Upgrade) -> Vec<Block> {
     blocks
 }
 
-/// Clusters to which the same happens, but for their names.
+/// Groups Clusters that have the same changes except for their names.
 fn groups(clusters: &[ClusterChange]) -> Vec<Vec<&ClusterChange>> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<&ClusterChange>> = Vec::new();
@@ -44,7 +44,7 @@ fn groups(clusters: &[ClusterChange]) -> Vec<Vec<&ClusterChange>> {
     groups
 }
 
-/// What happens to a Cluster, without its name.
+/// Returns a key for the changes of a Cluster, without its name.
 fn shape(cluster: &ClusterChange) -> String {
     let objects: Vec<_> = cluster
         .objects
@@ -76,7 +76,7 @@ fn of_group(clusters: &[&ClusterChange]) -> Vec<Block> {
     blocks
 }
 
-/// What Flux does in the workload cluster, what it does not touch, and what is held.
+/// Describes what Flux does in the workload cluster, which addons it does not touch, and what is held.
 fn sentences(cluster: &ClusterChange) -> Vec<Line> {
     let of = |wanted: Effect| {
         let objects = cluster.objects.iter().filter(move |object| object.effect == Some(wanted));
@@ -133,7 +133,7 @@ pub(super) fn counted_values(values: &[ValueChange]) -> Line {
     Line::new(&if count == 1 { "1 value".to_owned() } else { format!("{count} values") })
 }
 
-/// The values that differ, the first fifty.
+/// Lists the first [`MOST_VALUES`] values that differ.
 pub(super) fn value_lines(values: &[ValueChange]) -> Vec<Line> {
     let mut lines: Vec<Line> = values.iter().take(MOST_VALUES).map(of_value).collect();
     if values.len() > MOST_VALUES {
@@ -153,7 +153,7 @@ fn of_value(value: &ValueChange) -> Line {
     }
 }
 
-/// `3 objects: 1 created, 2 changed`.
+/// Counts objects, as `3 objects: 1 created, 2 changed`.
 fn counted(objects: &[ObjectChange]) -> String {
     let of = |verb: Verb| objects.iter().filter(|object| object.change == verb).count();
     let verbs = [(Verb::Created, "created"), (Verb::Changed, "changed"), (Verb::Removed, "removed")];
@@ -178,7 +178,7 @@ fn of_object(object: &ObjectChange) -> Line {
     Line::new(verb).code(&format!("{} {}{separator}{}", object.kind, object.namespace, object.name))
 }
 
-/// What all Clusters share stays as long as one of them needs it.
+/// Describes a shared object, which is kept while any Cluster needs it.
 fn of_shared(object: &ObjectChange) -> Line {
     let line = of_object(object);
     if object.change == Verb::Removed { line.words(", once no Cluster uses it") } else { line }

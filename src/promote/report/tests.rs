@@ -9,10 +9,10 @@ use crate::plan::{ObjectId, Plan};
 use crate::promote::compare::{Effect, Elsewhere, LeftOut, Offer, Offered, PartChange, Upgrade};
 use crate::promote::soak::{Only, SoakResult};
 
-/// What a forge takes.
+/// The length that a forge accepts.
 const MOST_MARKDOWN: usize = 60_000;
 
-/// A HelmRelease of an addon whose chart is another, and whose values `from` become `to`.
+/// A HelmRelease of an addon with another chart, whose values change from `from` to `to`.
 fn changed(cluster: &str, addon: &str, from: u8, to: u8) -> ObjectChange {
     let object = |chart: &str, value: u8| {
         json!({

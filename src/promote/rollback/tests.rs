@@ -30,7 +30,7 @@ fn cluster(name: &str, class: &str) -> ClusterInputs {
     ClusterInputs::new(Cluster::new(object).unwrap(), |_| None)
 }
 
-/// Version 2 is taken back; the versions are of Kubernetes v1.32.<version>, or all of v1.32.0.
+/// Rolls back version 2. The releases are for Kubernetes v1.32.<version>, or all for v1.32.0.
 fn rollback(present: &[u8], kubernetes_moves: bool) -> Rollback {
     let stages = Stages::parse(FILE, b"stages: [{name: prod}]", None).unwrap();
     let releases: BTreeSet<ReleaseName> = present.iter().map(|version| release(*version)).collect();

@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// At noon on the 21st.
+    /// Checks the clusters at noon on the 21st.
     fn ask(&self, required: &str) -> Result<SoakResult, SoakFailure> {
         let name: ReleaseName = RELEASE.parse().unwrap();
         let required: SignedDuration = required.parse().unwrap();
