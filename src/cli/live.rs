@@ -1,4 +1,4 @@
-//! What the commands on a live cluster share: how they connect, what they read, and how long they look.
+//! The shared parts of the commands on a live cluster: connecting, reading and watching.
 //!
 //! ```text
 //! flags ─ session ─ read: one LIST per kind ─▶ Snapshot ─ pure functions ─▶ tree, table, sentences
@@ -65,7 +65,7 @@ pub(super) struct Look {
     selector: Option<String>,
 }
 
-/// The kinds that are named on the command line.
+/// The kinds of objects that the command line can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     /// A ClusterStack
@@ -82,16 +82,16 @@ pub(super) struct Session {
     client: Client,
     /// The URL of its API server.
     server: String,
-    /// The namespace that was named, else that of the context.
+    /// The namespace of `--namespace`, otherwise that of the context.
     pub(super) namespace: String,
 }
 
-/// What is read.
+/// The objects to read.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
-    /// `None`: all of them.
+    /// The namespace; `None` for all namespaces.
     pub(super) namespace: Option<String>,
-    /// Of the labels of Clusters.
+    /// The label selector of Clusters.
     pub(super) selector: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for Named {
 }
 
 impl Access {
-    /// Connects. Nothing is sent yet.
+    /// Connects. Sends no request yet.
     pub(super) async fn open(&self, namespace: Option<String>) -> Result<Session, CliError> {
         let access = ClusterAccess { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
         let Connected { client, namespace: default, server, .. } = connect(&access).await?;
@@ -115,7 +115,7 @@ impl Access {
 }
 
 impl Connection {
-    /// Connects. Nothing is sent yet.
+    /// Connects. Sends no request yet.
     pub(super) async fn open(&self) -> Result<Session, CliError> {
         self.access.open(self.namespace.clone()).await
     }
@@ -127,7 +127,7 @@ impl Connection {
 }
 
 impl Look {
-    /// Connects, and says what is to be read.
+    /// Connects, and returns the scope of objects to read. Sends no request yet.
     pub(super) async fn open(&self) -> Result<(Session, Scope), CliError> {
         let session = self.connection.open().await?;
         let namespace = (!self.all_namespaces).then(|| session.namespace.clone());

@@ -1,4 +1,4 @@
-//! What an API server's refusal means, and what to do about it.
+//! Explains failed requests to an API server, and what to do about them.
 
 use kube::Error;
 
@@ -6,8 +6,7 @@ use super::Session;
 use crate::cli::error::CliError;
 use crate::runtime::client::explain;
 
-/// What it means that a kind cannot be listed, where everything else may still be read: to be said after the kinds of
-/// which it is so.
+/// Explains why kinds cannot be listed, if the other kinds can still be read: a text to append to the kinds.
 pub(super) fn about_list(kinds: &str, error: &Error) -> Option<String> {
     let Error::Api(status) = error else { return None };
     if status.is_forbidden() {
@@ -19,7 +18,7 @@ pub(super) fn about_list(kinds: &str, error: &Error) -> Option<String> {
     matches!(status.code, 404 | 405).then(|| not_served(kinds).to_owned())
 }
 
-/// What it means that the API server does not have these kinds: to be said after them.
+/// Explains that the API server does not have these kinds: a text to append to the kinds.
 pub(super) fn not_served(kinds: &str) -> &'static str {
     match kinds {
         "ClusterStacks" | "ClusterStackReleases" | "ClusterAddons" => {
@@ -36,7 +35,7 @@ pub(super) fn not_served(kinds: &str) -> &'static str {
     }
 }
 
-/// A request that failed, with what to do about it.
+/// Creates the error of a failed request, with what to do about it.
 pub(super) fn failed(session: &Session, error: &Error) -> CliError {
     let (server, said) = (&session.server, explain(error));
     let outcome = if matches!(error, Error::Api(_)) { "refused the request" } else { "cannot be reached" };

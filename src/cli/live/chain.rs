@@ -1,4 +1,5 @@
-//! What a cluster or an addon waits for: from the Cluster down to Flux's own words.
+//! The chain of conditions and objects that a cluster or an addon waits for, from the Cluster down to what Flux
+//! reports.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
@@ -12,14 +13,14 @@ use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
 use crate::names::Key;
 use crate::rollup::{ConditionStatus, Report};
 
-/// The conditions of a `ClusterAddon` that everything else waits for, in their order.
+/// The conditions of a `ClusterAddon` that all others wait for, in their order.
 const GATES: [ConditionType; 2] = [ConditionType::ClusterAvailable, ConditionType::ReleaseReady];
 
-/// The other ones. Each is the sum over the addons, of which one may be delivered while another is held.
+/// The other conditions of a `ClusterAddon`. Each sums up the addons: one may be delivered while another is held.
 const OF_ADDONS: [ConditionType; 3] =
     [ConditionType::ValuesRendered, ConditionType::Delivered, ConditionType::AddonsReady];
 
-/// The same of a `ClusterStackRelease`.
+/// The conditions of a `ClusterStackRelease`, in their order.
 const OF_RELEASE: [ConditionType; 4] = [
     ConditionType::ReleaseValid,
     ConditionType::ProviderReady,
@@ -27,10 +28,10 @@ const OF_RELEASE: [ConditionType; 4] = [
     ConditionType::ClusterClassReady,
 ];
 
-/// Why something is as it is.
+/// The explanation of a state.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::cli) struct Chain {
-    /// `Cluster <namespace>/<name>`, and the addon where one was named.
+    /// `Cluster <namespace>/<name>`, with the addon if one was named.
     about: String,
     ready: bool,
     steps: Vec<Step>,
@@ -38,10 +39,10 @@ pub(in crate::cli) struct Chain {
     action: Option<Action>,
 }
 
-/// One object or condition on the way.
+/// One object or condition of the chain.
 #[derive(Clone, Debug, Serialize)]
 struct Step {
-    /// How far below the Cluster it is.
+    /// The level below the Cluster.
     #[serde(skip)]
     depth: usize,
     what: String,
@@ -50,35 +51,36 @@ struct Step {
     message: String,
     #[serde(skip)]
     role: Role,
-    /// What there is to say about it.
+    /// The reason that the advice is based on, if it is a known one.
     #[serde(skip)]
     known: Option<Reason>,
 }
 
-/// What a step is to those beside it, what blocks most first.
+/// The relation of a step to those beside it, the most blocking one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
-    /// All that comes after it waits for it.
+    /// All later steps wait for this one.
     Gate,
-    /// It goes on beside the others.
+    /// The step proceeds independently of the others.
     Part,
-    /// It says more about what it is below.
+    /// The step adds details to the one above it.
     Detail,
 }
 
-/// What to do.
+/// The advice on what to do.
 #[derive(Clone, Debug, Serialize)]
 struct Action {
-    /// The step that it is about; none where there is one only.
+    /// The step that the advice is about; `None` if there is only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     about: Option<String>,
     text: String,
-    /// Where the documents say more.
+    /// The section of the documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<String>,
 }
 
-/// The chain of a cluster, or of one addon of it. `None` where there is no such addon; its names are with the caller.
+/// Builds the chain of a cluster, or of one of its addons. `None` if there is no such addon; the caller lists the
+/// names.
 pub(in crate::cli) fn chain(
     snapshot: &Snapshot,
     key: &Key,
@@ -126,7 +128,7 @@ pub(in crate::cli) fn chain(
     Some(chain)
 }
 
-/// The names of a cluster's addons.
+/// Returns the names of a cluster's addons.
 pub(in crate::cli) fn addons(member: &Member) -> Vec<&str> {
     let status = member.addon.iter().filter_map(|addon| addon.status.as_ref());
     status.flat_map(|status| &status.addons).map(|addon| addon.name.as_str()).collect()
@@ -145,7 +147,8 @@ impl Chain {
         self.steps.push(Step { depth, what, status, reason, message, role, known });
     }
 
-    /// A step in Flux's words: what it delivers knows more about what to do.
+    /// Adds a step with a report of Flux. Its reason is not used for advice: the step of the delivered object is better
+    /// suited.
     fn add_flux(&mut self, depth: usize, role: Role, what: String, report: &Report) {
         self.add(depth, role, what, report);
         if let Some(step) = self.steps.last_mut() {
@@ -153,7 +156,7 @@ impl Chain {
         }
     }
 
-    /// What is suspended. It keeps nothing from being ready that was delivered before.
+    /// Adds what is suspended. This does not make already delivered objects unready.
     fn suspended(&mut self, snapshot: &Snapshot, of: &Key, member: &Member) {
         let release = member.release(of);
         let stack = release.and_then(|(namespace, release)| snapshot.stack_of(&namespace, &release));
@@ -168,8 +171,8 @@ impl Chain {
         }
     }
 
-    /// The conditions of the cluster's addons, and below the release's what that waits for; where one addon is named only
-    /// those that concern it. Whether all of them are true.
+    /// Adds the conditions of the cluster's addons, and below that of the release what the release waits for. If one
+    /// addon is named, adds only the conditions about it. Returns whether all of them are true.
     fn cluster(
         &mut self,
         snapshot: &Snapshot,
@@ -229,13 +232,13 @@ impl Chain {
         }
     }
 
-    /// Addons with one cause, of which the first stands for all.
+    /// Adds addons with the same cause; the first one represents all.
     fn addon(&mut self, depth: usize, snapshot: &Snapshot, namespace: &str, addons: &[&AddonStatus]) {
         let Some(addon) = addons.first() else { return };
         let names: Vec<_> = addons.iter().map(|addon| titled(addon)).collect();
         let what = if addons.len() == 1 { "addon" } else { "addons" };
         self.add(depth, Role::Part, format!("{what} {}", names.join(", ")), &addon_report(addon));
-        // Flux's own reason says more, ours says what to do.
+        // Flux's reason is more specific; that of stackflux has the advice.
         if let Some(step) = self.steps.last_mut() {
             step.known = step.known.or(addon.phase.as_deref().and_then(Reason::of));
         }
@@ -245,7 +248,7 @@ impl Chain {
         }
     }
 
-    /// A Flux object, its causes, and what it takes its content from.
+    /// Adds a Flux object, its causes, and its source.
     fn flux(&mut self, depth: usize, snapshot: &Snapshot, kind: FluxKind, namespace: &str, name: &str) {
         let what = format!("{} {namespace}/{name}", kind.as_str());
         let Some(object) = snapshot.flux(kind, namespace, name) else {
@@ -270,7 +273,7 @@ impl Chain {
         }
     }
 
-    /// The steps from the condition that blocks down to where it begins.
+    /// Returns the steps from the blocking condition down to its cause.
     fn blocking(&self) -> Vec<&Step> {
         let (mut path, mut steps) = (Vec::new(), self.steps.as_slice());
         while let Some((step, below)) = worst(steps) {
@@ -280,10 +283,10 @@ impl Chain {
         path
     }
 
-    /// What to do about the last step of what blocks about which there is something to say.
+    /// Returns the advice about the last blocking step whose reason is known.
     fn advice(&self) -> Action {
         let path = self.blocking();
-        // Of several the sum says only that they are several.
+        // The reason `Several` has no advice of its own.
         let says = |step: &&Step| Some((step.what.clone(), step.known.filter(|it| *it != Reason::Several)?));
         let last = || path.last().map(|step| step.what.clone());
         let (about, reason) = match path.iter().rev().find_map(says) {
@@ -293,7 +296,7 @@ impl Chain {
         Action { about, text: reason.action().to_owned(), reference: Some(reference(reason)) }
     }
 
-    /// The chain in sentences.
+    /// Formats the chain as sentences.
     pub(in crate::cli) fn text(&self) -> String {
         let sum = if self.ready { "is ready" } else { "is not ready" };
         let mut text = format!("{} {sum}.\n\n", self.about);
@@ -333,8 +336,8 @@ fn has(conditions: Option<&Vec<Condition>>, kind: ConditionType) -> bool {
     conditions.into_iter().flatten().any(|condition| condition.type_ == kind.as_str())
 }
 
-/// Of steps side by side the one that blocks, and the steps below it: the first that the others wait for, else what is
-/// not as it should be before what is not known, and of two alike the first.
+/// Returns the most blocking one of the steps beside each other, and the steps below it: the first gate that is not
+/// true, otherwise a false step before an unknown one, and of equal steps the first.
 fn worst(steps: &[Step]) -> Option<(&Step, &[Step])> {
     let mut found: Option<(&Step, &[Step])> = None;
     let mut left = steps;
@@ -357,7 +360,7 @@ fn is_true(report: &Report) -> bool {
     report.status == ConditionStatus::True
 }
 
-/// The addons in their order, those that say the same side by side: one cause is reported once.
+/// Groups addons with the same report, in their order, so that each cause is reported once.
 fn by_cause<'a>(addons: impl Iterator<Item = &'a AddonStatus>) -> Vec<Vec<&'a AddonStatus>> {
     let cause = |addon: &'a AddonStatus| (&addon.phase, &addon.reason, &addon.message);
     let mut groups: Vec<Vec<&AddonStatus>> = Vec::new();
@@ -373,8 +376,9 @@ fn by_cause<'a>(addons: impl Iterator<Item = &'a AddonStatus>) -> Vec<Vec<&'a Ad
     groups
 }
 
-/// Whether a condition that sums up addons is about this one: it is not true, and has the addon's name before a part of
-/// its message (`rollup::summary`, which leaves names out if there are many: an addon that is held says so itself).
+/// Whether a condition that sums up addons is about this one: it is not true, and a part of its message begins with the
+/// addon's name. `rollup::summary`, which writes the message, leaves out names if there are many, but the step of a
+/// held addon has its own report.
 fn is_about(kind: ConditionType, report: &Report, addon: &str) -> bool {
     let is_its = |part: &str| {
         let (names, _) = part.split_once(": ").unwrap_or_default();
@@ -384,7 +388,7 @@ fn is_about(kind: ConditionType, report: &Report, addon: &str) -> bool {
     kind != ConditionType::AddonsReady && !is_true(report) && report.message.split("; ").any(is_its)
 }
 
-/// Where the reference of reasons has this one.
+/// Returns the section about a reason in the reference of reasons.
 fn reference(reason: Reason) -> String {
     format!("docs/reasons.md#{}", reason.as_str().to_lowercase())
 }

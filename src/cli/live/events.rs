@@ -1,4 +1,4 @@
-//! Events about what stackflux writes: its own kinds, and the Flux objects that it generated.
+//! Selects events about stackflux's own kinds and the Flux objects that it generated.
 
 use std::collections::BTreeSet;
 
@@ -31,15 +31,15 @@ pub(in crate::cli) struct Line {
     count: i32,
 }
 
-/// All events in scope, by one LIST per namespace or in all.
+/// Reads all events in scope with one LIST, of the namespace or of all namespaces.
 pub(in crate::cli) async fn read(session: &Session, scope: &Scope) -> Result<Vec<Event>, CliError> {
     let scope = Scope { selector: None, ..scope.clone() };
     let events = list(&session.client, &Listed::new("", "v1", "events"), &scope).await;
     events.map_err(|error| advice::failed(session, &error))
 }
 
-/// The events that are about something of ours, the newest last; only about one cluster where one is named, and only
-/// about those that were selected where some were.
+/// Selects the events about stackflux's objects, the newest last; if a cluster is named or Clusters are selected, only
+/// those about them.
 pub(in crate::cli) fn select(events: &[Event], snapshot: &Snapshot, cluster: Option<&str>) -> Vec<Line> {
     let ours = Ours::of(snapshot, cluster);
     let mut lines: Vec<Line> = events.iter().filter(|event| ours.has(event)).map(Line::of).collect();
@@ -47,7 +47,7 @@ pub(in crate::cli) fn select(events: &[Event], snapshot: &Snapshot, cluster: Opt
     lines
 }
 
-/// The events as a table; empty where there is none.
+/// Formats the events as a table; empty if there are none.
 pub(in crate::cli) fn text(lines: &[Line], now: Timestamp) -> String {
     if lines.is_empty() {
         return String::new();
@@ -82,7 +82,7 @@ impl Line {
     }
 }
 
-/// When it happened last. The fields differ with the API that the event was written by.
+/// Returns when the event last occurred. The fields depend on the API that the event was written with.
 fn seen(event: &Event) -> Option<Timestamp> {
     let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
     let micro = series.or(event.event_time.as_ref()).map(|time| time.0);
@@ -93,7 +93,7 @@ fn seen(event: &Event) -> Option<Timestamp> {
 /// The objects whose events are shown.
 struct Ours {
     flux: BTreeSet<(FluxKind, Key)>,
-    /// The clusters that were named or selected; none where all are meant.
+    /// The named or selected clusters; `None` for all clusters.
     clusters: Option<BTreeSet<Key>>,
 }
 

@@ -1,4 +1,4 @@
-//! Flux's objects as the live commands read them: all conditions, what they refer to, and what they applied.
+//! Flux's objects as the live commands read them: their conditions, references and inventories.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::names::credentials::masked;
 use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report};
 
-/// The kinds of Flux that stackflux writes.
+/// The Flux kinds that stackflux writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cli) enum FluxKind {
     HelmRelease,
@@ -22,7 +22,7 @@ pub(in crate::cli) enum FluxKind {
     HelmChart,
 }
 
-/// One object.
+/// A Flux object.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(in crate::cli) struct FluxObject {
     pub(super) metadata: ObjectMeta,
@@ -71,11 +71,11 @@ struct Entry {
     id: String,
 }
 
-/// An object in the cluster that Flux applied it to.
+/// An object that Flux applied to a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Applied {
     pub(super) kind: String,
-    /// Empty for kinds that have none.
+    /// The namespace; empty for cluster-scoped kinds.
     pub(super) namespace: String,
     pub(super) name: String,
 }
@@ -84,7 +84,7 @@ impl FluxKind {
     pub(super) const ALL: [Self; 4] =
         [Self::HelmRelease, Self::Kustomization, Self::GitRepository, Self::HelmChart];
 
-    /// Group, version, kind and plural.
+    /// Returns the group, version, kind and plural.
     pub(super) fn names(self) -> (&'static str, &'static str, &'static str, &'static str) {
         fn of<Kind: ObservedKind>() -> (&'static str, &'static str, &'static str, &'static str) {
             (Kind::GROUP, Kind::VERSION, Kind::KIND, Kind::PLURAL)
@@ -101,7 +101,7 @@ impl FluxKind {
         self.names().2
     }
 
-    /// Several of the kind.
+    /// Returns the kind in the plural.
     pub(super) fn many(self) -> &'static str {
         match self {
             Self::HelmRelease => "HelmReleases",
@@ -117,7 +117,8 @@ impl FluxKind {
 }
 
 impl FluxObject {
-    /// What Flux says of the present spec, as far as it can be trusted.
+    /// Returns what Flux reports about the current spec: false while the object is being deleted, unknown if the object
+    /// is suspended or the report is outdated.
     pub(super) fn report(&self) -> Report {
         let unknown =
             |reason: Reason, message| Report::new(ConditionStatus::Unknown, reason.as_str(), message);
@@ -133,7 +134,7 @@ impl FluxObject {
         }
     }
 
-    /// Everything besides `Ready` that says why it is not as it should be, in the order in which Flux does its work.
+    /// Returns the failing conditions besides `Ready`, in the order in which Flux does its work.
     pub(super) fn causes(&self) -> Vec<(&'static str, Report)> {
         let wrong = [
             ("FetchFailed", Status::True),
@@ -158,25 +159,25 @@ impl FluxObject {
         self.status.conditions.get(kind).filter(|condition| condition.observed_generation.is_none_or(present))
     }
 
-    /// What it takes its content from: kind, namespace and name.
+    /// Returns the source of the object's content: its kind, namespace and name.
     pub(super) fn source(&self) -> Option<(FluxKind, String, String)> {
         let reference = self.spec.chart_ref.as_ref().or(self.spec.source_ref.as_ref())?;
         let namespace = reference.namespace.clone().or_else(|| self.metadata.namespace.clone());
         Some((FluxKind::of(&reference.kind)?, namespace.unwrap_or_default(), reference.name.clone()))
     }
 
-    /// What it follows, where it is a `GitRepository`.
+    /// Returns the URL and the reference that a `GitRepository` follows.
     pub(super) fn followed(&self) -> Followed {
         Followed { url: masked(&self.spec.url).into_owned(), reference: self.spec.reference.clone() }
     }
 
-    /// What it applied, from its inventory.
+    /// Returns the applied objects, from the inventory.
     pub(super) fn applied(&self) -> Vec<Applied> {
         self.status.inventory.entries.iter().filter_map(|entry| applied(&entry.id)).collect()
     }
 }
 
-/// Reads an entry of an inventory: `<namespace>_<name>_<group>_<kind>`, a colon in the name as two underscores
+/// Parses an entry of an inventory: `<namespace>_<name>_<group>_<kind>`, with a colon in the name as two underscores
 /// (`cli-utils/pkg/object`).
 fn applied(id: &str) -> Option<Applied> {
     let (rest, kind) = id.rsplit_once('_')?;

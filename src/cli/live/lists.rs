@@ -1,4 +1,4 @@
-//! Whole lists, in pages: of one kind, and of all kinds that the live commands look at.
+//! Reads whole lists, in pages: of one kind, and of all kinds that the live commands need.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, ListMeta};
 use kube::api::ListParams;
@@ -13,13 +13,13 @@ use super::flux::FluxKind;
 use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi;
 
-/// How many objects a page has. As kubectl asks for.
+/// Number of objects per page, as in kubectl.
 const PAGE: u32 = 500;
 
-/// A kind that is listed.
+/// A kind to list.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
-    /// Empty for Kubernetes' own.
+    /// The API group; empty for the core group.
     pub(super) group: String,
     pub(super) version: String,
     pub(super) plural: String,
@@ -48,21 +48,21 @@ impl Listed {
     }
 }
 
-/// What the API server answered about each kind. Flux's objects are read as far as `F` has them.
+/// The API server's answer for each kind. `F` determines which fields of Flux's objects are read.
 pub(super) struct Everything<F> {
     pub(super) stacks: Result<Vec<ClusterStack>, Error>,
     pub(super) releases: Result<Vec<ClusterStackRelease>, Error>,
     pub(super) addons: Result<Vec<ClusterAddon>, Error>,
     pub(super) clusters: Result<Vec<Value>, Error>,
     pub(super) flux: [(FluxKind, Result<Vec<F>, Error>); 4],
-    /// Whether ClusterStacks or releases may be read only in the namespace that was asked for, so that nothing is known of the
-    /// others.
+    /// Whether ClusterStacks or releases could be read only in the requested namespace, so that those of other
+    /// namespaces are unknown.
     pub(super) is_narrow: bool,
 }
 
-/// Lists every kind once, all at the same time, however many clusters there are.
+/// Lists every kind once, all at the same time, regardless of the number of clusters.
 ///
-/// `ClusterStacks`, releases and sources are read in all namespaces: they are few, and the clusters of a namespace
+/// `ClusterStacks`, releases and sources are read in all namespaces: there are few, and the clusters of one namespace
 /// depend on those of others.
 pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Scope) -> Everything<F> {
     let ours = |plural| Listed::new(api::GROUP, api::VERSION, plural);
@@ -103,13 +103,13 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
     Everything { stacks, releases, addons, clusters, flux, is_narrow }
 }
 
-/// The Clusters, in the version that Cluster API prefers here.
+/// Lists the Clusters, in the version that the API server prefers.
 async fn clusters(client: &Client, scope: &Scope) -> Result<Vec<Value>, Error> {
     let version = preferred_version(client, capi::GROUP).await?;
     list(client, &Listed::new(capi::GROUP, &version, "clusters"), scope).await
 }
 
-/// All objects of a kind.
+/// Lists all objects of a kind in scope.
 pub(super) async fn list<T: DeserializeOwned>(
     client: &Client,
     kind: &Listed,
@@ -130,7 +130,7 @@ pub(super) async fn list<T: DeserializeOwned>(
     }
 }
 
-/// All objects of a kind in all namespaces; in the one that was asked for, and true, if only that is allowed.
+/// Lists all objects of a kind in all namespaces. If that is forbidden, lists those of `namespace` and returns `true`.
 async fn list_wide<T: DeserializeOwned>(
     client: &Client,
     kind: &Listed,
@@ -145,7 +145,7 @@ async fn list_wide<T: DeserializeOwned>(
     }
 }
 
-/// The version in which the API server prefers to serve a group.
+/// Returns the version of a group that the API server prefers.
 async fn preferred_version(client: &Client, group: &str) -> Result<String, Error> {
     let request = Request::new("/apis").get(group, &kube::api::GetParams::default());
     let group: APIGroup = client.request(request.map_err(Error::BuildRequest)?).await?;

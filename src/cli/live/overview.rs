@@ -1,4 +1,4 @@
-//! The tables of `status`: ClusterStacks, their releases, clusters.
+//! The tables of `status`: ClusterStacks, releases and clusters.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,16 +12,16 @@ use crate::cli::output::{NOTHING, table};
 use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report};
 
-/// How everything in scope is.
+/// The status of all objects in scope.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct Overview {
     cluster_stacks: Vec<StackRow>,
     releases: Vec<ReleaseRow>,
     clusters: Vec<ClusterRow>,
-    /// Clusters that no ClusterStack has anything to do with.
+    /// The number of Clusters that belong to no ClusterStack.
     unclaimed: usize,
-    /// Whether the Clusters are a selection: the sum of a ClusterStack is then about others, too.
+    /// Whether the Clusters are a selection, so that the summary of a ClusterStack also covers other Clusters.
     #[serde(skip)]
     selected: bool,
     #[serde(skip)]
@@ -36,7 +36,7 @@ struct Row {
     ready: &'static str,
     reason: String,
     message: String,
-    /// Whether it is suspended, so that the operator writes nothing for it.
+    /// Whether the object is suspended, so that the operator writes nothing for it.
     suspended: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     created: Option<Timestamp>,
@@ -62,7 +62,7 @@ struct ReleaseRow {
     row: Row,
     kubernetes: Option<String>,
     clusters: usize,
-    /// What there is to know of it though it is ready.
+    /// Notes about a release, even if it is ready.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -77,7 +77,7 @@ struct ClusterRow {
     addons: usize,
 }
 
-/// How everything in the snapshot is.
+/// Returns the status of all objects in the snapshot.
 pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
     let stacks =
         snapshot.stacks.iter().filter(|(key, _)| snapshot.shows(&key.namespace)).map(|(key, stack)| {
@@ -111,7 +111,7 @@ pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
 }
 
 impl Overview {
-    /// The lines of one kind and name alone.
+    /// Keeps only the line of the object with this kind and name.
     pub(in crate::cli) fn only(mut self, kind: Named, name: &str) -> Self {
         let is_it = |of: Named, row: &Row| of == kind && row.name == name;
         self.cluster_stacks.retain(|found| is_it(Named::Clusterstack, &found.row));
@@ -143,7 +143,8 @@ fn releases(snapshot: &Snapshot) -> Vec<ReleaseRow> {
     rows.collect()
 }
 
-/// What there is to know of a release though it is ready: it was deleted, and what its `ClusterStack` says of it.
+/// Returns notes about a release, even if it is ready: that it was deleted, and what its `ClusterStack` reports about
+/// it.
 fn notes(
     snapshot: &Snapshot,
     namespace: &str,
@@ -162,7 +163,7 @@ fn notes(
     deleted.into_iter().chain(of_it.filter_map(|summary| summary.message.clone())).collect()
 }
 
-/// What a release says of its Clusters, if there are any.
+/// Returns what a release reports about its Clusters, if any use it.
 fn in_use(release: &ClusterStackRelease) -> Option<String> {
     let conditions = release.status.as_ref().map(|status| &status.conditions);
     let in_use = mirrored(&release.metadata, conditions, ConditionType::InUse);
@@ -191,7 +192,7 @@ fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
     }
 }
 
-/// Whether the release does not have an addon, of which something is left.
+/// Whether an addon is no longer in the release, but some of it is left.
 fn is_dropped(addon: &AddonStatus) -> bool {
     let reasons = [Reason::AddonRemoved, Reason::PruneBudgetExceeded];
     reasons.iter().any(|reason| addon.reason.as_deref() == Some(reason.as_str()))
@@ -204,7 +205,7 @@ impl Row {
         Self { namespace, name, ready, reason, message, suspended: false, created }
     }
 
-    /// The message; the reason where there is none. Before it whether it is suspended.
+    /// Returns the message, or the reason if there is none, after a note if the object is suspended.
     fn status(&self) -> String {
         let told = if self.message.is_empty() { &self.reason } else { &self.message };
         if self.suspended { format!("suspended; {told}") } else { told.clone() }
@@ -212,7 +213,7 @@ impl Row {
 }
 
 impl StackRow {
-    /// What the stack itself says, and its Clusters where they are not ready.
+    /// Returns the status of the stack itself, and that of its Clusters if they are not ready.
     fn status(&self) -> String {
         let is_true = |status: &str| status == ConditionStatus::True.as_str();
         let own = self.row.status();
@@ -227,7 +228,7 @@ impl StackRow {
 }
 
 impl Overview {
-    /// Whether everything is ready, and there is something.
+    /// Whether everything is ready, and there is at least one object.
     pub(in crate::cli) fn all_ready(&self) -> bool {
         let stacks = self.cluster_stacks.iter().map(|stack| &stack.row);
         let releases = self.releases.iter().map(|release| &release.row);
@@ -239,17 +240,17 @@ impl Overview {
             && stacks.chain(releases).chain(clusters).all(|row| row.ready == ConditionStatus::True.as_str())
     }
 
-    /// Whether there is nothing of ours.
+    /// Whether there are no objects of stackflux.
     pub(in crate::cli) fn is_empty(&self) -> bool {
         self.cluster_stacks.is_empty() && self.releases.is_empty() && self.clusters.is_empty()
     }
 
-    /// How many clusters are left out.
+    /// Returns the number of clusters that are left out.
     pub(in crate::cli) fn unclaimed(&self) -> usize {
         self.unclaimed
     }
 
-    /// One table per kind.
+    /// Formats one table per kind.
     pub(in crate::cli) fn text(&self) -> String {
         let tables = [
             (self.stack_table(), self.cluster_stacks.is_empty()),

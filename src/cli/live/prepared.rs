@@ -1,4 +1,4 @@
-//! The releases that are in use, with all that their plans are made of: as the operator has them.
+//! The releases in use, prepared with the same inputs that the operator plans them from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,12 +34,12 @@ pub(in crate::cli) struct Prepared {
 }
 
 impl Prepared {
-    /// The repository from which Flux applies the objects of its Clusters.
+    /// Returns the repository from which Flux applies the objects of the release's Clusters, if it does.
     pub(in crate::cli) fn git(&self) -> Option<&GitDelivery> {
         self.stack.delivery.git()
     }
 
-    /// The key of its `ClusterStack`.
+    /// Returns the key of the release's `ClusterStack`.
     pub(in crate::cli) fn stack_key(&self) -> Key {
         Key::new(self.stack.namespace.as_str(), self.stack.name.as_str())
     }
@@ -49,30 +49,30 @@ impl Prepared {
     }
 }
 
-/// What all Clusters of a `ClusterStack` share.
+/// The objects that all Clusters of a `ClusterStack` share.
 pub(in crate::cli) struct Shared {
     pub(in crate::cli) namespace: String,
     pub(in crate::cli) plan: Plan,
-    /// Whether Flux applies it from a repository.
+    /// Whether Flux applies the objects from a repository.
     pub(in crate::cli) by_git: bool,
     deliveries: BTreeMap<ObjectId, Vec<Delivery>>,
 }
 
-/// For whom an object is delivered. An object that several releases share has several.
+/// The delivery of an object for one owner. An object that several releases share has several deliveries.
 pub(in crate::cli) struct Delivery {
     /// The UID of the ClusterStack or the release, if it can own the object.
     pub(in crate::cli) owner: Option<String>,
-    /// The digest of the object's spec as the operator wrote it last, as its status says.
+    /// The digest of the spec that the operator last wrote, from the owner's status.
     pub(in crate::cli) spec_digest: Option<SpecDigest>,
 }
 
 impl Shared {
-    /// Each delivery of an object of the plan.
+    /// Returns the deliveries of an object of the plan.
     pub(in crate::cli) fn deliveries(&self, id: &ObjectId) -> impl Iterator<Item = &Delivery> {
         self.deliveries.get(id).into_iter().flatten()
     }
 
-    /// Adds a plan, and who delivers its objects.
+    /// Adds a plan, with the delivery of each of its objects.
     fn add(&mut self, plan: Plan, delivery: impl Fn(&PlannedObject) -> Delivery) -> Result<(), PlanError> {
         for planned in plan.objects() {
             self.deliveries.entry(planned.id.clone()).or_default().push(delivery(planned));
@@ -81,14 +81,14 @@ impl Shared {
     }
 }
 
-/// All that can be planned.
+/// The releases that can be planned, and the objects that their Clusters share.
 #[derive(Default)]
 pub(in crate::cli) struct Stacks {
     releases: BTreeMap<Key, Prepared>,
     shared: Vec<Shared>,
 }
 
-/// What releases are resolved with.
+/// The sources that the contents of releases are resolved to.
 struct Sources<'a> {
     present: &'a Present,
     loaded: BTreeMap<ReleaseName, Release>,
@@ -96,7 +96,7 @@ struct Sources<'a> {
 }
 
 impl Stacks {
-    /// Prepares the releases that a namespace, or all of them, needs; and why others are left out.
+    /// Prepares the releases that a namespace (`None`: all namespaces) needs, and explains which are left out.
     pub(in crate::cli) fn of(
         present: &Present,
         releases: &Releases,
@@ -106,7 +106,7 @@ impl Stacks {
         Self::over(present, &[], releases, defaults, namespace)
     }
 
-    /// The same with more sources and charts that are there.
+    /// Like [`Stacks::of`], with additional existing sources and charts.
     pub(in crate::cli) fn over(
         present: &Present,
         written: &[Value],
@@ -195,12 +195,12 @@ impl Stacks {
         self.releases.is_empty()
     }
 
-    /// How many releases there are.
+    /// Returns the number of releases.
     pub(in crate::cli) fn releases(&self) -> usize {
         self.releases.len()
     }
 
-    /// The releases, as they were read.
+    /// Iterates over the content of the releases.
     pub(in crate::cli) fn in_use(&self) -> impl Iterator<Item = &Release> + Clone {
         self.releases.values().map(|prepared| &prepared.release)
     }
@@ -209,7 +209,7 @@ impl Stacks {
         self.shared.iter()
     }
 
-    /// The release that a Cluster's class is of.
+    /// Finds the release of a Cluster's class.
     pub(in crate::cli) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
         let class = cluster.cluster.class()?;
         let release = class.release()?;
@@ -217,13 +217,14 @@ impl Stacks {
     }
 }
 
-/// A release that has to be planned.
+/// A release to plan.
 struct Needed<'a> {
     name: ReleaseName,
     object: &'a ClusterStackRelease,
 }
 
-/// The releases in the namespace, and those that the Clusters in scope use. What is being deleted is not written.
+/// Returns the releases in the namespace and those that the Clusters in scope use. Leaves out releases that are being
+/// deleted, because the operator does not write them.
 fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<String>) -> Vec<Needed<'a>> {
     let classes = present.clusters.iter().filter_map(|cluster| cluster.cluster.class());
     let used: BTreeSet<Key> =
@@ -245,7 +246,7 @@ fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<
     needed
 }
 
-/// The releases of the directory that may hold contents of those that are needed.
+/// Loads the releases of the directory from which the needed releases may take contents.
 fn load(releases: &Releases, lines: &[Line], left_out: &mut Vec<String>) -> BTreeMap<ReleaseName, Release> {
     let mut loaded = BTreeMap::new();
     for name in releases.names() {
@@ -260,7 +261,7 @@ fn load(releases: &Releases, lines: &[Line], left_out: &mut Vec<String>) -> BTre
     loaded
 }
 
-/// What a release delivers an object as.
+/// Returns the delivery of an object for a release.
 fn delivery(release: &ClusterStackRelease, planned: &PlannedObject) -> Delivery {
     let id = &planned.id;
     let can_own = planned.can_be_owned_in(release.metadata.namespace.as_deref().unwrap_or_default());
@@ -271,7 +272,7 @@ fn delivery(release: &ClusterStackRelease, planned: &PlannedObject) -> Delivery 
 }
 
 impl Sources<'_> {
-    /// The release as it is pinned, with the sources of its contents.
+    /// Returns a release as it is pinned, with the sources of its contents.
     fn contents(&self, stack: &Stack, needed: &Needed) -> Result<(Release, Contents), String> {
         let Some(pin) = &needed.object.spec.source else {
             return Err("it is not pinned yet".to_owned());
@@ -290,9 +291,10 @@ impl Sources<'_> {
         Ok((release.clone(), contents.map_err(|error| error.to_string())?))
     }
 
-    /// What the stack repository has: what is pinned as it was pinned, all else at the commit that Flux serves.
+    /// Returns the catalog of the stack repository: pinned releases at their pins, all others at the commit that Flux
+    /// serves.
     ///
-    /// A release without either is not part of it; an error names a pin or an artifact that cannot be read.
+    /// Leaves out releases without either. Fails if a pin or an artifact cannot be read.
     fn catalog(&self, stack: &Stack) -> Result<Catalog, String> {
         let served = self.served(stack)?;
         let entry = |(name, release): (&ReleaseName, &Release)| {
@@ -303,7 +305,7 @@ impl Sources<'_> {
         line.filter_map(entry).collect()
     }
 
-    /// The commit that has a release; `None` where the one pinned has another content, or Flux serves none yet.
+    /// Returns the commit that has a release; `None` if the pin has different content, or if Flux serves no commit yet.
     fn revision(
         &self,
         stack: &Stack,
@@ -321,7 +323,7 @@ impl Sources<'_> {
         }
     }
 
-    /// The commit of the followed repository that Flux has; `None` where it has none yet.
+    /// Returns the commit of the followed repository that Flux serves; `None` if it serves none yet.
     fn served(&self, stack: &Stack) -> Result<Option<Revision>, String> {
         let is_it = |object: &&Value| {
             let at = |path: &[&str]| text(object, path);

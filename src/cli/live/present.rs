@@ -1,4 +1,5 @@
-//! What plans are made of and compared with, whole: one LIST per kind, all at once, however many clusters there are.
+//! Reads the inputs of plans and the objects to compare plans with: one LIST per kind, all at the same time, regardless
+//! of the number of clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,19 +18,19 @@ use crate::inputs::ClusterInputs;
 use crate::names::Key;
 use crate::operator::related::contract;
 
-/// What there is, read at about one time.
+/// The existing objects, read at about the same time.
 pub(in crate::cli) struct Present {
     pub(in crate::cli) stacks: BTreeMap<Key, ClusterStack>,
     pub(in crate::cli) releases: BTreeMap<Key, ClusterStackRelease>,
-    /// By namespace and name of the Cluster.
+    /// The `ClusterAddon`s by the key of their Cluster.
     pub(in crate::cli) addons: BTreeMap<Key, ClusterAddon>,
-    /// The Clusters in scope, with what they refer to.
+    /// The Clusters in scope, with the objects that they refer to.
     pub(in crate::cli) clusters: Vec<ClusterInputs>,
-    /// All objects of the Flux kinds that we write, ours and those of others.
+    /// All objects of the Flux kinds that stackflux writes, including those of others.
     pub(in crate::cli) flux: Vec<Value>,
 }
 
-/// Reads everything in scope. As a plan is wrong where anything is missing, what cannot be read is an error.
+/// Reads everything in scope. Fails if anything cannot be read, because a plan from incomplete inputs is wrong.
 pub(in crate::cli) async fn read(session: &Session, scope: &Scope) -> Result<Present, CliError> {
     within_patience(session, Box::pin(present(session, scope))).await
 }
@@ -53,7 +54,7 @@ async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> 
     })
 }
 
-/// The UIDs of the Namespaces by their names: of the one in scope, or of all.
+/// Returns the UIDs of the Namespaces by name: of the one in scope, or of all.
 pub(in crate::cli) async fn namespaces(
     session: &Session,
     scope: &Scope,
@@ -76,7 +77,7 @@ fn needed<T>(session: &Session, kinds: &str, list: Result<Vec<T>, Error>) -> Res
     })
 }
 
-/// The Clusters with what they refer to: one LIST for each kind that any of them refers to.
+/// Adds the objects that the Clusters refer to, with one LIST per referenced kind.
 async fn with_related(
     session: &Session,
     scope: &Scope,
@@ -104,7 +105,7 @@ async fn with_related(
     Ok(clusters.into_iter().map(inputs).collect())
 }
 
-/// All objects of a kind, in the version that the operator reads; none of one that is not served.
+/// Lists all objects of a kind, in the version that the operator reads; empty if the kind is not served.
 async fn objects_of(
     session: &Session,
     scope: &Scope,

@@ -1,4 +1,4 @@
-//! A snapshot of a live cluster: one LIST per kind, all at once, however many clusters there are.
+//! Reads a snapshot of a live cluster: one LIST per kind, all at the same time, regardless of the number of clusters.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::snapshot::{Lists, Snapshot};
 use super::{Scope, Session, advice};
 use crate::cli::error::CliError;
 
-/// How long reading may take in all.
+/// Maximum time to read everything.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Reads everything in scope. What could not be read and does not make the rest useless is in the notices.
+/// Reads everything in scope. The notices name the kinds that could not be read, if the rest is still useful.
 pub(in crate::cli) async fn read(
     session: &Session,
     scope: &Scope,
@@ -22,7 +22,7 @@ pub(in crate::cli) async fn read(
     Ok((Snapshot::new(lists, scope.namespace.clone(), jiff::Timestamp::now()), notices))
 }
 
-/// Ends what takes too long.
+/// Times out the reading after [`PATIENCE`].
 pub(super) async fn within_patience<T>(
     session: &Session,
     reading: impl Future<Output = Result<T, CliError>>,
@@ -52,14 +52,14 @@ async fn lists(session: &Session, scope: &Scope) -> Result<(Lists, Vec<String>),
     Ok((lists, unread.notices()))
 }
 
-/// The kinds that are missing in a snapshot, by why they are.
+/// The kinds that are missing in a snapshot, by the reason.
 struct Unread<'a> {
     session: &'a Session,
     why: Vec<(String, Vec<&'static str>)>,
 }
 
 impl Unread<'_> {
-    /// The list; `None` where this kind alone cannot be read.
+    /// Returns the list; `None` if only this kind cannot be read.
     fn take<T>(
         &mut self,
         kinds: &'static str,

@@ -1,4 +1,4 @@
-//! What the command line writes: a request to reconcile, and `spec.suspend`. Nothing else.
+//! The only writes of the command line to a live cluster: a request to reconcile, and `spec.suspend`.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::cli::error::CliError;
 use crate::foreign::capi::text;
 use crate::rollup::Report;
 
-/// How long one request may take.
+/// Timeout of one request.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often to look whether the operator has answered.
+/// Interval at which to check whether the operator has handled a request.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// One object that the operator reconciles.
@@ -25,16 +25,16 @@ pub(in crate::cli) struct Target {
     session: Session,
     api: Api<DynamicObject>,
     name: String,
-    /// As messages name it: kind, namespace and name.
+    /// The object in messages: kind, namespace and name.
     pub(in crate::cli) label: String,
     /// The kind in the plural.
     kinds: &'static str,
-    /// What to do where it is not there.
+    /// The hint if the object does not exist.
     missing: String,
 }
 
 impl Target {
-    /// The object behind what was named: of a Cluster its `ClusterAddon`.
+    /// Returns the target for a named object; for a Cluster, its `ClusterAddon`.
     pub(in crate::cli) fn new(session: &Session, kind: Named, name: &str) -> Self {
         let namespace = &session.namespace;
         let (resource, kinds) = match kind {
@@ -55,7 +55,7 @@ impl Target {
         Self { session: session.clone(), api, name, label, kinds, missing }
     }
 
-    /// Reads it.
+    /// Reads the object.
     pub(in crate::cli) async fn get(&self) -> Result<DynamicObject, CliError> {
         self.answered(self.api.get(&self.name)).await
     }
@@ -65,7 +65,7 @@ impl Target {
         self.patch(&json!({"spec": {"suspend": suspend}})).await.map(drop)
     }
 
-    /// Asks for a reconciliation, and waits until the operator says that it has done that.
+    /// Requests a reconciliation, and waits until the status reports that the operator handled the request.
     pub(in crate::cli) async fn reconcile(&self, patience: Duration) -> Result<Report, CliError> {
         let (start, requested) = (Instant::now(), jiff::Timestamp::now().to_string());
         let mut object = self.patch(&json!({"metadata": {"annotations": {REQUESTED_AT: requested}}})).await?;

@@ -1,4 +1,4 @@
-//! What was read of a cluster, and how its parts belong together.
+//! The objects that were read from a cluster, and their relations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,26 +15,27 @@ use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report, mirror};
 use crate::subscription;
 
-/// Everything that the live commands show, read at one time.
+/// Everything that the live commands show, read at the same time.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Snapshot {
     pub(super) now: Timestamp,
-    /// The one namespace that was asked for; of other namespaces there is only what its clusters depend on.
+    /// The requested namespace; of other namespaces, the snapshot has only what this namespace's clusters depend on.
+    /// `None` for all namespaces.
     pub(super) namespace: Option<String>,
     pub(super) stacks: BTreeMap<Key, ClusterStack>,
     pub(super) releases: BTreeMap<Key, ClusterStackRelease>,
-    /// By namespace and name of the Cluster.
+    /// The Clusters and their addons, by namespace and name of the Cluster.
     pub(super) members: BTreeMap<Key, Member>,
     pub(super) flux: BTreeMap<(FluxKind, Key), FluxObject>,
-    /// Whether only some Clusters were asked for, by their labels.
+    /// Whether only Clusters with certain labels were requested.
     pub(super) selected: bool,
-    /// The kinds that could not be read: of an object of theirs it is not known whether it is there.
+    /// The kinds that could not be read: whether their objects exist is unknown.
     unread: BTreeSet<FluxKind>,
-    /// Whether nothing is known of the other namespaces.
+    /// Whether other namespaces could not be read.
     is_narrow: bool,
 }
 
-/// A Cluster and its addons. One of them is there.
+/// A Cluster and its addons, at least one of which exists.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct Member {
     pub(super) cluster: Option<Cluster>,
@@ -50,11 +51,12 @@ pub(super) struct Lists {
     pub(super) releases: Vec<ClusterStackRelease>,
     pub(super) addons: Vec<ClusterAddon>,
     pub(super) clusters: Vec<Value>,
-    /// `None` where a kind could not be read.
+    /// The Flux objects of each kind; `None` if the kind could not be read.
     pub(super) flux: Vec<(FluxKind, Option<Vec<FluxObject>>)>,
-    /// Whether `clusters` are a selection, so that addons without a Cluster are not of it.
+    /// Whether `clusters` is a selection, so that addons without a Cluster belong to others.
     pub(super) selected: bool,
-    /// Whether `stacks` and all else that Clusters of other namespaces use were read in the one namespace alone.
+    /// Whether `stacks` and the other objects that Clusters of several namespaces use could be read only in the one
+    /// namespace.
     pub(super) is_narrow: bool,
 }
 
@@ -83,23 +85,23 @@ impl Snapshot {
         }
     }
 
-    /// When it was read.
+    /// Returns the time at which the snapshot was read.
     pub(in crate::cli) fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Where was looked: ` in namespace …`; empty for all of them.
+    /// Returns ` in namespace …` for messages; empty if all namespaces were read.
     pub(in crate::cli) fn place(&self) -> String {
         self.namespace.as_ref().map(|name| format!(" in namespace {name}")).unwrap_or_default()
     }
 
-    /// What is said where there is nothing to show.
+    /// Returns the message for a snapshot with nothing to show.
     pub(in crate::cli) fn nothing(&self) -> String {
         let elsewhere = if self.namespace.is_some() { "; try --all-namespaces" } else { "" };
         format!("no ClusterStacks and no Clusters of one found{}{elsewhere}", self.place())
     }
 
-    /// Whether the objects of this namespace are asked for.
+    /// Whether the objects of this namespace were requested.
     pub(super) fn shows(&self, namespace: &str) -> bool {
         self.namespace.as_ref().is_none_or(|only| only == namespace)
     }
@@ -109,17 +111,17 @@ impl Snapshot {
         !self.is_narrow || self.shows(namespace)
     }
 
-    /// All ClusterStacks.
+    /// Iterates over all ClusterStacks.
     pub(in crate::cli) fn stacks(&self) -> impl Iterator<Item = &ClusterStack> {
         self.stacks.values()
     }
 
-    /// All Clusters, each with its addons.
+    /// Iterates over all Clusters, each with its addons.
     pub(in crate::cli) fn members(&self) -> impl Iterator<Item = (&Cluster, Option<&ClusterAddon>)> {
         self.members.values().filter_map(|member| Some((member.cluster.as_ref()?, member.addon.as_ref())))
     }
 
-    /// The release of this name that a ClusterStack in this namespace has.
+    /// Finds the release with this name of a ClusterStack in this namespace.
     pub(in crate::cli) fn release(
         &self,
         namespace: &str,
@@ -128,7 +130,7 @@ impl Snapshot {
         self.releases.get(&Key::new(namespace, &name.to_string()))
     }
 
-    /// What the `GitRepository` of this name follows; `None` where it was not read or is not there.
+    /// Returns what the `GitRepository` with this name follows; `None` if it was not read or does not exist.
     pub(in crate::cli) fn followed(&self, namespace: &str, name: &str) -> Option<Followed> {
         self.flux(FluxKind::GitRepository, namespace, name).map(FluxObject::followed)
     }
@@ -137,24 +139,24 @@ impl Snapshot {
         self.flux.get(&(kind, Key::new(namespace, name)))
     }
 
-    /// What is said of an object of Flux's that was not found: only where it was looked for, it is not there.
+    /// Reports an absent Flux object: as missing if its kind and namespace were read, otherwise as unknown.
     pub(super) fn absent(&self, kind: FluxKind, namespace: &str) -> Report {
         let wide = matches!(kind, FluxKind::GitRepository | FluxKind::HelmChart);
         let is_read = if wide { self.knows(namespace) } else { self.shows(namespace) };
         if self.unread.contains(&kind) || !is_read { not_read() } else { not_there() }
     }
 
-    /// The Cluster of this name.
+    /// Finds the Cluster with this namespace and name.
     pub(in crate::cli) fn member(&self, namespace: &str, name: &str) -> Option<(&Key, &Member)> {
         self.members.get_key_value(&Key::new(namespace, name))
     }
 
-    /// Whether there is a Cluster of this name, in any namespace.
+    /// Whether there is a Cluster with this name, in any namespace.
     pub(in crate::cli) fn has(&self, name: &str) -> bool {
         self.members.keys().any(|key| key.name == name)
     }
 
-    /// The `ClusterStack` that a release in this namespace is of.
+    /// Finds the `ClusterStack` of a release in this namespace.
     pub(super) fn stack_of(&self, namespace: &str, release: &ReleaseName) -> Option<&ClusterStack> {
         let mut stacks = self.stacks.iter();
         stacks
@@ -162,7 +164,7 @@ impl Snapshot {
             .map(|(_, stack)| stack)
     }
 
-    /// The clusters by the namespace and the name of the release that their class is of.
+    /// Groups the clusters by the namespace and the name of their class's release.
     pub(super) fn by_release(&self) -> BTreeMap<(String, ReleaseName), Vec<(&Key, &Member)>> {
         let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (key, member) in &self.members {
@@ -178,7 +180,7 @@ fn members(clusters: Vec<Value>, addons: Vec<ClusterAddon>, selected: bool) -> B
     let mut members: BTreeMap<Key, Member> = BTreeMap::new();
     for object in clusters {
         let created = text(&object, &["metadata", "creationTimestamp"]).parse().ok();
-        // The API server refuses what could be wrong with it: another kind, or a name that is none.
+        // The API server rejects everything that could fail here: another kind, or an invalid name.
         let Ok(cluster) = Cluster::new(object) else { continue };
         let key = cluster.key();
         members.insert(key, Member { cluster: Some(cluster), created, addon: None });
@@ -195,7 +197,7 @@ fn members(clusters: Vec<Value>, addons: Vec<ClusterAddon>, selected: bool) -> B
 }
 
 impl Member {
-    /// What is said of a cluster with addons that is being deleted, whatever its `ClusterAddon` says.
+    /// Reports that a cluster with addons is being deleted, regardless of its `ClusterAddon`; `None` if it is not.
     pub(super) fn goes(&self) -> Option<Report> {
         self.addon.as_ref()?;
         let since = self.cluster.as_ref()?.deleting_since()?;
@@ -205,7 +207,8 @@ impl Member {
         Some(Report::new(ConditionStatus::False, Reason::Deleting.as_str(), &message))
     }
 
-    /// The namespace and the name of the release that its class is of; none without a class, or with another's.
+    /// Returns the namespace and the name of the release of the cluster's class; `None` without a class, or if the
+    /// class is of no release.
     pub(super) fn release(&self, key: &Key) -> Option<(String, ReleaseName)> {
         if let Some(cluster) = &self.cluster {
             let class = cluster.class()?;
@@ -220,8 +223,9 @@ impl Member {
 }
 
 impl Member {
-    /// What is said where its `ClusterAddon` speaks of another release than that of its class: the operator has not looked
-    /// at the Cluster since the class was changed. At a paused Cluster it does not look, and says that it is paused.
+    /// Reports a `ClusterAddon` that is about another release than the Cluster's class: the operator has not reconciled
+    /// the Cluster since its class changed. `None` if the status is up to date, or if it reports that the Cluster is
+    /// paused, because the operator does not reconcile a paused Cluster.
     pub(super) fn outdated(&self, key: &Key) -> Option<Report> {
         let cluster = self.cluster.as_ref()?;
         let (_, release) = self.release(key)?;
@@ -241,28 +245,28 @@ impl Member {
     }
 }
 
-/// What is said of an object that was not looked for, or may not be read.
+/// Reports an object that was not read, or may not be read.
 pub(super) fn not_read() -> Report {
     Report::new(ConditionStatus::Unknown, "NotRead", "was not read")
 }
 
-/// What is said of an object that should be there.
+/// Reports a missing object.
 pub(super) fn not_there() -> Report {
     Report::new(ConditionStatus::False, "NotFound", "is not there")
 }
 
-/// What one of our own objects says in its condition `Ready`, where that is about its present spec.
+/// Reports the condition `Ready` of an object of stackflux's own kinds, if it is about the current spec.
 pub(super) fn ready(metadata: &ObjectMeta, conditions: Option<&Vec<Condition>>) -> Report {
     mirrored(metadata, conditions, ConditionType::Ready)
 }
 
-/// What a `ClusterStack` says of its Clusters.
+/// Reports the condition `ClustersReady` of a `ClusterStack`.
 pub(super) fn clusters_ready(stack: &ClusterStack) -> Report {
     let conditions = stack.status.as_ref().map(|status| &status.conditions);
     mirrored(&stack.metadata, conditions, ConditionType::ClustersReady)
 }
 
-/// As [`ready`], for another condition.
+/// Like [`ready`], for another condition.
 pub(super) fn mirrored(
     metadata: &ObjectMeta,
     conditions: Option<&Vec<Condition>>,
@@ -272,7 +276,7 @@ pub(super) fn mirrored(
     mirror(conditions, metadata.generation.unwrap_or_default(), kind.as_str())
 }
 
-/// How old something is, as kubectl says it: in its largest unit that is at least two.
+/// Formats an age like kubectl: in the largest unit of which it has at least two.
 pub(super) fn age(created: Option<Timestamp>, now: Timestamp) -> String {
     let Some(created) = created else { return crate::cli::output::NOTHING.to_owned() };
     match now.duration_since(created).as_secs().max(0) {
@@ -283,7 +287,7 @@ pub(super) fn age(created: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// The time in a metadata's `creationTimestamp`.
+/// Returns the time of `creationTimestamp`.
 pub(super) fn created(metadata: &ObjectMeta) -> Option<Timestamp> {
     metadata.creation_timestamp.as_ref().map(|time| time.0)
 }

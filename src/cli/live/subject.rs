@@ -1,4 +1,4 @@
-//! Objects as they are named on the command line: `clusterstack demo`, `csk/demo`, `one/cni`, `demo/one`.
+//! Parses the names of objects on the command line: `clusterstack demo`, `csk/demo`, `one/cni`, `demo/one`.
 
 use crate::api::ClusterAddon;
 use crate::cli::error::CliError;
@@ -56,7 +56,8 @@ fn named(words: &[String]) -> Result<(Named, String), CliError> {
     Ok((found, of_kind(kind, name).to_owned()))
 }
 
-/// The kind of a word, in any case, in the singular or the plural, short, or with its group as `kubectl -o name` prints it.
+/// Returns the kind of a word, in any case, in the singular or the plural, abbreviated, or with its group as
+/// `kubectl -o name` prints it.
 fn kind_of(word: &str) -> Option<Named> {
     let word = word.to_lowercase();
     match word.split('.').next().unwrap_or_default() {
@@ -69,14 +70,14 @@ fn kind_of(word: &str) -> Option<Named> {
     }
 }
 
-/// The name of the Cluster where a `ClusterAddon` is named, otherwise the name.
+/// Returns the name of the Cluster if a `ClusterAddon` is named, otherwise the name.
 fn of_kind<'a>(kind: &str, name: &'a str) -> &'a str {
     let is_addon = kind.to_lowercase().starts_with("clusteraddon") || kind.eq_ignore_ascii_case("caddon");
     let prefix = ClusterAddon::name_for("");
     name.strip_prefix(&prefix).filter(|_| is_addon).unwrap_or(name)
 }
 
-/// A Cluster, or one of its addons, that may be meant.
+/// A Cluster, or one of its addons, that a text may refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Candidate {
     pub(in crate::cli) namespace: String,
@@ -84,9 +85,9 @@ pub(in crate::cli) struct Candidate {
     pub(in crate::cli) addon: Option<String>,
 }
 
-/// All that a text may mean, the first one that exists is meant: `CLUSTER`, `CLUSTER/ADDON`, `cluster/CLUSTER`, and as
-/// output prints it `NAMESPACE/CLUSTER`, each with `/ADDON` after it. Another namespace than `namespace` is meant only where
-/// `anywhere`.
+/// Returns all objects that a text may refer to; the first existing one is meant. The forms are `CLUSTER`,
+/// `cluster/CLUSTER` and, as in output, `NAMESPACE/CLUSTER`, each optionally followed by `/ADDON`. Another namespace
+/// than `namespace` is possible only if `anywhere`.
 pub(in crate::cli) fn candidates(text: &str, namespace: &str, anywhere: bool) -> Vec<Candidate> {
     let parts: Vec<&str> = text.split('/').collect();
     let one = |namespace: &str, cluster: &str, addon: Option<&&str>| Candidate {

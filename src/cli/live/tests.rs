@@ -1,4 +1,4 @@
-//! The commands over snapshots that are made by hand: what they print.
+//! Tests of what the commands print for snapshots that are made by hand.
 
 mod blocking;
 mod deleting;
@@ -65,8 +65,8 @@ fn addons() -> [Value; 2] {
     [addon("prod", "one", "Applied", "Applied", ""), addon("prod", "two", "Failed", "UpgradeFailed", FAILED)]
 }
 
-/// One ClusterStack in namespace `stacks`; in `prod` the clusters `one`, which is ready, and `two`, which is not; and
-/// clusters that no ClusterStack has anything to do with.
+/// Returns one ClusterStack in namespace `stacks`; in `prod` the clusters `one`, which is ready, and `two`, which is
+/// not; and clusters that belong to no ClusterStack.
 fn lists() -> Lists {
     let ready = || [condition("Ready", "True", "Succeeded", "fine")];
     let class = json!({"classRef": {"name": RELEASE, "namespace": "stacks"}});
@@ -119,7 +119,7 @@ fn lists() -> Lists {
     }
 }
 
-/// What is read of one namespace, or of all.
+/// Returns the snapshot of one namespace, or of all.
 fn snapshot(namespace: Option<&str>) -> Snapshot {
     let mut lists = lists();
     if namespace.is_some_and(|namespace| namespace != "prod") {
@@ -251,7 +251,7 @@ fn an_object_of_a_kind_that_was_not_read_is_not_called_missing() {
     assert_eq!(missing, None);
 }
 
-/// A tenant may read their own namespace alone: what is elsewhere may be there.
+/// A tenant may read only their own namespace: objects elsewhere may exist.
 #[test]
 fn what_may_not_be_read_is_not_called_missing() {
     let mut lists = lists();
@@ -352,7 +352,7 @@ fn ages_are_said_as_kubectl_does() {
     assert_eq!(age(None, now), "-");
 }
 
-/// The console blocks of `docs/live-cluster.md` are what the commands print of the objects here.
+/// The console blocks of `docs/live-cluster.md` show the output of the commands for the objects here.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test may read files and how it was called")]
 fn documented_transcripts_are_printed() {

@@ -1,4 +1,4 @@
-//! The tree: ClusterStack → release → cluster → addon → Flux object → what Flux applied.
+//! The tree: ClusterStack → release → cluster → addon → Flux object → the objects that Flux applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report, status_of};
 use crate::subscription;
 
-/// One object, and what depends on it or was made of it.
+/// An object, with those that depend on it or were made from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct Node {
@@ -24,10 +24,10 @@ pub(in crate::cli) struct Node {
     #[serde(skip_serializing_if = "String::is_empty")]
     namespace: String,
     name: String,
-    /// The chart and the version of an addon.
+    /// The chart of an addon, with its version.
     #[serde(skip_serializing_if = "String::is_empty")]
     version: String,
-    /// `True`, `False` or `Unknown`; none for what only Flux watches over.
+    /// `True`, `False` or `Unknown`; `None` for objects that only Flux watches.
     #[serde(skip_serializing_if = "Option::is_none")]
     ready: Option<&'static str>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -40,14 +40,15 @@ pub(in crate::cli) struct Node {
     children: Vec<Node>,
 }
 
-/// What of the tree is shown.
+/// The object to which the tree is narrowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Only {
     pub(in crate::cli) kind: Named,
     pub(in crate::cli) name: String,
 }
 
-/// The ClusterStacks with all that is below them, and at the end the clusters that are not ours where one was named.
+/// Builds the tree of the ClusterStacks. Clusters without a ClusterStack are at the end, if they have a `ClusterAddon`
+/// or if `only` names a Cluster.
 pub(in crate::cli) fn tree(snapshot: &Snapshot, only: Option<&Only>) -> Vec<Node> {
     let asks = |kind, name: &str| only.is_none_or(|only| only.kind != kind || only.name == name);
     let users = snapshot.by_release();
@@ -56,7 +57,7 @@ pub(in crate::cli) fn tree(snapshot: &Snapshot, only: Option<&Only>) -> Vec<Node
         if !asks(Named::Clusterstack, &key.name) {
             continue;
         }
-        // The sum of its Clusters is about more than is shown where only some of them are.
+        // The summary of its Clusters covers more than is shown if only some of them are.
         let is_whole = only.is_none_or(|only| only.kind == Named::Clusterstack)
             && snapshot.shows(&key.namespace)
             && !snapshot.selected;
@@ -85,7 +86,7 @@ pub(in crate::cli) fn tree(snapshot: &Snapshot, only: Option<&Only>) -> Vec<Node
     nodes
 }
 
-/// Whether everything is as it should be, and there is something.
+/// Whether everything is ready, and there is at least one node.
 pub(in crate::cli) fn all_ready(nodes: &[Node]) -> bool {
     fn is_ready(node: &Node) -> bool {
         node.ready.is_none_or(|ready| ready == ConditionStatus::True.as_str())
@@ -94,7 +95,7 @@ pub(in crate::cli) fn all_ready(nodes: &[Node]) -> bool {
     !nodes.is_empty() && nodes.iter().all(is_ready)
 }
 
-/// The tree as text; empty where there is nothing.
+/// Formats the tree as text; empty if there are no nodes.
 pub(in crate::cli) fn text(nodes: &[Node], now: Timestamp) -> String {
     if nodes.is_empty() {
         return String::new();
@@ -131,7 +132,7 @@ fn stack_node(
         let of = users.get(&(key.namespace.clone(), release.clone())).map(Vec::as_slice).unwrap_or_default();
         let below = release_node(snapshot, &key.namespace, release, of, asks);
         let has_cluster = below.children.iter().any(|child| child.kind == "Cluster");
-        // Nothing of a release in another namespace, or without the cluster that was asked for, is of interest.
+        // Skip a release in another namespace, or without the requested cluster.
         if has_cluster || (snapshot.shows(&key.namespace) && asks(Named::Cluster, "")) {
             node.children.push(below);
         }
@@ -139,7 +140,7 @@ fn stack_node(
     node
 }
 
-/// The source that a stack's releases are looked for in, where the stack itself says it.
+/// Returns the source in which the operator finds a stack's releases, if the stack sets it.
 pub(super) fn catalog(stack: &ClusterStack) -> Option<Key> {
     let Key { namespace, name } = Key::of(stack);
     let source = stack.spec.source.as_ref()?;
@@ -186,7 +187,7 @@ fn cluster_node(snapshot: &Snapshot, key: &Key, member: &Member) -> Node {
     node
 }
 
-/// How a cluster and its addons are, in sum.
+/// Reports the state of a cluster with its addons.
 pub(super) fn cluster_report(snapshot: &Snapshot, key: &Key, member: &Member) -> Report {
     match &member.addon {
         Some(addon) => {
@@ -206,14 +207,15 @@ fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus, report:
     node
 }
 
-/// The chart of an addon with its version: `cilium 1.16.5`, with the version of what it installs where that is known.
+/// Returns the chart of an addon with its version: `cilium 1.16.5`, followed by the version of the application if it is
+/// known.
 fn version(addon: &AddonStatus) -> String {
     let (Some(chart), Some(version)) = (&addon.chart, &addon.version) else { return String::new() };
     let app = addon.app_version.as_ref().map(|app| format!(", app {app}")).unwrap_or_default();
     format!("{chart} {version}{app}")
 }
 
-/// The name of an addon, and what it installs.
+/// Returns the name of an addon, and its chart.
 pub(super) fn titled(addon: &AddonStatus) -> String {
     match version(addon) {
         version if version.is_empty() => addon.name.clone(),
@@ -221,7 +223,7 @@ pub(super) fn titled(addon: &AddonStatus) -> String {
     }
 }
 
-/// What the operator says of an addon.
+/// Returns what the operator reports about an addon.
 pub(super) fn addon_report(addon: &AddonStatus) -> Report {
     let Some(phase) = addon.phase.as_deref() else { return Report::not_yet_reported() };
     let reason = addon.reason.as_deref().filter(|reason| !reason.is_empty()).unwrap_or(phase);
@@ -271,7 +273,7 @@ impl Node {
         }
     }
 
-    /// Adds that the Clusters of a `ClusterStack` are not ready.
+    /// Adds the report about the Clusters of a `ClusterStack`, if they are not ready.
     fn with_clusters(&mut self, clusters: &Report) {
         if clusters.status == ConditionStatus::True {
             return;

@@ -1,11 +1,11 @@
-//! Why a Cluster has no `ClusterAddon`.
+//! Explains why a Cluster has no `ClusterAddon`.
 
 use super::snapshot::{Member, Snapshot, mirrored};
 use crate::api::{ConditionType, Reason};
 use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report};
 
-/// What is in the way, and what to do about it.
+/// An obstacle, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unclaimed {
     pub(super) reason: &'static str,
@@ -27,7 +27,7 @@ impl Unclaimed {
     }
 }
 
-/// The first thing that is in the way, from the Cluster on.
+/// Returns the first obstacle, beginning at the Cluster.
 pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Unclaimed {
     let Some(cluster) = &member.cluster else {
         let message = "the Cluster does not exist".to_owned();
@@ -63,7 +63,7 @@ pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Uncl
     )
 }
 
-/// What is in the way where the release of a class is not there.
+/// Returns the obstacle if the release of a class is missing.
 fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) -> Option<Unclaimed> {
     if !snapshot.knows(namespace) {
         let message =

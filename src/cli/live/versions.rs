@@ -1,11 +1,11 @@
-//! In which version the objects that a Cluster refers to are read, where that has to be said.
+//! Notes about the API versions in which the objects that a Cluster refers to are read.
 
 use super::Session;
 use super::snapshot::Member;
 use crate::operator::related::contract::readable;
 
-/// What to know of the kinds that a Cluster refers to. A kind that cannot be looked up says nothing: few users may read
-/// CRDs.
+/// Returns the notes about the kinds that a Cluster refers to. Ignores kinds that cannot be looked up, because few
+/// users may read CRDs.
 pub(in crate::cli) async fn notes(session: &Session, member: &Member) -> Vec<String> {
     let Some(cluster) = &member.cluster else { return Vec::new() };
     let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! What `status` and `tree` have in common: they show a cluster, once or again and again.
+//! The shared part of `status` and `tree`, which show a cluster once or repeatedly.
 
 use super::read::read;
 use super::snapshot::Snapshot;
@@ -21,7 +21,8 @@ pub(in crate::cli) struct View {
 }
 
 impl View {
-    /// Shows what `see` makes of the cluster. What could not be read may not be ready, and may be there.
+    /// Shows what `see` returns for the cluster. If anything could not be read, the cluster does not count as ready,
+    /// and the notices of `see` are dropped: objects that they report as missing may exist.
     pub(in crate::cli) fn run(
         &self,
         see: impl Fn(&Snapshot, Format) -> Result<Seen, CliError>,

@@ -1,4 +1,4 @@
-//! Looking again and again.
+//! Repeats a command until it is interrupted, or everything is ready.
 
 use std::future::Future;
 use std::io::IsTerminal as _;
@@ -8,11 +8,11 @@ use crate::cli::error::CliError;
 use crate::cli::terminal;
 use crate::cli::{CommandResult, Outcome};
 
-/// How long to rest between two looks, at the least.
+/// Minimum pause between two reads.
 const REST: Duration = Duration::from_secs(2);
-/// Looking takes at most one part in so many of the time.
+/// Minimum length of the pause, as a multiple of the last read's duration.
 const SHARE: u32 = 5;
-/// Puts the cursor into the first column of the first row, and clears everything.
+/// Moves the cursor to the first column of the first row, and clears the screen and the scrollback.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
 
 /// When to stop looking.
@@ -29,14 +29,14 @@ pub(in crate::cli) struct Watch {
     timeout: Duration,
 }
 
-/// What one look gave.
+/// The result of one read.
 pub(in crate::cli) struct Seen {
     pub(in crate::cli) text: String,
     pub(in crate::cli) notices: Vec<String>,
     pub(in crate::cli) ready: bool,
 }
 
-/// A duration as Flux's command line takes it.
+/// Parses a duration in the format of Flux's command line.
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let parsed: jiff::SignedDuration =
         text.parse().map_err(|_| format!("invalid duration {text:?}: expected a value such as 90s or 5m"))?;
@@ -44,8 +44,8 @@ pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 impl Watch {
-    /// Looks as often as was asked for and shows what it sees. A look that fails later on is reported, and the next
-    /// one may do better. Exits with 1 when not everything is ready in the end.
+    /// Reads as often as requested, and shows the results. Reports later reads that fail, and continues. Exits with 1
+    /// if not everything is ready in the end.
     pub(in crate::cli) async fn run<Look, Looking>(&self, mut look: Look) -> CommandResult
     where
         Look: FnMut() -> Looking,
@@ -79,7 +79,7 @@ impl Watch {
         Ok(if seen.ready { Outcome::Done } else { Outcome::Differs })
     }
 
-    /// Redraws a terminal; to anything else a text is written where it is another than before.
+    /// Redraws a terminal; to other outputs, writes the text only if it has changed.
     fn show(&self, seen: &Seen, shown: &mut Option<String>) -> Result<(), CliError> {
         let is_new = shown.as_ref() != Some(&seen.text);
         if self.again && std::io::stdout().is_terminal() {

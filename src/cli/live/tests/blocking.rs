@@ -1,8 +1,8 @@
-//! What `why` advises: for the problem that blocks, of those that there are.
+//! Tests of the advice of `why`, which is about the blocking one of several problems.
 
 use super::*;
 
-/// What `why` says of cluster `two` where its conditions and its addons are these: the words after its first line.
+/// Returns whether cluster `two` is ready with these conditions and addons, and the output of `why`.
 fn why_of(
     conditions: &[(&str, &str, &str, &str)],
     addons: &[[&str; 4]],
@@ -88,7 +88,8 @@ fn why_of_one_addon_is_about_that_addon() {
     advises(&text, "ValuesRendered", "valuesinvalid");
 }
 
-/// The source of all addons fails. `suspended`: the ClusterStack, and the addons of both Clusters.
+/// Returns a snapshot in which the source of all addons fails. If `suspended`, so are the ClusterStack and the addons
+/// of both Clusters.
 fn with_failing_source(suspended: bool) -> Snapshot {
     let mut lists = lists();
     let refused = [condition("Ready", "False", "GitOperationFailed", "connection refused")];
@@ -136,7 +137,7 @@ fn why_shows_what_is_suspended() {
     assert!(one.is_ready() && one.text().contains("ClusterAddon spec.suspend"), "{}", one.text());
 }
 
-/// One missing Secret is one cause, however many addons wait for it.
+/// One missing Secret is one cause, regardless of how many addons wait for it.
 #[test]
 fn why_tells_one_cause_once() {
     let message = "Secret prod/two-kubeconfig with the kubeconfig of the cluster is missing";

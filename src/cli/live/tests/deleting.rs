@@ -1,4 +1,4 @@
-//! A Cluster that is being deleted, and an operator that has not said so.
+//! Tests of a Cluster that is being deleted when the operator has not reported this yet.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Objects with the status that the operator would write: facts go through the functions that make it, so that what the
-//! documents show is what the code says.
+//! Objects with the status that the operator would write. The status is made by the operator's own functions, so that
+//! the documented output matches the code.
 
 use std::collections::BTreeMap;
 
@@ -24,12 +24,12 @@ use crate::rollup::{
 use crate::subscription::ReleaseProblem;
 use crate::subscription::Role;
 
-/// When the operator wrote it.
+/// Returns the time at which the operator wrote the status.
 fn then() -> Timestamp {
     "2026-11-21T11:00:00Z".parse().unwrap()
 }
 
-/// A release with one addon.
+/// Returns the content of a release with one addon.
 fn content() -> Release {
     let mut files = Files::default();
     for (path, content) in [
@@ -75,7 +75,7 @@ fn release_status() -> ClusterStackReleaseStatus {
     cluster_stack_release(facts, &ClusterStackReleaseStatus::default(), then())
 }
 
-/// The release, whose class and sources are applied.
+/// Returns the release, whose class and sources are applied.
 pub(super) fn release() -> Value {
     json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
@@ -83,7 +83,7 @@ pub(super) fn release() -> Value {
     })
 }
 
-/// A `ClusterAddon` whose one addon is as `phase` says.
+/// Returns a `ClusterAddon` whose only addon is in this phase.
 pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, message: &str) -> Value {
     let (reason, message) = (reason.to_owned(), message.to_owned());
     let verdict = match phase {
@@ -126,8 +126,8 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
     })
 }
 
-/// The `ClusterStack`: its release v1 is used by `one` and `two` as these `ClusterAddon`s say, and by `young`; its release
-/// v9, which is not there, by `old`.
+/// Returns the `ClusterStack`. Its release v1 is used by `one` and `two`, whose `ClusterAddon`s are given, and by
+/// `young`; its release v9, which does not exist, is used by `old`.
 pub(super) fn stack(one: &Value, two: &Value) -> Value {
     let release: ClusterStackRelease = read(release());
     let name = |version: &str| -> ReleaseName { format!("docker-demo-1-34-{version}").parse().unwrap() };
