@@ -1,4 +1,4 @@
-//! The Clusters among the objects that a command was given, each with the objects that it refers to.
+//! Finds the Clusters among the objects that a command was given, each with the objects that it refers to.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::objects::Sourced;
 use crate::foreign::capi::{self, Cluster, text};
 use crate::inputs::ClusterInputs;
 
-/// All Clusters among `objects`, in their order.
+/// Returns all Clusters among `objects`, in their order.
 pub(super) fn among(objects: &[Sourced]) -> Result<Vec<ClusterInputs>, CliError> {
     let index: BTreeMap<_, &Value> =
         objects.iter().map(|sourced| (identity(&sourced.object), &sourced.object)).collect();
@@ -28,7 +28,7 @@ pub(super) fn among(objects: &[Sourced]) -> Result<Vec<ClusterInputs>, CliError>
     clusters.collect()
 }
 
-/// Group, kind, namespace and name of an object.
+/// Returns the group, kind, namespace and name of an object.
 fn identity(object: &Value) -> (&str, &str, &str, &str) {
     let version = text(object, &["apiVersion"]);
     let group = version.split_once('/').map_or("", |(group, _)| group);

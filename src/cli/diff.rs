@@ -81,7 +81,7 @@ enum Format {
     Json,
 }
 
-/// All differences between two releases.
+/// The differences between two releases, in the form of the JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Differences {
@@ -94,7 +94,7 @@ struct Differences {
     plans: Option<plans::Plans>,
 }
 
-/// Which release it is.
+/// The identity of a release.
 #[derive(Serialize)]
 struct Identity {
     release: String,
@@ -136,13 +136,13 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     Ok(if differs { Outcome::Differs } else { Outcome::Done })
 }
 
-/// The one release at this path.
+/// Opens the single release at this path.
 fn open(path: &Path) -> Result<Side, CliError> {
     let releases = Releases::open(path)?;
     Ok(releases.load(&releases.single()?)?.into())
 }
 
-/// Plans each Cluster among the objects for one release and then for the other.
+/// Plans each Cluster among the objects for both releases, and compares the plans.
 fn plans(
     from: &Release,
     to: &Release,
@@ -163,7 +163,7 @@ fn plans(
     Ok(plans)
 }
 
-/// Whether the Cluster has a class of the releases' stack; says so where it has not.
+/// Whether the Cluster has a class of the releases' stack; warns if not.
 fn is_of_stack(stack: &Stack, from: &ReleaseName, cluster: &ClusterInputs) -> bool {
     if plans::is_of_stack(stack, from, cluster) {
         return true;

@@ -1,9 +1,9 @@
-//! What a command can fail with, and what to do about it.
+//! The errors of commands, with hints for their resolution.
 
 use std::fmt::{self, Display};
 use std::path::Path;
 
-/// A failed command: what is wrong, and a hint where there is something to do.
+/// The error of a failed command, with a hint if the user can do something about it.
 #[derive(Debug)]
 pub(super) struct CliError {
     pub(super) message: String,
@@ -11,22 +11,22 @@ pub(super) struct CliError {
 }
 
 impl CliError {
-    /// Something in the arguments or in what they name.
+    /// Creates an error about the arguments or the files that they name.
     pub(super) fn usage(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
-    /// A file that could not be read or written.
+    /// Creates an error about a file that cannot be read or written.
     pub(super) fn io(path: &Path, error: impl Display) -> Self {
         Self::usage(format!("{}: {error}", path.display()))
     }
 
-    /// What a module says of itself, which knows what may be done about it.
+    /// Creates an error from that of another module, with the hint of that module.
     pub(super) fn explained(error: &impl Display, hint: Option<impl Into<String>>) -> Self {
         Self { message: error.to_string(), hint: hint.map(Into::into) }
     }
 
-    /// With what to do about it.
+    /// Adds a hint.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

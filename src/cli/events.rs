@@ -8,7 +8,7 @@ use super::live::{self, Look, Scope, Session, read};
 use super::output::{Format, print};
 use super::{CommandResult, Outcome, terminal};
 
-/// How long to rest between two looks.
+/// Pause between two reads.
 const REST: Duration = Duration::from_secs(2);
 
 /// Show the events of ClusterStacks, clusters and the objects made for them

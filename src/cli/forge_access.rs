@@ -1,4 +1,4 @@
-//! The flags with which a command opens a pull request.
+//! The flags of commands that open pull requests.
 
 use std::env;
 use std::fs;
@@ -12,7 +12,8 @@ use crate::forge::{Forge, ForgeError, ForgeKind, Opened, PullRequest, Repository
 use crate::git::GitUrl;
 use crate::http::{Client, Options};
 
-/// Where the token may be, besides a file: a process list shows arguments.
+/// The environment variable with the token, as an alternative to a file. A flag with the token itself would show in the
+/// process list.
 const TOKEN: &str = "STACKFLUX_FORGE_TOKEN";
 
 /// How a pull request is opened.
@@ -59,13 +60,13 @@ impl From<Kind> for ForgeKind {
 }
 
 impl ForgeAccess {
-    /// Whether there is to be a pull request.
+    /// Whether a pull request was requested.
     pub(super) fn is_wanted(&self) -> bool {
         self.pull_request
     }
 
-    /// The forge of a repository. To be asked for before anything is pushed: what is missing is said here. `ca` has
-    /// certificates that are trusted beside those of the system, as PEM.
+    /// Returns the forge of a repository. Call this before pushing anything, because it reports missing settings. `ca`
+    /// has certificates to trust in addition to the system's, as PEM.
     pub(super) fn to(&self, url: &GitUrl, ca: Option<Vec<u8>>) -> Result<Forge, CliError> {
         let kind = self.forge.map(ForgeKind::from);
         let repository =
@@ -78,7 +79,7 @@ impl ForgeAccess {
         Ok(Forge::new(client, repository, token))
     }
 
-    /// Opens the pull request of a branch that was pushed, or finds it. Its title is the one that was given, else this.
+    /// Opens the pull request of a pushed branch, or finds the open one. `--title` overrides the title in `request`.
     pub(super) async fn open(&self, forge: &Forge, request: PullRequest) -> Result<Opened, CliError> {
         let title = self.title.clone().unwrap_or(request.title);
         let opened = forge.pull_request(&PullRequest { title, ..request }).await;
@@ -94,7 +95,7 @@ impl ForgeAccess {
     }
 }
 
-/// The error with what to do about it.
+/// Adds a hint to an error.
 fn explain(error: &ForgeError) -> CliError {
     let hint = match error {
         ForgeError::Unknown { .. }
@@ -111,7 +112,7 @@ fn explain(error: &ForgeError) -> CliError {
     CliError::explained(error, hint)
 }
 
-/// The first line of a file, which editors end.
+/// Reads the first line of a file, without the line break that editors append.
 fn first_line(path: &Path) -> Result<String, CliError> {
     let text = fs::read_to_string(path).map_err(|error| CliError::io(path, error))?;
     match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {

@@ -1,4 +1,4 @@
-//! The flags with which a command reaches a Git server, and says who commits.
+//! The flags of commands that use a Git server and make commits.
 
 use std::env;
 use std::fs;
@@ -13,7 +13,8 @@ use crate::git::{
     Access, BareRepository, Credentials, GitError, GitUrl, Identity, KnownHosts, Signer, SshKey,
 };
 
-/// Where the password may be, besides a file: a process list shows arguments.
+/// The environment variable with the password, as an alternative to a file. A flag with the password itself would show
+/// in the process list.
 const PASSWORD: &str = "STACKFLUX_GIT_PASSWORD";
 
 /// How a Git server is reached.
@@ -71,7 +72,7 @@ pub(super) enum SigningFormat {
 }
 
 impl GitAccess {
-    /// The repository with what it takes to reach it.
+    /// Returns the repository with the credentials to access it.
     pub(super) fn to(&self, url: GitUrl) -> Result<Access, CliError> {
         let user = self.git_username.as_deref().or(url.user()).unwrap_or("git").to_owned();
         let ca = self.git_ca_file.as_deref();
@@ -86,7 +87,7 @@ impl GitAccess {
         Ok(Access { url, credentials })
     }
 
-    /// Another repository, where the flags are for `own`: its password goes nowhere else.
+    /// Returns another repository. The flags are for `own`: a different server does not get the password.
     pub(super) fn to_other(&self, url: GitUrl, own: Option<&GitUrl>) -> Result<Access, CliError> {
         let mut access = self.to(url)?;
         if own.is_some_and(|own| !own.is_same_server(&access.url)) {
@@ -124,7 +125,7 @@ impl GitAccess {
 }
 
 impl Authorship {
-    /// Who makes a commit now.
+    /// Returns the author of a commit that is made now.
     pub(super) fn identity(&self) -> Result<Identity, CliError> {
         let text = match &self.author {
             Some(author) => author.clone(),
@@ -136,7 +137,7 @@ impl Authorship {
         Ok(Identity::parse(&text, Timestamp::now())?)
     }
 
-    /// What signs a commit, where it is to be signed.
+    /// Returns the signer of a commit, if it is to be signed.
     pub(super) fn signer(&self) -> Option<Signer> {
         let key = self.signing_key.as_ref()?;
         let path = PathBuf::from(key);
@@ -152,7 +153,7 @@ impl Authorship {
     }
 }
 
-/// The author of Git's own settings: the environment's, else the user's.
+/// Returns the author from Git's environment variables, otherwise from Git's settings.
 fn configured_author() -> Option<String> {
     let config = git2::Config::open_default().ok();
     let setting = |variable: &str, key: &str| {
@@ -164,7 +165,7 @@ fn configured_author() -> Option<String> {
     Some(format!("{name} <{email}>"))
 }
 
-/// The branch that is written to: the one that is named, else the repository's own first.
+/// Returns the named branch, otherwise the default branch of the repository.
 pub(super) fn branch_of(clone: &BareRepository, named: Option<&str>) -> Result<String, CliError> {
     match named {
         Some(name) => Ok(name.to_owned()),
@@ -172,7 +173,7 @@ pub(super) fn branch_of(clone: &BareRepository, named: Option<&str>) -> Result<S
     }
 }
 
-/// The error with what to do about it.
+/// Adds a hint to an error.
 pub(super) fn explain(error: &GitError) -> CliError {
     CliError::explained(error, error.hint())
 }
@@ -181,7 +182,7 @@ fn text(path: &Path) -> Result<String, CliError> {
     fs::read_to_string(path).map_err(|error| CliError::io(path, error))
 }
 
-/// The first line of a file, which editors end.
+/// Reads the first line of a file, without the line break that editors append.
 fn secret(path: &Path) -> Result<SecretString, CliError> {
     let text = text(path)?;
     match text.lines().next().filter(|line| !line.is_empty()) {

@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     Ok(Outcome::Done)
 }
 
-/// A line for each release that came, went or was altered.
+/// Formats a line for each release that was added, removed or altered.
 fn rows(entries: &[Entry]) -> String {
     let rows = entries.iter().flat_map(|entry| {
         let of = |names: &'_ [String], verb: &'static str| {
@@ -67,14 +67,14 @@ fn rows(entries: &[Entry]) -> String {
     table(["DATE", "RELEASE", "CHANGE", "HOW", "COMMIT", "AUTHOR"], rows)
 }
 
-/// What the commits to a stage did to its releases, the newest first.
+/// Returns the changes that the commits to a stage made to its releases, the newest first.
 pub(super) fn entries(
     repository: &Repository,
     stage: &Stage,
     most: usize,
 ) -> Result<Vec<Entry>, StageFailure> {
     let (tip, _) = repository.tip(stage)?;
-    // What one commit found is what the one before it left.
+    // The state before a commit is the state after the previous one in the log.
     let log = repository.clone.log(tip, &stage.path, most.saturating_add(1))?;
     let mut found = Vec::new();
     for (at, commit) in log.iter().enumerate().take(most) {
@@ -101,7 +101,7 @@ fn change(commit: &LogEntry, before: BTreeMap<String, String>, after: BTreeMap<S
     }
 }
 
-/// Our trailers in the text of a message: where a forge squashed a pull request, others may follow them.
+/// Finds stackflux's trailers in the body of a message: if a forge squashed a pull request, other text may follow them.
 pub(super) fn of_text(text: &str) -> impl Iterator<Item = (String, String)> {
     let ours = text
         .lines()
@@ -110,7 +110,7 @@ pub(super) fn of_text(text: &str) -> impl Iterator<Item = (String, String)> {
     ours.map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
 }
 
-/// The directories of a stage with their trees.
+/// Returns the directories of a stage, with the IDs of their trees.
 fn directory(
     repository: &Repository,
     stage: &Stage,

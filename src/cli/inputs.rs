@@ -64,7 +64,7 @@ fn export(arguments: &Export) -> CommandResult {
     let defaults = Defaults { source: arguments.source.clone().source()?, account };
     let (mut present, namespace) = block_on(async {
         let session = arguments.connection.open().await?;
-        // The Clusters of a ClusterStack are in any namespace.
+        // The Clusters of a ClusterStack can be in any namespace.
         let present = read(&session, &Scope { namespace: None, selector: None }).await?;
         Ok((present, session.namespace.clone()))
     })?;

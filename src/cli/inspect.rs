@@ -132,7 +132,7 @@ fn unknown(name: &ReleaseName, arguments: &Arguments) -> CliError {
         .hint(format!("stackflux inspect {source} lists its releases"))
 }
 
-/// The error of a release that cannot be read: how many things are wrong, and how to see them all.
+/// Replaces the error about an unusable release by the number of its findings, and a hint how to list them.
 fn unusable(error: SourceError, release: &dyn Display, arguments: &Arguments) -> CliError {
     let SourceError::Unusable { findings, .. } = &error else { return CliError::from(error) };
     let errors = count(findings.errors().count(), "error");

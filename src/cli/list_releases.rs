@@ -15,7 +15,7 @@ use crate::source::address::Address;
 use crate::source::origin::{Listing, Origin};
 use table::{Line, Releases};
 
-/// How many releases are described at a time.
+/// Maximum number of releases described at the same time.
 const AT_A_TIME: usize = 8;
 
 /// List the releases in a registry, on GitHub, in a Git repository or in a directory
@@ -70,7 +70,7 @@ enum Output {
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
-    // Not by clap, which would repeat what it cannot read, passwords included.
+    // Not parsed by clap, whose error messages repeat invalid values, including passwords.
     let source: Address = arguments.source.parse()?;
     let (listing, lines) = live::block_on(async {
         let origin = origins::open(&source, &arguments.access, |url| arguments.git.to(url)).await?;
@@ -98,7 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     Ok(if releases.has_problems() { Outcome::Differs } else { Outcome::Done })
 }
 
-/// Leaves the release that the address names, where it names one.
+/// Reduces the listing to the release that the address names, if it names one.
 fn keep_named(listing: &mut Listing, named: Option<&ReleaseName>) -> Result<(), CliError> {
     let Some(name) = named else { return Ok(()) };
     listing.malformed.clear();
@@ -110,7 +110,7 @@ fn keep_named(listing: &mut Listing, named: Option<&ReleaseName>) -> Result<(), 
     Ok(())
 }
 
-/// Describes several releases at once; the lines come in the releases' order.
+/// Describes several releases at the same time; the lines are in the order of the releases.
 async fn describe(origin: &dyn Origin, listing: &Listing) -> Vec<Line> {
     let lines =
         listing.releases.iter().map(|name| async move { Line::of(name, origin.describe(name).await) });

@@ -1,4 +1,4 @@
-//! Kubernetes objects from YAML or JSON files, directories of them, and standard input.
+//! Reads Kubernetes objects from YAML or JSON files, directories of them, and standard input.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,19 @@ use super::error::CliError;
 use crate::foreign::capi::{field, text};
 use crate::yaml;
 
-/// The most bytes of one file: a Kubernetes object has at most 1.5 MiB, and a file may hold a list of thousands.
+/// Maximum size of one file, in bytes: a Kubernetes object has at most 1.5 MiB, and a file may have a list of
+/// thousands.
 const MAX_FILE: u64 = 256 * 1024 * 1024;
 
-/// An object and the file that it was read from.
+/// An object, with the file that it was read from.
 #[derive(Debug)]
 pub(super) struct Sourced {
     pub(super) file: PathBuf,
     pub(super) object: Value,
 }
 
-/// Reads all objects in `paths`: files with one or more documents, directories (their `.yaml`, `.yml` and `.json` files,
-/// all the way down), `-` for standard input. Lists are taken apart.
+/// Reads all objects in `paths`: files with one or more documents, directories (their `.yaml`, `.yml` and `.json`
+/// files, recursively), and `-` for standard input. Lists are split into their items.
 pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Sourced>, CliError> {
     let mut objects = Vec::new();
     for path in paths {
@@ -29,7 +30,8 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Sourced>, CliError> {
             let content = read_file(&file)?;
             documents += parse(&file, &content, &mut objects)?;
         }
-        // A list without items says that there is nothing; no bytes at all say that a `kubectl get` before this failed.
+        // A list without items means that there are no objects; no documents at all mean that a preceding `kubectl get`
+        // failed.
         if documents == 0 {
             let message = format!("{}: no Kubernetes object found, not even an empty list", path.display());
             return Err(CliError::usage(message).hint("did the command that writes it fail?"));
@@ -60,7 +62,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, CliError> {
     Ok(found)
 }
 
-/// The text of a file, or of standard input for `-`.
+/// Reads the text of a file, or of standard input for `-`.
 pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
     let failed = |source| CliError::io(path, source);
     let mut bytes = Vec::new();
@@ -76,7 +78,7 @@ pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
         .map_err(|_| CliError::usage(format!("{}: the file is not UTF-8", path.display())))
 }
 
-/// A document nests at most as deep as a CRD does, and aliases may not multiply it.
+/// Returns the limits of a document: the nesting of a CRD, and few aliases, so that they cannot multiply its size.
 fn options() -> serde_yaml::Options {
     serde_yaml::options! {
         budget: serde_yaml::budget! {
@@ -110,7 +112,7 @@ fn documents(file: &Path, content: &str) -> Result<Vec<Value>, CliError> {
     })
 }
 
-/// Adds the objects of a file, and returns how many documents it has.
+/// Adds the objects of a file, and returns the number of its documents.
 fn parse(file: &Path, content: &str, objects: &mut Vec<Sourced>) -> Result<usize, CliError> {
     let mut count = 0;
     for document in documents(file, content)? {

@@ -29,7 +29,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments) -> CommandResult {
     let settings = arguments.flags.settings()?;
-    // Its work is small and mostly waiting: on one thread, no answer has to wake another one.
+    // The operator mostly waits: on one thread, no response has to wake another thread.
     let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let threads = threads.map_err(|error| CliError::usage(format!("cannot start threads: {error}")))?;
     runtime::logs::start(settings.logs)?;

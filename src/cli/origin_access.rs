@@ -1,4 +1,4 @@
-//! The flags with which a command reaches the places that have releases.
+//! The flags of commands that read releases from registries and GitHub.
 
 use std::env;
 use std::fs;
@@ -14,11 +14,12 @@ use crate::source::oci::credentials::{Credentials, DockerConfig, Keychain};
 use crate::source::oci::signatures::Verification;
 use crate::verify::{KeyError, PublicKey, identity::Identity};
 
-/// Where the password for a registry may be, besides a file: a process list shows arguments.
+/// The environment variable with the registry's password, as an alternative to a file. A flag with the password itself
+/// would show in the process list.
 const PASSWORD: &str = "STACKFLUX_REGISTRY_PASSWORD";
-/// Where the token for GitHub may be.
+/// The environment variable with the token for GitHub.
 const GITHUB_TOKEN: &str = "GITHUB_TOKEN";
-/// The most bytes of a file with settings that are read.
+/// Maximum number of bytes that are read of a file with settings; the rest is ignored.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// How places that have releases are reached.
@@ -73,13 +74,13 @@ pub(super) struct OriginAccess {
 }
 
 impl OriginAccess {
-    /// A client that trusts the CAs that were given.
+    /// Creates a client that also trusts the CAs of `--ca-file`.
     pub(super) fn client(&self) -> Result<Client, CliError> {
         let ca = self.ca_file.as_deref().map(read).transpose()?;
         Ok(Client::new(Options { ca, ..Options::default() })?)
     }
 
-    /// How registries are reached.
+    /// Returns the settings to access registries.
     pub(super) fn oci(&self) -> Result<oci::Access, CliError> {
         let mirrors = self.mirror.iter().map(|text| text.parse()).collect::<Result<_, oci::MirrorError>>();
         Ok(oci::Access {
@@ -92,7 +93,7 @@ impl OriginAccess {
         })
     }
 
-    /// How GitHub is reached.
+    /// Returns the settings to access GitHub.
     pub(super) fn github(&self) -> Result<github::Access, CliError> {
         let api = Url::parse(&self.github_api);
         let api = api.map_err(|error| CliError::usage(format!("--github-api: {error}")))?;
@@ -100,7 +101,7 @@ impl OriginAccess {
         Ok(github::Access { client: self.client()?, api, plain_http: self.plain_http, token })
     }
 
-    /// What must have been verified of a release before it is used.
+    /// Returns the signatures that a release must have before it is used.
     pub(super) fn verification(&self) -> Result<Verification, CliError> {
         if !self.key.is_empty() {
             let keys = self.key.iter().map(|file| public_key(file)).collect::<Result<_, _>>();
@@ -135,7 +136,7 @@ impl OriginAccess {
         Ok(Credentials::Password { user: user.to_owned(), password })
     }
 
-    /// The file of docker login: the one that a flag names has to be there, any other may be missing.
+    /// Returns the file of docker login: the one that the flag names must exist, any other one may be missing.
     fn docker_config_file(&self) -> Option<PathBuf> {
         if let Some(directory) = &self.docker_config {
             return Some(directory.join("config.json"));
@@ -151,7 +152,7 @@ fn public_key(file: &Path) -> Result<PublicKey, CliError> {
     text.parse().map_err(|error: KeyError| CliError::io(file, error))
 }
 
-/// A secret from a file, without the line's end; without a file from the environment.
+/// Reads a secret from a file, without the trailing line break, or from the environment if there is no file.
 fn secret(file: Option<&Path>, variable: &str) -> Result<Option<SecretString>, CliError> {
     let text = match file {
         Some(file) => {

@@ -1,4 +1,4 @@
-//! How a command gets at the releases of an address.
+//! Opens the origins of releases.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::source::oci::signatures::Verification;
 use crate::source::origin::{Listing, Origin, OriginError};
 use crate::source::remote::RemoteOrigin;
 
-/// Opens the place of this address. `git` says how a Git repository is reached.
+/// Opens the origin at this address. `git` returns the access to a Git repository.
 pub(super) async fn open(
     address: &Address,
     access: &OriginAccess,
@@ -52,12 +52,12 @@ fn unopened(path: &Path, error: &SourceError) -> CliError {
     CliError::explained(error, hint)
 }
 
-/// The releases of a place.
+/// Lists the releases of an origin.
 pub(super) async fn list(origin: &dyn Origin) -> Result<Listing, CliError> {
     origin.list().await.map_err(|error| explain(&error))
 }
 
-/// The error with what to do about it.
+/// Adds a hint to an error.
 fn explain(error: &OriginError) -> CliError {
     CliError::explained(error, error.hint())
 }

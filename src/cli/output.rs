@@ -1,4 +1,4 @@
-//! Data in the form that was asked for: a table for people, JSON or YAML for programs.
+//! Writes results in the requested format: a table for people, JSON or YAML for programs.
 
 use std::io::IsTerminal as _;
 
@@ -22,16 +22,16 @@ pub(super) enum Format {
     Yaml,
 }
 
-/// Spaces between two columns.
+/// Number of spaces between two columns.
 const GAP: u16 = 3;
 
-/// The least width in which a text is broken into lines.
+/// Minimum width of a column whose texts are wrapped.
 const LEAST_TEXT: usize = 30;
 
-/// What a table has where there is nothing to say.
+/// The cell of a missing value.
 pub(super) const NOTHING: &str = "-";
 
-/// Prints a value in this form, as a table by the function given.
+/// Prints a value in this format; `table` formats it as a table.
 pub(super) fn print<T: Serialize>(
     value: &T,
     format: Format,
@@ -40,7 +40,7 @@ pub(super) fn print<T: Serialize>(
     Ok(terminal::data(&rendered(value, format, table)?)?)
 }
 
-/// A value in this form, as a table by the function given.
+/// Formats a value in this format; `table` formats it as a table.
 pub(super) fn rendered<T: Serialize>(
     value: &T,
     format: Format,
@@ -53,8 +53,8 @@ pub(super) fn rendered<T: Serialize>(
     })
 }
 
-/// A table as `kubectl` prints it, without lines. On a terminal long texts of the last column are broken; elsewhere
-/// each row is a line.
+/// Formats a table like `kubectl`, without lines. On a terminal, long texts of the last column are wrapped; otherwise
+/// each row is one line.
 pub(super) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -71,8 +71,8 @@ pub(super) fn table<const N: usize>(
     table.trim_fmt() + "\n"
 }
 
-/// Breaks the texts of the last column between words so that the table is no wider than the terminal. Names must stay
-/// whole: where there is no room for that the terminal breaks the lines.
+/// Wraps the texts of the last column between words, so that the table is no wider than the terminal. Names must stay
+/// whole: if there is not enough room for them, the terminal wraps the lines.
 fn wrap_last(table: &mut Table, width: u16) {
     let widths = table.column_max_content_widths();
     let Some((_, before)) = widths.split_last() else { return };
@@ -88,12 +88,12 @@ fn wrap_last(table: &mut Table, width: u16) {
     }
 }
 
-/// The characters of the longest word; `None` where there is no word.
+/// Returns the length of the longest word in characters; `None` if there is no word.
 fn longest_word(text: &str) -> Option<usize> {
     text.split_whitespace().map(|word| word.chars().count()).max()
 }
 
-/// The columns of the terminal that standard output is; `None` where it is a file or a pipe.
+/// Returns the width of the terminal at standard output; `None` if standard output is a file or a pipe.
 fn terminal_width() -> Option<u16> {
     if !std::io::stdout().is_terminal() {
         return None;
@@ -101,7 +101,7 @@ fn terminal_width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// Lines of `Label:   value`, the values one below the other.
+/// Formats lines of `Label:   value`, with aligned values.
 pub(super) fn properties(lines: &[(&str, String)]) -> String {
     let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or_default() + 1;
     let line = |(label, value): &(&str, String)| {
@@ -111,7 +111,7 @@ pub(super) fn properties(lines: &[(&str, String)]) -> String {
     lines.iter().map(line).collect()
 }
 
-/// A number of things: `1 error`, `2 errors`.
+/// Formats a number of things: `1 error`, `2 errors`.
 pub(super) fn count(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")

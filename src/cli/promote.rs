@@ -91,7 +91,7 @@ pub(super) enum Format {
     Json,
 }
 
-/// What is promoted, and from where to where.
+/// A promotion: the release, and the stages from and to which it is promoted.
 struct Step<'a> {
     repository: &'a Repository,
     release: &'a ReleaseName,
@@ -111,7 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     if step.is_there(&target).map_err(|failure| failure.explained())? {
         return lift::there(&step, arguments, &target);
     }
-    // Whatever refuses it, before clusters are queried.
+    // Report refusals before querying clusters.
     step.edit(&target).map_err(|failure| failure.explained())?;
     let soak = soak_check::soak(&step, arguments, &content.release.digest.to_string(), &repository)?;
     let promotion = promotion(&step, arguments, &content, commit, (soak, &target))?;
@@ -145,7 +145,7 @@ fn show(promotion: &Promotion, format: Format) -> Result<(), CliError> {
 }
 
 impl<'a> Step<'a> {
-    /// The step, the commit that the source stage is at, and what the release is there.
+    /// Returns the step, the tip commit of the source stage, and the content of the release there.
     fn new(
         repository: &'a Repository,
         release: &'a ReleaseName,
@@ -161,7 +161,7 @@ impl<'a> Step<'a> {
         Ok((Self { repository, release, from, to, lift_hold, tree }, commit.to_string(), content))
     }
 
-    /// Whether the next stage has the content. Refused where it has another one under this name.
+    /// Whether the target stage already has the content. Refused if it has different content under this name.
     fn is_there(&self, target: &Snapshot) -> Result<bool, StageFailure> {
         match target.tree_id(&self.to.release_path(self.release))? {
             Some(tree) if tree == self.tree => Ok(true),
@@ -173,7 +173,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What changes on the branch of the next stage; `None` where it has the content.
+    /// Returns the change on the branch of the target stage; `None` if it already has the content.
     fn edit(&self, target: &Snapshot) -> Result<Option<Edit>, StageFailure> {
         if self.is_there(target)? {
             return Ok(None);

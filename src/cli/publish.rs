@@ -96,7 +96,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
-    // Not by clap, which would repeat what it cannot read, passwords included.
+    // Not parsed by clap, whose error messages repeat invalid values, including passwords.
     let source = pinned(arguments.source.parse()?, arguments)?;
     let target = Target::open(arguments)?;
     let (report, failed) = live::block_on(async {
@@ -124,7 +124,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     Ok(if failed { Outcome::Failed } else { Outcome::Done })
 }
 
-/// The address with the digest that was given beside it, and with the one release that a digest is of.
+/// Adds the digest of `--digest` to the address, and the single release that a digest identifies.
 fn pinned(mut source: Address, arguments: &Arguments) -> Result<Address, CliError> {
     match (&mut source, arguments.digest) {
         (_, None) => {}
@@ -151,7 +151,7 @@ fn pinned(mut source: Address, arguments: &Arguments) -> Result<Address, CliErro
     Ok(source)
 }
 
-/// The releases that are to be published.
+/// Returns the releases to publish.
 async fn wanted(
     arguments: &Arguments,
     source: &Address,
@@ -184,8 +184,8 @@ async fn wanted(
     Err(CliError::usage(message).hint("name one with --release, or publish every new one with --all-new"))
 }
 
-/// The releases that are not held. For each held one, warns why it is left out: a pipeline publishes releases that
-/// were not asked for by name.
+/// Returns the releases that are not held, and warns about each held one: a pipeline publishes releases that were not
+/// requested by name.
 fn not_held(names: impl Iterator<Item = ReleaseName>, target: &Target) -> Result<Vec<ReleaseName>, CliError> {
     let mut free = Vec::new();
     for name in names {
@@ -232,7 +232,7 @@ async fn publish(
     }
 }
 
-/// What fetches charts, where they are to be fetched.
+/// Returns the vendor that fetches charts, if `--vendor` is given.
 fn vendor(arguments: &Arguments, source: &Address) -> Result<Option<Vendor>, CliError> {
     if !arguments.vendor {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The releases that a command works on, with where Flux will find them.
+//! The releases that a command reads, with the commits at which Flux will find them.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::release::{Limits, Loaded, Release};
 use crate::source::git::{Checkout, GitError, Pin};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
-/// A release, or a stack repository with many.
+/// A release, or a stack repository with several.
 pub(super) struct Releases {
     opened: Opened,
     limits: Limits,
@@ -25,17 +25,17 @@ impl Releases {
         Ok(Self { opened: source::open(path, &limits)?, limits })
     }
 
-    /// How much of a release is read.
+    /// Returns the limits for reading a release.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether one release was named, and not a stack repository.
+    /// Whether the path is one release, not a stack repository.
     pub(super) fn is_single(&self) -> bool {
         matches!(self.opened, Opened::Release(_))
     }
 
-    /// The name of the one release that was named.
+    /// Returns the name of the single release; fails for a stack repository.
     pub(super) fn single(&self) -> Result<ReleaseName, CliError> {
         match &self.opened {
             Opened::Release(release) => Ok(release.name.clone()),
@@ -44,7 +44,7 @@ impl Releases {
         }
     }
 
-    /// The names of all releases.
+    /// Returns the names of all releases.
     pub(super) fn names(&self) -> Vec<ReleaseName> {
         match &self.opened {
             Opened::Release(release) => vec![release.name.clone()],
@@ -52,7 +52,7 @@ impl Releases {
         }
     }
 
-    /// The directories of a stack repository whose names are not release names.
+    /// Returns the directories of a stack repository with invalid release names.
     pub(super) fn malformed(&self) -> &[String] {
         match &self.opened {
             Opened::Release(_) => &[],
@@ -60,7 +60,7 @@ impl Releases {
         }
     }
 
-    /// The entries of a stack repository's directory that are links: Flux leaves them out.
+    /// Returns the links in a stack repository's directory, which Flux ignores.
     pub(super) fn links(&self) -> &[String] {
         match &self.opened {
             Opened::Release(_) => &[],
@@ -68,7 +68,7 @@ impl Releases {
         }
     }
 
-    /// Where the releases' directories are; the release's own path where one was named.
+    /// Returns the directory of the releases; for a single release, its own path.
     pub(super) fn path(&self) -> &Path {
         match &self.opened {
             Opened::Release(release) => &release.path,
@@ -76,7 +76,7 @@ impl Releases {
         }
     }
 
-    /// The files of one release.
+    /// Reads the files of one release.
     pub(super) fn read(&self, name: &ReleaseName) -> Result<ReleaseFiles, SourceError> {
         match &self.opened {
             Opened::Release(release) if release.name == *name => Ok(release.clone()),
@@ -87,13 +87,13 @@ impl Releases {
         }
     }
 
-    /// One release, checked.
+    /// Loads and checks one release.
     pub(super) fn load(&self, name: &ReleaseName) -> Result<Loaded, SourceError> {
         self.read(name)?.load(&self.limits)
     }
 
-    /// The releases of the line, which contents may come from, and those of `wanted` in full. A release that is not
-    /// wanted and cannot be read is left out: nothing can come from it.
+    /// Returns the catalog of the line's releases, from which contents may come, and the content of the `wanted` ones.
+    /// Leaves out a release that is not wanted and cannot be read, because it cannot supply contents.
     pub(super) fn catalog(
         &self,
         line: &Line,
@@ -129,22 +129,22 @@ impl Releases {
     }
 }
 
-/// The releases of a stack repository, in digests and in full.
+/// The releases of a stack repository: all as catalog entries, the wanted ones with their content.
 pub(super) struct Found {
     pub(super) catalog: Catalog,
     pub(super) releases: BTreeMap<ReleaseName, Release>,
 }
 
-/// Where the commit of a release comes from.
+/// The settings that determine the commits of releases.
 pub(super) struct Pins {
-    /// The commit that was named for all of them.
+    /// The commit of `--revision`, for all releases.
     pub(super) revision: Option<Revision>,
     /// The directory of the releases in the repository that Flux follows.
     pub(super) path: String,
 }
 
 impl Pins {
-    /// The commit of a release: the one that was named, else the last one that changed its directory.
+    /// Returns the commit of a release: that of `--revision`, otherwise the last one that changed its directory.
     fn of(&self, release: &ReleaseFiles) -> Result<Revision, CliError> {
         if let Some(revision) = &self.revision {
             return Ok(revision.clone());
@@ -167,7 +167,7 @@ impl Pins {
         Ok(pin.revision.parse()?)
     }
 
-    /// Refuses a release that the commit has at another path than the one at which Flux will look.
+    /// Refuses a release whose path in the commit differs from the one that Flux will use.
     fn check_path(&self, release: &ReleaseFiles, pin: &Pin) -> Result<(), CliError> {
         let (found, name) = (Path::new(&pin.path), release.name.to_string());
         let plain = Path::new(&self.path).components().filter(|part| matches!(part, Component::Normal(_)));

@@ -20,7 +20,7 @@ use crate::promote::stages::Stage;
 use crate::promote::trailers;
 use crate::release::File;
 
-/// How far back the commit is looked for that brought a release.
+/// Maximum number of commits to search for the one that added a release.
 const MOST_COMMITS: usize = 1000;
 
 /// Roll back the last release of a stage, and hold it
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let present = releases(&snapshot, stage).map_err(explained)?;
     let (release, commit) = last(stage, &found, &present, arguments.release.as_ref())
         .map_err(|refusal| explained(refusal.into()))?;
-    // They are for the report alone: what cannot be read keeps no release in the stage.
+    // The inputs only serve the report: unreadable ones must not prevent the rollback.
     let inputs = Inputs::read(&snapshot, stage, &arguments.filename).unwrap_or_else(|error| {
         let error = error.message;
         terminal::warning(format!("cannot read the ClusterStacks and Clusters of the stage: {error}"));
@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     });
     let branch = repository.branch_of(stage);
     let target = inputs.target(repository.place(stage), &present);
-    // A release that cannot be read is a reason to roll it back.
+    // An unreadable release may be the reason for the rollback.
     let kubernetes = |name: &ReleaseName| match side(&snapshot, stage, name) {
         Ok(side) => Some(side.release.kubernetes),
         Err(_) => None,
@@ -115,7 +115,7 @@ fn show(rollback: &Rollback, format: Format) -> Result<(), CliError> {
     })?)
 }
 
-/// The release to take back, and the commit that brought it.
+/// Returns the release to roll back, and the commit that added it.
 fn last(
     stage: &Stage,
     entries: &[Entry],
@@ -125,7 +125,7 @@ fn last(
     if let Some(wanted) = wanted.filter(|wanted| !present.contains(*wanted)) {
         return Err(Refusal::not_there(stage, wanted, present));
     }
-    // A command that is run twice is meant once.
+    // Running the command twice must roll back one release only.
     if let Some(Entry { cause: Cause::RolledBack, removed, .. }) =
         entries.first().filter(|_| wanted.is_none())
     {
@@ -147,10 +147,10 @@ fn last(
     }
 }
 
-/// Whether a commit brought this directory and changed nothing else.
+/// Whether a commit added this directory and changed nothing else.
 fn brought_alone(repository: &Repository, commit: &str, path: &str) -> Result<bool, StageFailure> {
     let clone = &repository.clone;
-    // What it found is what the commit before it left that changed anything.
+    // The state before the commit is the state after the previous commit that changed anything.
     let log = clone.log(commit.parse()?, "", 2)?;
     let [after, before] = [log.first(), log.get(1)].map(|entry| entry.map(|entry| entry.commit));
     let (after, before) = (clone.snapshot(after)?, clone.snapshot(before)?);
@@ -168,7 +168,7 @@ fn brought_alone(repository: &Repository, commit: &str, path: &str) -> Result<bo
     Ok(before.tree_id(path)?.is_none())
 }
 
-/// What changes on the branch of the stage; `None` where the release is gone already.
+/// Returns the change on the branch of the stage; `None` if the release is already removed.
 fn edit(
     (repository, snapshot): (&Repository, &Snapshot),
     stage: &Stage,

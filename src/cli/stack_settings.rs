@@ -1,4 +1,4 @@
-//! The `ClusterStack` that a command plans for: the one of `--settings`, or one made up from `--url` and the release.
+//! The `ClusterStack` that a command plans for: that of `--settings`, or one built from `--url` and the release.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,8 @@ pub(super) struct StackArguments {
 }
 
 impl StackArguments {
-    /// The `ClusterStack`, for releases such as `release`. `objects` may hold the GitRepository that it refers to.
+    /// Returns the `ClusterStack` for releases such as `release`. `objects` may include the GitRepository that it
+    /// refers to.
     pub(super) fn stack<'a>(
         &self,
         release: &ReleaseName,

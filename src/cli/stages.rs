@@ -1,4 +1,4 @@
-//! What `promote`, `rollback` and `history` share: the stack repository with its stages.
+//! The shared part of `promote`, `rollback` and `history`: the stack repository with its stages.
 
 pub(super) mod inputs;
 pub(super) mod propose;
@@ -42,7 +42,7 @@ pub(super) struct Repository {
     url: String,
 }
 
-/// Why something with a stage was not done.
+/// The error of an operation on a stage.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StageFailure {
     #[error(transparent)]
@@ -64,7 +64,7 @@ pub(super) enum StageFailure {
 }
 
 impl StageFailure {
-    /// The same for a person.
+    /// Adds a hint to the error.
     pub(super) fn explained(&self) -> CliError {
         let failed = CliError::usage(self.to_string());
         let hint = match self {
@@ -93,7 +93,7 @@ impl RepositoryArguments {
     }
 }
 
-/// The remote `origin` of the work tree that this process runs in.
+/// Returns the URL of the remote `origin` of the work tree in the current directory.
 fn origin() -> Result<String, CliError> {
     let remote = || -> Result<String, git2::Error> {
         let repository = git2::Repository::discover(Path::new("."))?;
@@ -124,37 +124,37 @@ fn fetched(clone: &BareRepository, branch: &str) -> Result<CommitId, StageFailur
 }
 
 impl Repository {
-    /// The branch of a stage.
+    /// Returns the branch of a stage.
     pub(super) fn branch_of<'a>(&'a self, stage: &'a Stage) -> &'a str {
         stage.branch.as_deref().unwrap_or(&self.branch)
     }
 
-    /// Where a stage is.
+    /// Returns a stage with its branch and repository.
     pub(super) fn place<'a>(&'a self, stage: &'a Stage) -> StageTarget<'a> {
         StageTarget { stage, branch: self.branch_of(stage), repository: &self.url }
     }
 
-    /// The last commit of a stage's branch, and its files.
+    /// Fetches the last commit of a stage's branch, and its files.
     pub(super) fn tip(&self, stage: &Stage) -> Result<(CommitId, Snapshot<'_>), StageFailure> {
         let commit = fetched(&self.clone, self.branch_of(stage))?;
         Ok((commit, self.clone.snapshot(Some(commit))?))
     }
 
-    /// The holds on the branch of a stage.
+    /// Reads the holds on the branch of a stage.
     pub(super) fn holds(&self, snapshot: &Snapshot) -> Result<Holds, StageFailure> {
         let file = snapshot.file(holds::FILE)?;
         Ok(Holds::parse(file.as_ref().map(|file| file.content.as_slice()), Some(&self.stages))?)
     }
 }
 
-/// The releases of a stage. Directories that have no release's name are none.
+/// Returns the releases of a stage. Ignores directories with invalid release names.
 pub(super) fn releases(snapshot: &Snapshot, stage: &Stage) -> Result<BTreeSet<ReleaseName>, StageFailure> {
     let entries = snapshot.entries(&stage.path)?;
     let directories = entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
     Ok(directories.filter_map(|entry| entry.name.parse().ok()).collect())
 }
 
-/// The content of a release that a stage has, checked whole.
+/// Loads and checks the content of a release in a stage.
 pub(super) fn side(snapshot: &Snapshot, stage: &Stage, name: &ReleaseName) -> Result<Side, StageFailure> {
     let (limits, path) = (Limits::default(), stage.release_path(name));
     let files = snapshot.files(&path, &limits)?.without_ignored();

@@ -60,14 +60,14 @@ enum Format {
     Json,
 }
 
-/// A values template and the addon that it is for.
+/// A values template, and the addon that it is for.
 struct Source {
-    /// Where a file was named, none.
+    /// The addon; `None` if the source is a single file.
     addon: Option<AddonName>,
     template: ValuesTemplate,
 }
 
-/// The values that a template gives for a Cluster.
+/// The values that a template renders for a Cluster.
 #[derive(Serialize)]
 struct Rendered<'a> {
     namespace: &'a str,
@@ -147,7 +147,7 @@ fn of_release(path: &Path, wanted: Option<&AddonName>) -> Result<Vec<Source>, Cl
     })
 }
 
-/// The Clusters to render for.
+/// Returns the Clusters to render for.
 fn chosen(arguments: &Arguments) -> Result<Vec<ClusterInputs>, CliError> {
     let mut clusters = clusters::among(&objects::read(&arguments.filename)?)?;
     let Some(name) = &arguments.cluster else {
@@ -159,7 +159,7 @@ fn chosen(arguments: &Arguments) -> Result<Vec<ClusterInputs>, CliError> {
     if clusters.is_empty() { Err(none) } else { Ok(clusters) }
 }
 
-/// Tells every field that the template reads, with what is there.
+/// Reports every field that the template reads, with its present value.
 fn tell_fields(source: &Source, cluster: &ClusterInputs) {
     let fields = source.template.template.fields();
     let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
@@ -177,10 +177,11 @@ fn tell_fields(source: &Source, cluster: &ClusterInputs) {
     }
 }
 
-/// The longest value that is shown, in characters.
+/// Maximum length of a shown value, in characters.
 const MAX_VALUE_CHARACTERS: usize = 60;
 
-/// What is at a field: the value as JSON, cut where it is long; where only its presence matters, that.
+/// Formats the value of a field as JSON, shortened if it is long. If the template only tests for presence, returns
+/// whether the field is set.
 fn shown(field: &FieldPath, data: &Value) -> String {
     let value = match field.select(data) {
         Seen::Presence(true) => return "set".to_owned(),
@@ -215,7 +216,7 @@ fn print(rendered: &[Rendered], format: Format) -> Result<(), CliError> {
     Ok(terminal::data(&text)?)
 }
 
-/// A document for each, with a comment that says whose it is.
+/// Writes a document for each, with a comment that names the Cluster and the addon.
 fn documents(rendered: &[Rendered]) -> String {
     let document = |rendered: &Rendered| {
         let addon = rendered.addon.map(|addon| format!(", addon {addon}")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Writes diagnostics to standard error, one line each with a glyph in front, and results to standard output.
+//! Writes diagnostics to stderr, one line each with a glyph in front, and results to stdout.
 //!
-//! A result that cannot be written is an error. A diagnostic that cannot be written is not: what the command does counts
-//! more. The macros of `std` and `anstream` panic there instead.
+//! A result that cannot be written is an error. A diagnostic that cannot be written is ignored, because the work of the
+//! command matters more. The macros of `std` and `anstream` would panic instead.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -15,12 +15,12 @@ const GREEN: Style = AnsiColor::Green.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 const RED: Style = AnsiColor::Red.on_default();
 
-/// Something was done.
+/// Reports that something was done.
 pub(super) fn success(message: impl std::fmt::Display) {
     say(GREEN, '✔', message);
 }
 
-/// Something is about to be told in detail.
+/// Reports a fact, which details may follow.
 pub(super) fn note(message: impl std::fmt::Display) {
     say(Style::new(), '►', message);
 }
@@ -30,22 +30,22 @@ pub(super) fn detail(message: impl std::fmt::Display) {
     diagnostic(&format!("    {}\n", printable(&message.to_string())));
 }
 
-/// Something should be known.
+/// Reports a warning.
 pub(super) fn warning(message: impl std::fmt::Display) {
     say(YELLOW, '!', message);
 }
 
-/// Something is held back.
+/// Reports that something is held, or being waited for.
 pub(super) fn waiting(message: impl std::fmt::Display) {
     say(YELLOW, '◎', message);
 }
 
-/// Something is wrong.
+/// Reports a problem.
 pub(super) fn problem(message: impl std::fmt::Display) {
     say(RED, '✗', message);
 }
 
-/// A command failed.
+/// Reports a failed command, with its hint.
 pub(super) fn failure(error: &CliError) {
     problem(&error.message);
     if let Some(hint) = &error.hint {
@@ -61,18 +61,19 @@ fn diagnostic(text: &str) {
     let _there_is_no_place_to_say_so = write_to(anstream::stderr().lock(), text);
 }
 
-/// The lines of a text without control characters: it may repeat what others wrote, and a terminal would obey.
+/// Removes control characters from the lines of a text: it may repeat text from outside stackflux, and a terminal would
+/// execute them.
 fn printable(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| Printable(line).to_string()).collect();
     lines.join("\n")
 }
 
-/// Writes data to standard output. A reader that has gone away (`| head`) is not an error.
+/// Writes data to stdout. A closed pipe (`| head`) is not an error.
 pub(super) fn data(text: &str) -> io::Result<()> {
     write_to(io::stdout().lock(), text)
 }
 
-/// Prints what clap has to say instead of a command's result, help or a mistake, and returns its exit code.
+/// Prints clap's help or error message instead of a command's result, and returns its exit code.
 pub(super) fn usage(said: &clap::Error) -> ExitCode {
     let is_lost = |error: io::Error| !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe;
     match said.print().map_err(is_lost) {
@@ -81,8 +82,7 @@ pub(super) fn usage(said: &clap::Error) -> ExitCode {
     }
 }
 
-/// Writes data with colours to standard output; without them if that is not a terminal, or colours are not
-/// wanted.
+/// Writes data with colours to stdout, without them if stdout is not a terminal or colours are disabled.
 pub(super) fn styled(text: &str) -> io::Result<()> {
     write_to(anstream::stdout().lock(), text)
 }

@@ -1,10 +1,10 @@
-//! The commands that documents tell people to run.
+//! Tests of the commands in the documentation.
 
 use clap::Parser as _;
 
 use super::Cli;
 
-/// The documents with commands, each by its path.
+/// The documents with commands, and their paths.
 const DOCUMENTS: [(&str, &str); 14] = [
     ("README.md", include_str!("../../README.md")),
     ("docs/git-delivery.md", include_str!("../../docs/git-delivery.md")),
@@ -22,7 +22,7 @@ const DOCUMENTS: [(&str, &str); 14] = [
     ("docs/verification.md", include_str!("../../docs/verification.md")),
 ];
 
-/// The command lines of code blocks, without prompts, comments, and what a shell makes of the rest.
+/// Extracts the command lines of code blocks, without prompts, comments and the other commands of a shell line.
 fn commands(document: &str) -> Vec<Vec<String>> {
     let mut inside = false;
     let mut lines = Vec::new();
@@ -43,7 +43,7 @@ fn commands(document: &str) -> Vec<Vec<String>> {
     own.collect()
 }
 
-/// The words of a command up to a comment or a redirection; quotes hold words together.
+/// Splits a command into words, up to a comment or a redirection; quotes hold words together.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::output::{Format, print};
 use super::{CommandResult, Outcome};
 
-/// The oldest version of Flux that knows every field that is written.
+/// The oldest version of Flux that has every field that stackflux writes.
 const FLUX: &str = "2.9";
 
 /// Print the version of stackflux, and the oldest version of Flux that it works with

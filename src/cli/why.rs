@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     })
 }
 
-/// None of what may be meant is there.
+/// Creates the error if none of the candidates exists.
 fn unknown(subject: &str, candidates: &[Candidate], all_read: bool) -> CliError {
     let mut names: Vec<String> =
         candidates.iter().map(|found| format!("Cluster {}/{}", found.namespace, found.cluster)).collect();

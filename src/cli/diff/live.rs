@@ -1,4 +1,4 @@
-//! `stackflux diff --live`: what the operator would change in a live cluster now.
+//! `stackflux diff --live`: the difference between a live cluster and what the operator would write there now.
 
 mod changes;
 #[cfg(test)]
@@ -54,7 +54,7 @@ pub(super) struct LiveArguments {
     source: SourceFlags,
 }
 
-/// The differences, for programs.
+/// The differences, in the form of the JSON output.
 #[derive(Serialize)]
 struct Differences {
     differs: bool,
@@ -62,7 +62,7 @@ struct Differences {
     plans: Plans,
 }
 
-/// How differences are shown.
+/// The format and level of detail of the output.
 #[derive(Clone, Copy)]
 pub(super) struct Shown {
     pub(super) output: Format,
@@ -125,7 +125,8 @@ fn nothing(source: &Path, scope: &Scope) -> CliError {
     .hint("stackflux status --all-namespaces lists releases; pass the work tree of their stack repository")
 }
 
-/// What would be written over what is there. Clusters of which nothing would be written or held are left out.
+/// Compares the existing objects with those that would be written. Leaves out Clusters that have neither changes nor
+/// holds.
 fn compare(
     present: &Present,
     namespaces: &BTreeMap<String, String>,
@@ -166,7 +167,7 @@ fn of_cluster(
     Ok(change)
 }
 
-/// Why nothing is written for a Cluster whose files are in the repository of another ClusterStack.
+/// Returns the hold on a Cluster if its files are in the repository of another ClusterStack.
 fn elsewhere(present: &Present, prepared: &Prepared, addon: &ClusterAddon) -> Option<HeldAddon> {
     let before = committing_stack(addon)?;
     let theirs = present.stacks.get(&before).and_then(|stack| stack.spec.delivery.git());
@@ -174,7 +175,7 @@ fn elsewhere(present: &Present, prepared: &Prepared, addon: &ClusterAddon) -> Op
     Some(HeldAddon { addon: None, reason: hold.reason.as_str(), message: hold.message })
 }
 
-/// Why nothing at all is written for a Cluster that is suspended.
+/// Returns the hold on a Cluster if it or its ClusterStack is suspended.
 fn suspended(prepared: &Prepared, addon: Option<&ClusterAddon>) -> Option<HeldAddon> {
     let of = if prepared.suspended {
         "its ClusterStack"

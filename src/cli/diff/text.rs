@@ -1,4 +1,4 @@
-//! Differences as people read them: what differs, then the lines that do.
+//! Differences as text: an overview, then the lines that differ.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ const YELLOW: Style = AnsiColor::Yellow.on_default();
 const RED: Style = AnsiColor::Red.on_default();
 const CYAN: Style = AnsiColor::Cyan.on_default();
 
-/// The differences with colours. `summary` leaves the lines out.
+/// Writes the differences with colours. `summary` leaves out the lines.
 pub(super) fn write(differences: &Differences, summary: bool) -> String {
     let (from, to) = (&differences.from.release, &differences.to.release);
     let mut text = Text { out: String::new(), from, to, release: from, summary };
@@ -28,7 +28,7 @@ pub(super) fn write(differences: &Differences, summary: bool) -> String {
     text.out
 }
 
-/// What would change in a live cluster, with colours.
+/// Writes the changes in a live cluster, with colours.
 pub(super) fn write_live(plans: &Plans, summary: bool) -> String {
     let mut text = Text { out: String::new(), from: "live", to: "planned", release: "its release", summary };
     text.plans(plans);
@@ -37,10 +37,10 @@ pub(super) fn write_live(plans: &Plans, summary: bool) -> String {
 
 struct Text<'a> {
     out: String,
-    /// What the old and the new are called.
+    /// The names of both sides.
     from: &'a str,
     to: &'a str,
-    /// The release that an object goes with.
+    /// The release of a removed object, which is kept while any Cluster uses the release.
     release: &'a str,
     summary: bool,
 }
@@ -69,7 +69,7 @@ impl Text<'_> {
         }
     }
 
-    /// The files of a part. Those of one that is new or gone are all of its files: they are named only.
+    /// Writes the files of a part. The files of an added or removed part are only listed.
     fn part(&mut self, part: &Part) {
         if self.summary {
             return;
@@ -107,7 +107,7 @@ impl Text<'_> {
         }
     }
 
-    /// A unified diff with its header; nothing where nothing differs, or only names are wanted.
+    /// Writes a unified diff with its header; nothing if there is no difference, or with `summary`.
     fn hunks(&mut self, old: &str, new: &str, hunks: &str) {
         if hunks.is_empty() || self.summary {
             return;
@@ -149,7 +149,7 @@ impl Text<'_> {
         self.object_lines(&cluster.objects);
     }
 
-    /// What Flux does in the workload cluster, and what it does not touch.
+    /// Writes what Flux does in the workload cluster, and what it does not touch.
     fn effects(&mut self, cluster: &ClusterChange) {
         let of = |wanted: &[Effect]| {
             let objects = cluster
@@ -205,7 +205,7 @@ impl Text<'_> {
         }
     }
 
-    /// The lines that differ of each object that stays.
+    /// Writes the lines in which each object differs.
     fn object_lines(&mut self, objects: &[ObjectChange]) {
         for object in objects {
             let name = name_of(object);
@@ -245,7 +245,7 @@ fn style_of(change: Change) -> Style {
     }
 }
 
-/// What is said of a part's charts: its own where it is another, and the vendored ones that are others.
+/// Describes the changes of a part's charts: its own chart, and the vendored ones.
 fn charts(part: &Part) -> String {
     let vendored = part.files.iter().filter_map(|file| file.chart.as_ref()).map(vendored_change);
     let own = part.chart.as_ref().filter(|_| part.change != Change::Unchanged).and_then(chart_change);
@@ -253,7 +253,8 @@ fn charts(part: &Part) -> String {
     if all.is_empty() { String::new() } else { format!("   {}", all.join(", ")) }
 }
 
-/// `chart cni 1.0.0 → 1.1.0`, or the one name and version that there is; `None` where they are the same.
+/// Describes the change of a chart as `chart cni 1.0.0 → 1.1.0`, or names the chart of the only side; `None` if the
+/// name and the version are the same.
 fn chart_change(chart: &ChartChange) -> Option<String> {
     let called = |chart: &ChartName| format!("{} {}", chart.name, chart.version);
     let text = match (&chart.from, &chart.to) {
@@ -265,7 +266,8 @@ fn chart_change(chart: &ChartChange) -> Option<String> {
     Some(Printable(&text).to_string())
 }
 
-/// `chart cilium 1.16.5 → 1.17.1`, `chart cilium 1.17.1 added`, or `chart cilium 1.17.1, another archive`.
+/// Describes the change of a vendored chart: `chart cilium 1.16.5 → 1.17.1`, `chart cilium 1.17.1 added`, or
+/// `chart cilium 1.17.1, other content under the same version`.
 fn vendored_change(chart: &VendoredChange) -> String {
     let name = &chart.name;
     let text = match (&chart.from, &chart.to) {

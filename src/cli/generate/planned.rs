@@ -1,4 +1,4 @@
-//! What `stackflux generate` plans, and of what.
+//! The plan of `stackflux generate`, and its inputs.
 
 use std::collections::BTreeSet;
 
@@ -20,15 +20,15 @@ use crate::names::ReleaseName;
 use crate::plan::{self, Held, Plan};
 use crate::sink::layout::ClusterName;
 
-/// Everything that a plan is made of, but for what was written before.
+/// The inputs of a plan, except for the objects that were written before.
 pub(super) enum Inputs {
-    /// Files that were named one by one.
+    /// Files that the arguments name.
     Files(Box<Files>),
-    /// What `stackflux inputs export` printed.
+    /// The output of `stackflux inputs export`.
     Exported(Box<Present>, Box<Releases>),
 }
 
-/// Files that were named one by one.
+/// Files that the arguments name.
 pub(super) struct Files {
     stack: Stack,
     found: Found,
@@ -36,12 +36,12 @@ pub(super) struct Files {
     clusters: Vec<ClusterInputs>,
 }
 
-/// A plan, and what there is to say about it.
+/// A plan, with the warnings about it.
 pub(super) struct Planned {
     pub(super) plan: Plan,
-    /// Namespace and name of the `ClusterStack`.
+    /// The namespace and name of the `ClusterStack`.
     pub(super) stack: String,
-    /// The Clusters that were given and that the plan is not for.
+    /// The given Clusters that are not part of the plan.
     pub(super) elsewhere: BTreeSet<ClusterName>,
     pub(super) warnings: Vec<String>,
 }
@@ -63,7 +63,7 @@ impl Inputs {
         Ok(Self::Files(Box::new(Files { stack, found, existing: existing.collect(), clusters })))
     }
 
-    /// The plan, over the sources that were written where it goes.
+    /// Creates the plan. `written` has the sources that already exist in its target.
     pub(super) fn plan(&self, written: &[Value]) -> Result<Planned, CliError> {
         match self {
             Self::Files(files) => files.plan(written),
@@ -103,8 +103,8 @@ fn name(cluster: &ClusterInputs) -> Result<ClusterName, CliError> {
     Ok(ClusterName::new(cluster.cluster.namespace(), cluster.cluster.name())?)
 }
 
-/// The plan that the operator makes. What it would leave out makes it incomplete, and what is not in a plan is removed where
-/// it was written: that is refused.
+/// Creates the plan that the operator would make. If the operator would leave something out, refuses the plan: an
+/// incomplete plan would remove objects from its target.
 fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result<Planned, CliError> {
     let Some((key, object)) = present.stacks.first_key_value().filter(|_| present.stacks.len() == 1) else {
         let message = format!("expected the inputs of one ClusterStack, got {}", present.stacks.len());
@@ -149,8 +149,8 @@ fn suspended(ClusterInputs { cluster, .. }: &ClusterInputs) -> Held {
     }
 }
 
-/// The releases to plan: the one that was named by its directory, or of a stack repository those that Clusters use
-/// and those named by `--release`.
+/// Returns the releases to plan: the one that the source names, or of a stack repository those that Clusters use and
+/// those that `--release` names.
 fn wanted(
     arguments: &Arguments,
     releases: &Releases,

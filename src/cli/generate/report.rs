@@ -1,4 +1,4 @@
-//! What is not in the output of `stackflux generate`, and why.
+//! Reports what the output of `stackflux generate` leaves out, and why.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) fn report(warnings: &[String], plan: &Plan) {
     }
 }
 
-/// What is said of a Cluster that has none of the classes.
+/// Returns the warning about a Cluster whose class is of no planned release.
 pub(super) fn left_out(stack: &Stack, ClusterInputs { cluster, .. }: &ClusterInputs) -> String {
     let why = cluster.class().map_or_else(
         || "it has no class".to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn left_out(stack: &Stack, ClusterInputs { cluster, .. }: &ClusterInp
     format!("skipping Cluster {}/{}: {why}", cluster.namespace(), cluster.name())
 }
 
-/// What is said of releases that are planned.
+/// Returns the warnings about planned releases.
 pub(super) fn about_releases<'a>(releases: impl Iterator<Item = &'a Release> + Clone) -> Vec<String> {
     let packed = releases.clone().filter(|release| release.packed).map(|release| {
         let name = &release.name;
@@ -53,7 +53,8 @@ pub(super) fn about_releases<'a>(releases: impl Iterator<Item = &'a Release> + C
     packed.chain(staged).collect()
 }
 
-/// The addons with stages that a plan does not act on, each once: the moments of a cluster's life are the operator's.
+/// Returns the addons with stages that a plan ignores, each once: only the operator acts on the phases of a cluster's
+/// life.
 fn without_effect(release: &Release) -> Vec<String> {
     let stages = release.stages.values().flatten().filter(|stage| {
         stage.action == Action::Delete || stage.wait_before.is_some() || stage.wait_after.is_some()

@@ -1,4 +1,4 @@
-//! Where `stackflux generate` writes files.
+//! Writes the files of `stackflux generate`, and reports the changes.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// What is delivered of a plan.
+    /// Returns the delivery of a plan under these rules.
     pub(super) fn delivery<'a>(&self, planned: &'a Planned, limit: Limit) -> Delivery<'a> {
         Delivery {
             stack: planned.stack.clone(),
@@ -38,7 +38,7 @@ impl Rules {
     }
 }
 
-/// Writes files to a directory. It is looked at before anything applies it, so that there is no budget of removals.
+/// Writes files to a directory. There is no prune budget, because the directory can be reviewed before it is applied.
 pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules) -> CommandResult {
     let directory = Directory::new(path);
     let planned = inputs.plan(&sources(&directory)?)?;
@@ -50,7 +50,7 @@ pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules) -> CommandR
     Ok(tell(&planned, &changes))
 }
 
-/// What became of objects, in numbers.
+/// Counts the changes of objects.
 pub(super) fn counted(changes: &Changes) -> String {
     format!(
         "{} written, {} unchanged, {} held back and kept, {} removed",
@@ -61,7 +61,7 @@ pub(super) fn counted(changes: &Changes) -> String {
     )
 }
 
-/// An error where nothing is written at all.
+/// Returns an error if nothing is written at all because of a refused change.
 pub(super) fn refuse_all(changes: &Changes, target: &str) -> Result<(), CliError> {
     let is_needed = |refused: &&Refused| refused.part.as_ref().is_none_or(|part| *part == Part::Sources);
     let Some(refused) = changes.refused.iter().find(is_needed).filter(|_| changes.is_empty()) else {
@@ -71,7 +71,7 @@ pub(super) fn refuse_all(changes: &Changes, target: &str) -> Result<(), CliError
     Err(CliError::usage(message).hint(refused.why.resolution()))
 }
 
-/// Tells what is not written, and how the command ends.
+/// Reports what is not written, and returns the outcome of the command.
 pub(super) fn tell(planned: &Planned, changes: &Changes) -> Outcome {
     for refused in &changes.refused {
         let part =

@@ -1,4 +1,4 @@
-//! `stackflux generate --to-git`: the files of a plan as one commit.
+//! `stackflux generate --to-git`: commits the files of a plan.
 
 use super::planned::{Inputs, Planned};
 use super::report;
@@ -22,7 +22,7 @@ pub(super) struct GitTarget {
     ///
     /// Nothing is force-pushed: if others push at the same time, the files are planned again on top of their commit.
     #[arg(long, value_name = "URL", help_heading = "Delivery through Git")]
-    // Not parsed by clap, which would repeat what it cannot read, passwords included.
+    // Not parsed by clap, whose error messages repeat invalid values, including passwords.
     pub(super) to_git: Option<String>,
     /// Branch to push to (default: the repository's HEAD branch)
     ///
@@ -49,14 +49,14 @@ pub(super) struct GitTarget {
     authorship: Authorship,
 }
 
-/// One attempt: what was planned over a commit, and what that changes.
+/// One attempt: the plan on top of a commit, and its changes.
 struct Attempt {
     planned: Planned,
     changes: Changes,
     message: Message,
 }
 
-/// Commits the files of a plan.
+/// Commits and pushes the files of a plan.
 pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: &Rules) -> CommandResult {
     let clone = BareRepository::temporary(target.access.to(url.clone())?).map_err(|error| explain(&error))?;
     let branch = branch_of(&clone, target.branch.as_deref())?;
@@ -112,7 +112,7 @@ fn attempt(
     Ok(Attempt { planned, changes, message })
 }
 
-/// Prints what would be committed.
+/// Prints the commit message and the files that would change.
 fn shown(Attempt { planned, changes, message }: &Attempt) -> CommandResult {
     if changes.is_empty() {
         terminal::success("nothing to commit");

@@ -1,4 +1,4 @@
-//! What plans are made of, as a stream of YAML documents.
+//! The inputs of plans as a stream of YAML documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ use crate::inputs::stack::Stack;
 use crate::names::Key;
 use crate::plan::canonical;
 
-/// The kinds of Flux's that a plan depends on, and the group that they are of.
+/// The Flux kinds that a plan depends on, and their group.
 const SOURCES: [&str; 2] = ["GitRepository", "HelmChart"];
 const SOURCE_GROUP: &str = "source.toolkit.fluxcd.io/";
 
 /// The annotation in which kubectl keeps a second copy of an object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Leaves what one `ClusterStack` is planned from, with the operator's defaults if it sets none. Of Clusters of
-/// other classes it only leaves that they are there.
+/// Reduces `present` to the inputs of one `ClusterStack`, and sets the operator's defaults if it has none. Clusters of
+/// other classes are kept without the objects that they refer to.
 pub(super) fn only(present: &mut Present, key: &Key, defaults: &Defaults) {
     let Some(mut stack) = present.stacks.remove(key) else { return };
     stack.spec.source = stack.spec.source.take().or_else(|| defaults.source.clone());
@@ -59,7 +59,8 @@ pub(super) fn only(present: &mut Present, key: &Key, defaults: &Defaults) {
     present.stacks = BTreeMap::from([(key.clone(), stack)]);
 }
 
-/// The stream. What no plan depends on is left out: managed fields, statuses of our own kinds and of charts.
+/// Writes the stream. Leaves out what no plan depends on: managed fields, and the statuses of stackflux's own kinds and
+/// of charts.
 pub(super) fn write(present: &Present) -> Result<String, CliError> {
     let mut objects = Vec::new();
     for stack in present.stacks.values() {
@@ -81,7 +82,7 @@ pub(super) fn write(present: &Present) -> Result<String, CliError> {
     Ok(canonical::documents(objects.iter()))
 }
 
-/// An object of our own kinds without its status.
+/// Serializes an object of stackflux's own kinds without its status.
 fn ours(object: &impl Serialize, kind: &str) -> Result<Value, CliError> {
     let mut value = serde_json::to_value(object)?;
     if let Some(object) = value.as_object_mut() {
@@ -96,7 +97,7 @@ fn version() -> String {
     format!("{}/{}", api::GROUP, api::VERSION)
 }
 
-/// A source or chart with the artifact that Flux serves, and nothing else of its status.
+/// Reduces the status of a source or chart to the artifact that Flux serves.
 fn source(object: Value) -> Value {
     let artifact = field(&object, &["status", "artifact"]).cloned();
     let mut source = stripped(object);
@@ -137,7 +138,7 @@ pub(in crate::cli) fn read(file: &Path) -> Result<Present, CliError> {
     })
 }
 
-/// The objects of one of our kinds, by namespace and name.
+/// Returns the objects of one of stackflux's own kinds, by namespace and name.
 fn typed<T: DeserializeOwned>(
     objects: &[Sourced],
     kind: &str,

@@ -1,9 +1,9 @@
-//! The container images that a release names, as far as its text shows them.
+//! Finds the container images that the text of a release names.
 //!
-//! What a chart runs is known when Helm renders it with a cluster's values, and not before. This looks at the default
-//! values of a chart and of the charts vendored in it (with what the chart sets for them), and at images written out in
-//! templates and manifests. Parts with `enabled: false` are left out. An image that a template puts together in
-//! another way is not found.
+//! Which images a chart uses is only known when Helm renders it with a cluster's values. This search covers the default
+//! values of a chart and of its vendored charts (with the values that the chart sets for them), and images written out
+//! in templates and manifests. Parts with `enabled: false` are left out. An image that a template composes in another
+//! way is not found.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use serde_json::{Map, Value};
 use crate::release::values::read_values;
 use crate::release::{Addon, AddonKind, CLUSTER_CLASS, Dependency, Files, Limits, NODE_IMAGES, archive};
 
-/// Charts in charts in charts: no real one has more levels.
+/// Maximum depth of nested charts; real charts have fewer levels.
 const MOST_LEVELS: usize = 4;
 
-/// What was found in an addon.
+/// The images found in an addon.
 pub(super) struct Images {
-    /// The images, sorted. An image whose tag the chart chooses has none.
+    /// The images, sorted. An image whose tag is chosen by the chart has no tag here.
     pub(super) names: Vec<String>,
-    /// The values that could not be read, and why: what they name is not known.
+    /// The values that could not be read, each with the error: the images in them are unknown.
     pub(super) unread: Vec<String>,
 }
 
-/// The images of an addon.
+/// Finds the images of an addon.
 pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Images {
     let mut search = Search { limits: limits.clone(), images: BTreeSet::new(), unread: Vec::new() };
     match &addon.kind {
@@ -36,8 +36,8 @@ pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Images 
     Images { names: search.images.into_iter().collect(), unread: search.unread }
 }
 
-/// The images of nodes, sorted: what the manifests of node images and the templates of the cluster class name or
-/// fetch.
+/// Finds the images of nodes, sorted: those that the manifests of node images and the templates of the cluster class
+/// name or fetch.
 pub(super) fn of_nodes(files: &Files) -> Vec<String> {
     let mut images = BTreeSet::new();
     written(files, NODE_IMAGES, &["image", "url"], &mut images);
@@ -46,7 +46,7 @@ pub(super) fn of_nodes(files: &Files) -> Vec<String> {
 }
 
 struct Search {
-    /// What is left to be unpacked.
+    /// The limits of what may still be unpacked.
     limits: Limits,
     images: BTreeSet<String>,
     unread: Vec<String>,
@@ -85,8 +85,8 @@ impl Search {
         named(&values, &mut self.images);
     }
 
-    /// The files of a vendored chart; `None` where it cannot be read, which loading the release has told of the
-    /// charts that Helm would use.
+    /// Unpacks a vendored chart; `None` if it cannot be read, which loading the release has reported for the charts
+    /// that Helm would use.
     fn unpack(&mut self, archive: &[u8]) -> Option<Files> {
         let Ok(inner) = archive::unpack(archive, "", &self.limits) else { return None };
         self.limits.unpacked = self.limits.unpacked.saturating_sub(inner.size());
@@ -94,7 +94,7 @@ impl Search {
         Some(inner)
     }
 
-    /// The values of a vendored chart: its own, and over them those that the chart around it has for it.
+    /// Returns the values of a vendored chart: its own, overridden by those that the parent chart sets for it.
     fn set_by_parent(
         &mut self,
         files: &Files,
@@ -112,7 +112,7 @@ impl Search {
         values
     }
 
-    /// The chart's `values.yaml`; empty where there is none, and where it cannot be read.
+    /// Reads the chart's `values.yaml`; empty if it is missing or cannot be read.
     fn values_of(&mut self, files: &Files, path: &str) -> Map<String, Value> {
         let path = format!("{path}/values.yaml");
         let Some(file) = files.get(&path) else { return Map::new() };
@@ -125,12 +125,12 @@ impl Search {
     }
 }
 
-/// Whether a path below `charts/` is a chart's archive.
+/// Whether a path below `charts/` is the archive of a chart.
 fn is_archive(name: &str) -> bool {
     !name.contains('/') && name.rsplit_once('.').is_some_and(|(_, ending)| ending == "tgz")
 }
 
-/// Puts values over others as Helm does: mappings are merged, null removes.
+/// Merges values into others like Helm: mappings are merged, null removes a key.
 fn merge(under: &mut Map<String, Value>, over: Map<String, Value>) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
@@ -162,7 +162,7 @@ fn named(values: &Map<String, Value>, images: &mut BTreeSet<String>) {
     }
 }
 
-/// The reference in a mapping of `registry`, `repository`, `tag` and `digest`.
+/// Builds the reference from a mapping with `registry`, `repository`, `tag` and `digest`.
 fn from_parts(image: &Map<String, Value>) -> Option<String> {
     let part = |key| match image.get(key) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
@@ -194,7 +194,7 @@ fn written(files: &Files, directory: &str, keys: &[&str], images: &mut BTreeSet<
     }
 }
 
-/// The text where it can be a reference: nothing that a template would still fill in.
+/// Returns the text if it can be a reference, so that a template has nothing left to insert.
 fn reference(text: &str) -> Option<String> {
     let can_be = |character: char| character.is_ascii_alphanumeric() || "/:._-@+%~=?&".contains(character);
     (!text.is_empty() && text.chars().all(can_be)).then(|| text.to_owned())

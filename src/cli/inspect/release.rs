@@ -1,4 +1,4 @@
-//! All that is in one release, for people and for programs.
+//! The content of one release, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::images;
 use crate::cli::output::{NOTHING, properties, table};
 use crate::release::{Addon, Chart, Dependency, Digest, Form, Hook, Limits, Loaded, Release, Stage, Wait};
 
-/// What is in a release.
+/// The content of a release.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Contents {
@@ -25,7 +25,7 @@ pub(super) struct Contents {
     stages: Vec<StageContents>,
     node_images: NodeImages,
     warnings: usize,
-    /// The values in which no image could be looked for, and why.
+    /// The values in which no image could be searched for, each with the error.
     #[serde(skip)]
     unread: Vec<String>,
 }
@@ -56,7 +56,7 @@ struct DependencyContents {
     alias: Option<String>,
     version: String,
     repository: Option<String>,
-    /// The version that lies in the chart; null where it has to be fetched.
+    /// The version that the chart vendors; null if Flux has to fetch it.
     vendored: Option<String>,
 }
 
@@ -69,7 +69,7 @@ struct AddonContents {
     /// Null for plain manifests.
     chart: Option<ChartContents>,
     values_template: Option<TemplateContents>,
-    /// What the text of values and manifests shows: a hint.
+    /// The images that the text of values and manifests names: a hint, not a complete list.
     images: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ struct WaitContents {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NodeImages {
-    /// Null where the release has no manifests of node images.
+    /// Null if the release has no manifests of node images.
     path: Option<String>,
     digest: Option<String>,
     images: Vec<String>,
@@ -117,7 +117,7 @@ struct WaitObjectContents {
 }
 
 impl Contents {
-    /// Gathers what is in a release.
+    /// Collects the content of a release.
     pub(super) fn of(loaded: &Loaded, limits: &Limits) -> Self {
         let Loaded { release, files, warnings } = loaded;
         let mut unread = Vec::new();
@@ -159,17 +159,17 @@ impl Contents {
         &self.name
     }
 
-    /// The number of warnings that `lint` tells.
+    /// The number of warnings that `lint` reports.
     pub(super) fn warnings(&self) -> usize {
         self.warnings
     }
 
-    /// The values in which no image could be looked for, and why.
+    /// The values in which no image could be searched for, each with the error.
     pub(super) fn unread(&self) -> &[String] {
         &self.unread
     }
 
-    /// For people: what there is one of, then a table of each thing that there can be many of.
+    /// Formats the content for people: first the single properties, then a table for each list.
     pub(super) fn describe(&self) -> String {
         let class = &self.cluster_class;
         let packed = if self.packed { ", packed" } else { "" };
@@ -255,7 +255,7 @@ impl Contents {
     }
 }
 
-/// The first 12 hex digits of a digest, as they stand in the name of a chart's object.
+/// Returns the first 12 hex digits of a digest, as in the name of a chart's object.
 fn short(digest: &str) -> String {
     digest.parse::<Digest>().map_or_else(|_| digest.to_owned(), |digest| digest.short())
 }

@@ -8,12 +8,12 @@ use crate::names::ReleaseName;
 use crate::release::{Findings, Release};
 use crate::source::SourceError;
 
-/// What a stack repository has.
+/// The releases of a stack repository.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Overview {
     releases: Vec<Line>,
-    /// Directories without a release's name, where they were asked for.
+    /// The directories with invalid release names, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     malformed: Vec<String>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Overview {
 #[serde(rename_all = "camelCase")]
 struct Line {
     name: String,
-    /// Null, as what follows, where the release cannot be used.
+    /// Null, like the following fields, if the release cannot be used.
     kubernetes_version: Option<String>,
     channel: String,
     addons: Option<Vec<String>>,
@@ -43,12 +43,12 @@ impl Overview {
         Ok(Self { releases: lines.collect::<Result<_, _>>()?, malformed })
     }
 
-    /// Whether `lint` has something to tell.
+    /// Whether `lint` reports any problem.
     pub(super) fn has_problems(&self) -> bool {
         self.releases.iter().any(|line| line.errors + line.warnings > 0)
     }
 
-    /// For people.
+    /// Formats the overview for people.
     pub(super) fn table(&self) -> String {
         let nothing = || NOTHING.to_owned();
         let lines = self.releases.iter().map(|line| {

@@ -1,4 +1,4 @@
-//! How findings are shown.
+//! Formats findings.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,10 +24,10 @@ pub(super) struct Report {
     warnings: usize,
 }
 
-/// A finding with its whole place.
+/// A finding with its full location.
 #[derive(Debug, Serialize)]
 struct Told {
-    /// Null where it concerns the stack repository.
+    /// Null if the finding is about the stack repository.
     release: Option<String>,
     severity: &'static str,
     reason: &'static str,
@@ -40,7 +40,7 @@ struct Told {
 }
 
 impl Report {
-    /// Gathers the findings.
+    /// Collects the findings.
     pub(super) fn of(all: &[Linted]) -> Self {
         let told =
             |linted: &Linted| linted.findings.iter().map(|finding| Told::of(linted, finding)).collect();
@@ -59,12 +59,12 @@ impl Report {
         self.warnings
     }
 
-    /// For people: each finding with its line's text, an empty line between two, with colours.
+    /// Formats the findings for people, with colours: each with the text of its line, separated by empty lines.
     pub(super) fn text(&self) -> String {
         self.findings.iter().map(Told::text).collect::<Vec<_>>().join("\n")
     }
 
-    /// A line for each finding.
+    /// Formats the findings as a table with one line each.
     pub(super) fn table(&self) -> String {
         if self.findings.is_empty() {
             return String::new();
@@ -96,13 +96,13 @@ impl Told {
         self.severity == Severity::Error.as_str()
     }
 
-    /// `file:line:column`, as far as they are known.
+    /// Returns `file:line:column`, as far as they are known.
     fn place(&self) -> String {
         let numbers = [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}"));
         numbers.fold(self.file.clone(), |place, number| place + &number)
     }
 
-    /// As compilers show it:
+    /// Formats the finding like a compiler:
     /// ```text
     /// error[UnknownAction]: "aply" is not an action
     ///  --> stacks/releases/openstack-scs-1-34-v2/clusteraddon.yaml:7:15
@@ -138,14 +138,14 @@ impl Told {
         text
     }
 
-    /// The characters of the line before the place, where the place is in the part of the line that is shown.
+    /// Returns the number of characters before the column, if the column is in the shown part of the line.
     fn before(&self, line: &str) -> Option<usize> {
         let before = self.column?.checked_sub(1)?;
         (0..=line.chars().count()).find(|shown| *shown as u64 == before)
     }
 }
 
-/// The path of a file of a release: below its directory, or named with the archive that it is in.
+/// Returns the path of a file of a release: below its directory, or prefixed with the archive that it is in.
 fn file(place: &Path, file: &str) -> String {
     if file.is_empty() {
         return place.display().to_string();
@@ -153,7 +153,7 @@ fn file(place: &Path, file: &str) -> String {
     if !place.is_file() {
         return place.join(file).display().to_string();
     }
-    // A finding of the archive itself has the archive's name already.
+    // A finding about the archive itself already has the archive's name.
     let archive = place.file_name().unwrap_or_default().to_string_lossy();
     let inner = file.strip_prefix(&*archive).map(|inner| inner.trim_start_matches(": "));
     match inner.unwrap_or(file) {

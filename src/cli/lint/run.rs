@@ -1,4 +1,4 @@
-//! Findings of all releases below a path.
+//! Collects the findings of all releases below a path.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use crate::names::{AddonName, ReleaseName};
 use crate::release::{Finding, Findings, Reason};
 use crate::source::SourceError;
 
-/// What was found in a release, or beside the releases of a stack repository.
+/// The findings about a release, or about the entries of a stack repository beside its releases.
 pub(super) struct Linted {
-    /// The release; `None` for what concerns the repository, and for an archive that could not be opened.
+    /// The release; `None` for the stack repository, and for an archive that could not be opened.
     pub(super) release: Option<ReleaseName>,
-    /// Its directory or archive, by the path that was given.
+    /// The directory or archive of the release, by the path in the arguments.
     pub(super) place: PathBuf,
-    /// Its addons, and whether each is a chart; none of a release that cannot be used.
+    /// The addons, and whether each is a chart; empty for a release that cannot be used.
     pub(super) addons: BTreeMap<AddonName, bool>,
-    /// What was found.
+    /// The findings.
     pub(super) findings: Findings,
 }
 
-/// Lints a release or all releases of a stack repository. Fails where something cannot be read, so that nothing found
-/// always means that all was seen.
+/// Lints a release, or all releases of a stack repository. Fails if anything cannot be read, so that no findings always
+/// means that everything was checked.
 pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
     let releases = match Releases::open(source) {
         Ok(releases) => releases,
@@ -44,7 +44,7 @@ pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
     Ok(all)
 }
 
-/// Where the releases are, from the path that was given: `releases`, or nothing.
+/// Returns the directory of the releases, relative to the path in the arguments: `releases`, or empty.
 fn below(source: &Path, releases: &Releases) -> PathBuf {
     let root = source.canonicalize().ok();
     let below = root.and_then(|root| releases.path().strip_prefix(root).map(Path::to_owned).ok());
@@ -71,7 +71,7 @@ fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted,
     Ok(Linted { release: Some(name), place, addons, findings })
 }
 
-/// What is wrong with the entries of a stack repository's directory themselves.
+/// Collects the findings about the entries of a stack repository's directory themselves.
 fn beside(releases: &Releases, directory: &Path) -> Linted {
     let mut findings = Findings::default();
     for name in releases.links() {

@@ -1,4 +1,4 @@
-//! What two releases of one cluster class have in common and should not, or have in two forms.
+//! Findings that concern several releases of one cluster class: shared objects, and addons in two forms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,13 @@ use super::run::Linted;
 use crate::names::{AddonName, ReleaseName};
 use crate::release::{Finding, Reason};
 
-/// Adds what only shows beside the other releases of a class.
+/// Adds the findings that depend on the other releases of a class.
 pub(super) fn tell(all: &mut [Linted]) {
     unversioned(all);
     two_forms(all);
 }
 
-/// Warns of an addon that is a chart in one release and manifests in the next that has it.
+/// Warns about an addon that is a chart in one release and manifests in the previous release that has it.
 fn two_forms(all: &mut [Linted]) {
     let mut known: BTreeMap<ReleaseName, BTreeMap<AddonName, bool>> = BTreeMap::new();
     for linted in all.iter() {
@@ -40,7 +40,7 @@ fn in_two_forms(addon: &AddonName, is_chart: bool, other: &ReleaseName) -> Findi
     Finding::warning(Reason::AddonInTwoForms, &format!("cluster-addon/{addon}"), message).hint(hint)
 }
 
-/// Names, in every finding of an object without a version, the other releases of the class that have the same one.
+/// Adds, to every finding about an unversioned object, the other releases of the class that have the same object.
 fn unversioned(all: &mut [Linted]) {
     let mut having: BTreeMap<_, BTreeSet<ReleaseName>> = BTreeMap::new();
     for linted in all.iter() {
@@ -64,7 +64,7 @@ fn unversioned(all: &mut [Linted]) {
     }
 }
 
-/// What makes two findings be about the same object: the class, the kind (in the message) and the name as it is
+/// Returns the identity of the object that a finding is about: the class, the kind (in the message) and the name as
 /// written.
 fn object(release: &ReleaseName, finding: &Finding) -> (String, Reason, String, Option<String>) {
     let written = finding.text.as_ref().map(|text| text.trim().to_owned());

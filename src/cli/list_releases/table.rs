@@ -1,4 +1,4 @@
-//! The releases of a place, one line each.
+//! The releases of an origin, one line each.
 
 use serde::Serialize;
 
@@ -7,17 +7,17 @@ use crate::error::Classify as _;
 use crate::names::ReleaseName;
 use crate::source::origin::{Description, OriginError};
 
-/// What a place has.
+/// The releases of an origin.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Releases {
     releases: Vec<Line>,
-    /// Names that are not release names, if the caller asked for them.
+    /// Names that are not release names, if the caller requested them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     malformed: Vec<String>,
 }
 
-/// One release. What is null is not known.
+/// One release. A null field is unknown.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Line {
@@ -31,7 +31,7 @@ pub(super) struct Line {
     problem: Option<Problem>,
 }
 
-/// Why a release could not be described.
+/// The reason why a release could not be described.
 #[derive(Debug, Serialize)]
 struct Problem {
     reason: &'static str,
@@ -39,7 +39,7 @@ struct Problem {
 }
 
 impl Line {
-    /// The line of a release.
+    /// Creates the line of a release.
     pub(super) fn of(name: &ReleaseName, described: Result<Description, OriginError>) -> Self {
         let problem = |error: &OriginError| Problem { reason: error.reason(), message: error.to_string() };
         let problem = described.as_ref().err().map(problem);
@@ -70,7 +70,7 @@ impl Line {
 }
 
 impl Problem {
-    /// Reason and the first thing that is wrong, in one line.
+    /// Returns the first error of a release in one line, otherwise the reason and the message.
     fn line(&self) -> String {
         let told = self.message.lines().find(|line| line.starts_with("error: "));
         match told.and_then(|line| line.strip_prefix("error: ")) {
@@ -81,7 +81,7 @@ impl Problem {
 }
 
 impl Releases {
-    /// All lines, and the malformed names that are to be shown.
+    /// Creates the output from all lines, and the malformed names to show.
     pub(super) fn new(releases: Vec<Line>, malformed: Vec<String>) -> Self {
         Self { releases, malformed }
     }
@@ -91,7 +91,8 @@ impl Releases {
         self.releases.iter().any(|line| line.problem.is_some())
     }
 
-    /// For people: the digest's first twelve digits, and the date without the time of day; where `wide`, both in full.
+    /// Formats the releases for people: with the first twelve digits of the digest and the date; if `wide`, with the
+    /// full digest and the time of day.
     pub(super) fn table(&self, wide: bool) -> String {
         let malformed = self.malformed.iter().map(|name| {
             let nothing = || NOTHING.to_owned();
@@ -103,7 +104,7 @@ impl Releases {
     }
 }
 
-/// The first twelve digits of a digest or of a commit.
+/// Returns the first twelve digits of a digest or a commit.
 fn short(digest: &str) -> &str {
     let digits = digest.split_once(':').map_or(digest, |(_, digits)| digits);
     digits.get(..12).unwrap_or(digits)

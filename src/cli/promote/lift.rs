@@ -1,4 +1,4 @@
-//! The hold on a release is lifted.
+//! Lifts the hold on a release.
 
 use super::{Arguments, Step};
 use crate::cli::stages::StageFailure;
@@ -11,7 +11,7 @@ use crate::promote::refusal::Refusal;
 use crate::promote::trailers;
 use crate::release::File;
 
-/// The next stage has the release already: there is nothing to do but to lift a hold on it, where that is asked for.
+/// Handles a release that the target stage already has: the only possible change is to lift a hold, if requested.
 pub(super) fn there(step: &Step, arguments: &Arguments, target: &Snapshot) -> CommandResult {
     let (stage, release) = (&step.to.name, step.release);
     terminal::success(format!("stage {stage} has {release} with this content"));
@@ -41,7 +41,7 @@ pub(super) fn there(step: &Step, arguments: &Arguments, target: &Snapshot) -> Co
     Ok(Outcome::Done)
 }
 
-/// Takes the hold out of the file, which goes with the last one.
+/// Removes the hold from the file, and the file with the last hold.
 pub(super) fn edit(holds: &Holds, step: &Step) -> Result<Edit, StageFailure> {
     let mut edit = Edit::default();
     match holds.without(step.release, &step.to.name).to_yaml() {

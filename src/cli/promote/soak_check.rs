@@ -1,4 +1,4 @@
-//! Asks the clusters of the source stage how long they have been ready with the content.
+//! Queries the clusters of the source stage for how long they have been ready with the content.
 
 use jiff::SignedDuration;
 
@@ -37,7 +37,7 @@ impl ClusterQuery {
         Only { namespace, selector: self.selector.clone() }
     }
 
-    /// Reads what is asked.
+    /// Reads the Clusters of the selection.
     async fn read(&self) -> Result<(Snapshot, Vec<String>), CliError> {
         let Only { namespace, selector } = self.only();
         let session = self.access.open(namespace.clone()).await?;
@@ -45,7 +45,7 @@ impl ClusterQuery {
     }
 }
 
-/// What they say; no cluster is queried if the stage requires nothing, or `--offline` is given.
+/// Checks the soak. Queries no cluster if the stage requires no soak, or with `--offline`.
 pub(super) fn soak(
     step: &Step,
     arguments: &Arguments,
@@ -100,8 +100,8 @@ fn judge(
     }
 }
 
-/// The namespaces of the ClusterStacks that follow the stage; and of each ClusterStack of the release's stack, whether it
-/// does.
+/// Returns the namespaces of the ClusterStacks that follow the stage; and for each ClusterStack of the release's stack,
+/// a sentence on whether it follows the stage.
 fn stacks<'a>(step: &Step, snapshot: &'a Snapshot, place: &StageTarget) -> (Vec<&'a str>, Vec<String>) {
     let known = |namespace: &str, name: &str| snapshot.followed(namespace, name);
     let (mut namespaces, mut others) = (Vec::new(), Vec::new());

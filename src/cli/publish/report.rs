@@ -1,4 +1,4 @@
-//! What was published, or would be.
+//! The published releases, or with `--dry-run` those that would be published.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::cli::output::{count, table};
 use crate::publish::{Prepared, message};
 use crate::release::Digest;
 
-/// What was published, or would be.
+/// The published releases, or with `--dry-run` those that would be published.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     releases: Vec<Entry>,
@@ -21,28 +21,28 @@ pub(super) struct Report {
 pub(super) struct Entry {
     name: String,
     result: Done,
-    /// Where it was written.
+    /// The destination, if the release was written.
     #[serde(flatten)]
     place: Option<Destination>,
-    /// The address that it came from, with digest or commit.
+    /// The address of the source, with digest or commit.
     source: String,
-    /// The digest of its directory.
+    /// The digest of the release's directory.
     digest: String,
-    /// The message of its commit.
+    /// The commit message.
     message: String,
     files: Vec<Line>,
 }
 
-/// What became of a release.
+/// The result of publishing a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) enum Done {
-    /// It was written.
+    /// The release was written.
     Published,
-    /// It was written to a branch of its own, which has a pull request.
+    /// The release was written to a branch of its own, which has a pull request.
     Proposed,
-    /// It would be written.
+    /// The release would be written.
     WouldPublish,
-    /// It was there already.
+    /// The release already existed.
     Unchanged,
 }
 
@@ -58,7 +58,7 @@ impl Report {
         self.releases.push(entry);
     }
 
-    /// For people.
+    /// Formats the report for people.
     pub(super) fn text(&self) -> String {
         self.releases.iter().map(Entry::text).collect::<Vec<_>>().join("\n")
     }
@@ -97,7 +97,7 @@ impl Entry {
         text.push_str(&table(["PATH", "SIZE", "SHA256"], rows));
         text.push('\n');
         for line in self.message.lines() {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{}", format!("    {line}").trim_end());
         }
         text

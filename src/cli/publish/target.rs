@@ -19,7 +19,7 @@ use crate::release::files::check_path;
 
 /// The stack repository that releases are published to.
 pub(super) enum Target {
-    /// A directory of this machine.
+    /// A local directory.
     Directory(DirectoryTarget),
     /// A branch of a Git repository.
     Git(Box<Branch>),
@@ -29,11 +29,11 @@ pub(super) enum Target {
 pub(super) struct Branch {
     target: GitTarget,
     authorship: Authorship,
-    /// Where its pull requests are opened; without it the branch itself is pushed to.
+    /// The forge for pull requests; `None` if the branch itself is pushed to.
     forge: Option<Forge>,
 }
 
-/// Where a release was written.
+/// The destination that a release was written to.
 #[derive(Debug, Serialize)]
 #[serde(rename_all_fields = "camelCase", untagged)]
 pub(super) enum Destination {
@@ -54,7 +54,7 @@ pub(super) enum Destination {
 }
 
 impl Target {
-    /// Opens what `--to` names. Nothing is written yet.
+    /// Opens the target of `--to`, without writing anything.
     pub(super) fn open(arguments: &Arguments) -> Result<Self, CliError> {
         let directory = directory(&arguments.path)?;
         let text = arguments.to.strip_prefix("git+").unwrap_or(&arguments.to);
@@ -78,7 +78,7 @@ impl Target {
             error => error.into(),
         })?;
         if !arguments.dry_run {
-            // Better told before anything is fetched.
+            // Report a missing author before anything is fetched.
             arguments.authorship.identity()?;
         }
         let access = arguments.git.to(url)?;
@@ -91,7 +91,7 @@ impl Target {
         Ok(Self::Git(Box::new(Branch { target, authorship, forge })))
     }
 
-    /// The repository, where it is one that commits are pushed to.
+    /// Returns the URL, if the target is a Git repository.
     pub(super) fn url(&self) -> Option<&GitUrl> {
         match self {
             Self::Directory(_) => None,
@@ -99,7 +99,7 @@ impl Target {
         }
     }
 
-    /// The releases that are there.
+    /// Returns the releases that the target has.
     pub(super) fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
         match self {
             Self::Directory(target) => target.names(),
@@ -107,7 +107,7 @@ impl Target {
         }
     }
 
-    /// What is there where this release is to be written.
+    /// Returns what the target already has of this release.
     pub(super) fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
         match self {
             Self::Directory(target) => target.existing(name),
@@ -152,7 +152,7 @@ impl Target {
         let Branch { target, forge: Some(forge), .. } = &**of else { return Ok(place) };
         let trailers = message.trailers.iter().map(|(key, value)| format!("{key}: {value}\n"));
         let trailers = trailers.collect::<String>();
-        // Names and versions come from charts, which anyone may have written.
+        // Names and versions come from charts, which may have any author.
         let body = fenced(&format!("{}\n\n{trailers}", message.body));
         let (head, base, title) = (branch.clone(), target.branch.clone(), message.subject.clone());
         let opened = arguments.forge.open(forge, PullRequest { head, base, title, body }).await?;
@@ -184,7 +184,7 @@ impl fmt::Display for Destination {
     }
 }
 
-/// `--path` without what does not matter.
+/// Normalizes `--path`.
 fn directory(path: &str) -> Result<String, CliError> {
     let directory = path.trim_end_matches('/');
     if matches!(directory, "" | ".") {

@@ -1,5 +1,5 @@
-//! What is planned for in a stage: its `ClusterStacks`, its Clusters and the objects that these refer to, from the files
-//! that `stackflux.yaml` names and those of the command line.
+//! The inputs of a stage: its `ClusterStacks`, its Clusters and the objects that these refer to, from the files that
+//! `stackflux.yaml` and the command line name.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ pub(in crate::cli) struct Inputs {
 }
 
 impl Inputs {
-    /// Reads the files that the stage names, then those of the command line: of an object that both have, the latter's
-    /// counts.
+    /// Reads the files that the stage names, then those of the command line. If both have an object, the one of the
+    /// command line is used.
     pub(in crate::cli) fn read(
         snapshot: &Snapshot,
         stage: &Stage,
@@ -58,7 +58,7 @@ impl Inputs {
         })
     }
 
-    /// The same with the stage's releases.
+    /// Combines the inputs with the stage's releases.
     pub(in crate::cli) fn target<'a>(
         &'a self,
         place: StageTarget<'a>,
@@ -69,7 +69,7 @@ impl Inputs {
     }
 }
 
-/// Takes in a file of the stage's branch, or the YAML and JSON files of a directory.
+/// Adds the objects of a file on the stage's branch, or of the YAML and JSON files of a directory.
 fn of_repository(
     snapshot: &Snapshot,
     stage: &Stage,
@@ -94,7 +94,7 @@ fn of_repository(
         .try_for_each(|(name, file)| objects::take_in(&Path::new(path).join(name), &file.content, found))
 }
 
-/// The objects without those that a later one has the identity of.
+/// Removes every object that a later one with the same identity replaces.
 fn latest(found: Vec<Sourced>) -> Vec<Sourced> {
     let identity = |object: &Value| {
         let at = |path: &[&str]| text(object, path).to_owned();

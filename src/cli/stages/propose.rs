@@ -1,4 +1,4 @@
-//! A change of a stage: pushed, or proposed in a pull request.
+//! Pushes a change of a stage, or proposes it in a pull request.
 
 use clap::Args;
 
@@ -12,7 +12,7 @@ use crate::forge::{Forge, LONGEST_BODY, PullRequest, fenced};
 use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, UpdateError, Updated};
 use crate::promote::document::{Document, shortened};
 
-/// The longest value of a trailer in a pull request, in characters.
+/// Maximum length of a trailer's value in a pull request, in characters.
 const LONGEST_TRAILER: usize = 1000;
 
 /// What becomes of the change. Nothing is written without one of the flags.
@@ -29,24 +29,24 @@ pub(in crate::cli) struct Delivery {
 
 /// A change of a stage's branch.
 pub(in crate::cli) struct Change<'a> {
-    /// The branch.
+    /// The branch to change.
     pub(in crate::cli) branch: &'a str,
-    /// What the pull request's branch is called after.
+    /// The stem of the name of the pull request's branch.
     pub(in crate::cli) what: String,
-    /// The commit's message; its first line is the pull request's title.
+    /// The commit message; its first line is the title of the pull request.
     pub(in crate::cli) message: Message,
     /// The text of the pull request.
     pub(in crate::cli) text: Document,
 }
 
 impl Delivery {
-    /// Whether anything is to be written.
+    /// Whether a flag requests to write the change.
     pub(in crate::cli) fn is_wanted(&self) -> bool {
         self.push || self.forge.is_wanted()
     }
 
-    /// Makes the commit that `edit` says for the files that the branch has then (none where it needs nothing), and pushes
-    /// it. Whatever others push meanwhile is looked at again.
+    /// Commits and pushes the change that `edit` returns for the current files of the branch (`None` if no change is
+    /// needed). If others push at the same time, `edit` is called again.
     pub(in crate::cli) fn deliver(
         &self,
         repository: &Repository,
@@ -88,7 +88,7 @@ impl Delivery {
         }
     }
 
-    /// The forge of the repository, which is asked for before anything is pushed.
+    /// Returns the forge of the repository. Called before anything is pushed, because it reports missing settings.
     fn forge_of(&self, repository: &Repository) -> Result<Forge, CliError> {
         let access = repository.clone.access();
         self.forge.to(&access.url, access.credentials.ca.clone())
@@ -108,22 +108,22 @@ impl Delivery {
     }
 }
 
-/// The text of a pull request with the trailers of the commit, no longer than a forge takes: one that squashes keeps this,
-/// and not the message of the commit.
+/// Returns the text of a pull request with the trailers of the commit, within the length that a forge accepts: a forge
+/// that squashes keeps this text, not the commit message.
 fn body(change: &Change) -> String {
     let trailers = trailers(&change.message);
     let room = LONGEST_BODY.saturating_sub(trailers.len() + 1);
     format!("{}\n{trailers}", change.text.to_markdown(room))
 }
 
-/// The trailers as lines of code: the text of a trailer is not Markdown.
+/// Formats the trailers as a code block, because their text is not Markdown.
 fn trailers(message: &Message) -> String {
     let lines =
         message.trailers.iter().map(|(key, value)| format!("{key}: {}\n", shortened(value, LONGEST_TRAILER)));
     fenced(&lines.collect::<String>())
 }
 
-/// The branch of the pull request: the same change has the same one.
+/// Returns the branch of the pull request; the same change always has the same branch.
 fn own_branch(
     repository: &Repository,
     change: &Change,

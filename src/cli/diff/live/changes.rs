@@ -1,4 +1,4 @@
-//! What a plan changes over the objects that exist: as the operator decides it.
+//! Computes the changes from the existing objects to a plan, by the decisions of the operator.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::plan::delivery::{
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::release::Release;
 
-/// Kind, and namespace and name.
+/// The kind, and the namespace and name.
 type Place = (String, Key);
 
 /// A Flux object that exists.
@@ -31,7 +31,7 @@ struct Existing<'a> {
     spec_digest: SpecDigest,
 }
 
-/// The Flux objects that exist, and the UIDs of the Namespaces by their names.
+/// The existing Flux objects, and the UIDs of the Namespaces by name.
 pub(super) struct Found<'a> {
     objects: BTreeMap<Place, Existing<'a>>,
     namespaces: &'a BTreeMap<String, String>,
@@ -61,7 +61,7 @@ impl<'a> Found<'a> {
         Ok(Self { objects: objects.iter().map(existing).collect::<Result<_, _>>()?, namespaces })
     }
 
-    /// What would be written of what all Clusters share.
+    /// Returns the changes of the objects that all Clusters share.
     pub(super) fn shared(&self, shared: &Shared) -> Vec<ObjectChange> {
         let change = |planned: &PlannedObject| {
             let todo = |delivery: &Delivery| self.shared_action(planned, delivery, shared.by_git);
@@ -81,7 +81,7 @@ impl<'a> Found<'a> {
         action(planned, self.at(&planned.id.kind, planned).map(Existing::live), baseline)
     }
 
-    /// What would be written for one Cluster.
+    /// Returns the changes of one Cluster's objects.
     pub(super) fn of_cluster(
         &self,
         plan: &Plan,
@@ -110,8 +110,8 @@ impl<'a> Found<'a> {
         plan.objects().filter_map(change).collect()
     }
 
-    /// What becomes of the objects of a `ClusterAddon` whose addon the release does not have, or has in another form: those
-    /// that the operator deletes, and why others stay.
+    /// Decides about the objects of a `ClusterAddon` whose addon the release does not have, or has in another form.
+    /// Returns the removals, and the holds on objects that stay.
     pub(super) fn dropped(
         &self,
         plan: &Plan,
@@ -128,7 +128,7 @@ impl<'a> Found<'a> {
             let delivers = delivers(release, &parsed, kind, is_owned(&object.metadata, addon));
             let suspended = field(object.value, &["spec", "suspend"]) == Some(&Value::Bool(true));
             let terminating = object.metadata.deletion_timestamp.is_some();
-            // The other form is planned unless it is held, and only waits for this.
+            // The other form is planned unless it is held, and only waits for this removal.
             let may_go = match delivers {
                 AddonMatch::OtherKind => plan.objects().any(|planned| addon_of(&planned.value) == name),
                 _ => plan.held().is_empty(),
@@ -162,7 +162,7 @@ impl<'a> Found<'a> {
         (removed, held)
     }
 
-    /// What the diff says of what the operator does with an object.
+    /// Returns the change that an action of the operator makes.
     fn change(&self, planned: &PlannedObject, todo: Action) -> Option<ObjectChange> {
         let new = Some(&planned.value);
         match (todo, self.at(&planned.id.kind, planned)) {
@@ -176,7 +176,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The object of a kind that has the namespace and the name of a planned one.
+    /// Finds the existing object of a kind with the namespace and name of a planned one.
     fn at(&self, kind: &str, planned: &PlannedObject) -> Option<&Existing<'a>> {
         self.objects.get(&(kind.to_owned(), Key::new(&planned.id.namespace, &planned.id.name)))
     }
@@ -186,7 +186,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// With sorted fields: what comes back from the API server has them in another order.
+/// Compares two states with sorted fields, because the API server returns fields in another order.
 fn between(verb: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> ObjectChange {
     let sorted = |object: Option<&Value>| {
         let mut object = object.cloned()?;
@@ -196,7 +196,7 @@ fn between(verb: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) 
     ObjectChange::between(verb, id, sorted(old).as_ref(), sorted(new).as_ref())
 }
 
-/// What an object of a kind delivers that is labelled with an addon.
+/// Matches an object, by its kind and the addon in its label, with the addons of the release.
 fn delivers(release: &Release, addon: &AddonName, kind: &str, is_owned: bool) -> AddonMatch {
     let now = release.addons.iter().find(|of| of.name == *addon);
     match now.map(|now| if now.is_chart() { HelmReleaseStatus::KIND } else { KustomizationStatus::KIND }) {

@@ -1,4 +1,4 @@
-//! The example in a live cluster that is made by hand.
+//! Tests with the example in a live cluster that is made by hand.
 
 mod properties;
 
@@ -22,7 +22,7 @@ fn example(below: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(below)
 }
 
-/// A live cluster with the ClusterStack and the Clusters of the example, and its first release, pinned.
+/// Returns a live cluster with the ClusterStack and the Clusters of the example, and its first release, pinned.
 fn live() -> Present {
     let text = objects::read_file(&example("clusterstack.yaml")).unwrap();
     let mut stack = ClusterStack::from_yaml(&text).unwrap();
@@ -62,12 +62,12 @@ fn differences(present: &Present) -> Plans {
     compare(present, &namespaces(), &stacks, Some("demo")).unwrap()
 }
 
-/// The Namespaces by name, with their UIDs.
+/// Returns the Namespaces by name, with their UIDs.
 fn namespaces() -> BTreeMap<String, String> {
     [("demo".to_owned(), "namespace".to_owned())].into()
 }
 
-/// The planned objects that all Clusters share, and those of the one Cluster.
+/// Returns the planned objects that all Clusters share, and those of the one Cluster.
 fn planned(present: &Present) -> (Vec<PlannedObject>, Vec<PlannedObject>) {
     let (stacks, _) = stacks(present);
     let inputs = stacks.of_cluster(&present.clusters[0]).unwrap().inputs();
@@ -76,7 +76,8 @@ fn planned(present: &Present) -> (Vec<PlannedObject>, Vec<PlannedObject>) {
     (shared.cloned().collect(), cluster.objects().cloned().collect())
 }
 
-/// Everything that is planned exists, as the operator wrote it and an API server returns it.
+/// Returns a live cluster in which all planned objects exist, as the operator wrote them and an API server returns
+/// them.
 fn delivered() -> Present {
     let mut present = live();
     let (shared, cluster) = planned(&present);
@@ -100,7 +101,7 @@ fn delivered() -> Present {
     present
 }
 
-/// Notes in the status of its owner which digest the spec of an object had when it was written.
+/// Records in the status of its owner the digest that the spec of an object had when it was written.
 fn keep(present: &mut Present, planned: &PlannedObject, digest: Option<&str>) {
     let ObjectId { kind, namespace, name, .. } = &planned.id;
     if planned.step == Step::Addons {

@@ -1,4 +1,4 @@
-//! What is exported of a cluster with more than one ClusterStack in it.
+//! Tests of the export from a cluster with more than one ClusterStack.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! For any state of a live cluster the diff says what the operator decides.
+//! For any state of a live cluster, the diff agrees with the operator's decisions.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,10 +14,10 @@ use crate::foreign::flux::ownership::{is_owned, other_kind};
 use crate::plan::delivery::{Action, Baseline, action, namespace_action};
 use crate::rollup::kept_object;
 
-/// More planned objects than there are.
+/// An upper bound of the number of planned objects.
 const MOST: usize = 32;
 
-/// What there is of one planned object.
+/// The state of the live cluster around one planned object.
 #[derive(Clone, Debug)]
 struct Facts {
     exists: bool,
@@ -26,9 +26,9 @@ struct Facts {
     plan: Plan,
     owners: Vec<&'static str>,
     edited: bool,
-    /// The digest that the status keeps: that of the spec, another, or none.
+    /// The digest in the status: that of the spec, another, or none.
     kept: Plan,
-    /// The object of the other kind, if the object delivers an addon, and whose it is.
+    /// The owner of the object of the other kind, if the object delivers an addon and the other object exists.
     other: Option<&'static str>,
 }
 
@@ -67,7 +67,7 @@ fn facts() -> impl Strategy<Value = Facts> {
         })
 }
 
-/// A live cluster in which each planned object is as the facts say.
+/// Returns a live cluster in which each planned object has the state that the facts describe.
 fn live_with(facts: &[Facts], by_git: bool, sources: SourcePlacement) -> Present {
     let mut present = live();
     let stack = present.stacks.values_mut().next().unwrap();
@@ -123,7 +123,7 @@ fn is_it(object: &Value, kind: &str, planned: &PlannedObject) -> bool {
         && metadata["name"] == planned.id.name
 }
 
-/// The operator: its view of Flux's objects, and what it reads in the statuses.
+/// The operator, with its view of the Flux objects and statuses.
 struct Operator<'a> {
     present: &'a Present,
     namespaces: &'a BTreeMap<String, String>,
@@ -136,7 +136,7 @@ impl Operator<'_> {
         found.map(|found| serde_json::from_value(found.clone()).unwrap())
     }
 
-    /// As `operator::deliver` decides, and by Git as it finds what Flux has applied.
+    /// Decides like `operator::deliver`, and with Git delivery by what Flux has applied.
     fn decide<Status: ObservedKind>(
         &self,
         planned: &PlannedObject,
@@ -174,7 +174,7 @@ impl Operator<'_> {
         self.decide_kind(planned, "release", expected.as_ref())
     }
 
-    /// As `operator::cluster::addons` decides.
+    /// Decides like `operator::cluster::addons`.
     fn of_cluster(&self, planned: &PlannedObject) -> Action {
         if planned.step == Step::Sources && planned.id.kind == GitRepositoryStatus::KIND {
             let found = self.cached::<GitRepositoryStatus>(planned).map(|found| found.spec_digest);
@@ -199,7 +199,7 @@ impl Operator<'_> {
         self.decide_kind(planned, "addon", digest.map(SpecDigest::kept).as_ref())
     }
 
-    /// Whether a line says what the operator does.
+    /// Whether a line of the diff agrees with the operator's action.
     fn agrees(&self, todo: Action, line: Option<&ObjectChange>, planned: &PlannedObject) -> bool {
         let exists = self.present.flux.iter().any(|found| is_it(found, &planned.id.kind, planned));
         match (todo, line) {
@@ -238,7 +238,7 @@ proptest! {
         prop_assert_eq!(left_out, Vec::<String>::new());
         let plans = compare(&present, &namespaces, &stacks, Some("demo")).unwrap();
         let operator = Operator { present: &present, namespaces: &namespaces, by_git };
-        // What exists decides where sources are, so these are not the plans that the facts were made for.
+        // The sources depend on what exists, so these plans differ from those that the facts were made for.
         let (shared, cluster) = planned(&present);
         for planned in &shared {
             let (todo, line) = (operator.shared(planned), line_of(&plans.objects, planned));
