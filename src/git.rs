@@ -1,11 +1,11 @@
-//! Git without a work tree: fetch, look at a commit, make another on top of it, push it by compare-and-swap.
+//! Git without a work tree: fetches a repository, reads a commit, commits on top of it, and pushes by compare-and-swap.
 //!
 //! ```text
 //!  Access (URL, credentials) ─▶ BareRepository ── fetch ──▶ Snapshot of a commit ──▶ Edit ── commit (signed) ──▶ push
 //!                                 ▲                                                                   │
-//!                                 └──────────── somebody was faster: update begins again ◀────────────┘
+//!                                 └───────────── branch moved: update starts over ◀───────────────────┘
 //! ```
-//! All of it is libgit2, and blocks (`docs/decisions/0017-git-over-libgit2.md`). No credential is in any error.
+//! Everything uses libgit2 and blocks (`docs/decisions/0017-git-over-libgit2.md`). No error contains a credential.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Checks a server's certificate against certificates of one's own, which OpenSSL could only trust for the whole process.
+//! Checks a server's certificate against configured CA certificates, which OpenSSL could trust only process-wide.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -19,23 +19,23 @@ use rustls::{CertificateError, ClientConfig, ClientConnection, Error, RootCertSt
 
 use crate::http::{Proxy, Url};
 
-/// The most certificates that a bundle may have.
+/// Maximum number of certificates in a bundle.
 const MOST_CERTIFICATES: usize = 1_000;
 
-/// The most bytes of a proxy's answer that are read.
+/// Maximum number of bytes read of a proxy's answer.
 const MOST_OF_ANSWER: usize = 8 << 10;
 
-/// How the server that shows a certificate is reached.
+/// Network path to the server that shows a certificate.
 pub(super) struct Way<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
     pub(super) proxy: Option<&'a Proxy>,
-    /// How long to wait for each step.
+    /// Timeout of each step.
     pub(super) wait: Duration,
 }
 
 impl Way<'_> {
-    /// A connection to the server, through the proxy where there is one.
+    /// Connects to the server, through the proxy if there is one.
     fn connect(&self) -> io::Result<TcpStream> {
         let host = self.host.trim_matches(['[', ']']);
         let Some(proxy) = self.proxy else { return connect(host, self.port, self.wait) };
@@ -55,7 +55,7 @@ impl Way<'_> {
         Err(io::Error::other(format!("the proxy {proxy} refuses the connection (status {status:?})")))
     }
 
-    /// The request for a tunnel (RFC 9110, 9.3.6).
+    /// Returns the request for a tunnel (RFC 9110, 9.3.6).
     fn request(&self, proxy: &Url) -> String {
         let target = format!("{}:{}", self.host, self.port);
         let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
@@ -77,7 +77,7 @@ fn connect(host: &str, port: u16, wait: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The status line and headers of an answer, and not a byte of what follows.
+/// Reads the status line and headers of an answer, and no byte beyond them.
 fn head(stream: &mut TcpStream) -> io::Result<String> {
     let (mut read, mut byte) = (Vec::new(), [0]);
     while !read.ends_with(b"\r\n\r\n") {
@@ -92,7 +92,7 @@ fn head(stream: &mut TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&read).into_owned())
 }
 
-/// The certificates that are trusted, and nothing else.
+/// The only certificates that are trusted.
 pub(super) struct Trusted {
     certificates: Vec<CertificateDer<'static>>,
     roots: Arc<RootCertStore>,
@@ -100,7 +100,7 @@ pub(super) struct Trusted {
 }
 
 impl Trusted {
-    /// Reads a bundle of certificates in PEM; an error says what is wrong with it.
+    /// Reads a bundle of PEM certificates; the error says what is wrong with the bundle.
     pub(super) fn new(pem: &[u8]) -> Result<Self, String> {
         let certificates: Result<Vec<_>, _> =
             CertificateDer::pem_slice_iter(pem).take(MOST_CERTIFICATES + 1).collect();
@@ -120,13 +120,13 @@ impl Trusted {
         Ok(Self { certificates, roots: Arc::new(roots), provider: Arc::new(ring::default_provider()) })
     }
 
-    /// Checks the certificate that a host shows; an error says why it is not trusted.
+    /// Checks the certificate that a host shows; the error says why the certificate is not trusted.
     pub(super) fn check(&self, shown: &[u8], way: &Way<'_>) -> Result<(), String> {
         let shown = CertificateDer::from(shown.to_vec());
         let host = way.host.trim_matches(['[', ']']);
         let name =
             ServerName::try_from(host.to_owned()).map_err(|_| format!("invalid host name {host:?}"))?;
-        // A self-signed certificate that is named itself is no authority's.
+        // A self-signed certificate in the bundle is trusted by itself, not as an authority.
         if self.certificates.contains(&shown) {
             let parsed = ParsedCertificate::try_from(&shown).map_err(|error| why(&error))?;
             return verify_server_name(&parsed, &name).map_err(|error| why(&error));
@@ -146,8 +146,8 @@ impl Trusted {
         verifier.verify_server_cert(shown, &[], name, &[], UnixTime::now()).map(drop)
     }
 
-    /// libgit2 hands over a server's own certificate alone. Those between it and the authority come with a handshake,
-    /// so one more is made, and has to show the same certificate.
+    /// Verifies the certificate with its intermediate certificates, for which this makes a second handshake: libgit2 passes
+    /// on the server's own certificate only. The second handshake must show the same certificate.
     fn check_with_chain(
         &self,
         shown: &CertificateDer<'_>,
@@ -185,7 +185,7 @@ fn handshake(connection: &mut ClientConnection, way: &Way<'_>) -> io::Result<()>
     stream.flush()
 }
 
-/// The error in words that name what to change.
+/// Words the error so that it names what to change.
 fn why(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {

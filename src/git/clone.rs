@@ -1,4 +1,4 @@
-//! A repository of ours that keeps objects of another one.
+//! A local bare repository that caches the objects of a remote one.
 
 use std::fs::{self, File};
 use std::panic::{self, AssertUnwindSafe};
@@ -13,24 +13,25 @@ use git2::{
     RepositoryInitOptions,
 };
 
-/// How many objects may lie on their own in one of 256 directories: about 25,000 in all. libgit2 packs none of them.
+/// Maximum number of loose objects in one of the 256 object directories, about 25,000 in all: libgit2 never packs loose
+/// objects.
 const MOST_LOOSE: usize = 100;
 
-/// The first branch of an empty repository.
+/// Default branch of an empty repository.
 const FIRST_BRANCH: &str = "main";
 
-/// What stands before the name of a branch in that of its reference.
+/// Prefix of a branch's reference name.
 const BRANCHES: &str = "refs/heads/";
 
-/// What the lock is called in the directory.
+/// File name of the lock in the directory.
 const LOCK: &str = "stackflux.lock";
 
-/// How much a repository may send, and how long that may take.
+/// Limits for fetching from and pushing to a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CloneLimits {
-    /// What is received in one fetch, in bytes.
+    /// Maximum number of bytes received in one fetch.
     pub bytes: u64,
-    /// From the beginning of a fetch or push to its end.
+    /// Maximum duration of a fetch or push, checked whenever the server reports progress.
     pub overall: Duration,
 }
 
@@ -40,20 +41,20 @@ impl Default for CloneLimits {
     }
 }
 
-/// What to fetch.
+/// Reference to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// The branch that the repository itself names as its first.
+    /// The branch that the repository's `HEAD` names.
     Head,
-    /// A branch by its name.
+    /// A branch, by name.
     Branch(String),
-    /// A tag by its name.
+    /// A tag, by name.
     Tag(String),
-    /// A commit that a branch or tag leads to.
+    /// A commit that is reachable from a branch or tag.
     Commit(CommitId),
 }
 
-/// A bare repository that only keeps objects, and one other that they come from and go to. It belongs to one process.
+/// A bare repository used by one process, and the remote repository that it fetches from and pushes to.
 pub struct BareRepository {
     pub(super) repository: Repository,
     pub(super) access: Access,
@@ -63,17 +64,17 @@ pub struct BareRepository {
     _lock: Option<File>,
 }
 
-/// What a server has.
+/// References of the remote repository.
 struct There {
-    /// Names and ids.
+    /// Names and object ids.
     references: Vec<(String, Oid)>,
-    /// The branch that its `HEAD` names.
+    /// The branch that the remote `HEAD` names.
     head: Option<String>,
 }
 
 impl BareRepository {
-    /// Opens the clone in a directory, or makes one there. What was fetched before is not fetched again. The directory
-    /// is a cache: what cannot be read in it is made anew, and so is one in which too many commits were made.
+    /// Opens the clone in a directory, or creates it. Objects that are already there are not fetched again. The directory
+    /// is a cache: a clone that is unreadable or has too many loose objects is created again.
     pub fn open(directory: &Path, access: Access) -> Result<Self, GitError> {
         fs::create_dir_all(directory).map_err(GitError::io(directory))?;
         let path = directory.join(LOCK);
@@ -94,7 +95,7 @@ impl BareRepository {
         Self::new(repository, access, None, Some(lock))
     }
 
-    /// Makes a clone in a directory that goes with it, and that only its owner can read.
+    /// Creates a clone in a temporary directory that only its owner can read and that is removed on drop.
     pub fn temporary(access: Access) -> Result<Self, GitError> {
         let temporary = Temporary::new("stackflux-git-").map_err(GitError::io(std::env::temp_dir()))?;
         let repository = create(&temporary.path().join("repository.git"))?;
@@ -107,25 +108,25 @@ impl BareRepository {
         temporary: Option<Temporary>,
         lock: Option<File>,
     ) -> Result<Self, GitError> {
-        // The user's and the machine's settings could rewrite URLs, and nothing of them is wanted.
+        // The user's and the machine's Git configuration could rewrite URLs, so none of it is read.
         repository.set_config(&Config::new()?)?;
         let limits = CloneLimits::default();
         Ok(Self { repository, access, limits, _temporary: temporary, _lock: lock })
     }
 
-    /// The same with other limits.
+    /// Returns the repository with other limits.
     #[must_use]
     pub fn with_limits(self, limits: CloneLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// The repository, and what it takes to reach it.
+    /// Returns the URL and credentials of the remote repository.
     #[must_use]
     pub fn access(&self) -> &Access {
         &self.access
     }
 
-    /// Fetches what a branch, tag or commit leads to. `None` where there is no such branch or tag.
+    /// Fetches a branch, tag or commit. `None` if the repository does not have it.
     pub fn fetch(&self, reference: &Reference) -> Result<Option<CommitId>, GitError> {
         let (remote, local) = match reference {
             Reference::Head => ("HEAD".to_owned(), "refs/stackflux/HEAD".to_owned()),
@@ -136,8 +137,8 @@ impl BareRepository {
         self.fetch_named(&remote, &local).map(|(commit, _)| commit)
     }
 
-    /// Fetches the branch that a change is for. `None` where the repository is empty; a branch that is missing beside
-    /// others is an error: what was made of nothing would have no history in common with them.
+    /// Fetches the branch that a change is made on. `None` if the repository is empty. If it has only other branches, this
+    /// is an error: a branch created from nothing would share no history with them.
     pub fn fetch_to_change(&self, name: &str) -> Result<Option<CommitId>, GitError> {
         let (commit, there) = self.fetch_named(&branch(name)?, &format!("refs/remotes/origin/{name}"))?;
         let there = there.branches();
@@ -147,7 +148,7 @@ impl BareRepository {
         Ok(commit)
     }
 
-    /// The branch that the repository's `HEAD` names; `main` where the repository is empty.
+    /// Returns the branch that the repository's `HEAD` names; `main` if the repository is empty.
     pub fn default_branch(&self) -> Result<String, GitError> {
         let (_, there) = self.fetch_named("HEAD", "refs/stackflux/HEAD")?;
         let branches = there.branches();
@@ -158,7 +159,7 @@ impl BareRepository {
         }
     }
 
-    /// Fetches what a reference leads to, and says what else the server has.
+    /// Fetches a reference, and returns its commit and the references of the remote repository.
     fn fetch_named(&self, remote: &str, local: &str) -> Result<(Option<CommitId>, There), GitError> {
         let there = self.receive(&[&format!("+{remote}:{local}")])?;
         let Some((_, id)) = there.references.iter().find(|(name, _)| name == remote) else {
@@ -180,7 +181,7 @@ impl BareRepository {
         }
     }
 
-    /// Fetches, and returns what the server has.
+    /// Fetches, and returns the references of the remote repository.
     fn receive(&self, refspecs: &[&str]) -> Result<There, GitError> {
         let connection = Connection::new(&self.access, &self.limits)?;
         let mut remote = self.repository.remote_anonymous(&self.access.url.remote())?;
@@ -195,7 +196,7 @@ impl BareRepository {
         let heads = remote.list().map_err(|error| connection.error(&error))?;
         let references = heads.iter().filter_map(|head| Some((name(head)?, head.oid()))).collect();
         let head = match remote.default_branch() {
-            // One that is not UTF-8 has to be named by whoever wants it.
+            // A name that is not UTF-8 counts as missing, so the caller has to name a branch.
             Ok(head) => head.as_str().ok().and_then(|head| head.strip_prefix(BRANCHES)).map(str::to_owned),
             Err(error) if error.code() == ErrorCode::NotFound => None,
             Err(error) => return Err(connection.error(&error)),
@@ -207,7 +208,7 @@ impl BareRepository {
         self.access.url.to_string()
     }
 
-    /// Notes where a branch of the repository is, so that it is not fetched again.
+    /// Records the commit of a remote branch, so that the branch is not fetched again.
     pub(super) fn note(&self, branch: &str, commit: CommitId) -> Result<(), GitError> {
         self.repository.reference(&format!("refs/remotes/origin/{branch}"), commit.0, true, "")?;
         Ok(())
@@ -221,12 +222,12 @@ impl BareRepository {
         }
     }
 
-    /// The files of a commit that was fetched; those of `None` are none.
+    /// Returns the files of a fetched commit; for `None`, an empty snapshot.
     pub fn snapshot(&self, commit: Option<CommitId>) -> Result<Snapshot<'_>, GitError> {
         Snapshot::new(&self.repository, commit)
     }
 
-    /// Whether a commit is another one or comes before it.
+    /// Whether `ancestor` is `of` or one of its ancestors.
     pub fn is_ancestor(&self, ancestor: CommitId, of: CommitId) -> Result<bool, GitError> {
         Ok(ancestor == of || self.repository.graph_descendant_of(of.0, ancestor.0)?)
     }
@@ -239,13 +240,13 @@ impl There {
     }
 }
 
-/// The name of a reference; `None` for one that is not UTF-8, which nobody asks for. git2 panics on it, and has no other way
-/// to it.
+/// Returns the name of a reference; `None` if it is not UTF-8. git2 panics on such a name, and offers no other access to
+/// it.
 fn name(head: &RemoteHead<'_>) -> Option<String> {
     panic::catch_unwind(AssertUnwindSafe(|| head.name().to_owned())).ok()
 }
 
-/// The reference of a branch. The whole name of a reference would be a branch `refs/heads/refs/heads/…`.
+/// Returns the reference of a branch. Refuses a full reference name, which would become `refs/heads/refs/heads/…`.
 pub(super) fn branch(name: &str) -> Result<String, GitError> {
     if name.starts_with("refs/") {
         return Err(GitError::Name(name.to_owned()));
@@ -255,7 +256,7 @@ pub(super) fn branch(name: &str) -> Result<String, GitError> {
 
 fn named(above: &str, name: &str) -> Result<String, GitError> {
     let reference = format!("{above}{name}");
-    // Git makes no branch or tag that could be taken for an option.
+    // Git creates no branch or tag whose name could be taken for an option.
     if git2::Reference::is_valid_name(&reference) && !name.starts_with('-') {
         Ok(reference)
     } else {
@@ -275,12 +276,13 @@ fn create(directory: &Path) -> Result<Repository, GitError> {
     Ok(Repository::init_opts(directory, &options)?)
 }
 
-/// Whether many objects were written one by one. Names are digests: one directory stands for all, as in `git gc --auto`.
+/// Whether the repository has too many loose objects. Names are digests, so one directory is a sample of all, as in
+/// `git gc --auto`.
 fn is_crowded(directory: &Path) -> bool {
     fs::read_dir(directory.join("objects/17")).is_ok_and(|entries| entries.count() > MOST_LOOSE)
 }
 
-/// Removes the locks that a killed process has left: whoever has this clone is the only one.
+/// Removes the lock files that a killed process left: the caller holds the lock of this clone.
 fn remove_locks(directory: &Path) -> Result<(), GitError> {
     let mut directories: Vec<PathBuf> = vec![directory.join("refs")];
     let mut locks = vec![directory.join("packed-refs.lock"), directory.join("HEAD.lock")];

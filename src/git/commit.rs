@@ -1,4 +1,4 @@
-//! What a commit is made of besides its files: who, when, and the message.
+//! Metadata of a commit: its author and committer, time and message.
 
 use std::fmt;
 use std::str::FromStr;
@@ -47,14 +47,14 @@ impl FromStr for CommitId {
     }
 }
 
-/// Who makes a commit, and when: its author and committer.
+/// The author and committer of a commit, with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The name, as Git shows it.
     pub name: String,
     /// The email address.
     pub email: String,
-    /// The time of the commit, to the second, in UTC.
+    /// The time of the commit, in UTC; Git keeps whole seconds.
     pub time: Timestamp,
 }
 
@@ -64,7 +64,7 @@ pub struct Identity {
 pub struct IdentityError(String);
 
 impl Identity {
-    /// Reads `Name <email>`.
+    /// Parses `Name <email>`.
     pub fn parse(text: &str, time: Timestamp) -> Result<Self, IdentityError> {
         let error = || IdentityError(text.to_owned());
         let (name, email) =
@@ -85,32 +85,32 @@ impl Identity {
     }
 }
 
-/// A commit's message: a subject, a text, and trailers (`Key: value`) that machines read.
+/// A commit message: a subject, a body, and machine-readable trailers (`Key: value`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     /// The first line.
     pub subject: String,
-    /// The text below it; may be empty.
+    /// The text below the subject; may be empty.
     pub body: String,
-    /// Keys and values in order.
+    /// Keys and values, in order.
     pub trailers: Vec<(String, String)>,
 }
 
 impl Message {
-    /// A message of one line.
+    /// Creates a message of one line.
     #[must_use]
     pub fn new(subject: impl Into<String>) -> Self {
         Self { subject: subject.into(), ..Self::default() }
     }
 
-    /// Adds a trailer. Line ends in the value become blanks, so that no value can add another trailer.
+    /// Adds a trailer. Control characters in the value become spaces, so that no value can add another trailer.
     #[must_use]
     pub fn trailer(mut self, key: &str, value: &str) -> Self {
         self.trailers.push((key.to_owned(), one_line(value)));
         self
     }
 
-    /// Reads the message of a commit: what stands in its last paragraph as `Key: value`, line for line, is trailers.
+    /// Parses a commit message. The last paragraph holds trailers if each of its lines is `Key: value`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let text = text.trim_end();
@@ -122,7 +122,7 @@ impl Message {
         Self { subject: subject.to_owned(), body: body.trim_end().to_owned(), trailers }
     }
 
-    /// The value of the first trailer with this key.
+    /// Returns the value of the first trailer with this key.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<&str> {
         self.trailers.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())

@@ -1,4 +1,4 @@
-//! What happens on a connection: who is trusted, what is shown to whom, and when it ends.
+//! A connection to a Git server: host trust, credentials and limits.
 
 mod failure;
 mod process_wide;
@@ -18,22 +18,22 @@ use crate::names::credentials::masked;
 use process_wide::AskedFor;
 pub use process_wide::{Waiting, limit_waiting};
 
-/// The most that is kept of what a server says.
+/// Maximum length of a server's text that is kept.
 const MOST_SAID: usize = 2_000;
 
-/// One connection to a repository, to fetch or to push.
+/// A connection to a repository, to fetch or to push.
 pub(super) struct Connection<'a> {
     access: &'a Access,
     limits: &'a CloneLimits,
     begun: Instant,
-    /// How often credentials were asked for: libgit2 asks for ever.
+    /// Number of times that libgit2 asked for credentials: it never stops asking.
     asked: Cell<u32>,
-    /// Why a callback of ours has ended the connection: libgit2 tells only that it did.
+    /// The error with which a callback ended the connection: libgit2 reports only that one did.
     failure: RefCell<Option<GitError>>,
     said: RefCell<String>,
-    /// The proxy that the server is asked through.
+    /// The proxy in front of the server.
     proxy: Option<Proxy>,
-    /// Until the server has shown its host key.
+    /// Held until the server has shown its host key.
     asked_for: RefCell<Option<AskedFor>>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// The proxy of the environment, for libgit2, which by itself uses none.
+    /// Returns the proxy of the environment as options: libgit2 by itself uses none.
     pub(super) fn proxy_options(&self) -> ProxyOptions<'_> {
         let mut options = ProxyOptions::new();
         if let Some(proxy) = &self.proxy {
@@ -83,12 +83,12 @@ impl<'a> Connection<'a> {
         callbacks
     }
 
-    /// What the server has said so far, fit to be shown.
+    /// Returns the server's text so far, cleaned for display.
     pub(super) fn said(&self) -> String {
         self.presentable(&self.said.borrow())
     }
 
-    /// Ends the connection from inside a callback with an error of ours.
+    /// Ends the connection from inside a callback, and records its error.
     pub(super) fn ended_by<T>(&self, result: Result<T, GitError>) -> Result<T, git2::Error> {
         result.map_err(|error| {
             let text = git2::Error::from_str("ended by stackflux");
@@ -108,7 +108,7 @@ impl<'a> Connection<'a> {
 
     fn credentials(&self, url: &str, user: Option<&str>, allowed: CredentialType) -> Result<Cred, GitError> {
         let own = &self.access.url;
-        // A server on another port is another server.
+        // Another port counts as another server.
         if own.transport() != Transport::Ssh && !url.parse().is_ok_and(|url| own.is_same_server(&url)) {
             let why = "it is another server".to_owned();
             return Err(TransportError::Redirect { place: self.url(), to: self.presentable(url), why }.into());
@@ -183,7 +183,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// A server's text without credentials and control characters, and not endless.
+    /// Cleans a server's text: removes credentials and control characters, and limits its length.
     pub(super) fn presentable(&self, text: &str) -> String {
         let text = self.access.credentials.redact(text);
         let text = masked(&text);
@@ -192,10 +192,10 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// The proxy through which a repository is asked. SSH and directories have none, and libgit2 uses none for plain HTTP.
+/// Returns the proxy for a repository. SSH and directories have none, and libgit2 uses none for plain HTTP.
 fn proxy(url: &GitUrl) -> Result<Option<Proxy>, GitError> {
     match url.transport() {
-        // What is no URL to others libgit2 may still know.
+        // The `url` crate may reject a URL that libgit2 accepts.
         Transport::Https => match url.to_string().parse() {
             Ok(url) => Ok(Proxies::of_environment().of(&url)?.cloned()),
             Err(_) => Ok(None),
@@ -204,8 +204,8 @@ fn proxy(url: &GitUrl) -> Result<Option<Proxy>, GitError> {
     }
 }
 
-/// libssh2 asks for an Ed25519 key first. Where only another kind is known of a host that has several, it would get the
-/// unknown one.
+/// Limits the kinds of host key that libssh2 asks for to the known ones. libssh2 prefers Ed25519, so a host with several
+/// keys, of which only another kind is known, would otherwise show the unknown one.
 fn asked_for(access: &Access) -> Result<Option<AskedFor>, GitError> {
     let url = &access.url;
     let known = access.credentials.known_hosts.as_ref().filter(|_| url.transport() == Transport::Ssh);
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::git::Credentials;
 
-    /// What an error of libgit2 means on a connection to this URL, with a password for this user.
+    /// Returns the error that libgit2's `error` becomes on a connection to this URL, with a password for this user.
     fn told(url: &str, user: &str, error: &git2::Error) -> String {
         let https = Some((user.to_owned(), SecretString::from("s3cret")));
         let access = Access {

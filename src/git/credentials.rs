@@ -1,4 +1,4 @@
-//! What a Git server is shown, and what it is checked against.
+//! Credentials for a Git server, and the host keys and certificates to trust.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,29 +10,29 @@ use super::{GitUrl, KnownHosts};
 /// An SSH key.
 #[derive(Clone, Debug)]
 pub enum SshKey {
-    /// The keys of the SSH agent that this process was given.
+    /// The keys of this process's SSH agent.
     Agent,
-    /// A private key in a form that OpenSSH reads.
+    /// A private key in a format that OpenSSH reads.
     Key {
-        /// The text of the file.
+        /// The content of the key file.
         key: SecretString,
-        /// What it is encrypted with.
+        /// The passphrase of the key.
         passphrase: Option<SecretString>,
     },
 }
 
-/// What a Git server is shown, and what it is checked against.
+/// Credentials for a Git server, and the host keys and certificates to trust.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    /// User and password, or token in its place.
+    /// User name, and password or token.
     pub https: Option<(String, SecretString)>,
     /// The key for SSH.
     pub ssh: Option<SshKey>,
-    /// The host keys that are trusted. Without them no SSH server is.
+    /// The trusted host keys. If `None`, no SSH server is trusted.
     pub known_hosts: Option<KnownHosts>,
-    /// The only certificates that are trusted, as PEM; without them those of the system are.
+    /// PEM of the only trusted CA certificates. If `None`, those of the system are trusted.
     pub ca: Option<Vec<u8>>,
-    /// Whether the password may go over plain HTTP to another machine.
+    /// Whether the password may be sent over plain HTTP to another machine.
     pub plain_http: bool,
 }
 
@@ -47,54 +47,54 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// A repository and what it takes to reach it.
+/// A repository and the credentials for it.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The repository.
     pub url: GitUrl,
-    /// For its host alone.
+    /// Credentials, for the host of `url` only.
     pub credentials: Credentials,
 }
 
-/// Why a Secret is no credentials for Git.
+/// An error in a Secret with Git credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// A key is missing beside the other.
+    /// The Secret has one of two keys that belong together.
     #[error("the Secret {secret} has {has} but no {lacks}")]
     Incomplete {
-        /// Its name.
+        /// Name of the Secret.
         secret: String,
-        /// The key that it has.
+        /// The key that the Secret has.
         has: &'static str,
-        /// The key that it lacks.
+        /// The key that the Secret lacks.
         lacks: &'static str,
     },
-    /// No text.
+    /// A value is not UTF-8.
     #[error("the Secret {secret} has a {key} that is not UTF-8")]
     NotText {
-        /// Its name.
+        /// Name of the Secret.
         secret: String,
         /// The key.
         key: &'static str,
     },
-    /// A way to authenticate that libgit2 does not know.
+    /// The Secret uses a kind of authentication that stackflux does not support for Git.
     #[error("the Secret {secret} has {key}, which stackflux does not use for Git: {instead}")]
     Unsupported {
-        /// Its name.
+        /// Name of the Secret.
         secret: String,
         /// The key.
         key: &'static str,
-        /// What to give in its place.
+        /// The supported alternative.
         instead: &'static str,
     },
-    /// None of the keys that are read.
+    /// The Secret has none of the supported keys.
     #[error(
         "the Secret {0} has no credentials: expected username and password, identity and known_hosts, or ca.crt"
     )]
     Empty(String),
 }
 
-/// Keys of Flux's that are not read, and what can be given in their place.
+/// Keys of Flux's Secrets that are not supported, each with an alternative.
 const UNSUPPORTED: [(&str, &str); 4] = [
     ("bearerToken", "give the token as password, with the username that the forge requires"),
     ("githubAppID", "give a token of the installation as password, or a deploy key"),
@@ -103,8 +103,8 @@ const UNSUPPORTED: [(&str, &str); 4] = [
 ];
 
 impl Credentials {
-    /// Reads a Secret in the form of those that a Flux `GitRepository` refers to: `username` and `password`; or
-    /// `identity` and `known_hosts`, with `password` where the key is encrypted; `ca.crt` or `caFile`
+    /// Reads a Secret in the format that a Flux `GitRepository` refers to: `username` and `password`; or `identity` and
+    /// `known_hosts`, with `password` if the key is encrypted; and `ca.crt` or `caFile`
     /// (<https://fluxcd.io/flux/components/source/gitrepositories/#secret-reference>).
     pub fn from_secret(secret: &str, data: &BTreeMap<String, Vec<u8>>) -> Result<Self, SecretError> {
         for (key, instead) in UNSUPPORTED {
@@ -140,7 +140,7 @@ impl Credentials {
         Ok(credentials)
     }
 
-    /// The text without what is secret in these credentials: a server may repeat what it was sent.
+    /// Removes the secrets of these credentials from a text: a server may repeat what it received.
     pub(super) fn redact(&self, text: &str) -> String {
         let password = self.https.as_ref().map(|(_, password)| password);
         let passphrase = match &self.ssh {

@@ -1,4 +1,4 @@
-//! What a commit changes: files written, copied and removed, whatever else is there left alone.
+//! Changes of a commit: files written, directories copied, and paths removed. Everything else is kept.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,18 @@ use super::{GitError, TreeId};
 use crate::release::files::{check_path, stands_for_git};
 use crate::release::{Digest, File, PathError};
 
-/// What a commit changes. Later calls win over earlier ones. Costs as much as what is written, not as what is there. A file
-/// or link in the place of a directory that something is written into, or the reverse, is an error of the commit, unless
-/// the edit has removed it before.
+/// The changes of a commit. Later calls override earlier ones. The cost depends on the changes, not on the size of the
+/// repository. Writing below a path that is a file or link, or writing a file over a directory, is an error when the edit is
+/// applied, unless the edit removed the path before.
 #[derive(Clone, Debug, Default)]
 pub struct Edit(Directory);
 
-/// What is to be in a directory: what was there before, where it is kept, and the changes. A name is in one of both maps.
+/// The changes of a directory: the fate of its previous content, and the changed names. A name is in at most one of the two
+/// maps.
 #[derive(Clone, Debug, Default)]
 struct Directory {
     before: Before,
-    /// Files that are written, and names that are removed.
+    /// Files to write, and names to remove (`None`).
     files: BTreeMap<String, Option<File>>,
     directories: BTreeMap<String, Directory>,
 }
@@ -33,33 +34,33 @@ enum Before {
 }
 
 impl Edit {
-    /// Writes a file; the directories that it needs are made.
+    /// Writes a file, and creates its parent directories.
     pub fn write(&mut self, path: &str, file: File) -> Result<(), GitError> {
         self.set(path, Some(file))
     }
 
-    /// Removes a file or a directory, where there is one. Directories that become empty go.
+    /// Removes a file or directory, if it exists. Directories that become empty disappear.
     pub fn remove(&mut self, path: &str) -> Result<(), GitError> {
         self.set(path, None)
     }
 
-    /// Empties a directory (the empty path is the top), so that it has what is written into it afterwards.
+    /// Empties a directory (the empty path is the root), so that it has only what is written into it afterwards.
     pub fn remove_directory(&mut self, directory: &str) -> Result<(), GitError> {
         self.set_directory(directory, Before::Removed)
     }
 
-    /// Puts the content of a directory of the same repository in the place of another one.
+    /// Replaces a directory with the content of another directory of the same repository.
     pub fn copy_directory(&mut self, from: TreeId, to: &str) -> Result<(), GitError> {
         self.set_directory(to, Before::Replaced(from))
     }
 
-    /// Whether it changes nothing.
+    /// Whether the edit changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_unchanged()
     }
 
-    /// What names the edit: the same edits have the same digest, wherever they are applied.
+    /// Returns the digest of the edit: equal edits have equal digests, independent of the commit that they apply to.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hash = Sha256::new();
@@ -86,7 +87,7 @@ impl Edit {
         Ok(())
     }
 
-    /// The directory that a path is in, and its name there.
+    /// Returns the parent directory of a path, and the name in it.
     fn parent<'a>(&mut self, path: &'a str) -> Result<(&mut Directory, &'a str), GitError> {
         check_path(path).map_err(GitError::path(path))?;
         if path.split('/').any(stands_for_git) {
@@ -100,7 +101,7 @@ impl Edit {
         Ok((directory, name))
     }
 
-    /// The tree that comes of it.
+    /// Returns the tree that results from the edit.
     pub(super) fn apply(&self, repository: &Repository, to: Option<Oid>) -> Result<Oid, GitError> {
         match self.0.apply(repository, to, "")? {
             Some(tree) => Ok(tree),
@@ -116,13 +117,13 @@ impl Directory {
             && self.directories.values().all(Self::is_unchanged)
     }
 
-    /// The directory of that name, which is one from now on, whatever it was.
+    /// Returns the subdirectory of that name, and replaces a file change of the same name.
     fn below(&mut self, name: &str) -> &mut Self {
         let before = if self.files.remove(name).is_some() { Before::Removed } else { Before::Kept };
         self.directories.entry(name.to_owned()).or_insert_with(|| Self { before, ..Self::default() })
     }
 
-    /// The tree that comes of it; `None` where nothing is left. `at` is the directory's path with a `/` at its end.
+    /// Returns the resulting tree; `None` if it is empty. `at` is the directory's path with a trailing `/`.
     fn apply(&self, repository: &Repository, to: Option<Oid>, at: &str) -> Result<Option<Oid>, GitError> {
         let before = match self.before {
             Before::Kept => to,
@@ -156,7 +157,7 @@ impl Directory {
             let is_in_the_way = below.is_none() && kind(name).is_some() && directory.before == Before::Kept;
             match applied {
                 Some(_) if is_in_the_way => return Err(taken(name)),
-                // What writes nothing leaves a file that has the directory's name.
+                // A directory change that writes nothing keeps a file of the same name.
                 None if is_in_the_way => {}
                 applied => set(name, applied.map(|tree| (tree, 0o040_000)))?,
             }

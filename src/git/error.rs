@@ -1,4 +1,4 @@
-//! Why something with a repository failed.
+//! Errors of Git operations.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,148 +8,148 @@ use crate::error::{Class, Classify};
 use crate::http::{ProxyError, TransportError};
 use crate::release::PathError;
 
-/// The most branches that an error names.
+/// Maximum number of branches that an error names.
 const MOST_BRANCHES: usize = 5;
 
-/// Why something with a repository failed. URLs are without their user, and what a server said is without credentials.
+/// An error of a Git operation. URLs are shown without their user, and a server's text without credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// The address of the repository.
+    /// The address of the repository is invalid.
     #[error(transparent)]
     Url(#[from] GitUrlError),
-    /// The connection: it fails, takes too long, is not trusted, leads elsewhere or brings too much.
+    /// The connection failed, timed out, is not trusted, was redirected or exceeded a limit.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The server wants credentials, and there are none for it.
+    /// The server requires credentials, and none are configured.
     #[error("{url}: authentication required: no {wanted} configured")]
     NoCredentials {
         /// The repository.
         url: String,
-        /// What it takes.
+        /// The missing credential.
         wanted: &'static str,
     },
-    /// The server does not take the credentials.
+    /// The server rejects the credentials.
     #[error("{url}: the Git server refuses the {what}{}", of_user(.user.as_deref()))]
     Unauthorised {
         /// The repository.
         url: String,
         /// `password or token`, or `SSH key`.
         what: &'static str,
-        /// The user's name, where it does not come from the URL: people put tokens there.
+        /// The user's name, unless it comes from the URL, which may hold a token in its place.
         user: Option<String>,
     },
-    /// The server knows the user and does not let them.
+    /// The server denies access to an authenticated user.
     #[error("{url}: access forbidden (403): the credentials lack a permission for this repository")]
     Forbidden {
         /// The repository.
         url: String,
     },
-    /// Credentials would go over the network for everybody to read.
+    /// The credentials would be sent unencrypted.
     #[error("{url}: credentials are not sent over plain HTTP: use https://")]
     PlainHttp {
         /// The repository.
         url: String,
     },
-    /// The SSH host key is not the one that it should be.
+    /// The SSH host key is not trusted.
     #[error(transparent)]
     HostKey(#[from] HostKeyError),
-    /// The credentials cannot be used as they are.
+    /// The credentials are invalid.
     #[error("{what} cannot be used: {why}")]
     Credentials {
-        /// Which.
+        /// The invalid credential.
         what: String,
-        /// What is wrong.
+        /// The cause.
         why: String,
     },
-    /// No such repository.
+    /// The repository does not exist, or the credentials give no access to it.
     #[error("{url}: no such repository, or the credentials give no access to it")]
     NotFound {
         /// The repository.
         url: String,
     },
-    /// A file in the repository is larger than the limit.
+    /// A file in the repository exceeds the limit.
     #[error("{path}: the file in the repository exceeds the limit of {most} bytes: it has {size}")]
     FileTooLarge {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Its size.
+        /// Size of the file in bytes.
         size: u64,
-        /// The limit.
+        /// The limit in bytes; for a directory, what its other files left of it.
         most: u64,
     },
-    /// More files than the limit below a directory.
+    /// A directory has more entries than the limit.
     #[error("{path}: the directory in the repository exceeds the limit of {most} entries")]
     TooManyFiles {
-        /// The directory.
+        /// Path of the directory.
         path: String,
         /// The limit.
         most: usize,
     },
-    /// The server refuses the commit, and would again.
+    /// The server refuses the commit; a retry would fail again.
     #[error("{url}: the Git server refuses the commit on branch {branch}: {said}")]
     Refused {
         /// The repository.
         url: String,
         /// The branch.
         branch: String,
-        /// What the server said.
+        /// The server's text.
         said: String,
     },
-    /// Not a commit, or one that the repository does not have.
+    /// The text is not a commit id, or the repository does not have the commit.
     #[error("{0:?} is not a commit of the repository")]
     NoCommit(String),
-    /// A branch that a change is for.
+    /// The branch to change does not exist.
     #[error("{url}: branch {branch} not found: the repository has {}", told(.there))]
     NoBranch {
         /// The repository.
         url: String,
         /// The branch.
         branch: String,
-        /// The branches that there are.
+        /// The existing branches.
         there: Vec<String>,
     },
-    /// The repository does not say which of its branches is the first.
+    /// `HEAD` does not name an existing branch.
     #[error("{url}: HEAD does not point to a branch of the repository: it has {}", told(.there))]
     NoHead {
         /// The repository.
         url: String,
-        /// The branches that there are.
+        /// The existing branches.
         there: Vec<String>,
     },
-    /// A branch's or tag's name that Git does not take, or one that is written out as `refs/…`.
+    /// The name of the branch or tag is invalid, or starts with `refs/`.
     #[error("invalid branch or tag name {0:?}")]
     Name(String),
-    /// A path that cannot be written or read.
+    /// The path cannot be read or written.
     #[error("{path:?}: {error}")]
     Path {
         /// The path in the repository.
         path: String,
-        /// What is wrong with it.
+        /// The cause.
         error: PathError,
     },
     /// Another process uses the directory.
     #[error("{}: another stackflux process uses this clone", .0.display())]
     InUse(PathBuf),
-    /// The operating system refused.
+    /// Reading or writing on this machine failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// What was to be read or written.
+        /// The path.
         path: PathBuf,
-        /// The refusal.
+        /// The cause.
         error: io::Error,
     },
     /// The commit could not be signed.
     #[error(transparent)]
     Sign(#[from] SignError),
-    /// Something else on the way to the repository, or in it.
+    /// Another operation on the repository failed.
     #[error("{url}: Git: {error}")]
     Failed {
         /// The repository.
         url: String,
-        /// What libgit2 says.
+        /// Text of libgit2.
         error: String,
     },
-    /// libgit2 refused something else.
+    /// Another call of libgit2 failed.
     #[error("Git: {}", .0.message())]
     Git(#[from] git2::Error),
 }
@@ -164,7 +164,7 @@ impl GitError {
         |error| Self::Path { path: path.to_owned(), error }
     }
 
-    /// What to do about it.
+    /// Suggests how to fix the error.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let text = match self {
@@ -200,7 +200,7 @@ impl GitError {
     }
 }
 
-/// Some names of branches, and how many more there are.
+/// Lists some branches, and the number of those left out.
 fn told(branches: &[String]) -> String {
     let named = branches.iter().take(MOST_BRANCHES).cloned().collect::<Vec<_>>().join(", ");
     match branches.len().checked_sub(MOST_BRANCHES) {
@@ -223,7 +223,7 @@ impl From<ProxyError> for GitError {
 impl Classify for GitError {
     fn class(&self) -> Class {
         match self {
-            // Who may what is changed on the server: nothing of ours tells.
+            // Permissions change on the server, without an event that stackflux could watch: retry.
             Self::Transport(error) if !error.is_broken() => Class::Terminal,
             Self::Transport(_)
             | Self::Unauthorised { .. }

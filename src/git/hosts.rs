@@ -1,67 +1,67 @@
-//! Which SSH host keys are trusted: `known_hosts` as sshd(8) has it.
+//! Trusted SSH host keys, in the `known_hosts` format of sshd(8).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use ring::{digest, hmac};
 
-/// Why a host key is not trusted.
+/// A host key that is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostKeyError {
-    /// There is nothing to compare with.
+    /// No known hosts are configured.
     #[error("cannot verify the host key of {host}: no known hosts configured; it shows {kind} {fingerprint}")]
     NoKnownHosts {
-        /// The host, as `known_hosts` has it.
+        /// The host, as written in `known_hosts`.
         host: String,
         /// The kind of key.
         kind: String,
         /// `SHA256:…`, as ssh-keygen prints it.
         fingerprint: String,
     },
-    /// The host has no line.
+    /// The known hosts have no line for the host.
     #[error("unknown host {host}: it shows {kind} {fingerprint}, but {place} has no line for it")]
     Unknown {
-        /// The host, as `known_hosts` has it.
+        /// The host, as written in `known_hosts`.
         host: String,
         /// The kind of key.
         kind: String,
         /// `SHA256:…`, as ssh-keygen prints it.
         fingerprint: String,
-        /// The file or Secret that was looked at.
+        /// The file or Secret with the known hosts.
         place: String,
     },
-    /// The host has lines, all with other keys.
+    /// The known hosts have only other keys for the host.
     #[error(
         "host key mismatch for {host}: expected {} ({place}), got {kind} {fingerprint}: the connection may be \
          intercepted, or the host has a new key", known.join(", ")
     )]
     Changed {
-        /// The host, as `known_hosts` has it.
+        /// The host, as written in `known_hosts`.
         host: String,
         /// The kind of key.
         kind: String,
         /// `SHA256:…`, as ssh-keygen prints it.
         fingerprint: String,
-        /// The file or Secret that was looked at.
+        /// The file or Secret with the known hosts.
         place: String,
-        /// Kinds and fingerprints of the keys that it has.
+        /// Kinds and fingerprints of the known keys.
         known: Vec<String>,
     },
-    /// The key is marked as not to be trusted.
+    /// The key is marked `@revoked`.
     #[error("the host {host} shows the key {kind} {fingerprint}, which {place} marks as @revoked")]
     Revoked {
-        /// The host, as `known_hosts` has it.
+        /// The host, as written in `known_hosts`.
         host: String,
         /// The kind of key.
         kind: String,
         /// `SHA256:…`, as ssh-keygen prints it.
         fingerprint: String,
-        /// The file or Secret that was looked at.
+        /// The file or Secret with the known hosts.
         place: String,
     },
 }
 
 impl HostKeyError {
-    /// What to do about it.
+    /// Suggests how to fix the error.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -76,14 +76,14 @@ impl HostKeyError {
     }
 }
 
-/// The host keys that are trusted.
+/// The trusted host keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownHosts {
     text: String,
     place: String,
 }
 
-/// A line of `known_hosts`. Lines of certificate authorities and such that cannot be read are none.
+/// A line of `known_hosts`. Lines of certificate authorities and malformed lines are ignored.
 struct Line<'a> {
     hosts: &'a str,
     revoked: bool,
@@ -91,13 +91,13 @@ struct Line<'a> {
 }
 
 impl KnownHosts {
-    /// The text of a `known_hosts` file, and the file's or Secret's name for messages.
+    /// Creates known hosts from the text of a `known_hosts` file; `place` names the file or Secret in messages.
     #[must_use]
     pub fn new(text: impl Into<String>, place: impl Into<String>) -> Self {
         Self { text: text.into(), place: place.into() }
     }
 
-    /// Checks the key that a host shows, as SSH sends it.
+    /// Checks the key that a host shows, in SSH wire format.
     pub fn check(&self, host: &str, port: u16, key: &[u8]) -> Result<(), HostKeyError> {
         let (name, kind, fingerprint, place) =
             (name(host, port), kind(key), fingerprint(key), self.place.clone());
@@ -119,7 +119,7 @@ impl KnownHosts {
         Err(HostKeyError::Changed { host: name, kind, fingerprint, place, known })
     }
 
-    /// The lines for a host alone, each with the plain name: what tells libssh2 which kind of key to ask for.
+    /// Returns the trusted lines of a host with its plain name, from which libssh2 learns which kinds of key to ask for.
     pub(super) fn plain(&self, host: &str, port: u16) -> String {
         let name = name(host, port);
         let lines = self.lines().filter(|line| !line.revoked && matches(line.hosts, &name));
@@ -133,12 +133,12 @@ impl KnownHosts {
     }
 }
 
-/// Refuses a host where there is nothing to compare its key with.
+/// Returns the error for a host key when no known hosts are configured.
 pub(super) fn nothing_known(host: &str, port: u16, key: &[u8]) -> HostKeyError {
     HostKeyError::NoKnownHosts { host: name(host, port), kind: kind(key), fingerprint: fingerprint(key) }
 }
 
-/// The host as `known_hosts` has it: `host`, or `[host]:port` where the port is not 22.
+/// Returns the host as written in `known_hosts`: `host`, or `[host]:port` if the port is not 22.
 fn name(host: &str, port: u16) -> String {
     let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
     if port == 22 { host } else { format!("[{host}]:{port}") }
@@ -160,7 +160,7 @@ fn line(text: &str) -> Option<Line<'_>> {
     (kind(&key) == kind_of_line).then_some(Line { hosts, revoked, key })
 }
 
-/// Whether the field of hosts is for this one: names and patterns with commas between them, or one hashed name.
+/// Whether the host field matches the name: it is a comma-separated list of patterns, or one hashed name.
 fn matches(hosts: &str, name: &str) -> bool {
     if let Some(hashed) = hosts.strip_prefix("|1|") {
         return matches_hash(hashed, name);
@@ -178,7 +178,7 @@ fn matches(hosts: &str, name: &str) -> bool {
     found
 }
 
-/// `salt|hash`: HMAC-SHA1 of the name, as `ssh-keygen -H` writes it.
+/// Whether `salt|hash` is the HMAC-SHA1 of the name, as `ssh-keygen -H` writes it.
 fn matches_hash(hashed: &str, name: &str) -> bool {
     let decoded = hashed
         .split_once('|')
@@ -189,7 +189,7 @@ fn matches_hash(hashed: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a name is like a pattern with `*` and `?`. Time is at most the product of both lengths.
+/// Whether a name matches a pattern with `*` and `?`, in time of at most the product of both lengths.
 fn is_like(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at, mut in_name) = (0, 0);
@@ -217,7 +217,7 @@ fn is_like(pattern: &str, name: &str) -> bool {
     pattern.get(at..).unwrap_or_default().iter().all(|byte| *byte == b'*')
 }
 
-/// The kind of a key, which stands at its beginning with its length before it (RFC 4253, 6.6).
+/// Returns the kind of a key: the length-prefixed string at its start (RFC 4253, 6.6).
 fn kind(key: &[u8]) -> String {
     let text = key.split_first_chunk::<4>().and_then(|(length, rest)| {
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
@@ -227,7 +227,7 @@ fn kind(key: &[u8]) -> String {
     text.filter(plain).unwrap_or("a key of unknown kind").to_owned()
 }
 
-/// `SHA256:` and base64 without padding, as ssh-keygen prints it.
+/// Returns `SHA256:` and base64 without padding, as ssh-keygen prints it.
 fn fingerprint(key: &[u8]) -> String {
     format!("SHA256:{}", STANDARD_NO_PAD.encode(digest::digest(&digest::SHA256, key)))
 }

@@ -1,4 +1,4 @@
-//! What changed a path, and when.
+//! History of a path.
 
 use std::path::Path;
 
@@ -14,17 +14,17 @@ pub struct LogEntry {
     pub commit: CommitId,
     /// The author, as `Name <email>`.
     pub author: String,
-    /// When it was committed.
+    /// Time of the commit.
     pub time: Timestamp,
-    /// Its message.
+    /// The commit message.
     pub message: Message,
-    /// Of a merge, the message of what it merged: a forge writes its own into the merge of a pull request.
+    /// For a merge, the message of the merged commit: a forge writes its own message into the merge of a pull request.
     pub merged: Option<Message>,
 }
 
 impl BareRepository {
-    /// The commits on the first-parent line from `from` that changed what is at the path (the empty one: anything), the
-    /// newest first, at most `most`.
+    /// Returns the commits on the first-parent line from `from` that changed the path (empty: any path), newest first, at
+    /// most `most`.
     pub fn log(&self, from: CommitId, path: &str, most: usize) -> Result<Vec<LogEntry>, GitError> {
         if !path.is_empty() {
             crate::release::files::check_path(path).map_err(GitError::path(path))?;

@@ -1,4 +1,4 @@
-//! Commits that are made, and pushed by compare-and-swap.
+//! Commits, and pushes them by compare-and-swap.
 
 mod directory;
 
@@ -7,29 +7,29 @@ use git2::{Commit, ErrorCode, Oid, PushOptions, RemoteRedirect};
 use super::connection::Connection;
 use super::{BareRepository, CommitId, Edit, GitError, Identity, Signer, clone};
 
-/// What a server says where somebody else was faster. Anything else would be said again.
+/// Server messages that mean the branch has moved or is locked. Any other refusal is permanent.
 const TOO_LATE: [&str; 7] = [
     "non-fast-forward",
     "fetch first",
     "failed to lock",
     "cannot lock ref",
     "reference already exists",
-    // git-receive-pack, for a lock that another push has, and for a branch that has moved.
+    // git-receive-pack, for a lock that another push holds, and for a branch that has moved.
     "failed to update ref",
     "incorrect old value",
 ];
 
-/// How a push ended that the server did not refuse for good.
+/// The result of a push that the server did not refuse permanently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// The branch is at the commit.
     Done,
-    /// The branch is elsewhere, or just being changed: fetch, and begin again. Has what was said.
+    /// The branch has moved or is locked: fetch and start over. Has the server's text.
     Rejected(String),
 }
 
 impl BareRepository {
-    /// Makes a commit. `None` where the edit changes nothing.
+    /// Creates a commit. `None` if the edit changes nothing.
     pub fn commit(
         &self,
         parent: Option<CommitId>,
@@ -78,8 +78,8 @@ impl BareRepository {
         Ok(self.repository.find_commit(commit.0)?.tree_id())
     }
 
-    /// Moves a branch of the other repository from `expected` (`None`: there is no such branch) to a commit that comes
-    /// after it. Never forced: where the branch is elsewhere, nothing is changed.
+    /// Moves a branch of the remote repository from `expected` (`None`: the branch must not exist) to a descendant commit.
+    /// Never forces: if the branch is elsewhere, nothing changes.
     pub fn push(
         &self,
         commit: CommitId,

@@ -1,4 +1,4 @@
-//! Signatures of commits, made as Git makes them: by `ssh-keygen` and `gpg`.
+//! Signs commits as Git does: with `ssh-keygen` or `gpg`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,33 +11,33 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::temporary::Temporary;
 
-/// The most that is shown of what a program says.
+/// Maximum length of a program's text in an error.
 const MOST_SAID: usize = 1_000;
 
-/// Prints the passphrase of a key, which is in no argument and no variable.
+/// Script that prints the passphrase of a key from a file: the passphrase is in no argument and no variable.
 const ASKPASS: &str = "#!/bin/sh\nexec cat \"$STACKFLUX_PASSPHRASE_FILE\"\n";
 
-/// Why a commit could not be signed.
+/// An error in signing a commit.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
-    /// The program is not there.
+    /// The program is not installed.
     #[error("cannot sign the commit: the program {0} is missing on this machine")]
     Missing(&'static str),
-    /// The program says no.
+    /// The program failed.
     #[error("{program} failed to sign the commit: {said}")]
     Failed {
         /// The program.
         program: &'static str,
-        /// What it said.
+        /// The program's text.
         said: String,
     },
-    /// The operating system refused.
+    /// Starting the program or writing its files failed.
     #[error("cannot sign the commit: {0}")]
     Io(#[from] io::Error),
 }
 
 impl SignError {
-    /// What to do about it.
+    /// Suggests how to fix the error.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -48,31 +48,31 @@ impl SignError {
     }
 }
 
-/// A key that commits are signed with.
+/// A key to sign commits with.
 #[derive(Clone, Debug)]
 pub enum Signer {
-    /// An SSH key in a file: a private one, or a public one whose private half the SSH agent has.
+    /// A file with an SSH key: a private key, or a public key whose private key is in the SSH agent.
     SshFile(PathBuf),
     /// An SSH private key.
     SshKey {
-        /// In OpenSSH's format or as PEM.
+        /// The key in OpenSSH's format or as PEM.
         key: SecretString,
-        /// What it is encrypted with.
+        /// The passphrase of the key.
         passphrase: Option<SecretString>,
     },
-    /// A key of the user's GnuPG keyring, by what it finds it with.
+    /// A key in the user's GnuPG keyring, by key id, fingerprint or user id.
     GpgKeyId(String),
-    /// An exported private key of GnuPG, which gets a keyring of its own.
+    /// An exported GnuPG private key, which is imported into a keyring of its own.
     GpgKey {
         /// The armoured export.
         key: SecretString,
-        /// What it is encrypted with.
+        /// The passphrase of the key.
         passphrase: Option<SecretString>,
     },
 }
 
 impl Signer {
-    /// The signature of a commit's text.
+    /// Returns the signature of a commit's content.
     pub(super) fn sign(&self, content: &[u8]) -> Result<String, SignError> {
         let signature = match self {
             Self::SshFile(path) => run("ssh-keygen", ssh_keygen(path), content)?,
@@ -96,7 +96,7 @@ fn ssh_keygen(key: &Path) -> Command {
     command
 }
 
-/// Signs with a key that is written to a directory which only we can read.
+/// Signs with a key that is written to a directory that only its owner can read.
 fn ssh_with(
     directory: &Temporary,
     key: &SecretString,
@@ -104,13 +104,13 @@ fn ssh_with(
     content: &[u8],
 ) -> Result<String, SignError> {
     let path = directory.path().join("key");
-    // ssh-keygen wants the line end that a Secret may lack.
+    // ssh-keygen requires the final line end, which a Secret may lack.
     write_secret(&path, &format!("{}\n", key.expose_secret().trim_end()))?;
     let mut command = ssh_keygen(&path);
     if let Some(passphrase) = passphrase {
         let file = directory.path().join("passphrase");
         write_secret(&file, passphrase.expose_secret())?;
-        // ssh-keygen takes it from nowhere but a terminal and the program that SSH_ASKPASS names.
+        // ssh-keygen reads the passphrase only from a terminal or from the program in SSH_ASKPASS.
         let ask = directory.path().join("askpass");
         fs::write(&ask, ASKPASS)?;
         fs::set_permissions(&ask, fs::Permissions::from_mode(0o700))?;
@@ -119,7 +119,7 @@ fn ssh_with(
             .env("SSH_ASKPASS_REQUIRE", "force")
             .env("STACKFLUX_PASSPHRASE_FILE", &file);
     } else {
-        // Nobody is there to be asked.
+        // No user is there to answer a prompt.
         command.env("SSH_ASKPASS_REQUIRE", "never");
     }
     run("ssh-keygen", command, content)
@@ -134,7 +134,7 @@ fn gpg(keyring: Option<&Keyring>, arguments: &[&str], content: &[u8]) -> Result<
     run("gpg", command, content)
 }
 
-/// A directory of GnuPG's with one key, which goes with it.
+/// A GnuPG home directory with one key, removed on drop.
 struct Keyring {
     directory: Temporary,
     passphrase: Option<PathBuf>,
@@ -165,12 +165,12 @@ impl Keyring {
 }
 
 impl Drop for Keyring {
-    /// GnuPG leaves an agent behind for each directory.
+    /// Stops the agent that GnuPG leaves running for each home directory.
     fn drop(&mut self) {
         let mut command = Command::new("gpgconf");
         command.args([OsStr::new("--homedir"), self.directory.path().as_os_str()]);
         command.args(["--kill", "gpg-agent"]);
-        // Without it the agent ends by itself, once it notices that its directory is gone.
+        // If this fails, the agent exits by itself when it notices that its directory is gone.
         let _ended_later = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 }
@@ -186,7 +186,7 @@ fn run(program: &'static str, mut command: Command, input: &[u8]) -> Result<Stri
         io::ErrorKind::NotFound => SignError::Missing(program),
         _ => SignError::Io(error),
     })?;
-    // It reads all of it before it writes. Where it ends before, what it says tells why.
+    // The program reads all input before it writes. If it exits earlier, its stderr has the cause.
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input));
     let output = child.wait_with_output()?;
     if output.status.success() && written.is_ok() {

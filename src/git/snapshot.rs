@@ -7,24 +7,24 @@ use git2::{ErrorCode, ObjectType, Oid, Repository, Tree};
 use super::{CommitId, GitError, TreeId};
 use crate::release::{File, Files, Limits, PathError};
 
-/// The largest file that is read on its own, in bytes.
+/// Maximum size of a file that is read on its own, in bytes.
 const LARGEST_FILE: u64 = 64 << 20;
 
 /// The mode of a symbolic link.
 const LINK: i32 = 0o120_000;
 
-/// What is in a directory of a commit.
+/// An entry of a directory of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name in the directory.
+    /// Name in the directory.
     pub name: String,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: EntryKind,
-    /// The 40 hex digits of its content: equal ones are equal files or directories.
+    /// Object id (40 hex digits): entries with equal ids are equal files or directories.
     pub id: String,
 }
 
-/// What something in a directory is.
+/// The kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -37,7 +37,7 @@ pub enum EntryKind {
     Submodule,
 }
 
-/// The files of a commit, or none where there is no commit yet.
+/// The files of a commit; empty if there is no commit yet.
 pub struct Snapshot<'a> {
     repository: &'a Repository,
     commit: Option<CommitId>,
@@ -59,7 +59,7 @@ impl<'a> Snapshot<'a> {
         self.commit
     }
 
-    /// The regular file of that path, where there is one.
+    /// Returns the regular file at a path. `None` if there is none.
     pub fn file(&self, path: &str) -> Result<Option<File>, GitError> {
         let Some((id, mode)) = self.find(path)? else { return Ok(None) };
         if !is_file(mode) {
@@ -71,7 +71,7 @@ impl<'a> Snapshot<'a> {
         }))
     }
 
-    /// What is directly in a directory (the empty path is the top), in Git's order. Empty where there is no such one.
+    /// Returns the entries of a directory (the empty path is the root), in Git's order. Empty if it does not exist.
     pub fn entries(&self, directory: &str) -> Result<Vec<Entry>, GitError> {
         let Some(tree) = self.directory(directory)? else { return Ok(Vec::new()) };
         let entry = |entry: git2::TreeEntry<'_>| Entry {
@@ -87,13 +87,13 @@ impl<'a> Snapshot<'a> {
         Ok(tree.iter().map(entry).collect())
     }
 
-    /// What names the content of a directory, where there is one. [`super::Edit::copy_directory`] takes it.
+    /// Returns the id of a directory's content, for [`super::Edit::copy_directory`]. `None` if the directory does not exist.
     pub fn tree_id(&self, directory: &str) -> Result<Option<TreeId>, GitError> {
         Ok(self.directory(directory)?.map(|tree| TreeId(tree.id())))
     }
 
-    /// All files below a directory, their paths relative to it; links are noted, a submodule is an error. Nothing is
-    /// ignored. Empty where there is no such directory.
+    /// Returns all files below a directory, by relative path. Symbolic links are recorded, a submodule is an error, and no
+    /// file is ignored. Empty if the directory does not exist.
     pub fn files(&self, directory: &str, limits: &Limits) -> Result<Files, GitError> {
         match self.directory(directory)? {
             Some(tree) => read_tree(self.repository, &tree, limits),
@@ -122,7 +122,7 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-/// The files of a tree. No size that an object claims is believed before the limits are checked with it.
+/// Reads the files of a tree. Checks the size in each object's header against the limits before it reads the object.
 fn read_tree(repository: &Repository, tree: &Tree<'_>, limits: &Limits) -> Result<Files, GitError> {
     let mut files = Files::default();
     let mut left = (limits.unpacked, limits.entries);

@@ -1,4 +1,4 @@
-//! What tests of Git begin with.
+//! Helpers for tests of Git.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::{Access, BareRepository, Credentials, Edit, Identity};
 use crate::release::File;
 
-/// A bare repository without a commit, whose first branch is `main`.
+/// Creates a bare repository without a commit, whose default branch is `main`.
 pub(crate) fn bare() -> (TempDir, PathBuf) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("remote.git");
@@ -25,7 +25,7 @@ pub(crate) fn clone(directory: &Path) -> BareRepository {
     BareRepository::temporary(access(directory)).unwrap()
 }
 
-/// Somebody who commits at a second.
+/// Returns an identity with this time.
 pub(crate) fn identity(second: i64) -> Identity {
     let time = Timestamp::from_second(second).unwrap();
     Identity::parse("Ann Example <ann@example.org>", time).unwrap()
@@ -35,7 +35,7 @@ pub(crate) fn file(text: &str) -> File {
     File { content: text.into(), executable: false }
 }
 
-/// An edit that writes files: paths and texts.
+/// Returns an edit that writes files, given as paths and texts.
 pub(crate) fn edit(files: &[(&str, &str)]) -> Edit {
     let mut edit = Edit::default();
     for (path, text) in files {

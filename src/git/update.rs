@@ -1,4 +1,4 @@
-//! Changes a branch that others change too.
+//! Updates a branch that others change at the same time.
 
 use std::thread;
 use std::time::Duration;
@@ -9,70 +9,70 @@ use git2::Oid;
 use super::{BareRepository, CommitId, Edit, GitError, Identity, Pushed, Reference, Signer, Snapshot};
 use crate::error::{Class, Classify};
 
-/// How often somebody else may be faster.
+/// Maximum number of retries after a push that failed because the branch moved or the connection broke.
 const MOST_ATTEMPTS: usize = 100;
 
-/// How often the connection may break while a commit is pushed.
+/// Maximum number of times that the connection may break during a push.
 const MOST_BREAKS: u32 = 3;
 
-/// Where a change goes.
+/// The branch to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The branch that is looked at.
+    /// The branch that the change is based on.
     pub branch: String,
-    /// Another branch that the change is pushed to, for a pull request; `None`: the same.
+    /// The branch to push to, for a pull request. `None`: `branch`.
     pub push_to: Option<String>,
 }
 
-/// A change, made for the files that were looked at.
+/// A change, made for a snapshot of the branch.
 #[derive(Clone, Debug)]
 pub struct Proposal {
-    /// What changes.
+    /// The changed files.
     pub edit: Edit,
-    /// The commit's message.
+    /// The commit message.
     pub message: String,
-    /// Its author.
+    /// The author and committer.
     pub identity: Identity,
 }
 
-/// What came of it.
+/// The result of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Updated {
-    /// The branch has everything already.
+    /// The branch already has the change.
     Nothing,
-    /// The branch for the pull request has the change already, at this commit.
+    /// The branch of the pull request already has the change, at this commit.
     Present(CommitId),
     /// A commit was pushed.
     Pushed {
         /// The commit.
         commit: CommitId,
-        /// How often it was made: more than once where others were faster.
+        /// Number of pushes: more than one if the branch moved or the connection broke.
         attempts: u32,
     },
 }
 
-/// Why a branch was not changed.
+/// An error of an update.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError<E> {
-    /// The repository.
+    /// The Git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// What makes the change.
+    /// The closure that makes the change failed.
     #[error(transparent)]
     Change(E),
-    /// Others were faster every time.
+    /// The branch moved before every push.
     #[error("{url}: the push to branch {branch} failed {attempts} times because others changed it: {said}")]
     Busy {
         /// The repository.
         url: String,
         /// The branch.
         branch: String,
-        /// How often.
+        /// Number of pushes.
         attempts: u32,
-        /// What the server said last.
+        /// The server's last text.
         said: String,
     },
-    /// The branch for the pull request has commits of somebody else.
+    /// The branch of the pull request has other commits.
     #[error(
         "{url}: the branch {branch} has other changes than the ones for this pull request: merge or delete it first"
     )]
@@ -104,9 +104,9 @@ impl<E: Classify> Classify for UpdateError<E> {
     }
 }
 
-/// Fetches, lets `change` make a change of the branch's tip, commits and pushes it; when somebody was faster, all again
-/// on the new tip. In an empty repository the branch is made. Where the connection breaks during the push, looks whether it
-/// arrived. An error of `change` ends it.
+/// Fetches the branch, calls `change` with its tip, commits and pushes. If the branch moves in between, starts over on the
+/// new tip. In an empty repository, the branch is created. If the connection breaks during the push, checks whether the
+/// commit arrived. An error of `change` ends the update.
 pub fn update<E>(
     clone: &BareRepository,
     target: &Target,
@@ -160,7 +160,7 @@ enum Step {
     Push(Prepared),
 }
 
-/// A commit that is to be pushed onto the branch while that is where it is expected.
+/// A commit to push, if the branch is still at `expected`.
 struct Prepared {
     commit: CommitId,
     expected: Option<CommitId>,
@@ -183,7 +183,7 @@ fn prepare<E>(
         None => base,
     };
     if let (Some(commit), Some(there)) = (uncertain, there) {
-        // The connection broke, and the commit had arrived.
+        // The connection broke after the commit had arrived.
         if clone.is_ancestor(commit, there)? {
             return Ok(Step::Over(Updated::Pushed { commit, attempts: 0 }));
         }
@@ -203,8 +203,8 @@ fn prepare<E>(
     }
 }
 
-/// The branch of the pull request is there already, and not merged. It is never reset: where its base has moved on, a
-/// merge brings the change up to date.
+/// Prepares the commit for a pull request branch that exists and is not merged. The branch is never reset: if its base has
+/// moved, a merge commit updates it.
 fn onto_pull_request<E>(
     clone: &BareRepository,
     branch: &str,
@@ -225,7 +225,7 @@ fn onto_pull_request<E>(
     Ok(Step::Push(Prepared { commit, expected: Some(there) }))
 }
 
-/// The tree of the same change where both branches have parted; `None` where it does not fit there.
+/// Returns the tree of the same change on the merge base of both branches; `None` if the change does not apply there.
 fn applied_earlier(
     clone: &BareRepository,
     proposal: &Proposal,

@@ -1,38 +1,38 @@
-//! The address of a repository.
+//! The URL of a Git repository.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Why a text is no address of a repository.
+/// An invalid repository URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GitUrlError {
-    /// Another transport, or none.
+    /// The transport is missing or not supported.
     #[error(
         "invalid Git address {0:?}: expected https://…, ssh://…, user@host:path, http://…, file://… or a path"
     )]
     Form(String),
-    /// A password in the address ends up in process lists and logs.
+    /// The URL contains a password, which would end up in process lists and logs.
     #[error(
         "the address of the repository on {0} has a password in it: give it in a file or in the environment"
     )]
     Password(String),
-    /// A host or a path that a program could take for an option, or that no server has.
+    /// A part of the URL is invalid, or a program could take it for an option.
     #[error("invalid {part} {value:?} in the Git address {url:?}: {why}")]
     Part {
-        /// The address without its user.
+        /// The URL without its user.
         url: String,
         /// `host`, `user`, `port` or `path`.
         part: &'static str,
-        /// What it has.
+        /// The value of the part.
         value: String,
-        /// What is wrong with it.
+        /// The cause.
         why: &'static str,
     },
 }
 
-/// How a repository is reached.
+/// The transport to a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transport {
     /// Smart HTTP over TLS.
@@ -41,54 +41,54 @@ pub enum Transport {
     Http,
     /// SSH.
     Ssh,
-    /// A directory of this machine.
+    /// A directory on this machine.
     File,
 }
 
-/// The address of a repository. Printing it shows no user and so no credential.
+/// The URL of a repository. `Display` and `Debug` show no user, and so no credential.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GitUrl {
     transport: Transport,
     user: Option<String>,
     host: String,
     port: Option<u16>,
-    /// With its leading `/`, but in `user@host:path`, whose path is relative to the user's home.
+    /// With a leading `/`, except in `user@host:path`, whose path is relative to the user's home.
     path: String,
 }
 
 impl GitUrl {
-    /// How the repository is reached.
+    /// Returns the transport.
     #[must_use]
     pub fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// The host's name or address, an IPv6 address in brackets; empty for a directory.
+    /// Returns the host name or address, an IPv6 address in brackets; empty for a directory.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port, where the address names one.
+    /// Returns the port, if the URL names one.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// The path without leading `/` and without `.git`: on a forge the owner and the repository.
+    /// Returns the path without enclosing `/` and without `.git`: on a forge, the owner and the repository.
     #[must_use]
     pub fn repository(&self) -> &str {
         let path = self.path.trim_matches('/');
         path.strip_suffix(".git").unwrap_or(path)
     }
 
-    /// The directory, where the repository is one of this machine.
+    /// Returns the directory, if the repository is on this machine.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         (self.transport == Transport::File).then(|| Path::new(&self.path))
     }
 
-    /// The user that the address names; for SSH without one `git`, as every forge has it.
+    /// Returns the user that the URL names; for SSH, `git` by default, as on every forge.
     #[must_use]
     pub fn user(&self) -> Option<&str> {
         match (&self.user, self.transport) {
@@ -97,14 +97,14 @@ impl GitUrl {
         }
     }
 
-    /// Whether the host is this machine, so that nobody can listen on the way.
+    /// Whether the host is this machine, so that the connection cannot be intercepted.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         let address = self.host.trim_matches(['[', ']']).parse::<IpAddr>();
         self.host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
     }
 
-    /// Whether the other repository is on the same server: transport, host and port are the same.
+    /// Whether another repository is on the same server: transport, host and port are equal.
     #[must_use]
     pub fn is_same_server(&self, other: &Self) -> bool {
         other.transport == self.transport
@@ -112,12 +112,12 @@ impl GitUrl {
             && other.port_or_default() == self.port_or_default()
     }
 
-    /// The port that is asked; 0 for a directory.
+    /// Returns the port, by default that of the transport; 0 for a directory.
     pub(super) fn port_or_default(&self) -> u16 {
         self.port.or(self.transport.default_port()).unwrap_or_default()
     }
 
-    /// What libgit2 is given.
+    /// Returns the URL for libgit2.
     pub(super) fn remote(&self) -> String {
         match (self.transport, self.user()) {
             (Transport::File, _) => self.path.clone(),
@@ -137,8 +137,8 @@ impl GitUrl {
         self.port.map_or_else(|| self.host.clone(), |port| format!("{}:{port}", self.host))
     }
 
-    /// The refusal, without what may be a secret: a query, and before an `@` in the path the rest of a password with a
-    /// `/`, of which host and port are then the beginning.
+    /// Returns the error without what may be a secret: a query, and everything before an `@` in the path. Such an `@` means
+    /// that a password contains a `/`, so that the parsed host and port are the start of the password.
     fn refuse<T>(&self, part: &'static str, value: &str, why: &'static str) -> Result<T, GitUrlError> {
         if let (true, Some((_, rest))) = (self.transport != Transport::File, self.path.rsplit_once('@')) {
             return Err(GitUrlError::Password(host_of(rest).to_owned()));
@@ -229,18 +229,18 @@ impl FromStr for GitUrl {
     }
 }
 
-/// As Git has it: what has a `/` before its first `:`, or no `:` at all, is a path.
+/// Whether Git takes the text for a path: it has a `/` before its first `:`, or no `:` at all.
 fn is_path(text: &str) -> bool {
     let before = text.split(':').next().unwrap_or_default();
     !text.is_empty() && (before.contains('/') || !text.contains(':'))
 }
 
-/// The beginning that may be a host.
+/// Returns the start of the text, which may be a host.
 fn host_of(text: &str) -> &str {
     text.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// `[user[:password]@]host[:port]/path`.
+/// Parses `[user[:password]@]host[:port]/path`.
 fn network(transport: Transport, rest: &str) -> Result<GitUrl, GitUrlError> {
     let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     let (user, address) = match authority.rsplit_once('@') {
@@ -270,11 +270,11 @@ fn network(transport: Transport, rest: &str) -> Result<GitUrl, GitUrlError> {
     Ok(url)
 }
 
-/// `user@host:path`.
+/// Parses `user@host:path`.
 fn scp(text: &str) -> Result<GitUrl, GitUrlError> {
     let form = || GitUrlError::Form(text.rsplit('@').next().unwrap_or_default().to_owned());
     let (authority, path) = text.split_once(':').ok_or_else(form)?;
-    // `ext::…` and other helpers of Git's have two colons.
+    // `ext::…` and other remote helpers of Git have two colons.
     if path.starts_with(':') {
         return Err(form());
     }

@@ -14,7 +14,7 @@ fn openssl(directory: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// `ca.crt`, and `own.crt`, which is its own authority.
+/// Creates `ca.crt`, and `own.crt`, which is its own authority.
 fn directory() -> TempDir {
     let directory = TempDir::new().unwrap();
     let make = |name: &str, more: &[&str]| {
@@ -27,7 +27,7 @@ fn directory() -> TempDir {
     directory
 }
 
-/// A certificate that `ca.crt` has signed, for as many days.
+/// Returns a certificate signed by `ca.crt` that is valid for `days`.
 fn signed(directory: &TempDir, days: &str) -> Vec<u8> {
     let request = ["-keyout", "leaf.key", "-out", "leaf.csr", "-subj", "/CN=a"];
     openssl(directory.path(), &[&["req"], NEW_KEY.as_slice(), &request, &NAMES].concat());
@@ -45,7 +45,7 @@ fn der(directory: &TempDir, name: &str) -> Vec<u8> {
 fn check(directory: &TempDir, bundle: &[&str], shown: &[u8], host: &str) -> Result<(), String> {
     let pem: Vec<u8> =
         bundle.iter().flat_map(|name| fs::read(directory.path().join(name)).unwrap()).collect();
-    // Nobody listens there: the certificate alone has to do.
+    // Nothing listens there: the certificate alone has to suffice.
     let way = Way { host, port: 9, proxy: None, wait: Duration::from_secs(1) };
     Trusted::new(&pem).unwrap().check(shown, &way)
 }

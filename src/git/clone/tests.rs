@@ -9,7 +9,7 @@ use crate::git::Credentials;
 use crate::git::tests::{access, bare, edit, identity};
 use crate::http::TransportError;
 
-/// A bare repository with one commit on `main`, which the tag `v1` names too, and the commit.
+/// Creates a bare repository with one commit on `main`, which the tag `v1` also names, and returns that commit.
 fn remote() -> (TempDir, PathBuf, CommitId) {
     let (directory, path) = bare();
     let clone = BareRepository::temporary(access(&path)).unwrap();
@@ -192,7 +192,7 @@ fn credentials_do_not_go_over_plain_http_to_another_machine() {
         let clone = BareRepository::temporary(Access { url: url.parse().unwrap(), credentials }).unwrap();
         clone.fetch(&Reference::Head).unwrap_err()
     };
-    // Nobody listens there.
+    // Nothing listens there.
     assert!(matches!(fetch("http://host.invalid/r.git", with(false)), GitError::PlainHttp { .. }));
     assert!(matches!(
         fetch("http://host.invalid/r.git", with(true)),

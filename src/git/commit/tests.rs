@@ -68,7 +68,7 @@ fn a_commit_is_named_by_all_of_its_digits() {
 }
 
 proptest! {
-    /// Whatever stands in a subject or a value, the trailers stay those that were added.
+    /// No subject or value can add, change or remove trailers.
     #[test]
     fn a_message_has_the_trailers_that_were_added(subject in "\\PC{1,20}[\\n\\r]{0,2}[ -~]{0,20}", value in "[ -~\\n\\r]{0,30}") {
         let message = Message::new(subject).trailer("Source", &value).trailer("Digest", "sha256:0");

@@ -1,4 +1,4 @@
-//! What an error of libgit2 on a connection means.
+//! Maps an error of libgit2 on a connection to a [`GitError`].
 
 use git2::{ErrorClass, ErrorCode};
 
@@ -7,7 +7,7 @@ use super::{Connection, limit_waiting};
 use crate::http::TransportError;
 
 impl Connection<'_> {
-    /// The error of a callback of ours where there was one, else what libgit2 says.
+    /// Returns the error that a callback recorded; otherwise maps libgit2's error.
     pub(in super::super) fn error(&self, error: &git2::Error) -> GitError {
         if let Some(failure) = self.failure.borrow_mut().take() {
             return failure;
@@ -15,7 +15,7 @@ impl Connection<'_> {
         let url = self.url();
         let text = self.presentable(error.message());
         if self.access.url.transport() == Transport::File {
-            // Its words are of this machine, and have names of files in them.
+            // For a directory, the text comes from this machine and contains file names.
             return match error.code() {
                 ErrorCode::NotFound => GitError::NotFound { url },
                 _ => GitError::Failed { url, error: text },
@@ -25,7 +25,7 @@ impl Connection<'_> {
             let after = limit_waiting(None).silence;
             return TransportError::Timeout { place: self.url_through(), after }.into();
         }
-        // The proxy itself speaks: it wants a password, or refuses the server.
+        // The proxy itself answers: it requires a password, or refuses the server.
         if self.proxy.is_some() && text.starts_with("proxy ") {
             return TransportError::Unreachable { place: self.url_through(), error: text }.into();
         }
@@ -61,7 +61,7 @@ impl Connection<'_> {
         }
     }
 
-    /// The repository, and the proxy in between: a failure may be that one's.
+    /// Returns the URL of the repository and the proxy in front of it: either may have failed.
     fn url_through(&self) -> String {
         let url = self.url();
         self.proxy.as_ref().map_or_else(|| url.clone(), |proxy| format!("{url} (through the proxy {proxy})"))

@@ -1,5 +1,5 @@
-//! What libgit2 has for the whole process alone: how long it waits for servers (for ever, unless it is told otherwise),
-//! and the home directory, in whose `.ssh/known_hosts` it looks for the kinds of host keys to ask a server for.
+//! Settings that libgit2 has only process-wide: its timeouts (none by default), and the home directory, whose
+//! `.ssh/known_hosts` decides which kinds of host key it asks a server for.
 
 use std::env;
 use std::ffi::{CString, c_int};
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use crate::temporary::Doomed;
 
-/// How long a server may keep silent.
+/// Timeouts for a silent server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Until there is a connection.
+    /// Timeout for connecting.
     pub connect: Duration,
-    /// Between two answers.
+    /// Timeout between two answers.
     pub silence: Duration,
 }
 
@@ -26,14 +26,14 @@ const DEFAULT: Waiting = Waiting { connect: Duration::from_secs(10), silence: Du
 
 struct Settings {
     waiting: Waiting,
-    /// There is no such directory but for a moment.
+    /// Home directory for libgit2; exists only while an [`AskedFor`] lives.
     home: PathBuf,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// Sets how long servers may keep silent, for the whole process, and returns what holds: the first call decides. Every
-/// connection calls it with `None` before it is made.
+/// Sets the timeouts for the whole process, and returns those in force: the first call decides. Every connection calls this
+/// with `None` before it is opened.
 #[allow(clippy::must_use_candidate, reason = "who sets the time knows it")]
 pub fn limit_waiting(waiting: Option<Waiting>) -> Waiting {
     settings(waiting).waiting
@@ -55,11 +55,11 @@ fn set(settings: &Settings) {
     let milliseconds = |time: Duration| c_int::try_from(time.as_millis()).unwrap_or(c_int::MAX);
     let home_directory = libgit2_sys::GIT_OPT_SET_HOMEDIR.cast_signed();
     let home = CString::new(settings.home.as_os_str().as_bytes()).unwrap_or_default();
-    // SAFETY: the calls write settings that libgit2 reads when it makes a connection, which must not happen at the same
-    // time. All connections of this process are made in `git`, each after `settings`, whose `OnceLock` lets everybody
-    // wait until this function is done and never calls it again. The path is a C string that libgit2 copies.
+    // SAFETY: the calls write settings that libgit2 reads when it opens a connection, which must not happen at the same
+    // time. All connections of this process are opened in `git`, each after `settings`, whose `OnceLock` blocks other
+    // callers until this function returns and never calls it again. The path is a C string that libgit2 copies.
     unsafe {
-        // They refuse negative numbers only.
+        // These calls refuse negative numbers only.
         let _always_ok =
             git2::opts::set_server_connect_timeout_in_milliseconds(milliseconds(settings.waiting.connect));
         let _always_ok =
@@ -68,9 +68,10 @@ fn set(settings: &Settings) {
     }
 }
 
-/// While it lives, libgit2 asks servers for host keys of the kinds in a text like `known_hosts`. One at a time.
+/// While it lives, libgit2 asks servers only for the kinds of host key in a `known_hosts` text. Only one exists at a time.
 pub(super) struct AskedFor {
-    // In this order: the next one makes the directory again. What is left has no secret, and is in its way.
+    // Dropped in this order: the directory is removed before the next `AskedFor` creates it again. A leftover directory has
+    // no secret, and the next `AskedFor` removes it.
     _home: Doomed,
     _alone: MutexGuard<'static, ()>,
 }
@@ -80,8 +81,8 @@ impl AskedFor {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let home = &settings(None).home;
-        // In a container every process has the same number, so one that was killed may have left its own. What somebody
-        // else has made cannot be removed, and is refused.
+        // In a container every process may have the same id, so a killed process may have left this directory. A directory
+        // of another user cannot be removed, and is an error.
         match fs::remove_dir_all(home) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -15,14 +15,14 @@ fn commit(clone: &BareRepository, parent: Option<CommitId>, edit: &Edit) -> Opti
     clone.commit(parent, edit, "test\n", &identity(0), None).unwrap()
 }
 
-/// All paths with their content.
+/// Returns all paths with their content.
 fn all(snapshot: &Snapshot<'_>) -> Vec<(String, String)> {
     let files = snapshot.files("", &Limits::default()).unwrap();
     let text = |file: &File| String::from_utf8(file.content.clone()).unwrap();
     files.iter().map(|(path, file)| (path.to_owned(), text(file))).collect()
 }
 
-/// What comes of an edit of `a/b`, `a/c/d` and `e`, which have their paths as content.
+/// Returns the files after an edit of `a/b`, `a/c/d` and `e`, whose content is their path.
 fn after(change: impl FnOnce(&mut Edit, &Snapshot<'_>)) -> Vec<(String, String)> {
     let (_directory, clone) = clone();
     let first = commit(&clone, None, &edit(&[("a/b", "a/b"), ("a/c/d", "a/c/d"), ("e", "e")]));

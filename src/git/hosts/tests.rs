@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// An Ed25519 key whose bytes are all the same.
+/// Returns an Ed25519 key whose bytes are all `byte`.
 fn key(byte: u8) -> Vec<u8> {
     let mut key = vec![0, 0, 0, 11];
     key.extend(b"ssh-ed25519");
@@ -68,7 +68,7 @@ fn a_revoked_key_is_refused_even_where_another_line_has_it() {
     let text = line_of("host", 1) + &format!("@revoked {}", line_of("host", 2));
     assert_eq!(check(&text, "host", 22, 1), Ok(()));
     assert!(matches!(check(&text, "host", 22, 2), Err(HostKeyError::Revoked { .. })));
-    // A revoked key alone makes no host known.
+    // A line with a revoked key does not make a host known.
     let text = format!("@revoked {}", line_of("host", 2));
     assert!(matches!(check(&text, "host", 22, 1), Err(HostKeyError::Unknown { .. })));
 }
@@ -143,7 +143,7 @@ fn what_a_server_calls_its_key_cannot_draw_on_the_terminal() {
 }
 
 proptest! {
-    /// Nothing but the key itself is trusted, and nothing panics.
+    /// Only the listed key is trusted, and no text panics.
     #[test]
     fn any_text_trusts_no_other_key(
         text in "(@revoked |@cert-authority )?[!*?,|a-c0-9.:\\[\\]=]{0,12} (ssh-ed25519|ssh-rsa|x) [A-Za-z0-9+/=]{0,60}( [ -~]{0,8})?",

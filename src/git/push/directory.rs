@@ -1,4 +1,4 @@
-//! A push to a repository on this machine: libgit2's own overwrites a branch without comparing.
+//! Pushes to a repository on this machine: libgit2's own push overwrites a branch without comparing.
 
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use super::Pushed;
 /// The hooks that may refuse a push (githooks(5)).
 const HOOKS: [&str; 3] = ["pre-receive", "update", "reference-transaction"];
 
-/// Moves a branch if it is where it is expected. Hooks are not run: where one could refuse it, it is refused.
+/// Moves a branch if it is at `expected`. Hooks are not run: if the repository has one that may refuse, the push fails.
 pub(super) fn push(
     from: &Repository,
     directory: &Path,
@@ -35,13 +35,13 @@ pub(super) fn push(
         );
         return Err(GitError::Refused { url: url(), branch: reference.to_owned(), said });
     }
-    // It is compared again when it is moved: this one spares the copy.
+    // `reference_matching` compares again; this check saves copying the objects.
     if branch(&to, reference)? != expected {
         return Ok(Pushed::Rejected("the branch has moved".to_owned()));
     }
     copy(from, &to, commit)?;
-    // Compared under the lock of the reference. Zero stands for one that is not there: to create one without comparing
-    // would look for it before the lock.
+    // Compares under the lock of the reference. Zero means that the reference must not exist: `Repository::reference`
+    // without force would check that before it takes the lock.
     let expected = expected.map_or(Oid::ZERO_SHA1, |expected| expected.0);
     match to.reference_matching(reference, commit.0, true, expected, "push") {
         Ok(_) => Ok(Pushed::Done),
@@ -54,7 +54,7 @@ pub(super) fn push(
     }
 }
 
-/// Where the branch is.
+/// Returns the commit of the branch.
 fn branch(repository: &Repository, reference: &str) -> Result<Option<CommitId>, GitError> {
     match repository.refname_to_id(reference) {
         Ok(id) => Ok(Some(CommitId(id))),
@@ -63,7 +63,7 @@ fn branch(repository: &Repository, reference: &str) -> Result<Option<CommitId>, 
     }
 }
 
-/// The first hook that is there to refuse a push.
+/// Returns the first executable hook that may refuse a push.
 fn hook_that_may_refuse(repository: &Repository) -> Option<&'static str> {
     let elsewhere = repository.config().and_then(|config| config.get_path("core.hooksPath")).ok();
     let hooks = repository.path().join(elsewhere.unwrap_or_else(|| PathBuf::from("hooks")));
@@ -74,7 +74,7 @@ fn hook_that_may_refuse(repository: &Repository) -> Option<&'static str> {
     HOOKS.into_iter().find(is_run)
 }
 
-/// Copies the objects of a commit that no branch of the other repository leads to.
+/// Copies the objects of a commit that are not reachable from a reference of the other repository.
 fn copy(from: &Repository, to: &Repository, commit: CommitId) -> Result<(), GitError> {
     let mut walk = from.revwalk()?;
     walk.push(commit.0)?;

@@ -29,7 +29,7 @@ fn ssh(key: &str, passphrase: Option<&str>) -> Signer {
     Signer::SshKey { key: SecretString::from(key), passphrase: passphrase.map(SecretString::from) }
 }
 
-/// A key for SSH, and the file that says whose it is.
+/// Creates an SSH key, and the file that lists its owner as an allowed signer.
 fn ssh_key(directory: &TempDir, passphrase: &str) -> PathBuf {
     let key = directory.path().join("key");
     let arguments = ["-q", "-t", "ed25519", "-N", passphrase, "-f", key.to_str().unwrap()];

@@ -3,7 +3,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::error::Classify as _;
 
-/// A repository with a commit of these entries: path, content and mode.
+/// Creates a repository with a commit of these entries: path, content and mode.
 fn repository(entries: &[(&str, &[u8], i32)]) -> (TempDir, Repository, CommitId) {
     let directory = TempDir::new().unwrap();
     let repository = Repository::init_bare(directory.path()).unwrap();
@@ -87,7 +87,7 @@ fn a_tree_that_has_itself_within_limits_of_depth_is_refused() {
     let mut tree = repository.treebuilder(None).unwrap().write().unwrap();
     for _ in 0..100 {
         let mut builder = repository.treebuilder(None).unwrap();
-        // Twice the same: a bomb of 2^100 directories.
+        // The same tree twice: a bomb of 2^100 directories.
         builder.insert("a", tree, 0o040_000).unwrap();
         builder.insert("b", tree, 0o040_000).unwrap();
         tree = builder.write().unwrap();

@@ -73,7 +73,7 @@ fn history_rewritten_meanwhile_is_built_upon() {
     let dropped = commit(write(&ours, &main_branch(), &[("a", "1")]));
     let updated = update(&ours, &main_branch(), None, |snapshot| {
         if snapshot.file("a").unwrap().is_some() {
-            // Between the plan and the push, `main` becomes a history of its own.
+            // Between the plan and the push, `main` is replaced by an unrelated history.
             let repository = Repository::open_bare(&remote).unwrap();
             repository.find_reference("refs/heads/main").unwrap().delete().unwrap();
             write(&clone(&remote), &main_branch(), &[("b", "2")]);
@@ -218,7 +218,7 @@ fn a_push_from_another_place_than_expected_changes_nothing() {
     let clone = clone(&remote);
     let first = commit(write(&clone, &main_branch(), &[("a", "1")]));
     let second = commit(write(&clone, &main_branch(), &[("a", "2")]));
-    // It comes after the tip, so that a server alone would take it.
+    // It descends from the tip, so the server alone would accept it.
     let third = clone.commit(Some(second), &edit(&[("a", "3")]), "third", &identity(0), None);
     let third = third.unwrap().unwrap();
     for expected in [Some(first), None] {

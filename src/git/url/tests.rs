@@ -114,7 +114,7 @@ fn loopback_is_this_machine_alone() {
 }
 
 proptest! {
-    /// What is accepted leads to the same place when it is read again, and shows no user.
+    /// Every accepted URL parses again to the same repository, and shows no user.
     #[test]
     fn any_text_is_refused_or_read_again(text in "(https|ssh|http|file|ext|[a-z]{0,4})?:{0,2}/{0,2}[ -~]{0,40}") {
         if let Ok(url) = text.parse::<GitUrl>() {
