@@ -1,9 +1,9 @@
-//! Requests to hosts that are not ours: registries, forges, source-controller.
+//! HTTP requests to registries, forges and source-controller.
 //!
-//! What answers may be anybody. Every body has a limit and every request an end; a redirect is an answer, and whoever
-//! follows one ([`Client::follow`]) never goes from `https` to `http`, never takes a credential to another host, and never
-//! goes from elsewhere to an address of this machine or its link ([`is_local`]);
-//! errors name scheme, host and path of a URL, never its user info or its query, where tokens are.
+//! No answer is trusted. Every body has a size limit and every request a timeout. A redirect is an answer, and
+//! [`Client::follow`] never follows one from `https` to `http`, never sends a credential to another host, and never
+//! follows a redirect of another host to an address of this machine or its link ([`is_local`]). Errors name scheme, host
+//! and path of a URL, never its user info or its query, which may contain tokens.
 #![allow(clippy::disallowed_methods, reason = "pauses and dates of HTTP need the clock")]
 
 mod answer;
@@ -28,23 +28,23 @@ pub use receive::Keep;
 pub use request::Request;
 pub use reqwest::{Method, Url};
 
-/// The most bytes of an answer in JSON that is read: a manifest may have as many by the specification of OCI
-/// distribution, and no page of an API comes near.
+/// Maximum size of a JSON answer in bytes: the OCI distribution specification allows manifests of this size, and no page of
+/// an API comes near it.
 pub const MOST_JSON: u64 = 4 << 20;
 
-/// Makes `ring` the one TLS provider of the process. Two in one binary panic at the first handshake, and none does too;
-/// installed already is as good.
+/// Makes `ring` the TLS provider of the process, unless one is installed. Without this, rustls panics at the first
+/// handshake if the binary has none or two.
 pub fn install_tls_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// Where a URL leads, for people: scheme, host, port and path, without user info and query.
+/// Returns a URL for display: scheme, host, port and path, without user info and query.
 #[must_use]
 pub fn redacted_url(url: &Url) -> String {
     let mut plain = url.clone();
     plain.set_query(None);
     plain.set_fragment(None);
-    // Only a URL without a host refuses these, and that one has neither.
+    // Only a URL without a host refuses these, and such a URL has neither.
     let _ = plain.set_username("");
     let _ = plain.set_password(None);
     let text = plain.to_string();
@@ -54,7 +54,7 @@ pub fn redacted_url(url: &Url) -> String {
     }
 }
 
-/// Whether a URL leads to this machine: such a one is never asked through a proxy.
+/// Whether a URL leads to this machine: such requests never use a proxy.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! What was answered.
+//! The answer to a request.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use super::receive::{Keep, Receiver};
 use super::{Expected, TransportError, retry};
 use crate::release::Digest;
 
-/// An answer whose body was not read yet.
+/// An answer whose body has not been read.
 #[derive(Debug)]
 pub struct Answer {
     response: Response,
     url: Url,
     asked: Asked,
-    /// Whether another host answers than the one that was asked.
+    /// Whether a redirect led to another origin than the requested one.
     pub(super) has_moved: bool,
 }
 
@@ -26,40 +26,40 @@ impl Answer {
         Self { response, url, asked, has_moved: false }
     }
 
-    /// The status of HTTP.
+    /// Returns the HTTP status.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
-    /// Who answered, after redirects.
+    /// Returns the URL that answered, after redirects.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Where it came from, in words.
+    /// Returns the place that answered, for messages.
     pub(super) fn place(&self) -> &str {
         &self.asked.place
     }
 
-    /// A header that is there once or first, and is text.
+    /// Returns the first header of a name, if its value is text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// All headers of a name that are text.
+    /// Returns all headers of a name whose values are text.
     pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
         self.response.headers().get_all(name).into_iter().filter_map(|value| value.to_str().ok())
     }
 
-    /// The answer if its status is 2xx.
+    /// Returns the answer if its status is 2xx, otherwise the status as an error.
     pub fn success(self) -> Result<Self, TransportError> {
         if self.response.status().is_success() { Ok(self) } else { Err(self.refusal()) }
     }
 
-    /// The status as an error.
+    /// Returns the status as an error.
     #[must_use]
     pub fn refusal(&self) -> TransportError {
         let retry_after = self.header(RETRY_AFTER.as_str()).and_then(retry::pause_of);
@@ -77,18 +77,18 @@ impl Answer {
         }
     }
 
-    /// How long there are no more requests for us: headers that GitHub sends, and the forges that do as GitHub does.
+    /// Returns the time until the rate limit resets, if it is used up: from headers of GitHub and compatible forges.
     fn used_up(&self) -> Option<Duration> {
         let left = self.header("x-ratelimit-remaining")?;
         (left.trim() == "0").then(|| retry::until_second(self.header("x-ratelimit-reset")?)).flatten()
     }
 
-    /// The body, which may have at most `most` bytes.
+    /// Reads the body, of at most `most` bytes.
     pub async fn bytes(self, most: u64) -> Result<Vec<u8>, TransportError> {
         self.keep(Vec::new(), Expected { digest: None, size: None, most }).await.map(|(bytes, _)| bytes)
     }
 
-    /// The body, kept in `into`, and its digest, if it is what is expected.
+    /// Reads the body into `into`, and returns `into` with its digest, if the body is as expected.
     pub async fn keep<K: Keep>(self, into: K, expected: Expected) -> Result<(K, Digest), TransportError> {
         let mut receiver = Receiver::new(into, expected);
         let place = self.asked.place.clone();
@@ -96,18 +96,18 @@ impl Answer {
         receiver.finish(&place).await
     }
 
-    /// The body as JSON of at most [`MOST_JSON`](super::MOST_JSON) bytes.
+    /// Reads the body as JSON of at most [`MOST_JSON`](super::MOST_JSON) bytes.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, TransportError> {
         let place = self.asked.place.clone();
         let bytes = self.bytes(super::MOST_JSON).await?;
-        // What serde says may cite the answer, which may hold a token: only where it stands is told.
+        // serde's message may quote the answer, which may contain a token: report only the position.
         serde_json::from_slice(&bytes).map_err(|error| TransportError::Malformed {
             place,
             error: format!("not the expected JSON (line {}, column {})", error.line(), error.column()),
         })
     }
 
-    /// Hands the body on as it comes.
+    /// Passes the body to the receiver, chunk by chunk.
     pub(super) async fn pour(mut self, receiver: &mut Receiver<impl Keep>) -> Result<(), TransportError> {
         let Asked { place, .. } = &self.asked;
         receiver.announce(place, self.response.content_length())?;

@@ -1,4 +1,4 @@
-//! The client: how hosts are reached.
+//! The HTTP client and its options.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,25 +9,25 @@ use reqwest::{Certificate, ClientBuilder, Method, Url, redirect};
 use super::local::{self, Elsewhere};
 use super::{Answer, Proxies, Proxy, Request, TransportError, install_tls_provider, is_local, redacted_url};
 
-/// Redirects of one request that are followed: a CDN needs one or two.
+/// Maximum number of redirects of one request: a CDN needs one or two.
 const MOST_REDIRECTS: usize = 5;
 
-/// How hosts are reached.
+/// Options of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Certificates of CAs in PEM that are trusted beside those of the system.
+    /// PEM of CA certificates to trust in addition to those of the system.
     pub ca: Option<Vec<u8>>,
-    /// Whether the proxies of the environment are used ([`Proxies`]).
+    /// Whether to use the proxies of the environment ([`Proxies`]).
     pub proxies: bool,
-    /// Until there is a connection.
+    /// Timeout for connecting.
     pub connect: Duration,
-    /// Without a byte of an answer, its beginning included.
+    /// Timeout between two reads of an answer, and until its first byte.
     pub silence: Duration,
-    /// From the beginning to the last byte of an answer.
+    /// Timeout from the start of a request to the last byte of its answer.
     pub overall: Duration,
-    /// How often a GET is sent before a passing failure counts.
+    /// Maximum number of attempts of a GET request.
     pub attempts: usize,
-    /// The pause before the second attempt; each further one doubles it, with jitter.
+    /// Pause before the second attempt; doubled for each further attempt, with jitter.
     pub pause: Duration,
 }
 
@@ -45,18 +45,18 @@ impl Default for Options {
     }
 }
 
-/// Asks foreign hosts. A clone is the same client.
+/// An HTTP client. A clone shares its connections.
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: reqwest::Client,
-    /// For places that foreign hosts name: it resolves no name to an address of this machine or its link.
+    /// For URLs that another host named: it does not resolve names to addresses of this machine or its link.
     elsewhere: reqwest::Client,
     proxies: Arc<Proxies>,
     pub(super) options: Options,
 }
 
 impl Client {
-    /// A client; nothing is sent yet.
+    /// Creates a client; sends nothing.
     pub fn new(options: Options) -> Result<Self, TransportError> {
         install_tls_provider();
         let proxies = Arc::new(if options.proxies { Proxies::of_environment() } else { Proxies::default() });
@@ -73,7 +73,7 @@ impl Client {
         Ok(Self { inner, elsewhere, proxies, options })
     }
 
-    /// A client for plain HTTP: it needs no certificates on this machine, and trusts none.
+    /// Creates a client for plain HTTP, which needs no certificates on this machine and trusts none.
     pub fn plain(options: Options) -> Result<Self, TransportError> {
         install_tls_provider();
         let proxies = Arc::default();
@@ -82,7 +82,7 @@ impl Client {
         Ok(Self { inner: client.clone(), elsewhere: client, proxies, options })
     }
 
-    /// Sends a request once. Any status is an answer, a redirect too.
+    /// Sends a request once. Any status is an answer, including a redirect.
     pub async fn send(&self, request: &Request) -> Result<Answer, TransportError> {
         let url = &request.url;
         let refuse = |why: &str| TransportError::Url { place: redacted_url(url), why: why.to_owned() };
@@ -112,8 +112,8 @@ impl Client {
         Ok(Answer::new(answer, url.clone(), asked))
     }
 
-    /// Sends a GET request and follows redirects: to the same or a better scheme, without secrets to another host.
-    /// An answer says by its URL where it came from.
+    /// Sends a request and, if it is a GET, follows redirects: never from `https` to `http`, and without secrets to another
+    /// host. [`Answer::url`] is the URL that answered.
     pub async fn follow(&self, request: &Request) -> Result<Answer, TransportError> {
         let (mut request, mut has_moved) = (request.clone(), false);
         for _ in 0..=MOST_REDIRECTS {
@@ -136,7 +136,7 @@ impl Client {
 
 fn builder(options: &Options, proxies: &Arc<Proxies>) -> ClientBuilder {
     let proxies = Arc::clone(proxies);
-    // A proxy that cannot be used is an error before the request is sent.
+    // `Client::send` reports an invalid proxy before it sends the request.
     let of = move |url: &Url| proxies.of(url).ok().flatten().map(|proxy| proxy.url().clone());
     reqwest::Client::builder()
         .connect_timeout(options.connect)
@@ -147,13 +147,13 @@ fn builder(options: &Options, proxies: &Arc<Proxies>) -> ClientBuilder {
         .user_agent(concat!("stackflux/", env!("CARGO_PKG_VERSION")))
 }
 
-/// Where a URL leads, and through which proxy: a failure may be that one's.
+/// Returns a URL and its proxy for messages: either may have failed.
 fn place_through(url: &Url, proxy: Option<&Proxy>) -> String {
     let place = redacted_url(url);
     proxy.map_or_else(|| place.clone(), |proxy| format!("{place} (through the proxy {proxy})"))
 }
 
-/// Where a redirect leads, if that is somewhere where we go.
+/// Returns the target of a redirect, if the client may follow it.
 fn target(from: &Url, location: Option<&str>) -> Result<Url, TransportError> {
     let refuse = |to: String, why: &str| TransportError::Redirect {
         place: redacted_url(from),
@@ -171,7 +171,7 @@ fn target(from: &Url, location: Option<&str>) -> Result<Url, TransportError> {
         ("https", "http") => return Err(refuse(redacted_url(&url), "it is not encrypted")),
         _ => return Err(refuse(redacted_url(&url), "it is neither http nor https")),
     }
-    // A redirect has no credentials to give us.
+    // Credentials in a redirect are not used.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     Ok(url)
@@ -186,10 +186,10 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, TransportError> {
     Ok(found)
 }
 
-/// A request that was sent, with what its errors report.
+/// A request that was sent, with the values that its errors report.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    /// Where it was sent.
+    /// The place that the request was sent to.
     pub(super) place: String,
     begun: Instant,
     connect: Duration,
@@ -203,8 +203,8 @@ impl Asked {
         Self { place, begun: Instant::now(), connect, silence, within }
     }
 
-    /// What reqwest could not do, in words without its URL. `received` are the bytes of the body that came, `None`
-    /// where not even the beginning of the answer did.
+    /// Converts an error of reqwest, without its URL. `received` is the number of bytes received of the body; `None` if the
+    /// answer did not begin.
     pub(super) fn failed(&self, error: &reqwest::Error, received: Option<u64>) -> TransportError {
         let place = self.place.clone();
         if !error.is_timeout() {
@@ -229,7 +229,7 @@ fn failed(place: String, error: &reqwest::Error) -> TransportError {
     }
 }
 
-/// Translates the error of rustls for a server that does not speak TLS.
+/// Rewords the error of rustls for a server that does not speak TLS.
 fn in_words(text: String) -> String {
     if text.contains("InvalidContentType") {
         "it does not speak TLS, perhaps plain HTTP".to_owned()
@@ -238,7 +238,7 @@ fn in_words(text: String) -> String {
     }
 }
 
-/// The innermost error says what happened; those around it only where, with the whole URL.
+/// Returns the innermost error, which has the cause; the outer errors only add the whole URL.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

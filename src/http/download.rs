@@ -1,23 +1,23 @@
-//! Downloads: bytes of a known digest or size, taken up again where they broke off.
+//! Downloads that verify a digest or size, and resume after an interruption.
 
 use super::receive::{Keep, Receiver};
 use super::{Client, Request, TransportError, redacted_url};
 use crate::release::Digest;
 
-/// What a download must be.
+/// Expected properties of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Its SHA-256, where it is known.
+    /// The SHA-256 digest, if known.
     pub digest: Option<Digest>,
-    /// Its size in bytes, where it is known.
+    /// The size in bytes, if known.
     pub size: Option<u64>,
-    /// The most bytes that are taken.
+    /// Maximum number of bytes to receive.
     pub most: u64,
 }
 
 impl Client {
-    /// Fetches bytes and returns them with their digest, if they are what is expected. Redirects are followed. What
-    /// breaks off is taken up again with a request for the rest; the digest is that of the whole.
+    /// Downloads to `into`, and returns `into` with the digest of the whole, if the download is as expected. Follows
+    /// redirects. Resumes an interrupted download with a request for the rest.
     pub async fn download<K: Keep>(
         &self,
         request: &Request,
@@ -38,7 +38,7 @@ impl Client {
         }
     }
 
-    /// Asks for what is not there yet.
+    /// Requests and receives the missing bytes.
     async fn receive(
         &self,
         request: &Request,
@@ -49,7 +49,7 @@ impl Client {
             if at == 0 { self.follow(request).await? } else { self.follow(&request.rest(at)).await? };
         let place = answer.place().to_owned();
         match answer.status() {
-            // Whoever knows nothing of ranges begins at the beginning.
+            // The server does not support ranges, and sends everything again.
             200 => receiver.restart().await?,
             206 if at > 0 => {
                 let range = answer.header("content-range").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Why a foreign host could not be asked, or was not believed.
+//! Errors of requests to other hosts.
 
 use std::io;
 use std::time::Duration;
@@ -6,128 +6,128 @@ use std::time::Duration;
 use super::ProxyError;
 use crate::release::Digest;
 
-/// Why nothing usable came from another host: the same cause has the same words over HTTP, from registries, forges and
-/// Git servers. `place` is what was asked: scheme, host and path, without credentials.
+/// An error of a request to another host, with the same words for the same cause over HTTP, from registries, forges and
+/// Git servers. `place` is the scheme, host and path of the request, without credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// Nothing that could be asked.
+    /// The URL cannot be requested.
     #[error("cannot send a request to {place}: {why}")]
     Url {
-        /// The URL, without what may be secret.
+        /// The URL without user info and query.
         place: String,
-        /// What is wrong with it.
+        /// The cause.
         why: String,
     },
-    /// The client cannot be made: a certificate that is none, or no certificates on this machine.
+    /// The client cannot be created: a certificate is invalid, or this machine has none.
     #[error("cannot create a TLS client: {0}")]
     Tls(String),
-    /// No connection.
+    /// The connection failed.
     #[error("{place} cannot be reached: {error}")]
     Unreachable {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// What failed.
+        /// The cause.
         error: String,
     },
-    /// It has a certificate that nobody here knows.
+    /// The server's certificate is not trusted.
     #[error(
         "{place}: untrusted certificate: {error}: name the certificate of its CA, or check which server answers"
     )]
     Certificate {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// What is wrong with the certificate.
+        /// The cause.
         error: String,
     },
-    /// Nothing answered, or not to the end, within the time.
+    /// The answer was not complete in time.
     #[error("{place}: timed out after {} s", .after.as_secs())]
     Timeout {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// The time that it had.
+        /// The timeout.
         after: Duration,
     },
-    /// No byte came for too long.
+    /// No byte arrived for too long.
     #[error("{place}: timed out after {} s without a byte, waiting for {}", .after.as_secs(), awaited(*.received))]
     Silent {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// How long nothing came.
+        /// The timeout.
         after: Duration,
-        /// How many bytes of the body had come; `None` where the answer had not begun.
+        /// Number of bytes received of the body; `None` if the answer had not begun.
         received: Option<u64>,
     },
-    /// The setting of a proxy cannot be used.
+    /// A proxy setting is invalid.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     /// The answer broke off.
     #[error("{place}: the answer broke off: {error}")]
     Interrupted {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// What failed.
+        /// The cause.
         error: String,
     },
-    /// Another status than the ones that were waited for.
+    /// The status is not an expected one.
     #[error("{place} answered {status}{}{}", said(.message), again(.retry_after.as_ref()))]
     Status {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// What the server says, shortened; may be empty.
+        /// The server's message, shortened; may be empty.
         message: String,
-        /// When it wants to be asked again, where it says so.
+        /// Time to wait before the next request, if the server says so.
         retry_after: Option<Duration>,
-        /// How it wants to be asked (`WWW-Authenticate`), unless a redirect led there: that one gets no credentials.
+        /// The `WWW-Authenticate` challenges; empty after a redirect to another origin, which must not receive credentials.
         challenges: Vec<String>,
     },
-    /// It sends to somewhere where we do not go.
+    /// The redirect is not followed.
     #[error("{place}: refusing redirect to {to}: {why}")]
     Redirect {
-        /// Who redirects.
+        /// The URL that redirects.
         place: String,
-        /// Where to.
+        /// The target.
         to: String,
-        /// Why not.
+        /// The cause.
         why: String,
     },
-    /// More bytes or entries than the limit, announced or sent.
+    /// The answer has, or announces, more bytes or entries than the limit.
     #[error("{place}: exceeds the limit of {most} {unit}")]
     TooLarge {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
         /// The limit.
         most: u64,
-        /// Of what: `bytes`, `pages`, `files`.
+        /// Unit of the limit, such as `bytes`, `pages` or `tags`.
         unit: &'static str,
     },
-    /// Another number of bytes than expected.
+    /// The size is not the expected one.
     #[error("{place}: size mismatch: expected {expected} bytes, got {found}")]
     Size {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// The number that was expected.
+        /// The expected size in bytes.
         expected: u64,
-        /// The number that it announces.
+        /// The announced size in bytes.
         found: u64,
     },
-    /// Other bytes than expected.
+    /// The digest is not the expected one.
     #[error("{place}: digest mismatch: expected {expected}, got {found}")]
     Digest {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// The digest that was expected.
+        /// The expected digest.
         expected: Digest,
-        /// The digest of what came.
+        /// The digest of the received bytes.
         found: Digest,
     },
-    /// The answer is not what it should be.
+    /// The answer cannot be read.
     #[error("{place}: the answer cannot be read: {error}")]
     Malformed {
-        /// The place.
+        /// The URL without user info and query.
         place: String,
-        /// What is wrong with it.
+        /// The cause.
         error: String,
     },
     /// The temporary file cannot be written.
@@ -152,13 +152,13 @@ fn awaited(received: Option<u64>) -> String {
 }
 
 impl TransportError {
-    /// Whether the same request can have an answer in a moment.
+    /// Whether a retry of the same request may succeed.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         self.is_broken() || matches!(self.status(), Some(429 | 500 | 502 | 503 | 504))
     }
 
-    /// Whether there was no connection to the end of the answer.
+    /// Whether the connection failed, timed out or broke before the end of the answer.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         matches!(
@@ -167,13 +167,13 @@ impl TransportError {
         )
     }
 
-    /// Whether the server cannot be spoken with: no connection, or none that can be trusted.
+    /// Whether the server is unreachable, or its certificate is not trusted.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         self.is_broken() || matches!(self, Self::Certificate { .. })
     }
 
-    /// The status that was answered, where one was.
+    /// Returns the status, if the error is one.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         match self {

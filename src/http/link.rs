@@ -1,11 +1,11 @@
-//! The header `Link` (RFC 8288), with which registries and forges say where the next page of a list is.
+//! The `Link` header (RFC 8288), in which registries and forges name the next page of a list.
 
 use reqwest::Url;
 
 use super::{TransportError, redacted_url};
 
-/// The URL of the next page, from the values of all headers `Link`. It must be at the same scheme, host and port as the
-/// page that names it: who lists something gets no word in who else is asked.
+/// Returns the URL of the next page, from the values of all `Link` headers. It must have the scheme, host and port of
+/// `page`: a list must not direct requests to other hosts.
 pub fn next_page<'a>(
     page: &Url,
     headers: impl Iterator<Item = &'a str>,
@@ -28,7 +28,7 @@ pub fn next_page<'a>(
     Ok(Some(url))
 }
 
-/// The targets in one header, each with whether it is called `next`.
+/// Returns the targets in a header, each with whether its relation is `next`.
 fn links(header: &str) -> Vec<(&str, bool)> {
     let mut found = Vec::new();
     let mut rest = header;
@@ -41,7 +41,7 @@ fn links(header: &str) -> Vec<(&str, bool)> {
     found
 }
 
-/// The parameters up to the comma that ends them, which stands in no quotes.
+/// Splits at the first comma outside quotes, which ends the parameters.
 fn split_at_comma(text: &str) -> (&str, &str) {
     let mut is_quoted = false;
     for (at, character) in text.char_indices() {

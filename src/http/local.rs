@@ -1,22 +1,22 @@
-//! Addresses of this machine and of its link, where services listen that trust whoever reaches them: those that tell a cloud
-//! machine its credentials, a kubelet, an admin port. A foreign host can name such a place, by a redirect or as a realm; it is
-//! not asked there.
+//! Addresses of this machine and its link, whose services trust every client: metadata services with cloud credentials, a
+//! kubelet, admin ports. Another host can name such an address in a redirect or a realm; the client does not send requests
+//! there.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Metadata services that are not on the link: those of AWS over IPv6, and of Alibaba Cloud.
+/// Metadata services that are not link-local: of AWS over IPv6, and of Alibaba Cloud.
 const METADATA: [IpAddr; 2] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
 ];
 
-/// Why such a place is not asked.
+/// Reason for refusing such an address.
 pub(super) const WHY: &str = "another host names this address, which is local to this machine or its link";
 
-/// Whether a URL names this machine or its link.
+/// Whether the host of a URL is this machine or on its link, without resolving names.
 #[must_use]
 pub fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_end_matches('.');
@@ -35,7 +35,7 @@ fn is_local_address(address: IpAddr) -> bool {
     address.is_loopback() || address.is_unspecified() || is_of_link || METADATA.contains(&address)
 }
 
-/// Resolves names as the system does, to addresses elsewhere alone.
+/// A resolver that uses the system's, and drops local addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elsewhere;
 
@@ -49,7 +49,7 @@ impl Resolve for Elsewhere {
     }
 }
 
-/// The addresses that are elsewhere. An error where there are none but local ones.
+/// Drops local addresses. Returns an error if no other address is left.
 fn elsewhere(found: impl Iterator<Item = SocketAddr>) -> std::io::Result<Vec<SocketAddr>> {
     let (local, elsewhere): (Vec<_>, Vec<_>) = found.partition(|found| is_local_address(found.ip()));
     if elsewhere.is_empty() && !local.is_empty() {
@@ -80,7 +80,7 @@ mod tests {
             ("[fe80::1]", true),
             ("[fd00:ec2::254]", true),
             ("100.100.100.200", true),
-            // A registry in one's own network is nothing unusual.
+            // A registry in a private network is common.
             ("10.0.0.1", false),
             ("192.168.0.1", false),
             ("[fd00::1]", false),

@@ -1,7 +1,7 @@
-//! The proxies of the environment: one decision for HTTP, Git and the API server.
+//! The proxies of the environment, the same for HTTP, Git and the API server.
 //!
-//! `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in capitals or not, as curl and Go have them. This machine
-//! is never asked through a proxy.
+//! Reads `HTTPS_PROXY`, `HTTP_PROXY`, curl's `ALL_PROXY` as their default, and `NO_PROXY`; of each, first the upper case
+//! name and then the lower case one, as Go does. Requests to this machine never use a proxy.
 
 use std::env;
 use std::fmt;
@@ -11,23 +11,23 @@ use reqwest::Url;
 
 use super::{is_loopback, redacted_url};
 
-/// A variable that names no proxy. Its value is not shown: it may hold a password.
+/// A variable with an invalid proxy. Its value is not shown: it may contain a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}: invalid proxy: {why}")]
 pub struct ProxyError {
-    /// The variable.
+    /// Name of the variable.
     pub variable: String,
-    /// What is wrong with its value.
+    /// The cause.
     pub why: String,
 }
 
-/// A proxy. Shown it has no credentials.
+/// A proxy. `Display` and `Debug` show no credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     url: Url,
 }
 
-/// Which hosts are asked through which proxy.
+/// The proxies of the environment, and the hosts that are requested without one.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies {
     http: Option<Result<Proxy, ProxyError>>,
@@ -40,20 +40,20 @@ pub struct Proxies {
 enum Exception {
     /// `*`
     All,
-    /// A host and those below it.
+    /// A host and its subdomains.
     Domain { name: String, port: Option<u16> },
-    /// An address, or all that share its first bits.
+    /// An address, or a network by its prefix length.
     Network { address: IpAddr, bits: u32, port: Option<u16> },
 }
 
 impl Proxy {
-    /// Reads one as a variable or a kubeconfig names it.
+    /// Parses a proxy as a variable or a kubeconfig names it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let with_scheme = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let url = Url::parse(&with_scheme).map_err(|error| error.to_string())?;
         match (url.scheme(), url.host_str()) {
-            // A `/` or `@` in a password that is not escaped ends up there, and would be shown.
+            // An unescaped `/` or `@` in a password ends up in the path, which would be shown.
             ("http" | "https", _) if !matches!(url.path(), "" | "/") => {
                 Err("there is a path after the host; write / and @ of a password as %2F and %40".to_owned())
             }
@@ -63,7 +63,7 @@ impl Proxy {
         }
     }
 
-    /// The URL, with credentials where the variable has them.
+    /// Returns the URL, with the credentials that the variable has.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
@@ -83,7 +83,7 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxies {
-    /// Those of the environment.
+    /// Reads the proxies of the environment.
     #[must_use]
     pub fn of_environment() -> Self {
         Self::new(|variable| env::var_os(variable)?.into_string().ok())
@@ -106,7 +106,7 @@ impl Proxies {
         Self { http: proxy("HTTP_PROXY"), https: proxy("HTTPS_PROXY"), except }
     }
 
-    /// The proxy through which a URL is asked; `None` where it is asked straight.
+    /// Returns the proxy for a URL; `None` for a direct connection.
     pub fn of(&self, url: &Url) -> Result<Option<&Proxy>, ProxyError> {
         let proxy = match url.scheme() {
             "http" => &self.http,
@@ -121,7 +121,7 @@ impl Proxies {
 }
 
 impl Exception {
-    /// Reads an entry. One that is neither a host nor a network is left out, as curl and Go do.
+    /// Parses an entry. Ignores an entry that is neither a host nor a network, as curl and Go do.
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         if text == "*" {
@@ -166,12 +166,12 @@ impl Exception {
     }
 }
 
-/// The bits of an address.
+/// Returns the number of bits of an address.
 fn width(address: IpAddr) -> u32 {
     if address.is_ipv4() { u32::BITS } else { u128::BITS }
 }
 
-/// Whether two addresses of one kind have the same first bits.
+/// Whether two addresses of the same family share their first bits.
 fn shares_bits(one: IpAddr, other: IpAddr, bits: u32) -> bool {
     match (one, other) {
         (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros() >= bits,

@@ -1,4 +1,4 @@
-//! The one loop through which bytes come in: counted, hashed and kept.
+//! Receives bodies: counts, hashes and stores their bytes.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 use super::{Expected, TransportError};
 use crate::release::Digest;
 
-/// Where a body is kept.
+/// A destination for a body.
 pub trait Keep: Send {
-    /// Adds bytes.
+    /// Appends bytes.
     fn add(&mut self, bytes: &[u8]) -> impl Future<Output = io::Result<()>> + Send;
-    /// Forgets all bytes.
+    /// Discards all bytes.
     fn clear(&mut self) -> impl Future<Output = io::Result<()>> + Send;
-    /// Waits until all bytes are where they belong.
+    /// Waits until all bytes are written.
     fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 }
 
@@ -50,12 +50,12 @@ impl Keep for File {
     }
 }
 
-/// Takes in a body, perhaps in several pieces.
+/// Receives a body, in one or more pieces.
 #[derive(Debug)]
 pub(super) struct Receiver<K> {
     kept: K,
     hash: Sha256,
-    /// The bytes that were taken in.
+    /// Number of bytes received.
     length: u64,
     expected: Expected,
 }
@@ -65,18 +65,18 @@ impl<K: Keep> Receiver<K> {
         Self { kept, hash: Sha256::new(), length: 0, expected }
     }
 
-    /// How many bytes are there.
+    /// Returns the number of bytes received.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Forgets what is there.
+    /// Discards all bytes received.
     pub(super) async fn restart(&mut self) -> Result<(), TransportError> {
         (self.hash, self.length) = (Sha256::new(), 0);
         self.kept.clear().await.map_err(TransportError::Temporary)
     }
 
-    /// Refuses what announces, before its first byte, that it is too long or not what is expected.
+    /// Refuses a body that announces, before its first byte, a size that is too large or not the expected one.
     pub(super) fn announce(&self, place: &str, more: Option<u64>) -> Result<(), TransportError> {
         let Some(more) = more else { return Ok(()) };
         let found = self.length.saturating_add(more);
@@ -91,7 +91,7 @@ impl<K: Keep> Receiver<K> {
         }
     }
 
-    /// Takes bytes in.
+    /// Adds bytes.
     pub(super) async fn take(&mut self, place: &str, bytes: &[u8]) -> Result<(), TransportError> {
         let most = self.expected.size.unwrap_or(self.expected.most).min(self.expected.most);
         let length = self.length.saturating_add(bytes.len() as u64);
@@ -104,12 +104,12 @@ impl<K: Keep> Receiver<K> {
         Ok(())
     }
 
-    /// Whether all is there, where it is known how much that is.
+    /// Whether all expected bytes are there; true if the size is unknown.
     pub(super) fn is_complete(&self) -> bool {
         self.expected.size.is_none_or(|size| size == self.length)
     }
 
-    /// What was kept, and its digest, if that is the expected one.
+    /// Returns the destination and the digest, if it is the expected one.
     pub(super) async fn finish(mut self, place: &str) -> Result<(K, Digest), TransportError> {
         self.kept.finish().await.map_err(TransportError::Temporary)?;
         let found = Digest::of_hashed(self.hash);

@@ -1,4 +1,4 @@
-//! What is asked.
+//! A request.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{TransportError, is_local, redacted_url};
 
-/// A request. Only those with the method GET are repeated, resumed and redirected.
+/// A request. [`Client::follow`](super::Client::follow) follows redirects only for GET. The other methods of the client that
+/// repeat or resume a request do not check its method, so pass them GET requests only.
 #[derive(Clone)]
 pub struct Request {
     pub(super) method: Method,
@@ -17,7 +18,7 @@ pub struct Request {
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Vec<u8>>,
     pub(super) within: Option<Duration>,
-    /// Whether a host that is not local named the place: it is not asked where it is local.
+    /// Whether a host that is not local named the URL: then the URL must not be local.
     pub(super) is_foreign: bool,
 }
 
@@ -28,19 +29,19 @@ impl fmt::Debug for Request {
 }
 
 impl Request {
-    /// A request without a body.
+    /// Creates a request without a body.
     #[must_use]
     pub fn new(method: Method, url: Url) -> Self {
         Self { method, url, headers: HeaderMap::new(), body: None, within: None, is_foreign: false }
     }
 
-    /// A GET request.
+    /// Creates a GET request.
     #[must_use]
     pub fn get(url: Url) -> Self {
         Self::new(Method::GET, url)
     }
 
-    /// With a body of this media type.
+    /// Sets the body and its media type.
     #[must_use]
     pub fn body(mut self, media_type: &'static str, body: Vec<u8>) -> Self {
         self.headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -48,20 +49,20 @@ impl Request {
         self
     }
 
-    /// With the media types that are understood.
+    /// Sets the accepted media types.
     #[must_use]
     pub fn accept(self, media_types: &'static str) -> Self {
         self.header(ACCEPT, media_types)
     }
 
-    /// With a header that is no secret.
+    /// Sets a header that is not secret.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: &'static str) -> Self {
         self.headers.insert(name, HeaderValue::from_static(value));
         self
     }
 
-    /// With a header that is a secret: it is not printed, and goes to the host of this URL only.
+    /// Sets a secret header: it is not printed, and is sent only to the origin of this URL.
     pub fn secret_header(mut self, name: HeaderName, value: &SecretString) -> Result<Self, TransportError> {
         let value = HeaderValue::from_str(value.expose_secret());
         let mut value = value.map_err(|_| TransportError::Url {
@@ -73,32 +74,32 @@ impl Request {
         Ok(self)
     }
 
-    /// With the whole value of `Authorization`, such as `Bearer …`.
+    /// Sets the `Authorization` header to a whole value, such as `Bearer …`.
     pub fn authorization(self, value: &SecretString) -> Result<Self, TransportError> {
         self.secret_header(AUTHORIZATION, value)
     }
 
-    /// With another time than the client's until the end of the answer.
+    /// Sets the timeout until the end of the answer, in place of the client's.
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.within = Some(time);
         self
     }
 
-    /// With a URL that the host of this other URL named.
+    /// Records that `url` named the URL of this request. If it is another, non-local host, the request must not be local.
     #[must_use]
     pub fn named_by(mut self, url: &Url) -> Self {
         self.is_foreign |= !is_local(url) && url.host() != self.url.host();
         self
     }
 
-    /// The URL that is asked.
+    /// Returns the URL.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The same, from this byte on.
+    /// Returns the request for the bytes from `at` on.
     pub(super) fn rest(&self, at: u64) -> Self {
         let mut request = self.clone();
         if let Ok(value) = HeaderValue::from_str(&format!("bytes={at}-")) {
@@ -107,7 +108,7 @@ impl Request {
         request
     }
 
-    /// The same at another place, which sees no secret when another host, port or scheme is there.
+    /// Returns the request for another URL, without secrets if the scheme, host or port differs.
     pub(super) fn moved(&self, url: Url) -> Self {
         let mut request = self.clone();
         if url.origin() != self.url.origin() {

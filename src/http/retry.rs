@@ -1,4 +1,4 @@
-//! Trying again: how long to wait, and when not to.
+//! Retries: their pauses, and failures that are not retried.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::{Answer, Client, Request, TransportError};
 
-/// The longest that a host may make us wait. One that wants more gets an error instead: somebody waits for us.
+/// Maximum pause before a retry. If a host asks for a longer one, the request fails: a user or the operator waits for it.
 const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 
 impl Client {
-    /// Sends a GET request, follows redirects, and tries again after what passes. Any other status is an answer.
+    /// Sends a GET request, follows redirects, and retries transient failures. Any other status is an answer.
     pub async fn ask(&self, request: &Request) -> Result<Answer, TransportError> {
         let mut pauses = self.pauses();
         loop {
@@ -39,9 +39,9 @@ impl Client {
 pub(super) struct Pauses(ExponentialBackoff);
 
 impl Pauses {
-    /// Waits, where the failure passes and there is an attempt left; else it is the error.
+    /// Waits before the next attempt. Returns the failure if it is permanent or no attempt is left.
     pub(super) async fn wait_after(&mut self, failure: TransportError) -> Result<(), TransportError> {
-        // A host that has said nothing for so long would be waited for once more each time.
+        // Each retry against a silent host would take the whole timeout again.
         let is_silent = matches!(failure, TransportError::Silent { received: None | Some(0), .. });
         let pause = if failure.is_passing() && !is_silent { self.0.next() } else { None };
         let asked = match &failure {
@@ -59,7 +59,7 @@ impl Pauses {
     }
 }
 
-/// What `Retry-After` says (RFC 9110, 10.2.3): seconds, or a date.
+/// Parses `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
 pub(super) fn pause_of(value: &str) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse() {
@@ -68,7 +68,7 @@ pub(super) fn pause_of(value: &str) -> Option<Duration> {
     DateTimeParser::new().parse_timestamp(value).ok().map(until)
 }
 
-/// The time until a second since 1970.
+/// Returns the time until a Unix timestamp in seconds.
 pub(super) fn until_second(value: &str) -> Option<Duration> {
     Timestamp::from_second(value.trim().parse().ok()?).ok().map(until)
 }

@@ -30,7 +30,7 @@ fn whole(bytes: &[u8]) -> Expected {
     Expected { digest: Some(Digest::of_bytes(bytes)), size: Some(bytes.len() as u64), most: 1 << 20 }
 }
 
-/// Answers of a host one after the other, the last one for ever.
+/// Returns a handler that gives the answers in turn, and repeats the last one.
 fn in_turn<const COUNT: usize>(
     answers: [fn() -> host::Said; COUNT],
 ) -> impl Fn(&host::Seen) -> host::Said + Send + Sync {
@@ -80,11 +80,11 @@ async fn redirect_to_this_machine_or_link_is_refused() {
         let request = Request::get(registry.clone()).moved(to.clone());
         let error = client().send(&request).await.unwrap_err().to_string();
         assert!(error.contains("local to this machine or its link"), "{to}: {error}");
-        // A realm is named as well.
+        // A realm is a URL that the registry named, too.
         assert!(client().send(&Request::get(to).named_by(&registry)).await.is_err());
     }
     assert_eq!(host.seen().len(), 0, "nothing was asked");
-    // A host of this machine may send to another one of it, and any host to itself.
+    // A local host may redirect to another local one, and any host to itself.
     let request = Request::get(host.at("/v2/")).moved(host.by_name());
     assert_eq!(client().send(&request).await.unwrap().status(), 200);
     assert!(!Request::get(registry.clone()).moved(registry.join("other").unwrap()).is_foreign);

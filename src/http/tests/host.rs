@@ -1,4 +1,4 @@
-//! A host on loopback that answers as a test says and remembers what it was asked.
+//! A host on loopback that answers as a test says and records its requests.
 
 use std::convert::Infallible;
 use std::io;
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::http::Url;
 
-/// What was asked.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: String,
@@ -37,7 +37,7 @@ impl Seen {
 /// An answer.
 pub(crate) type Said = Response<Body>;
 
-/// A host.
+/// A running host.
 pub(crate) struct Host {
     /// Its root, by address: `http://127.0.0.1:port/`.
     pub(crate) url: Url,
@@ -45,7 +45,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// One that answers what this says.
+    /// Starts a host that answers with `answer`.
     pub(crate) async fn start(answer: impl Fn(&Seen) -> Said + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
@@ -67,22 +67,22 @@ impl Host {
         Self { url, seen }
     }
 
-    /// All that was asked.
+    /// Returns all requests.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
-    /// The paths and queries that were asked.
+    /// Returns the paths and queries of all requests.
     pub(crate) fn targets(&self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.target).collect()
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.url.port().unwrap())
     }
 
-    /// The same host by its other name, which is another host to whoever has credentials.
+    /// Returns the URL by the host's other name, which counts as another host for credentials.
     pub(crate) fn by_name(&self) -> Url {
         let mut url = self.url.clone();
         url.set_host(Some("localhost")).unwrap();
@@ -94,7 +94,7 @@ impl Host {
     }
 }
 
-/// A host where nobody listens.
+/// Returns the URL of a host where nothing listens.
 pub(crate) async fn nobody() -> Url {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()
@@ -106,7 +106,7 @@ pub(crate) fn said(status: u16, body: impl Into<Body>) -> Said {
     said
 }
 
-/// An answer with one more header.
+/// Adds a header to an answer.
 pub(crate) fn with(mut said: Said, name: &'static str, value: &str) -> Said {
     said.headers_mut().append(name, value.parse().unwrap());
     said
@@ -116,17 +116,17 @@ pub(crate) fn redirect(to: &str) -> Said {
     with(said(307, ""), "location", to)
 }
 
-/// A body that has no end.
+/// Returns an answer whose body never ends.
 pub(crate) fn endless() -> Said {
     let zeros = || futures::stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[0; 8192])));
     said(200, Body::from_stream(zeros()))
 }
 
-/// A body that breaks off after these bytes; it may say how many it would have had.
+/// Returns an answer whose body breaks off after these bytes; `length` is the announced size.
 pub(crate) fn broken(status: u16, bytes: &[u8], length: Option<usize>) -> Said {
     let bytes = Bytes::copy_from_slice(bytes);
     let pieces = futures::stream::once(async { Ok(bytes) }).chain(futures::stream::once(async {
-        // What is written in one go with the end of a connection is lost with it.
+        // Bytes that are written together with the end of a connection are lost.
         tokio::time::sleep(Duration::from_millis(30)).await;
         Err(io::Error::other("broken"))
     }));
@@ -137,7 +137,7 @@ pub(crate) fn broken(status: u16, bytes: &[u8], length: Option<usize>) -> Said {
     }
 }
 
-/// A body that says nothing more after these bytes, of so many.
+/// Returns an answer that announces `length` bytes, and stalls after these.
 pub(crate) fn stalled(bytes: &[u8], length: usize) -> Said {
     let bytes = Bytes::copy_from_slice(bytes);
     let first = futures::stream::once(async { Ok::<_, Infallible>(bytes) });

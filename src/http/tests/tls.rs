@@ -1,4 +1,4 @@
-//! TLS, with a CA that was made for the test.
+//! Tests of TLS with a CA that the test creates.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
 
-/// Makes a CA and a certificate of it for 127.0.0.1. Returns the PEM of the CA, of the certificate and of its key.
+/// Creates a CA and a certificate for 127.0.0.1 signed by it. Returns the PEM of the CA, of the certificate and of its key.
 fn certificates() -> [Vec<u8>; 3] {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
@@ -34,7 +34,7 @@ fn openssl<'a>(directory: &Path, arguments: impl Iterator<Item = &'a str>) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A server that gives this answer to whoever trusts it.
+/// Starts a server that gives this answer to every client that trusts it.
 fn serve(certificate: &[u8], key: &[u8], answer: String) -> Url {
     install_tls_provider();
     let chain = vec![CertificateDer::from_pem_slice(certificate).unwrap()];
@@ -46,7 +46,7 @@ fn serve(certificate: &[u8], key: &[u8], answer: String) -> Url {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let mut stream = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream);
-            // Whoever does not trust the server hangs up.
+            // A client that does not trust the server closes the connection.
             let Ok(1..) = stream.read(&mut [0; 4096]) else { continue };
             stream.write_all(answer.as_bytes()).unwrap();
             stream.conn.send_close_notify();
