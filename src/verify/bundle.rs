@@ -1,5 +1,5 @@
-//! The newer of cosign's formats: a Sigstore [bundle], which refers to the manifest, with a statement (in-toto) in an
-//! envelope (DSSE) that is signed ([`BUNDLE_SPEC`]).
+//! The newer signature format of cosign: a Sigstore [bundle] that refers to the manifest, with an in-toto statement in a
+//! signed DSSE envelope ([`BUNDLE_SPEC`]).
 //!
 //! [bundle]: https://github.com/sigstore/protobuf-specs/blob/main/protos/sigstore_bundle.proto
 //! [`BUNDLE_SPEC`]: https://github.com/sigstore/cosign/blob/main/specs/BUNDLE_SPEC.md
@@ -10,16 +10,16 @@ use serde::de::IgnoredAny;
 use super::{PublicKey, Unverified, Verified, cited, decode, parse};
 use crate::release::Digest;
 
-/// The media type of a bundle, the artifact type of the manifest that it is the only layer of.
+/// Media type of a bundle, and artifact type of the manifest whose only layer is the bundle.
 pub const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 
-/// What `cosign sign` states; `cosign attest` states other things about a manifest, with the same key.
+/// Predicate type of `cosign sign`; `cosign attest` makes other statements about a manifest with the same key.
 pub const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 
-/// The annotation in which an index repeats what a bundle states.
+/// Annotation of an index that repeats the predicate type of a bundle.
 pub const PREDICATE_TYPE: &str = "dev.sigstore.bundle.predicateType";
 
-/// The most bytes of a bundle: besides the envelope it may have certificates, timestamps and proofs of a log.
+/// Maximum size of a bundle in bytes: besides the envelope it may hold certificates, timestamps and log proofs.
 pub const MAX_BUNDLE_BYTES: usize = 1 << 20;
 
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
@@ -74,7 +74,7 @@ struct Digests {
     sha256: String,
 }
 
-/// Whether the key signed the statement in this bundle, and the statement is that this manifest is signed.
+/// Checks that the key signed the statement in this bundle, and that it states that this manifest is signed.
 pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verified, Unverified> {
     let bundle: Bundle = parse(bundle, "the bundle", MAX_BUNDLE_BYTES)?;
     if bundle.media_type != MEDIA_TYPE {
@@ -88,7 +88,7 @@ pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verifi
     };
     let payload = decode(&envelope.payload, "the envelope's payload")?;
     let signature = decode(&only(envelope.signatures, "signatures")?.sig, "the signature")?;
-    // Nothing of a statement is read before it is known who wrote it.
+    // Nothing of a statement is parsed before its signature is verified.
     if !key.has_signed(&pre_authentication_encoding(&envelope.payload_type, &payload), &signature) {
         let material = bundle.verification_material;
         let keyless = material.certificate.is_some() || material.x509_certificate_chain.is_some();
@@ -101,7 +101,7 @@ pub fn check(key: &PublicKey, manifest: &Digest, bundle: &[u8]) -> Result<Verifi
     Ok(Verified { key: key.fingerprint(), reference: None })
 }
 
-/// Whether a signed statement is that this manifest, and nothing else, is signed.
+/// Checks that a signed statement names this manifest, and only this one, as signed.
 fn states(payload: &[u8], manifest: &Digest) -> Result<(), Unverified> {
     let statement: Statement = parse(payload, "the statement", MAX_BUNDLE_BYTES)?;
     if statement.kind != STATEMENT_TYPE {
@@ -114,14 +114,15 @@ fn states(payload: &[u8], manifest: &Digest) -> Result<(), Unverified> {
     if found == manifest.to_string() { Ok(()) } else { Err(Unverified::OtherDigest(cited(&found))) }
 }
 
-/// What is signed of an envelope ([DSSE's protocol](https://github.com/secure-systems-lab/dsse/blob/master/protocol.md)).
+/// Returns the signed bytes of an envelope
+/// ([DSSE's protocol](https://github.com/secure-systems-lab/dsse/blob/master/protocol.md)).
 fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let mut encoded = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
     encoded.extend_from_slice(payload);
     encoded
 }
 
-/// The only one of what there must be one of.
+/// Returns the only element, or an error if there is none or more than one.
 fn only<T>(mut all: Vec<T>, what: &'static str) -> Result<T, Unverified> {
     let count = all.len();
     all.pop().filter(|_| count == 1).ok_or(Unverified::Count { what, count })

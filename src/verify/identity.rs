@@ -1,5 +1,5 @@
-//! Signatures of identities ("keyless"): a certificate that lives for minutes, a log that proves when it was used, and
-//! the roots of trust of both, which change. stackflux does not check these; Flux does, and this is how to ask it.
+//! Signatures of identities ("keyless"): a certificate that is valid for minutes, a log that proves when it was used, and
+//! changing roots of trust for both. stackflux does not verify these; this module writes the object that lets Flux do it.
 
 use regex::escape;
 use serde_json::{Value, json};
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use crate::names::ReleaseName;
 use crate::release::Digest;
 
-/// Who must have signed.
+/// The identity that must have signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The subject of the certificate, such as an e-mail address or the address of a workflow.
+    /// Subject of the certificate, such as an email address or the URL of a workflow.
     pub subject: String,
-    /// Who vouched for the subject: the address of an `OpenID` Connect provider.
+    /// Issuer that vouched for the subject: the URL of an `OpenID` Connect provider.
     pub issuer: String,
 }
 
 impl Identity {
-    /// An `OCIRepository` that is Ready once Flux found a signature of this identity for the manifest: `repository` is
-    /// `oci://host/path`. It copies the artifact's first layer, which nobody needs, so that there is something to fetch.
+    /// Returns an `OCIRepository` that becomes Ready when Flux has found a signature of this identity for the manifest.
+    /// `repository` is `oci://host/path`. It copies the first layer only because Flux requires something to fetch.
     #[must_use]
     pub fn checked_by_flux(&self, release: &ReleaseName, repository: &str, manifest: &Digest) -> Value {
         let exactly = |text: &str| format!("^{}$", escape(text));

@@ -1,4 +1,4 @@
-//! The public key that releases must be signed with: ECDSA on P-256, which is what cosign makes, as PEM.
+//! The public key that must have signed releases: ECDSA on P-256 in PEM, as cosign makes it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 
 use crate::release::Digest;
 
-/// No file with one public key is longer.
+/// Maximum size of a file with one public key.
 const MAX_KEY_BYTES: usize = 16 << 10;
 
-/// What stands before the 65 bytes of an uncompressed point in the `SubjectPublicKeyInfo` of a P-256 key (RFC 5480).
-/// DER has one way to write it, so nothing has to be parsed.
+/// Prefix of the 65 bytes of an uncompressed point in the `SubjectPublicKeyInfo` of a P-256 key (RFC 5480). DER has one
+/// encoding of it, so it need not be parsed.
 const P256: &[u8] = b"\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00";
 
-/// The object identifiers of other keys, by what people call them.
+/// Object identifiers of other kinds of key, with the error that names each.
 const OTHERS: [(&[u8], KeyError); 5] = [
     (b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01", KeyError::Unsupported("an RSA key")),
     (b"\x06\x05\x2b\x81\x04\x00\x22", KeyError::Unsupported("an ECDSA key on P-384")),
@@ -23,47 +23,47 @@ const OTHERS: [(&[u8], KeyError); 5] = [
     (b"\x06\x03\x2b\x65\x70", KeyError::Ed25519),
 ];
 
-/// Why a text is no public key that can check signatures. None repeats a part of the text: it may be a secret.
+/// An invalid or unsupported public key. No error quotes the text, which may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// A key that only the signer may have.
+    /// The key is a private key.
     #[error(
         "this is a private key; give the public one (`cosign public-key --key cosign.key`, `openssl pkey -pubout`)"
     )]
     Private,
-    /// A certificate, which stands for an identity.
+    /// The text is a certificate.
     #[error("this is a certificate; give the public key in it (`openssl x509 -pubkey -noout`)")]
     Certificate,
-    /// A key as `ssh-keygen` writes it.
+    /// The text is an SSH key.
     #[error("this is an SSH key; cosign's keys are PEM and begin with -----BEGIN PUBLIC KEY-----")]
     Ssh,
-    /// A key of another kind.
+    /// The kind of key is not supported.
     #[error("this is {0}; only ECDSA keys on P-256 are supported, as `cosign generate-key-pair` makes them")]
     Unsupported(&'static str),
-    /// A key of a kind that cosign signs with in a form of its own.
+    /// The key is an Ed25519 key, with which cosign signs in a form of its own.
     #[error(
         "this is an Ed25519 key: cosign signs with it in the pre-hashed form (Ed25519ph), which is not supported; \
          only ECDSA keys on P-256 are supported, as `cosign generate-key-pair` makes them"
     )]
     Ed25519,
-    /// More than one key: it would not be clear which one must have signed.
+    /// The text has more than one PEM block: it would not be clear which key must have signed.
     #[error("there is more than one PEM block; expected one public key")]
     Several,
-    /// Anything else.
+    /// The text is not a public key.
     #[error("invalid public key: {0}")]
     Malformed(&'static str),
 }
 
-/// A key that signatures are checked with.
+/// A key to verify signatures with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PublicKey {
-    /// An uncompressed point.
+    /// The uncompressed point.
     point: Vec<u8>,
     fingerprint: Digest,
 }
 
 impl PublicKey {
-    /// The SHA-256 of the key as DER: what `openssl pkey -pubin -in cosign.pub -outform DER | sha256sum` prints.
+    /// Returns the SHA-256 of the key as DER, as `openssl pkey -pubin -in cosign.pub -outform DER | sha256sum` prints it.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
         self.fingerprint
@@ -81,7 +81,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// A `SubjectPublicKeyInfo` in PEM (RFC 7468), and no other block.
+/// Parses a `SubjectPublicKeyInfo` in PEM (RFC 7468). No other block may follow.
 impl FromStr for PublicKey {
     type Err = KeyError;
 
@@ -100,7 +100,7 @@ impl FromStr for PublicKey {
     }
 }
 
-/// The bytes of the one block of PEM that must be there.
+/// Returns the bytes of the single PEM block.
 fn body(text: &str) -> Result<Vec<u8>, KeyError> {
     let mut lines = text.lines().map(str::trim);
     let label = lines.by_ref().find_map(|line| line.strip_prefix("-----BEGIN ")?.strip_suffix("-----"));
@@ -135,9 +135,9 @@ fn body(text: &str) -> Result<Vec<u8>, KeyError> {
     super::decode(&encoded, "").map_err(|_| KeyError::Malformed("the text between the markers is not base64"))
 }
 
-/// Why these bytes, of which PEM says that they are a public key, are none that is supported.
+/// Returns the error for bytes that PEM labels as a public key, but that are not a supported one.
 fn refusal(der: &[u8]) -> KeyError {
-    // The algorithm stands at the beginning, whatever comes after.
+    // The algorithm is at the beginning.
     let head = der.get(..32).unwrap_or(der);
     let known = OTHERS.iter().find(|(id, _)| head.windows(id.len()).any(|window| window == *id));
     known.map_or(KeyError::Malformed("not an ECDSA key on P-256, or cut off"), |(_, error)| *error)

@@ -1,5 +1,5 @@
-//! The older of cosign's formats: a text that names the manifest (Red Hat's [simple signing]), which is a layer of the
-//! manifest `sha256-<hex>.sig`, and its signature in an annotation of that layer ([`SIGNATURE_SPEC`]).
+//! The older signature format of cosign: a text that names the manifest (Red Hat's [simple signing]), stored as a layer of
+//! the manifest `sha256-<hex>.sig`, with its signature in an annotation of that layer ([`SIGNATURE_SPEC`]).
 //!
 //! [simple signing]: https://github.com/containers/image/blob/main/docs/containers-signature.5.md
 //! [`SIGNATURE_SPEC`]: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md
@@ -9,19 +9,19 @@ use serde::Deserialize;
 use super::{PublicKey, Unverified, Verified, cited, decode, parse};
 use crate::release::Digest;
 
-/// The media type of a layer that is a signed text.
+/// Media type of a layer with a signed text.
 pub const LAYER_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 
-/// The annotation of the layer that has the signature, in base64.
+/// Annotation of the layer with the signature, in base64.
 pub const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 
-/// The annotation of the layer that has the certificate of an identity, where one signed.
+/// Annotation of the layer with the certificate, if an identity signed.
 pub const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 
-/// The most bytes of a signed text: it has a digest, a reference and what annotations the signer wanted.
+/// Maximum size of a signed text in bytes: it has a digest, a reference and the signer's annotations.
 pub const MAX_PAYLOAD_BYTES: usize = 128 << 10;
 
-/// The longest reference that is repeated (a domain name, a repository of 255 characters, a tag of 128).
+/// Maximum length of a reference (a domain name, a repository of 255 characters, a tag of 128).
 const LONGEST_REFERENCE: usize = 640;
 
 #[derive(Deserialize)]
@@ -48,13 +48,13 @@ struct Image {
     digest: String,
 }
 
-/// The tag under which the signatures of a manifest are: `sha256-<hex>.sig`.
+/// Returns the tag of the signatures of a manifest: `sha256-<hex>.sig`.
 #[must_use]
 pub fn tag(manifest: &Digest) -> String {
     format!("{}.sig", manifest.to_string().replace(':', "-"))
 }
 
-/// Whether the key signed this text, and the text is about this manifest. The signature is base64, as it stands in the
+/// Checks that the key signed this text, and that the text names this manifest. `signature` is base64, as in the
 /// annotation.
 pub fn check(
     key: &PublicKey,
@@ -65,7 +65,7 @@ pub fn check(
     if payload.len() > MAX_PAYLOAD_BYTES {
         return Err(Unverified::TooLarge { size: payload.len(), most: MAX_PAYLOAD_BYTES });
     }
-    // Nothing of a text is read before it is known who wrote it.
+    // Nothing of a text is parsed before its signature is verified.
     if !key.has_signed(payload, &decode(signature.trim(), "the signature")?) {
         return Err(Unverified::WrongSignature);
     }

@@ -1,4 +1,4 @@
-//! Where in a registry the signatures of a manifest are: what the manifests say that hold or list them.
+//! Reads the manifests and indexes that hold or list the signatures of a manifest in a registry.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde::Deserialize;
 use super::{Unverified, bundle, parse, simple_signing};
 use crate::release::Digest;
 
-/// The most bytes of a manifest or an index, by the specification of OCI distribution.
+/// Maximum size of a manifest or an index in bytes, by the OCI distribution specification.
 const MAX_MANIFEST_BYTES: usize = 4 << 20;
 
-/// Signatures of one release that are looked at. A release has one for each key in use, and one for each time that it
-/// was signed again.
+/// Maximum number of signatures of a release that are checked. A release has one for each key in use, and one for each
+/// time that it was signed again.
 pub const MOST_SIGNATURES: usize = 32;
 
-/// Whether a tag is one that cosign and the specification of OCI distribution use to attach things to a manifest:
-/// `sha256-<hex>`, with `.sig`, `.att` or `.sbom`. It names no release.
+/// Whether a tag attaches something to a manifest by the conventions of cosign and the OCI distribution specification:
+/// `sha256-<hex>`, optionally with `.sig`, `.att` or `.sbom`. Such a tag does not name a release.
 #[must_use]
 pub fn is_tag_of_signatures(tag: &str) -> bool {
     let Some(rest) = tag.strip_prefix("sha256-") else { return false };
@@ -51,7 +51,7 @@ impl Descriptor {
         self.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
-    /// What it describes, unless that is larger than such a thing may be.
+    /// Returns the described blob, or an error if it is larger than `most`.
     fn blob(&self, most: usize) -> Result<Blob, Unverified> {
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
         if size > most {
@@ -63,27 +63,27 @@ impl Descriptor {
     }
 }
 
-/// Something in a registry that has a digest and a size.
+/// A blob in a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// Its digest.
+    /// Digest of the blob.
     pub digest: Digest,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
 /// A signed text and its signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The text.
+    /// The signed text.
     pub payload: Blob,
     /// The signature, in base64.
     pub signature: String,
-    /// Whether it came with the certificate of an identity.
+    /// Whether the certificate of an identity is attached.
     pub is_keyless: bool,
 }
 
-/// The signatures in the manifest under cosign's tag: one for each layer, at most [`MOST_SIGNATURES`].
+/// Returns the signatures in the manifest under cosign's tag: one for each layer, at most [`MOST_SIGNATURES`].
 pub fn signatures(manifest: &[u8]) -> Result<Vec<Result<Signature, Unverified>>, Unverified> {
     let manifest: Manifest = parse(manifest, "the manifest", MAX_MANIFEST_BYTES)?;
     let layers = manifest.layers.iter().filter(|layer| layer.media_type == simple_signing::LAYER_TYPE);
@@ -101,8 +101,8 @@ fn signature_in(layer: &Descriptor) -> Result<Signature, Unverified> {
     })
 }
 
-/// The manifests of bundles in an index of what refers to a manifest, at most [`MOST_SIGNATURES`]. Those that say that
-/// they are no signature are left out; others may turn out to be none.
+/// Returns the manifests of bundles in an index of referrers, at most [`MOST_SIGNATURES`]. Skips bundles whose annotation
+/// says that they are not signatures; others may still turn out not to be.
 pub fn bundles(index: &[u8]) -> Result<Vec<Digest>, Unverified> {
     let index: Index = parse(index, "the index of what refers to the manifest", MAX_MANIFEST_BYTES)?;
     let is_bundle = |found: &&Descriptor| {
@@ -113,7 +113,7 @@ pub fn bundles(index: &[u8]) -> Result<Vec<Digest>, Unverified> {
     bundles.map(|found| found.blob(MAX_MANIFEST_BYTES).map(|blob| blob.digest)).collect()
 }
 
-/// The bundle that a manifest holds as its only layer.
+/// Returns the bundle that is the only layer of a manifest.
 pub fn bundle(manifest: &[u8]) -> Result<Blob, Unverified> {
     let manifest: Manifest = parse(manifest, "the manifest of a bundle", MAX_MANIFEST_BYTES)?;
     match manifest.layers.as_slice() {

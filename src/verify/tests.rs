@@ -30,13 +30,13 @@ fn key(pem: &str) -> PublicKey {
     pem.parse().unwrap()
 }
 
-/// The signature in the n-th layer of what is under cosign's tag.
+/// Returns the signature in the n-th layer of the manifest under cosign's tag.
 fn signature(layer: usize) -> String {
     let signatures: Value = serde_json::from_str(SIGNATURES).unwrap();
     signatures["layers"][layer]["annotations"][simple_signing::SIGNATURE].as_str().unwrap().to_owned()
 }
 
-/// A key of the test, which signs what cosign would not.
+/// A key of the test, which signs texts that cosign would not.
 struct Signer(EcdsaKeyPair);
 
 impl Signer {
@@ -54,7 +54,7 @@ impl Signer {
         STANDARD.encode(self.0.sign(&SystemRandom::new(), message).unwrap())
     }
 
-    /// A bundle with this payload in its envelope, signed.
+    /// Returns a signed bundle with this payload in its envelope.
     fn bundle(&self, payload_type: &str, payload: &[u8]) -> Value {
         let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
         let signed = [head.as_bytes(), payload].concat();
@@ -69,7 +69,7 @@ impl Signer {
         })
     }
 
-    /// What is said of a bundle whose statement is the usual one but for what `change` does.
+    /// Checks a bundle whose usual statement `change` has modified.
     fn states(&self, change: impl FnOnce(&mut Value)) -> Result<Verified, Unverified> {
         let mut statement = json!({
             "_type": "https://in-toto.io/Statement/v1",
@@ -85,7 +85,7 @@ impl Signer {
         bundle::check(&self.key(), &manifest(), bundle.to_string().as_bytes())
     }
 
-    /// What is said of a signed text that is the usual one but for what `change` does.
+    /// Checks a signed text that `change` has modified.
     fn says(&self, change: impl FnOnce(&mut Value)) -> Result<Verified, Unverified> {
         let mut payload: Value = serde_json::from_slice(PAYLOAD).unwrap();
         change(&mut payload);
