@@ -1,8 +1,8 @@
-//! Pull requests on forges: the open one is found, or else one is opened, and it gets the title and the text that it
-//! should have. GitLab calls them merge requests.
+//! Pull requests on forges: finds the open pull request or opens one, and keeps its title and body up to date. GitLab
+//! calls them merge requests.
 //!
-//! A branch is pushed before, and has a name that says what is in it, so that the same change finds the same branch and
-//! the same pull request: doing it twice is doing it once. Merging is for people, and for the rules of the forge.
+//! The branch is pushed before. Its name identifies its content, so that the same change finds the same branch and the
+//! same pull request: the operation is idempotent. Merging is left to people and the rules of the forge.
 
 mod dialect;
 mod error;
@@ -20,44 +20,44 @@ pub use error::ForgeError;
 pub use repository::Repository;
 pub use text::{LONGEST_BODY, fenced};
 
-/// Pages of open pull requests that are looked through. Only Gitea cannot search for a branch.
+/// Maximum number of pages of open pull requests to search. Only Gitea cannot filter by branch.
 const MOST_PAGES: usize = 40;
 
-/// The most bytes of a refusal that are read.
+/// Maximum number of bytes read of a refusal.
 const MOST_OF_A_REFUSAL: u64 = 64 << 10;
 
-/// What runs a forge. They differ in their API.
+/// The software of a forge, which determines its API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForgeKind {
     /// github.com, GitHub Enterprise Cloud with data residency, GitHub Enterprise Server.
     GitHub,
-    /// gitlab.com and GitLab on a server of one's own.
+    /// gitlab.com and self-hosted GitLab.
     GitLab,
-    /// Gitea and Forgejo, codeberg.org among them.
+    /// Gitea and Forgejo, such as codeberg.org.
     Gitea,
 }
 
-/// A pull request as it should be: both branches are in the same repository.
+/// The desired pull request; both branches are in the same repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullRequest {
-    /// The branch with the change, which was pushed.
+    /// The pushed branch with the change.
     pub head: String,
-    /// The branch that the change is for.
+    /// The branch to merge into.
     pub base: String,
-    /// One line.
+    /// Title, in one line.
     pub title: String,
-    /// Markdown.
+    /// Body, in Markdown.
     pub body: String,
 }
 
-/// A pull request that is open.
+/// An open pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Where people see it.
+    /// URL of its page.
     pub url: String,
     /// Its number in the repository.
     pub number: u64,
-    /// Whether it was opened now, and not found.
+    /// Whether it was opened now, rather than found.
     pub created: bool,
 }
 
@@ -70,20 +70,20 @@ pub struct Forge {
 }
 
 impl Forge {
-    /// The token is sent to the host of the repository's API and to no other.
+    /// Creates a client for a repository. The token is sent only to the host of the repository's API.
     #[must_use]
     pub fn new(client: Client, repository: Repository, token: SecretString) -> Self {
         Self { client, repository, token }
     }
 
-    /// The repository.
+    /// Returns the repository.
     #[must_use]
     pub fn repository(&self) -> &Repository {
         &self.repository
     }
 
-    /// Finds the open pull request of these two branches, or opens one. One that has another title or another text gets
-    /// those that are wanted. Only for a branch with a change in it: GitHub refuses an empty pull request, Gitea opens it.
+    /// Finds the open pull request of the two branches, or opens one. Updates the title and body of an existing one. The
+    /// branch must have a change: GitHub refuses an empty pull request, Gitea opens it.
     pub async fn pull_request(&self, wanted: &PullRequest) -> Result<Opened, ForgeError> {
         let wanted = &text::shortened(wanted);
         if let Some(found) = self.find(wanted).await? {
@@ -104,8 +104,8 @@ impl Forge {
         for page in 1..=MOST_PAGES {
             let url = dialect::search(&self.repository, wanted, page)?;
             let answer = self.send(Method::GET, url, None).await?;
-            // Whether there is another page, and not where: a forge names the host that it has for people, which may be
-            // another than that of the API here.
+            // Only whether there is another page: its URL may name the forge's public host, which may differ from the API's
+            // host here.
             let is_last = matches!(next_page(answer.url(), answer.headers("link")), Ok(None));
             let found = dialect::read_page(self.repository.kind(), answer).await?;
             if let Some(found) = found.into_iter().find(|existing| existing.is_of(wanted)) {
@@ -133,7 +133,7 @@ impl Forge {
         found.opened()
     }
 
-    /// An answer with a status of success.
+    /// Sends a request, and returns the answer if its status is 2xx.
     async fn send(&self, method: Method, url: Url, body: Option<&Value>) -> Result<Answer, ForgeError> {
         let is_get = method == Method::GET;
         let kind = self.repository.kind();
@@ -145,7 +145,7 @@ impl Forge {
         if let Some(body) = body {
             request = request.body("application/json", body.to_string().into_bytes());
         }
-        // What changes something is sent once.
+        // A request that changes something is sent once.
         let answer = if is_get { self.client.ask(&request).await } else { self.client.send(&request).await }?;
         match answer.status() {
             200..=299 => Ok(answer),
@@ -153,7 +153,7 @@ impl Forge {
         }
     }
 
-    /// Why the forge does not do what it was asked for, in its own words.
+    /// Returns the error for a refusal, in the forge's own words.
     async fn refusal(&self, answer: Answer) -> ForgeError {
         let refusal = answer.refusal();
         let is_limit =

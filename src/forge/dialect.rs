@@ -1,4 +1,4 @@
-//! How each forge is asked, by its documentation:
+//! The APIs of the forges, by their documentation:
 //! [GitHub](https://docs.github.com/en/rest/pulls/pulls), [GitLab](https://docs.gitlab.com/api/merge_requests/),
 //! [Gitea](https://docs.gitea.com/api/) and [Forgejo](https://codeberg.org/api/swagger).
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{ForgeError, ForgeKind, Opened, PullRequest, Repository, text};
 use crate::http::{Answer, TransportError, Url, redacted_url};
 
-/// A pull request that is there, of any forge.
+/// An existing pull request of any forge.
 #[derive(Debug)]
 pub(super) struct Existing {
     pub(super) number: u64,
@@ -21,7 +21,7 @@ pub(super) struct Existing {
     body: String,
     head: String,
     base: String,
-    /// Both branches are in one repository: another is a fork, whose branch only has the same name.
+    /// Whether both branches are in one repository; otherwise a branch of a fork only has the same name.
     is_of_one_repository: bool,
     place: String,
 }
@@ -35,11 +35,11 @@ impl Existing {
         self.title == wanted.title && text::is_same(&self.body, &wanted.body)
     }
 
-    /// What people are told, found and not created.
+    /// Converts to an [`Opened`] that was found, not created.
     pub(super) fn opened(self) -> Result<Opened, ForgeError> {
         let url: Option<Url> = self.url.parse().ok();
         match url.filter(|url| matches!(url.scheme(), "http" | "https")) {
-            // A parsed URL has no control characters and no blanks.
+            // A parsed URL has no control characters and no spaces.
             Some(url) => Ok(Opened { url: url.into(), number: self.number, created: false }),
             None => {
                 let error = "the address of the pull request is not a URL".to_owned();
@@ -49,7 +49,7 @@ impl Existing {
     }
 }
 
-/// As GitHub and Gitea write it.
+/// A pull request of GitHub and Gitea.
 #[derive(Deserialize)]
 struct Pull {
     number: u64,
@@ -64,7 +64,7 @@ struct Pull {
 struct Branch {
     #[serde(rename = "ref")]
     name: String,
-    /// Nothing where a fork was deleted.
+    /// `None` if a fork was deleted.
     repo: Option<Identified>,
 }
 
@@ -73,7 +73,7 @@ struct Identified {
     id: u64,
 }
 
-/// As GitLab writes it.
+/// A merge request of GitLab.
 #[derive(Deserialize)]
 struct Merge {
     iid: u64,
@@ -118,7 +118,7 @@ impl From<(Merge, String)> for Existing {
     }
 }
 
-/// All pull requests of the repository.
+/// Returns the URL of all pull requests of the repository.
 pub(super) fn pulls(repository: &Repository) -> Result<Url, ForgeError> {
     match repository.kind() {
         ForgeKind::GitHub | ForgeKind::Gitea => repository.endpoint(&["pulls"]),
@@ -126,7 +126,7 @@ pub(super) fn pulls(repository: &Repository) -> Result<Url, ForgeError> {
     }
 }
 
-/// A page of open pull requests, as near to the one that is wanted as the forge can search.
+/// Returns the URL of a page of open pull requests, filtered as far as the forge can.
 pub(super) fn search(repository: &Repository, wanted: &PullRequest, page: usize) -> Result<Url, ForgeError> {
     let mut url = pulls(repository)?;
     let PullRequest { head, base, .. } = wanted;
@@ -136,14 +136,14 @@ pub(super) fn search(repository: &Repository, wanted: &PullRequest, page: usize)
         ForgeKind::GitLab => {
             &[("state", "opened"), ("source_branch", head), ("target_branch", base), ("per_page", "100")]
         }
-        // 50 is the most by default. Forgejo and old Giteas do not know `base_branch`, and give all.
+        // 50 is the default maximum. Forgejo and old versions of Gitea ignore `base_branch`, and list all.
         ForgeKind::Gitea => &[("state", "open"), ("base_branch", base), ("limit", "50")],
     };
     url.query_pairs_mut().extend_pairs(query).append_pair("page", &page.to_string());
     Ok(url)
 }
 
-/// What opens a pull request.
+/// Returns the body of the request that opens a pull request.
 pub(super) fn creation(kind: ForgeKind, wanted: &PullRequest) -> Value {
     let PullRequest { head, base, title, body } = wanted;
     match kind {
@@ -156,7 +156,7 @@ pub(super) fn creation(kind: ForgeKind, wanted: &PullRequest) -> Value {
     }
 }
 
-/// What gives a pull request another title and text.
+/// Returns the request that changes the title and body of a pull request.
 pub(super) fn change(
     repository: &Repository,
     number: u64,
@@ -175,7 +175,7 @@ pub(super) fn change(
     })
 }
 
-/// How the token is shown.
+/// Returns the `Authorization` header for a token.
 pub(super) fn authorization(kind: ForgeKind, token: &SecretString) -> SecretString {
     let scheme = match kind {
         ForgeKind::GitHub | ForgeKind::GitLab => "Bearer",
@@ -184,7 +184,7 @@ pub(super) fn authorization(kind: ForgeKind, token: &SecretString) -> SecretStri
     format!("{scheme} {}", token.expose_secret()).into()
 }
 
-/// What each request has besides.
+/// Returns the other headers of each request.
 pub(super) fn headers(kind: ForgeKind) -> Vec<(HeaderName, &'static str)> {
     match kind {
         ForgeKind::GitHub => {
@@ -195,7 +195,7 @@ pub(super) fn headers(kind: ForgeKind) -> Vec<(HeaderName, &'static str)> {
     }
 }
 
-/// The pull requests on a page.
+/// Reads the pull requests on a page.
 pub(super) async fn read_page(kind: ForgeKind, answer: Answer) -> Result<Vec<Existing>, ForgeError> {
     async fn all<T: DeserializeOwned>(answer: Answer) -> Result<Vec<Existing>, ForgeError>
     where
@@ -211,7 +211,7 @@ pub(super) async fn read_page(kind: ForgeKind, answer: Answer) -> Result<Vec<Exi
     }
 }
 
-/// The pull request that was opened.
+/// Reads the pull request that was opened.
 pub(super) async fn read(kind: ForgeKind, answer: Answer) -> Result<Existing, ForgeError> {
     let place = redacted_url(answer.url());
     Ok(match kind {
@@ -220,7 +220,7 @@ pub(super) async fn read(kind: ForgeKind, answer: Answer) -> Result<Existing, Fo
     })
 }
 
-/// What to look for when a forge refuses, with what stands before it.
+/// Returns a hint for a refusal, with its leading separator; may be empty.
 pub(super) fn hint(repository: &Repository, status: u16) -> String {
     let needed = match repository.kind() {
         ForgeKind::GitHub => {

@@ -1,65 +1,65 @@
-//! Why there is no pull request.
+//! Errors of pull requests.
 
 use crate::error::{Class, Classify};
 use crate::http::TransportError;
 
-/// Why there is no pull request. No token is in any message.
+/// An error of a pull request. No message contains a token.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
-    /// Nobody says what runs this host.
+    /// The software of the host is unknown.
     #[error("unknown forge for the host {host}: name it (github, gitlab or gitea)")]
     Unknown {
         /// The host of the repository.
         host: String,
     },
-    /// A repository that is on no forge, or whose path names none there.
+    /// The repository is not on a forge, or its path does not name one there.
     #[error("{url} is not a repository on a forge: {why}")]
     NoRepository {
         /// The URL of the repository.
         url: String,
-        /// What does not fit.
+        /// The cause.
         why: &'static str,
     },
-    /// The URL of the API cannot be used.
+    /// The URL of the API is invalid.
     #[error("invalid URL of the forge's API: {0}")]
     Api(&'static str),
-    /// No answer, or one that cannot be read.
+    /// The request failed, or its answer cannot be read.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The forge does not do it.
+    /// The forge refuses the request.
     #[error("{place} answered {status}{}{hint}", said(.message))]
     Refused {
-        /// What was asked.
+        /// The requested URL, without user info and query.
         place: String,
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// What the forge says, shortened; may be empty.
+        /// The forge's message, shortened; may be empty.
         message: String,
-        /// What to look for, with what stands before it; may be empty.
+        /// A hint with its leading separator; may be empty.
         hint: String,
     },
-    /// Too many requests were sent with this token.
+    /// The rate limit of the token is exceeded.
     #[error("{place}: rate limit exceeded{}", said(.message))]
     Limited {
-        /// What was asked.
+        /// The requested URL, without user info and query.
         place: String,
-        /// What the forge says, shortened; may be empty.
+        /// The forge's message, shortened; may be empty.
         message: String,
     },
-    /// More open pull requests than are looked through.
+    /// The repository has more open pull requests than are searched.
     #[error(
         "{repository}: open pull requests exceed the limit of {pages} pages: close those that are not needed"
     )]
     TooMany {
         /// The repository.
         repository: String,
-        /// Pages that were looked through.
+        /// Number of pages searched.
         pages: usize,
     },
 }
 
 impl ForgeError {
-    /// Whether the pull request may be there all the same: it was there before, or the answer was lost.
+    /// Whether the pull request may exist in spite of the error: it existed before, or the answer was lost.
     pub(super) fn may_have_happened(&self) -> bool {
         match self {
             Self::Refused { status, .. } => matches!(status, 409 | 422),

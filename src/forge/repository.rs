@@ -1,4 +1,4 @@
-//! Which repository on which forge a Git URL leads to, and where the forge's API is.
+//! Finds the forge, the repository on it and the URL of its API from a Git URL.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{ForgeError, ForgeKind};
 use crate::git::{GitUrl, Transport};
 use crate::http::{Url, is_loopback};
 
-/// The forges whose hosts everybody knows, with the host of SSH over port 443 where there is another.
+/// Well-known forges, including the hosts that some have for SSH over port 443.
 const KNOWN: [(&str, ForgeKind); 7] = [
     ("github.com", ForgeKind::GitHub),
     ("ssh.github.com", ForgeKind::GitHub),
@@ -17,7 +17,7 @@ const KNOWN: [(&str, ForgeKind); 7] = [
     ("gitlab.opencode.de", ForgeKind::GitLab),
 ];
 
-/// The end of the hosts of GitHub Enterprise Cloud with data residency.
+/// Suffix of the hosts of GitHub Enterprise Cloud with data residency.
 const DATA_RESIDENCY: &str = ".ghe.com";
 
 /// A repository on a forge.
@@ -30,8 +30,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository that a Git URL leads to. `kind` and `api` (such as `https://git.example.com/api/v1`) are for hosts
-    /// that are not known, and for APIs at other places than where they usually are.
+    /// Returns the repository of a Git URL. `kind` and `api` (such as `https://git.example.com/api/v1`) are for hosts that
+    /// are not well-known, and for APIs at unusual URLs.
     pub fn of(url: &GitUrl, kind: Option<ForgeKind>, api: Option<&str>) -> Result<Self, ForgeError> {
         if url.transport() == Transport::File {
             let why = "it is a directory of this machine";
@@ -48,19 +48,19 @@ impl Repository {
         Ok(Self { kind, api, path })
     }
 
-    /// What runs the forge.
+    /// Returns the software of the forge.
     #[must_use]
     pub fn kind(&self) -> ForgeKind {
         self.kind
     }
 
-    /// A URL of the API below this repository's.
+    /// Returns a URL of the API below the repository's.
     pub(super) fn endpoint(&self, below: &[&str]) -> Result<Url, ForgeError> {
         let mut url = self.api.clone();
         let mut segments = url.path_segments_mut().map_err(|()| ForgeError::Api("it has no path"))?;
         segments.pop_if_empty();
         match self.kind {
-            // A project's path is one segment, its slashes encoded.
+            // The path of a project is one segment, with encoded slashes.
             ForgeKind::GitLab => segments.push("projects").push(&self.path.join("/")),
             ForgeKind::GitHub | ForgeKind::Gitea => segments.push("repos").extend(&self.path),
         };
@@ -69,7 +69,7 @@ impl Repository {
         Ok(url)
     }
 
-    /// The user or the organisation that it belongs to.
+    /// Returns the user or organisation that owns the repository.
     pub(super) fn owner(&self) -> &str {
         self.path.first().map_or("", String::as_str)
     }
@@ -86,7 +86,7 @@ fn known(host: &str) -> Option<ForgeKind> {
     listed.or_else(|| host.ends_with(DATA_RESIDENCY).then_some(ForgeKind::GitHub))
 }
 
-/// Where the API of a host is by the forge's documentation. A port of SSH is none of the API.
+/// Returns the URL of the API by the forge's documentation. A port for SSH is not used for the API.
 fn usual_api(kind: ForgeKind, url: &GitUrl, host: &str) -> String {
     let scheme = if url.transport() == Transport::Http { "http" } else { "https" };
     let port = url.port().filter(|_| url.transport() != Transport::Ssh);
@@ -99,7 +99,7 @@ fn usual_api(kind: ForgeKind, url: &GitUrl, host: &str) -> String {
     }
 }
 
-/// How the path of an API ends.
+/// Returns the end of an API's path.
 fn version(kind: ForgeKind) -> &'static str {
     match kind {
         ForgeKind::GitHub => "/api/v3",
@@ -125,7 +125,7 @@ fn checked(kind: ForgeKind, api: &str) -> Result<Url, ForgeError> {
         _ => return Err(ForgeError::Api("it is not https")),
     }
     let path = url.path().trim_end_matches('/');
-    // Only GitHub's own API is at the root of a host.
+    // Only the API of github.com is at the root of a host.
     if path.ends_with(version(kind)) || (kind == ForgeKind::GitHub && path.is_empty()) {
         return Ok(url);
     }
@@ -136,14 +136,14 @@ fn checked(kind: ForgeKind, api: &str) -> Result<Url, ForgeError> {
     }))
 }
 
-/// The path of the repository below where the forge is on its host, which may be a directory.
+/// Returns the path of the repository below the root of the forge, which may be a subdirectory of its host.
 fn path_below(url: &GitUrl, kind: ForgeKind, api: &Url) -> Result<Vec<String>, ForgeError> {
     let refuse = |why| ForgeError::NoRepository { url: url.to_string(), why };
     let root = api.path().trim_end_matches('/');
     let root = root.strip_suffix(version(kind)).unwrap_or(root).trim_matches('/');
     let path = url.repository();
     let below = path.strip_prefix(root).and_then(|path| path.strip_prefix('/'));
-    // Over SSH there is no directory.
+    // Over SSH the path has no such subdirectory.
     let path = if root.is_empty() { path } else { below.unwrap_or(path) };
     let path: Vec<String> = path.split('/').map(str::to_owned).collect();
     if path.iter().any(|part| matches!(part.as_str(), "" | "." | "..")) {

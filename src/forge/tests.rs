@@ -21,7 +21,7 @@ fn wanted() -> PullRequest {
     }
 }
 
-/// The pull request that is wanted, as it would be there.
+/// Returns the desired pull request as an existing one.
 fn there(number: u64) -> Pull {
     let PullRequest { head, base, title, body } = wanted();
     Pull { number, head, base, title, body: Some(body), is_open: true, is_fork: false }
@@ -135,7 +135,7 @@ async fn it_is_found_on_every_page() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         fake.pages_of(1);
-        // Two forks have the same branch.
+        // Two forks have a branch of the same name.
         (1..=2).for_each(|number| fake.add(Pull { is_fork: true, ..there(number) }));
         fake.add(there(3));
         assert_eq!(open(&fake).await.unwrap().number, 3, "{kind:?}");
@@ -172,7 +172,7 @@ async fn who_was_faster_has_opened_it() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         fake.add(Pull { title: "theirs".to_owned(), ..there(9) });
-        // It appears between the search and the creation, which is a conflict then.
+        // The pull request appears between search and creation, which then conflicts.
         fake.answer_once("GET", 200, &[], "[]");
         assert_eq!(open(&fake).await.unwrap(), Opened { url: fake.page_of(9), number: 9, created: false });
         assert_eq!(fake.methods()[..3], ["GET", "POST", "GET"]);
@@ -270,7 +270,7 @@ async fn a_search_that_is_sent_elsewhere_takes_no_token_along() {
     for kind in KINDS {
         let (fake, other) = (Fake::start(kind).await, Fake::start(kind).await);
         fake.answer_once("GET", 302, &[("location", &other.git_url())], "");
-        // The other checks for the token before anything else.
+        // The other forge checks the token first.
         let error = open(&fake).await.unwrap_err();
         assert!(error.to_string().contains("answered 401"), "{error}");
     }

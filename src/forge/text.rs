@@ -1,22 +1,23 @@
-//! Texts that go to a forge, and come from one.
+//! Texts sent to a forge and received from one.
 
 use serde_json::Value;
 
 use super::PullRequest;
 
-/// The longest title in bytes: GitLab and Gitea take 255 characters, GitHub 256.
+/// Maximum length of a title in bytes: GitLab and Gitea accept 255 characters, GitHub 256.
 const LONGEST_TITLE: usize = 250;
 
-/// The longest text of a pull request in bytes: GitHub takes 65,536 characters, the others more.
+/// Maximum length of a body in bytes: GitHub accepts 65,536 characters, the others more.
 pub const LONGEST_BODY: usize = 60_000;
 
-/// The longest message of a forge that is repeated, in characters.
+/// Maximum number of characters of a forge's message in an error.
 const LONGEST_MESSAGE: usize = 400;
 
-/// What stands where a text was cut.
+/// Mark at the end of a shortened body.
 const CUT: &str = "\n\n… the rest is too long for a pull request: it is in the commits.\n";
 
-/// A pull request that every forge takes: its title one line, nothing too long, nothing that a forge trims.
+/// Shortens a pull request so that every forge accepts it unchanged: a title in one line, limited lengths, no trailing
+/// whitespace.
 pub(super) fn shortened(wanted: &PullRequest) -> PullRequest {
     let title = wanted.title.split_whitespace().collect::<Vec<_>>().join(" ");
     let body = wanted.body.replace("\r\n", "\n");
@@ -36,12 +37,12 @@ fn cut(text: &str, longest: usize, mark: &str) -> String {
     format!("{}{mark}", text.get(..end).unwrap_or_default().trim_end())
 }
 
-/// Whether two texts are the same but for line ends and blanks at the end, which forges change.
+/// Whether two texts are equal except for line ends and trailing whitespace, which forges change.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     one.replace("\r\n", "\n").trim_end() == other.replace("\r\n", "\n").trim_end()
 }
 
-/// What a forge says in the JSON of a refusal, in one short line.
+/// Returns the message in the JSON of a refusal, as one short line.
 pub(super) fn message(answer: &[u8]) -> String {
     let Ok(answer) = serde_json::from_slice::<Value>(answer) else { return String::new() };
     let mut said = Vec::new();
@@ -59,7 +60,7 @@ pub(super) fn message(answer: &[u8]) -> String {
     }
 }
 
-/// GitHub has objects with a message, GitLab lists by field, Gitea a text.
+/// Collects texts from objects with a message (GitHub), lists by field (GitLab) or plain text (Gitea).
 fn collect(value: &Value, said: &mut Vec<String>) {
     match value {
         Value::String(text) => said.push(text.clone()),
@@ -72,7 +73,7 @@ fn collect(value: &Value, said: &mut Vec<String>) {
     }
 }
 
-/// The text as a block of code, in which a forge makes nothing of it: no links, pictures, mentions, commands or headings.
+/// Returns the text as a code block, in which a forge renders no links, images, mentions, commands or headings.
 #[must_use]
 pub fn fenced(text: &str) -> String {
     let runs = text.split(|character| character != '`').map(str::len);

@@ -4,7 +4,7 @@ fn of(url: &str, kind: Option<ForgeKind>, api: Option<&str>) -> Result<Repositor
     Repository::of(&url.parse().unwrap(), kind, api)
 }
 
-/// The kind, and where the pull requests of the repository are.
+/// Returns the kind, and the URL of the pull requests.
 fn pulls(url: &str, kind: Option<ForgeKind>, api: Option<&str>) -> (ForgeKind, String) {
     let repository = of(url, kind, api).unwrap();
     (repository.kind(), repository.endpoint(&["pulls"]).unwrap().to_string())
@@ -50,7 +50,7 @@ fn what_runs_another_host_has_to_be_said() {
     assert_eq!(place(ForgeKind::Gitea), "https://git.example.com:8443/api/v1/repos/acme/stacks/pulls");
     assert_eq!(place(ForgeKind::GitHub), "https://git.example.com:8443/api/v3/repos/acme/stacks/pulls");
     assert_eq!(place(ForgeKind::GitLab), "https://git.example.com:8443/api/v4/projects/acme%2Fstacks/pulls");
-    // A host that only looks like one that is known.
+    // Hosts that only resemble a well-known one.
     for url in ["https://github.com.example.org/a/b", "https://notgithub.com/a/b", "https://ghe.com/a/b"] {
         assert!(refused(url, None, None).starts_with("unknown forge for the host "), "{url}");
     }

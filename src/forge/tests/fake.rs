@@ -1,4 +1,4 @@
-//! A forge as its documentation describes it: what is asked otherwise is a bad request.
+//! A fake forge that follows the documentation: it rejects undocumented requests as bad requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,11 +21,11 @@ pub(super) struct Pull {
     pub(super) title: String,
     pub(super) body: Option<String>,
     pub(super) is_open: bool,
-    /// Its branch is in a fork that has the same owner, as an organisation can have.
+    /// Whether its branch is in a fork that has the same owner, as an organisation can have.
     pub(super) is_fork: bool,
 }
 
-/// A request that came.
+/// A recorded request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
     pub(super) method: String,
@@ -75,7 +75,7 @@ impl Fake {
         format!("{}/{}", self.host, self.repository())
     }
 
-    /// Where people see a pull request.
+    /// Returns the URL of a pull request's page.
     pub(super) fn page_of(&self, number: u64) -> String {
         let below = match self.kind {
             ForgeKind::GitHub => "pull",
@@ -89,19 +89,19 @@ impl Fake {
         self.inside().pulls.push(pull);
     }
 
-    /// Pages have at most so many.
+    /// Limits the number of pull requests on a page.
     pub(super) fn pages_of(&self, most: usize) {
         self.inside().page = Some(most);
     }
 
-    /// The next request of this method gets this answer, and nothing happens.
+    /// Gives this answer to the next request of this method, without acting on the request.
     pub(super) fn answer_once(&self, method: &str, status: u16, headers: &[(&str, &str)], body: &str) {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let answer = Answer { method: method.to_owned(), status, headers, body: body.to_owned() };
         self.inside().once = Some(answer);
     }
 
-    /// The next creation happens, and its answer is the one of a proxy in between.
+    /// Performs the next creation, but answers like a failing proxy.
     pub(super) fn lose_answer_once(&self) {
         self.inside().loses_answer = true;
     }
@@ -241,7 +241,7 @@ impl Fake {
         respond(status, &self.json(pull))
     }
 
-    /// A pull request with the documented fields that anybody could mistake for others.
+    /// Returns a pull request with the documented fields, including those that are easily confused.
     fn json(&self, pull: &Pull) -> Value {
         let Pull { number, head, base, title, body, is_open, is_fork } = pull;
         let state = if *is_open { "open" } else { "closed" };
@@ -260,7 +260,7 @@ impl Fake {
         }
     }
 
-    /// Whether every request has the headers that the documentation asks for.
+    /// Whether a request has the documented headers.
     fn is_as_documented(&self, headers: &HeaderMap, has_body: bool) -> bool {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let accepts = match self.kind {
@@ -303,7 +303,7 @@ async fn handle(State(fake): State<Fake>, request: Request) -> Response {
     fake.answer(&method, head.uri.path(), &query, body.as_ref())
 }
 
-/// The texts of an object that has exactly these fields.
+/// Returns the texts of an object that has exactly these fields.
 fn fields<const N: usize>(body: &Value, names: [&str; N]) -> Option<[String; N]> {
     let object = body.as_object().filter(|object| object.len() == N)?;
     let texts: Option<Vec<String>> =
