@@ -1,7 +1,7 @@
 //! Temporary directories that only their owner can read, and that do not outlive the process.
 //!
 //! A directory is removed when its [`Temporary`] is dropped, and by [`remove_on_signals`] when a signal ends the process.
-//! What a killed process left is removed by a later one: a lock in the directory tells that its process is gone.
+//! Directories of killed processes are removed by a later process: a lock in each shows whether its process still runs.
 #![allow(clippy::disallowed_methods, reason = "it is about directories, their age and signals")]
 
 use std::collections::BTreeSet;
@@ -17,48 +17,48 @@ use futures::future::select_all;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What the lock of a temporary directory is called.
+/// File name of the lock in a temporary directory.
 const LOCK: &str = "stackflux.lock";
 
-/// The age from which a directory without an owner is removed. Its lock comes right after the directory.
+/// Minimum age of an abandoned directory: a process creates the directory just before it takes the lock.
 const ABANDONED: Duration = Duration::from_hours(1);
 
-/// How often a directory is removed into which the process still writes.
+/// Maximum number of attempts to remove a directory into which the process still writes.
 const ATTEMPTS: usize = 20;
 
-/// What a signal removes.
+/// Paths that a signal removes.
 static PENDING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn pending() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A path that goes with the process, unless it was dropped or moved away before.
+/// A path that is removed on drop or when a signal ends the process, unless it was moved before.
 #[derive(Debug)]
 pub struct Doomed(PathBuf);
 
 impl Doomed {
-    /// Notes a path, which need not be there yet.
+    /// Registers a path, which need not exist yet.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         pending().insert(path.clone());
         Self(path)
     }
 
-    /// The path.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Moves it to where it stays. A signal comes before that or after it: it never removes a part of what was moved.
+    /// Moves the path to its final place. A signal removes it either before or not at all, never in part.
     pub fn move_to(self, to: &Path) -> io::Result<()> {
         let mut pending = pending();
         let moved = fs::rename(&self.0, to);
         if moved.is_ok() {
             pending.remove(&self.0);
         }
-        // Before the path itself is dropped, which locks again.
+        // `self` locks again when it is dropped.
         drop(pending);
         moved
     }
@@ -71,16 +71,16 @@ impl Drop for Doomed {
     }
 }
 
-/// A directory of mode 0700 in that for temporary files.
+/// A directory of mode 0700 in the system's temporary directory.
 #[derive(Debug)]
 pub struct Temporary {
-    // In this order: the lock is let go last.
+    // Dropped in this order: the lock is released last.
     directory: Doomed,
     _lock: File,
 }
 
 impl Temporary {
-    /// Makes a directory, and removes those of this prefix that processes left that were killed.
+    /// Creates a directory, and removes those of the same prefix that killed processes left.
     pub fn new(prefix: &str) -> io::Result<Self> {
         Self::new_in(&std::env::temp_dir(), prefix)
     }
@@ -95,19 +95,19 @@ impl Temporary {
         Ok(Self { directory, _lock: lock })
     }
 
-    /// The path.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 }
 
-/// Removes the directories of this prefix that are ours, old, and have no process. What cannot be removed stays.
+/// Removes the directories of this prefix that this user owns, that are old and unlocked. Ignores errors.
 fn remove_abandoned(parent: &Path, prefix: &str, own: &File, age: Duration) {
     let Ok(own) = own.metadata() else { return };
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_named = entry.file_name().to_string_lossy().starts_with(prefix);
-        // Of the entry itself: a link is not followed.
+        // Of the entry itself: links are not followed.
         let Some(found) = entry.metadata().ok().filter(|found| is_named && found.is_dir()) else { continue };
         let modified = found.modified().ok().and_then(|time| time.elapsed().ok());
         if found.uid() != own.uid() || modified.is_none_or(|passed| passed < age) {
@@ -134,7 +134,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Removes what goes with the process. Nothing can be [moved](Doomed::move_to) away while the result lives.
+/// Removes all registered paths. Nothing can be [moved](Doomed::move_to) away while the result lives.
 #[must_use]
 pub fn remove_all() -> impl Sized {
     let pending = pending();
@@ -144,8 +144,9 @@ pub fn remove_all() -> impl Sized {
     pending
 }
 
-/// From now on SIGHUP, SIGINT and SIGTERM, if the process does not ignore them as `nohup` has it do, remove what goes with the process, and end it with the exit code of a shell
-/// (128 and the signal's number). For commands: an operator ends in its own way.
+/// Starts a thread that waits for SIGHUP, SIGINT and SIGTERM, except those that the process was started to ignore (`nohup`).
+/// On such a signal, the thread removes all registered paths and exits with the code of a shell (128 plus the number of the
+/// signal). For commands only: the operator shuts down by itself.
 pub fn remove_on_signals() {
     let wait = || -> io::Result<i32> {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -174,7 +175,7 @@ pub fn remove_on_signals() {
     });
 }
 
-/// Whether the process was started with a signal ignored, by the kernel's words about it (`/proc/self/status`).
+/// Whether the process ignores a signal, by the `SigIgn` mask in `/proc/self/status`.
 fn is_ignored(signal: SignalKind, status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! YAML with places, and what its reader refuses in plain words.
+//! YAML with positions, and plain words for the errors of its reader.
 
 pub mod tree;
 
 use serde_yaml::budget::BudgetBreach;
 use serde_yaml::{Error, MessageFormatter as _, Options, UserMessageFormatter};
 
-/// What is wrong, without its place.
+/// Returns the message of an error, without its position.
 #[must_use]
 pub fn message(error: &Error, options: &Options) -> String {
     let inner = innermost(error);
@@ -15,13 +15,13 @@ pub fn message(error: &Error, options: &Options) -> String {
     }
 }
 
-/// The text of a line, counted from 1.
+/// Returns the text of a line, counted from 1.
 #[must_use]
 pub fn line_of(source: &str, line: u64) -> Option<&str> {
     source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)
 }
 
-/// The error without the snippet or the alias around it.
+/// Returns the error without the snippet or the alias around it.
 #[must_use]
 pub fn innermost(error: &Error) -> &Error {
     match error {
@@ -30,7 +30,7 @@ pub fn innermost(error: &Error) -> &Error {
     }
 }
 
-/// The limit of `options` that an error is about; `None` where it is about something else.
+/// Returns the limit of `options` that an error exceeds; `None` for other errors.
 #[must_use]
 pub fn limit(error: &Error, options: &Options) -> Option<String> {
     let breach = match innermost(error) {

@@ -4,7 +4,7 @@ use super::*;
 
 const PREFIX: &str = "stackflux-test-";
 
-/// A directory as a process left it, so long ago.
+/// Creates a directory as a process left it, `ago` before now.
 fn left(parent: &Path, name: &str, ago: Duration, with_lock: bool) -> PathBuf {
     let path = parent.join(name);
     fs::create_dir(&path).unwrap();

@@ -1,4 +1,4 @@
-//! A YAML document as a tree in which every key and value knows its place.
+//! A YAML document as a tree with the positions of all keys and values.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::Spanned;
 
-/// A key or a value with its place.
+/// A key or a value with its position.
 pub type Placed<T> = Spanned<T>;
 
-/// One YAML value.
+/// A YAML value.
 #[derive(Debug)]
 pub enum Node {
-    /// `null`, or nothing at all.
+    /// `null`, or an empty value.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Integer(String),
     /// Any other number.
     Float(String),
@@ -29,7 +29,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// The value of a key of a mapping.
+    /// Returns the value of a key; `None` if there is none, or this is not a mapping.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Placed<Self>> {
         let Self::Mapping(entries) = self else { return None };
