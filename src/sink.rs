@@ -5,7 +5,7 @@
 //!                                                               └▶ git: one commit
 //! ```
 //!
-//! Files have one layout and one set of rules, whether in a directory or in a Git repository. The changes to a tree are pure;
+//! A directory and a Git repository have the same layout and the same rules. Computing the changes to a tree is pure; only
 //! writing them to a directory or to Git is not.
 
 pub mod changes;

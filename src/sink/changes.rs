@@ -1,4 +1,4 @@
-//! What a delivery changes in files, and why.
+//! The changes of a delivery, with their reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,27 +10,28 @@ use crate::api::labels;
 use crate::foreign::capi::{field, text};
 use crate::plan;
 
-/// The most values that the reason of a change names.
+/// Maximum number of values that the reason of a change names.
 const MOST_VALUES: usize = 5;
 
-/// What is to be written and removed, below the root, and what is not.
+/// The files to write and remove below the root, and those that are not written.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Files by their paths. Those that have these bytes already are not among them.
+    /// Content of the files to write, by path. Files that already have this content are not included.
     pub writes: BTreeMap<String, Vec<u8>>,
-    /// Paths of files.
+    /// Paths of the files to remove.
     pub removes: BTreeSet<String>,
-    /// What becomes of objects.
+    /// The changed objects.
     pub objects: Vec<ObjectChange>,
-    /// What is left as it is because somebody else has a hand in it.
+    /// Files that are not written, each with the reason.
     pub refused: Vec<Refused>,
-    /// What should go, and is more than may go at once.
+    /// Removals that exceed the budget.
     pub withheld: Option<Withheld>,
-    /// Objects that are as planned.
+    /// Number of objects that already are as planned.
     pub unchanged: usize,
-    /// Objects that are not planned now, and stay because something holds them back or refers to them.
+    /// Number of objects that stay although they may not be planned: held, withheld, still referred to, or in a part that is
+    /// left as it is.
     pub kept: usize,
-    /// Clusters that are gone, by what was said of them.
+    /// Clusters that are gone, from [`Scope::gone`](super::update::Scope::gone).
     pub gone: BTreeSet<ClusterName>,
 }
 
@@ -41,26 +42,26 @@ impl Changes {
         self.writes.is_empty() && self.removes.is_empty()
     }
 
-    /// How many objects become this.
+    /// Returns the number of objects with this change.
     #[must_use]
     pub fn count(&self, verb: Verb) -> usize {
         self.objects.iter().filter(|object| object.verb == verb).count()
     }
 }
 
-/// What becomes of an object.
+/// The change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
-    /// It is new.
+    /// The object is new.
     Added,
-    /// It is another one.
+    /// The object differs.
     Changed,
-    /// It goes.
+    /// The object is removed.
     Removed,
 }
 
 impl Verb {
-    /// The word for it.
+    /// Returns the word for the change.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -71,23 +72,23 @@ impl Verb {
     }
 }
 
-/// One object that changes.
+/// A changed object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectChange {
-    /// What becomes of it.
+    /// The change.
     pub verb: Verb,
-    /// Where it is.
+    /// The part that has the object.
     pub part: Part,
-    /// Its kind, namespace and name.
+    /// Kind, namespace and name of the object.
     pub object: String,
-    /// The release that it is made from; of a removed one, that it was.
+    /// The release that the object comes from; for a removed object, its previous one.
     pub release: Option<String>,
-    /// What differs, and by that why.
+    /// The differences.
     pub why: Vec<String>,
 }
 
 impl ObjectChange {
-    /// The change from one object to another, one of which is there.
+    /// Returns the change from `old` to `new`, at least one of which is there.
     pub(super) fn between(part: &Part, object: String, old: Option<&Value>, new: Option<&Value>) -> Self {
         let verb = match (old, new) {
             (None, _) => Verb::Added,
@@ -101,12 +102,12 @@ impl ObjectChange {
     }
 }
 
-/// The chart of a `HelmRelease`.
+/// Path of the chart's name in a `HelmRelease`.
 const CHART: &[&str] = &["spec", "chartRef", "name"];
-/// The digest of its content in its values, which changes with the chart, or when stackflux begins to write it.
+/// Path of the chart's content digest in the values, which changes with the chart, or when stackflux begins to write it.
 const MARK: &[&str] = &["spec", "values", labels::CONTENT_DIGEST];
 
-/// What differs between two forms of an object.
+/// Describes the differences between two versions of an object.
 fn explained(old: &Value, new: &Value) -> Vec<String> {
     let mut why = Vec::new();
     let texts = [
@@ -131,7 +132,7 @@ fn explained(old: &Value, new: &Value) -> Vec<String> {
     if !values.is_empty() {
         why.push(format!("values {}", listed(&values)));
     }
-    // The mark of a content goes with its chart, and the source of manifests with their release.
+    // The content digest changes with its chart, and the source of manifests with their release.
     let known = ["chartRef", "commonMetadata", "sourceRef", "ref", "path", "values"];
     let mut others = fields(old, new);
     others.retain(|name| !known.contains(&name.as_str()));
@@ -148,7 +149,7 @@ fn shown(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
-/// The first of some names, and how many more there are.
+/// Joins the first names, and adds the number of those left out.
 fn listed(names: &[String]) -> String {
     let first = names.iter().take(MOST_VALUES).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MOST_VALUES) {
@@ -157,7 +158,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// The fields directly below `spec` that differ.
+/// Returns the fields directly below `spec` that differ.
 fn fields(old: &Value, new: &Value) -> Vec<String> {
     let specs = [old, new].map(|object| field(object, &["spec"]).and_then(Value::as_object));
     let names: BTreeSet<&String> = specs.iter().flatten().flat_map(|spec| spec.keys()).collect();
@@ -168,8 +169,8 @@ fn fields(old: &Value, new: &Value) -> Vec<String> {
     names.into_iter().filter(|name| value(old, name) != value(new, name)).cloned().collect()
 }
 
-/// The topmost fields that only one side has, and the lowest that both have and that differ. Values nest as deep as the
-/// reader of a file allows.
+/// Collects the paths that differ: the topmost fields that only one side has, and the lowest ones that both have. The
+/// nesting is limited by the reader of the files.
 fn differences(old: &Value, new: &Value, path: String, found: &mut Vec<String>) {
     let (Value::Object(before), Value::Object(after)) = (old, new) else {
         if old != new {
@@ -184,45 +185,45 @@ fn differences(old: &Value, new: &Value, path: String, found: &mut Vec<String>) 
     }
 }
 
-/// What is left as it is.
+/// A file that is not written.
 #[derive(Debug)]
 pub struct Refused {
-    /// The part that is left as it is; none for all of them.
+    /// The part that is left as it is; `None` for all parts.
     pub part: Option<Part>,
-    /// The file, from the root.
+    /// Path of the file, from the root.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why a file is not written.
+/// Reason for not writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
-    /// Its content is neither what was written nor what is planned.
+    /// The content is neither what was written nor what is planned.
     #[error("was edited since stackflux wrote it")]
     Edited,
-    /// It was written, and is not there.
+    /// The file was written, and is missing.
     #[error("was removed since stackflux wrote it")]
     Removed,
-    /// It was never written by us.
+    /// stackflux did not write the file.
     #[error("already exists, but stackflux did not write it")]
     NotOurs,
-    /// It is no file.
+    /// The path is not a file.
     #[error("is {0}: expected a file")]
     NoFile(&'static str),
-    /// It has more bytes than any file of ours.
+    /// The file is larger than any that stackflux writes.
     #[error("is larger than any file that stackflux writes")]
     TooLarge,
-    /// It is an index that cannot be used.
+    /// The index is invalid.
     #[error("is an invalid index: {0}")]
     Index(IndexError),
-    /// Another `ClusterStack` shares the object and has made it another one.
+    /// Another `ClusterStack` shares the object and has changed it.
     #[error("conflicts with ClusterStack {0}, which plans different content: use the same source in both")]
     Contested(String),
 }
 
 impl Why {
-    /// What to do about it, where the file is the one that is told of.
+    /// Suggests how to resolve it, for the file that the message names.
     #[must_use]
     pub fn resolution(&self) -> &'static str {
         match self {
@@ -236,8 +237,8 @@ impl Why {
 /// Removals that exceed the budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Withheld {
-    /// What should go.
+    /// Names of the removals.
     pub names: Vec<String>,
-    /// The name of this set of removals, by which somebody can allow them.
+    /// Digest of this set of removals, with which a user can allow it.
     pub digest: String,
 }

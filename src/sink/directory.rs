@@ -11,33 +11,33 @@ use super::layout::{INDEX, KUSTOMIZATION};
 use super::tree::{Found, Tree};
 use crate::temporary::Doomed;
 
-/// What a file is called until it is whole.
+/// Name of a file while it is being written.
 const UNFINISHED: &str = ".stackflux-unfinished";
 
-/// The operating system refused to read or write a file.
+/// A file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", path.display())]
 pub struct DirectoryError {
-    /// The file.
+    /// The path.
     path: PathBuf,
-    /// The refusal.
+    /// The cause.
     error: io::Error,
 }
 
-/// A directory, which need not be there yet.
+/// A directory, which need not exist yet.
 #[derive(Clone, Debug)]
 pub struct Directory {
     root: PathBuf,
 }
 
 impl Directory {
-    /// The directory at a path.
+    /// Creates a sink for the directory at `root`.
     #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// Writes and removes what changes. Lists and indexes come last: what is broken off is the same again the next time.
+    /// Writes and removes the changed files. Lists and indexes come last, so that an interrupted delivery can be repeated.
     pub fn apply(&self, changes: &Changes) -> Result<(), DirectoryError> {
         let order = |path: &str| match path.rsplit('/').next() {
             Some(INDEX) => 2,
@@ -55,8 +55,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Writes a file beside its place and puts it there by one rename: whatever ends the process leaves the old file or
-    /// the new one.
+    /// Writes a temporary file beside the target and renames it, so that an interruption leaves either the old file or the
+    /// new one.
     fn write(&self, path: &str, bytes: &[u8]) -> Result<(), DirectoryError> {
         let path = self.root.join(path);
         let failed = |error| DirectoryError { path: path.clone(), error };
@@ -66,7 +66,7 @@ impl Directory {
         replace(&unfinished, &path, bytes).map_err(failed)
     }
 
-    /// Removes a file, and the directories that are empty then.
+    /// Removes a file, and directories that become empty.
     fn remove(&self, path: &str) -> Result<(), DirectoryError> {
         let path = self.root.join(path);
         match fs::remove_file(&path) {
@@ -77,7 +77,7 @@ impl Directory {
         }
         let above = path.ancestors().skip(1).take_while(|directory| *directory != self.root);
         for directory in above {
-            // It has files of others, or of ours.
+            // The directory has other files.
             if fs::remove_dir(directory).is_err() {
                 break;
             }
@@ -97,14 +97,14 @@ fn replace(unfinished: &Doomed, path: &Path, bytes: &[u8]) -> io::Result<()> {
         file.set_permissions(before.permissions())?;
     }
     file.write_all(bytes)?;
-    // An object's file that a power cut has emptied is written again. An index has to be there for that.
+    // Only the index is synced: with it, the next delivery rewrites an object's file that a power cut has emptied.
     if path.file_name().is_some_and(|name| name == INDEX) {
         file.sync_all()?;
     }
     fs::rename(beside, path)
 }
 
-/// What a file system has at a path: links are not followed.
+/// Returns the metadata of a path, without following links. `None` if it does not exist.
 fn kind(path: &Path) -> Result<Option<fs::Metadata>, DirectoryError> {
     match fs::symlink_metadata(path) {
         Ok(found) => Ok(Some(found)),
@@ -143,7 +143,7 @@ impl Tree for Directory {
 
 #[cfg(test)]
 mod tests {
-    //! A directory whose paths lead elsewhere.
+    //! Paths that lead out of the directory.
 
     use std::os::unix::fs::symlink;
 
@@ -180,7 +180,7 @@ mod tests {
         directory.write("a/one.yaml", b"old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         let open = fs::File::open(&file).unwrap();
-        // What a killed process left.
+        // A leftover of a killed process.
         fs::write(root.path().join("a").join(UNFINISHED), "hal").unwrap();
         directory.write("a/one.yaml", b"new").unwrap();
         let mut old = String::new();

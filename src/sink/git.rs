@@ -1,4 +1,4 @@
-//! Generated files in a Git repository: what is there in a commit, and the commit that changes it.
+//! Generated files in a Git repository: reads those of a commit, and edits them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,18 +12,18 @@ use crate::release::File;
 pub struct Below<'a> {
     snapshot: &'a Snapshot<'a>,
     root: String,
-    /// What is in directories that were looked at, by their paths from the top of the repository.
+    /// Entries of the directories read so far, by path from the root of the repository.
     listed: RefCell<BTreeMap<String, BTreeMap<String, EntryKind>>>,
 }
 
 impl<'a> Below<'a> {
-    /// The files below `path`; the empty path and `.` are the top of the repository.
+    /// Creates a tree of the files below `path`; the empty path and `.` are the root of the repository.
     #[must_use]
     pub fn new(snapshot: &'a Snapshot<'a>, path: &str) -> Self {
         Self { snapshot, root: plain(path).to_owned(), listed: RefCell::default() }
     }
 
-    /// What is at a path that no regular file is at.
+    /// Returns what is at a path that is not a regular file.
     fn other(&self, path: &str) -> Result<Found, GitError> {
         let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
         for end in ends {
@@ -66,7 +66,7 @@ impl Tree for Below<'_> {
     }
 }
 
-/// The changes as an edit of the repository, below a path.
+/// Returns the changes as an edit of the repository, below a path.
 pub fn edit(changes: &Changes, path: &str) -> Result<Edit, GitError> {
     let root = plain(path);
     let mut edit = Edit::default();
@@ -79,7 +79,7 @@ pub fn edit(changes: &Changes, path: &str) -> Result<Edit, GitError> {
     Ok(edit)
 }
 
-/// A path as Git has it: without `./` before it and slashes around it.
+/// Returns a path in Git's form: without leading `./` and enclosing slashes.
 #[must_use]
 pub fn plain(path: &str) -> &str {
     match path.trim_start_matches("./").trim_matches('/') {

@@ -1,7 +1,7 @@
-//! What of a directory is ours: the files that were written, with the SHA-256 of each and the object that it has.
+//! The index of a directory: the files that stackflux wrote, each with its SHA-256 and its object.
 //!
-//! The index decides what is removed and what counts as somebody else's edit. It comes out of a repository that others
-//! write to, so that every path in it is checked and its size is limited.
+//! The index decides which files are removed and which count as edited. It comes from a repository that others can write
+//! to, so every path in it is checked and its size is limited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,55 +13,55 @@ use crate::plan::canonical::to_yaml;
 use crate::release::Digest;
 use crate::yaml;
 
-/// The most bytes of an index: some 30,000 files.
+/// Maximum size of an index in bytes: some 30,000 files.
 pub const MAX_INDEX: usize = 8 << 20;
 
-/// The one version of the format.
+/// The only version of the format.
 const VERSION: u32 = 1;
 
 const HEADER: &str = "# Lists what stackflux owns here. stackflux refuses to overwrite files that were \
     edited since it wrote them.\n";
 
-/// Why an index cannot be used.
+/// An invalid index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// It is larger than any that we write.
+    /// The index is larger than any that stackflux writes.
     #[error("it exceeds the limit of {MAX_INDEX} bytes")]
     TooLarge,
-    /// It is no text.
+    /// The index is not UTF-8.
     #[error("it is not UTF-8")]
     NotText,
-    /// It is not the YAML that we write.
+    /// The index is not the YAML that stackflux writes.
     #[error("{0}")]
     Malformed(String),
-    /// A later stackflux wrote it.
+    /// A later version of stackflux wrote the index.
     #[error("unknown version {0}: this stackflux knows version {VERSION}; use the stackflux that wrote it")]
     Version(u32),
-    /// A path that leads out of the directory, or to what is no object's file.
+    /// A path leads out of the directory, or is not the file of an object.
     #[error("{0:?} is not a file of this directory")]
     Path(String),
 }
 
-/// One file.
+/// A file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Entry {
-    /// Kind, namespace and name of the object in it.
+    /// Kind, namespace and name of its object.
     pub object: String,
-    /// The SHA-256 of its bytes as they were written, in hex.
+    /// SHA-256 of its content as it was written, in hex.
     pub sha256: String,
-    /// The `ClusterStack`s that want the object, `<namespace>/<name>`, with the SHA-256 that each wants it to have.
+    /// The `ClusterStack`s that plan the object, as `<namespace>/<name>`, with the SHA-256 of the content that each plans.
     pub cluster_stacks: BTreeMap<String, String>,
 }
 
-/// The index of one directory.
+/// The index of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Index {
     version: u32,
-    /// The SHA-256 of the directory's `kustomization.yaml` as it was written, in hex.
+    /// SHA-256 of the directory's `kustomization.yaml` as it was written, in hex.
     pub kustomization: String,
-    /// The files, from the directory.
+    /// The files, by path from the directory.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Entry>,
     /// In the index of the root: the parts, with the `ClusterStack`s that have files in them.
@@ -80,7 +80,7 @@ impl Default for Index {
     }
 }
 
-/// What an index of any version has.
+/// The fields common to all versions of the format.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
@@ -90,7 +90,7 @@ fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, IndexError> {
     serde_yaml::from_str_with_options(text, options()).map_err(|error| malformed(&error))
 }
 
-/// What is wrong, in one line.
+/// Converts an error of the YAML reader, in one line.
 fn malformed(error: &serde_yaml::Error) -> IndexError {
     let what = yaml::message(error, &options());
     IndexError::Malformed(match error.location() {
@@ -100,13 +100,13 @@ fn malformed(error: &serde_yaml::Error) -> IndexError {
 }
 
 impl Index {
-    /// Reads an index, and refuses one that leads out of its directory.
+    /// Parses an index. Refuses one with a path that leads out of its directory.
     pub fn parse(bytes: &[u8]) -> Result<Self, IndexError> {
         if bytes.len() > MAX_INDEX {
             return Err(IndexError::TooLarge);
         }
         let text = str::from_utf8(bytes).map_err(|_| IndexError::NotText)?;
-        // The version first: another one may have other fields.
+        // The version comes first: another version may have other fields.
         let Versioned { version } = read(text)?;
         if version != VERSION {
             return Err(IndexError::Version(version));
@@ -120,27 +120,27 @@ impl Index {
         }
     }
 
-    /// The text of the index.
+    /// Returns the text of the index.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // What has texts, numbers and mappings only has a JSON form.
+        // Strings, numbers and mappings always convert to JSON.
         let value = serde_json::to_value(self).unwrap_or_default();
         format!("{HEADER}{}", to_yaml(&value))
     }
 
-    /// The parts that the root has, whose path a part's name is.
+    /// Returns the parts in the root's index, with the `ClusterStack`s that have files in them.
     pub fn parts(&self) -> impl Iterator<Item = (Part, &BTreeSet<String>)> {
         self.directories.iter().filter_map(|(path, owners)| Some((path.parse().ok()?, owners)))
     }
 }
 
-/// Whether a path may be that of an object's file: it is YAML and not the list of files itself.
+/// Whether a path may be that of an object's file: YAML, but not the `kustomization.yaml`.
 pub(super) fn is_file(path: &str) -> bool {
     let is_yaml = Path::new(path).extension().is_some_and(|extension| extension == "yaml");
     is_plain(path) && is_yaml && path != KUSTOMIZATION
 }
 
-/// The form in which an index has a digest.
+/// Returns the SHA-256 in the form of the index: hex without prefix.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     let digest = Digest::of_bytes(bytes).to_string();

@@ -1,4 +1,4 @@
-//! Where an object's file is: one layout below a root, whether that is a directory or a path of a Git repository.
+//! The layout of the files below a root, the same in a directory and in a Git repository.
 //!
 //! ```text
 //! kustomization.yaml, stackflux.index
@@ -8,8 +8,8 @@
 //! clusters/<namespace>/<cluster>/ kustomization.yaml, stackflux.index, <kind>-<name>.yaml
 //! ```
 //!
-//! Each part is a Kustomize root of its own with an index of its own, so that a change of one cluster touches the files of
-//! that cluster alone, and the root's list only when a cluster comes or goes.
+//! Each part is a Kustomize root with an index of its own, so that a change of one cluster touches only the files of that
+//! cluster, and the root's list changes only when a cluster is added or removed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,22 +22,23 @@ use crate::names::{NameError, Namespace, ObjectName};
 use crate::plan::canonical::to_yaml;
 use crate::plan::{PlannedObject, Step};
 
-/// The file of a directory that lists what Flux applies.
+/// File of a directory that lists what Flux applies.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
 
-/// The file of a directory that says what of it is ours. It is YAML, and its name does not say so: `kubectl apply
-/// --recursive`, `--existing` and Flux's own guess at a directory take every `.yaml` and `.yml` for objects.
+/// File of a directory that lists what stackflux owns in it. It is YAML without the extension: `kubectl apply --recursive`,
+/// stackflux's `--existing` and Flux, if it generates a `kustomization.yaml`, take every `.yaml` and `.yml` file for
+/// objects.
 pub const INDEX: &str = "stackflux.index";
 
-/// The first line of every `kustomization.yaml` that is ours.
+/// First line of every generated `kustomization.yaml`.
 const HEADER: &str =
     "# Written by stackflux, which refuses to overwrite files here that were edited since it wrote them.\n";
 
-/// The longest path of a file or a part, in bytes.
+/// Maximum length of the path of a file or part, in bytes.
 const MAX_PATH_BYTES: usize = 1024;
 
-/// Namespace and name of a Cluster, as the directory of its files has them: a name of more than 63 characters is cut and
-/// hashed, as in the label that its objects carry.
+/// Namespace and name of a Cluster, as in the directory of its files: a name of more than 63 characters is cut and
+/// hashed, as in the label of its objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClusterName {
     namespace: String,
@@ -45,7 +46,7 @@ pub struct ClusterName {
 }
 
 impl ClusterName {
-    /// The name of a Cluster.
+    /// Creates the name of a Cluster.
     pub fn new(namespace: &Namespace, name: &ObjectName) -> Result<Self, NameError> {
         Ok(Self { namespace: namespace.to_string(), name: ObjectName::bounded(name.as_str())?.to_string() })
     }
@@ -71,26 +72,26 @@ pub enum Part {
 }
 
 impl Part {
-    /// Whether all clusters share it, and several `ClusterStack`s may have files in it.
+    /// Whether all clusters share the part, so that several `ClusterStack`s may have files in it.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         !matches!(self, Self::Cluster(_))
     }
 
-    /// The Cluster whose it is.
+    /// Returns the Cluster of the part, unless it is shared.
     #[must_use]
     pub fn cluster(&self) -> Option<&ClusterName> {
         if let Self::Cluster(name) = self { Some(name) } else { None }
     }
 
-    /// A file of the part, from the root.
+    /// Returns the path of a file of the part, from the root.
     #[must_use]
     pub fn file(&self, name: &str) -> String {
         format!("{self}/{name}")
     }
 }
 
-/// The path from the root, without a slash at its end.
+/// Formats the path from the root, without a trailing slash.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,7 +103,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// A path is none of a part.
+/// A path that is not one of a part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a directory of this layout")]
 pub struct PartError(String);
@@ -127,8 +128,8 @@ impl FromStr for Part {
     }
 }
 
-/// The part and the file in it of a planned object: by what it is for, then by namespace and cluster, so that a pull
-/// request reads in the order in which people think.
+/// Returns the part and the file of a planned object: by step, then by namespace and cluster, so that a pull request lists
+/// changes in a natural order.
 #[must_use]
 pub fn place(object: &PlannedObject) -> (Part, String) {
     let (kind, id) = (object.id.kind.to_lowercase(), &object.id);
@@ -149,7 +150,7 @@ pub fn place(object: &PlannedObject) -> (Part, String) {
     (part, format!("{namespace}{kind}-{}.yaml", id.name))
 }
 
-/// Whether a path of an index stays in its directory and names a plain file: it decides what is read and removed.
+/// Whether a path of an index stays in its directory and names a plain file: such paths are read and removed.
 #[must_use]
 pub(crate) fn is_plain(path: &str) -> bool {
     let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.eq_ignore_ascii_case(".git");
@@ -159,7 +160,7 @@ pub(crate) fn is_plain(path: &str) -> bool {
         && !path.chars().any(char::is_control)
 }
 
-/// The text of a `kustomization.yaml` over files or directories, which are in order.
+/// Returns the text of a `kustomization.yaml` over files or directories, which must be sorted.
 #[must_use]
 pub fn kustomization<'a>(resources: impl Iterator<Item = &'a str>) -> String {
     let resources: Vec<&str> = resources.collect();

@@ -1,4 +1,4 @@
-//! The message of a commit: what changed in which cluster, and why, in few enough lines to be read.
+//! Commit messages: the changes of each cluster and their reasons, in a readable number of lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,13 +8,13 @@ use super::layout::Part;
 use crate::git::Message;
 use crate::release::Digest;
 
-/// The most clusters whose changes are told one by one; of those that come or go as many names.
+/// Maximum number of clusters listed, separately for those that are added, removed and changed.
 const MOST_CLUSTERS: usize = 40;
 
-/// The most objects of one part that are told.
+/// Maximum number of objects of a part that are listed.
 const MOST_OBJECTS: usize = 12;
 
-/// The most characters of a line.
+/// Maximum number of characters of a line.
 const LONGEST_LINE: usize = 240;
 
 /// Trailer: the `ClusterStack`, as `<namespace>/<name>`.
@@ -24,7 +24,7 @@ const PLAN_DIGEST: &str = "Stackflux-Plan-Digest";
 /// Trailer: the version of stackflux.
 const VERSION: &str = "Stackflux-Version";
 
-/// Where a commit comes from, as its trailers say.
+/// Origin of a commit, for its trailers.
 #[derive(Clone, Debug)]
 pub struct Origin<'a> {
     /// The `ClusterStack`, as `<namespace>/<name>`.
@@ -35,7 +35,7 @@ pub struct Origin<'a> {
     pub version: &'a str,
 }
 
-/// The message of a commit with these changes.
+/// Returns the commit message for these changes.
 #[must_use]
 pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
     let mut parts: BTreeMap<&Part, Vec<&ObjectChange>> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
 
 type Changed<'a> = (&'a Part, Vec<&'a ObjectChange>);
 
-/// How many clusters, and the release that their objects are made from now.
+/// Returns the subject: the number of clusters, and the release that their objects now come from.
 fn subject(changes: &Changes, clusters: &[Changed<'_>]) -> String {
     let what = match clusters {
         [] => "what all clusters share".to_owned(),
@@ -88,7 +88,7 @@ fn subject(changes: &Changes, clusters: &[Changed<'_>]) -> String {
     }
 }
 
-/// Clusters all of whose objects are new, or go.
+/// Lists clusters that are added or removed as a whole.
 fn names(text: &mut String, verb: &str, clusters: &[Changed<'_>]) {
     for (part, objects) in clusters.iter().take(MOST_CLUSTERS) {
         let Some(cluster) = part.cluster() else { continue };
@@ -104,7 +104,7 @@ fn names(text: &mut String, verb: &str, clusters: &[Changed<'_>]) {
     }
 }
 
-/// The objects of a part that change.
+/// Lists the changed objects of a part.
 fn told(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
     line(text, &part.cluster().map_or_else(|| part.to_string(), |cluster| format!("cluster {cluster}")));
     for object in objects.iter().take(MOST_OBJECTS) {
@@ -117,7 +117,7 @@ fn told(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
     text.push('\n');
 }
 
-/// A line, cut where it is long. Keys of values are what charts and templates made them: no control characters.
+/// Writes a line, shortened, without control characters: charts and templates choose the keys of values.
 fn line(text: &mut String, line: &str) {
     let plain = |character: char| if character.is_control() { ' ' } else { character };
     match line.char_indices().nth(LONGEST_LINE) {

@@ -1,26 +1,26 @@
-//! Files below a root, wherever they are.
+//! Files below a root, in any storage.
 
 use std::collections::BTreeMap;
 
-/// What is at a path.
+/// The result of reading a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
+    /// The path does not exist.
     Nothing,
-    /// A regular file with these bytes.
+    /// A regular file with this content.
     File(Vec<u8>),
-    /// A regular file with more bytes than were asked for.
+    /// A regular file that is larger than the requested maximum.
     TooLarge,
-    /// Something else, such as `a link`: it is neither read nor written over.
+    /// Something else, such as a link, which is neither read nor overwritten.
     Other(&'static str),
 }
 
 /// Files below a root: a directory, or a path in a commit.
 pub trait Tree {
-    /// Why a file could not be read.
+    /// An error in reading a file.
     type Error: std::error::Error;
 
-    /// What is at a path, whose parts are separated by `/`. Of a file that has more than `most` bytes none are read.
+    /// Reads a path, whose parts are separated by `/`. Returns [`Found::TooLarge`] for a file of more than `most` bytes.
     fn read(&self, path: &str, most: usize) -> Result<Found, Self::Error>;
 }
 

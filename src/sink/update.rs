@@ -1,7 +1,7 @@
-//! From the files that are there and a plan to what has to be written and removed.
+//! Compares the existing files with a plan, and decides which files to write and remove.
 //!
-//! A function of what it reads: equal files and plans give equal changes, and where all is written as planned there are
-//! none. What the rules are, for users: `docs/git-delivery.md`.
+//! A pure function of its input: equal files and plans give equal changes, and if all files are as planned, there are no
+//! changes. `docs/git-delivery.md` describes the rules for users.
 
 mod draft;
 mod finish;
@@ -25,40 +25,40 @@ use crate::names::NameError;
 use crate::plan::{Held, Plan, PlannedObject};
 use draft::Draft;
 
-/// The most bytes of an object's file: a Kubernetes object has at most 1.5 MiB.
+/// Maximum size of an object's file in bytes: a Kubernetes object has at most 1.5 MiB.
 const MAX_FILE: usize = 4 << 20;
 
-/// What is to be delivered.
+/// A delivery of a plan.
 #[derive(Clone, Debug)]
 pub struct Delivery<'a> {
-    /// The `ClusterStack`, as `<namespace>/<name>`: what others have below the same root is left alone.
+    /// The `ClusterStack`, as `<namespace>/<name>`. Files of other `ClusterStack`s below the same root are kept.
     pub stack: String,
-    /// The objects, and what is held back.
+    /// The planned and the held objects.
     pub plan: &'a Plan,
-    /// What the plan says something about.
+    /// The scope of the plan.
     pub scope: Scope,
-    /// The files that are written whatever somebody else made of them.
+    /// Files to overwrite even if they were edited.
     pub overwrite: Overwrite,
-    /// How much may go.
+    /// Limit for removals.
     pub budget: Budget,
 }
 
-/// What a plan says something about.
+/// The clusters and objects that a plan decides about.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// Only these clusters: files of others are not read, and of what all share nothing is removed. `None`: all that the
-    /// `ClusterStack` has.
+    /// Limits the delivery to these clusters: files of other clusters are not read, and shared objects are not removed.
+    /// `None`: everything of the `ClusterStack`.
     pub only: Option<BTreeSet<ClusterName>>,
-    /// Of what is not planned only these objects go, each by kind, namespace and name: for one who knows what goes and says
-    /// so. `None`: all of it.
+    /// Limits the removal of objects that are not planned to these, by kind, namespace and name, for a caller that knows
+    /// what to remove. `None`: removes all of them.
     pub removes: Option<BTreeSet<String>>,
-    /// Clusters that are there. One that the plan does not have keeps its files: it has a class of somebody else's now.
+    /// Existing clusters. One without a plan keeps its files: its class is no longer of this `ClusterStack`.
     pub present: BTreeSet<ClusterName>,
-    /// Clusters of which it is known that they are gone: what they had goes outside the budget.
+    /// Clusters that are known to be gone: removing their files does not count against the budget.
     pub gone: BTreeSet<ClusterName>,
 }
 
-/// Paths of files, or of directories with all that is below them, that are written over. `.` is all.
+/// Paths to overwrite: files, or directories with everything below them. `.` is the whole root.
 #[derive(Clone, Debug, Default)]
 pub struct Overwrite(pub BTreeSet<String>);
 
@@ -73,35 +73,35 @@ impl Overwrite {
     }
 }
 
-/// How many removals may happen at once. Each `HelmRelease` and Kustomization of a cluster counts, the class and the node
-/// images of a release as one; sources and charts that nothing refers to do not count.
+/// Limit for the removals of one delivery. Each `HelmRelease` and Kustomization of a cluster counts; the class and node
+/// images of a release count as one; sources and charts that nothing refers to do not count.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
-    /// How many.
+    /// The limit.
     pub limit: Limit,
-    /// The names of sets of removals that somebody allows, with commas between them.
+    /// Digests of the sets of removals that a user allows, separated by commas.
     pub allowed: Option<String>,
 }
 
 /// A number of removals.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Limit {
-    /// A tenth of what the `ClusterStack` has of these objects, and at least one.
+    /// A tenth of these objects of the `ClusterStack`, at least one.
     #[default]
     Tenth,
-    /// So many.
+    /// This number.
     Left(usize),
-    /// As many as there are.
+    /// No limit.
     All,
 }
 
-/// Why there is no update.
+/// An error that prevents an update.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError<E: std::error::Error> {
     /// A file could not be read.
     #[error("{0}")]
     Tree(E),
-    /// A name that Kubernetes would refuse.
+    /// A name is not valid in Kubernetes.
     #[error(transparent)]
     Name(#[from] NameError),
 }
@@ -122,7 +122,7 @@ impl<E: Classify + std::error::Error> Classify for UpdateError<E> {
     }
 }
 
-/// What has to be written and removed, so that the files are those of the plan.
+/// Returns the changes that turn the files into those of the plan.
 pub fn update<T: Tree>(tree: &T, delivery: &Delivery<'_>) -> Result<Changes, UpdateError<T::Error>> {
     let root = match index(tree, INDEX, &delivery.overwrite).map_err(UpdateError::Tree)? {
         Ok(Some(root)) => root,
@@ -134,7 +134,7 @@ pub fn update<T: Tree>(tree: &T, delivery: &Delivery<'_>) -> Result<Changes, Upd
     let mut run =
         Run { tree, delivery, held, root, drafts, left, refused, is_blind: false, is_outlived: false };
     run.draft().map_err(UpdateError::Tree)?;
-    // Charts and sources come before what uses them: without them nothing else is written.
+    // Sources and charts come before what uses them: if they are refused, nothing else is written.
     if run.refused.iter().any(|refused| refused.part == Some(Part::Sources)) {
         return Ok(nothing(run.refused));
     }
@@ -142,31 +142,31 @@ pub fn update<T: Tree>(tree: &T, delivery: &Delivery<'_>) -> Result<Changes, Upd
     finish::finish(run, &removal).map_err(UpdateError::Tree)
 }
 
-/// Nothing is written.
+/// Returns changes without any file.
 fn nothing(refused: Vec<Refused>) -> Changes {
     Changes { refused, ..Changes::default() }
 }
 
-/// What is known while the files are compared.
+/// State of a comparison.
 struct Run<'a, T> {
     tree: &'a T,
     delivery: &'a Delivery<'a>,
     held: BTreeMap<ClusterName, Vec<&'a Held>>,
     /// The index of the root.
     root: Index,
-    /// The parts that are compared.
+    /// The parts to write.
     drafts: Vec<Draft<'a>>,
     /// The objects of parts that are left as they are.
     left: Vec<Value>,
     refused: Vec<Refused>,
-    /// Whether it is not known what a part has: then it is not known either what nothing refers to.
+    /// Whether the index of a part is invalid: then the objects that nothing refers to are not known either.
     is_blind: bool,
-    /// Whether a cluster that the plan does not have stays because somebody has edited its files.
+    /// Whether a cluster without a plan stays because its files are refused.
     is_outlived: bool,
 }
 
 impl<T: Tree> Run<'_, T> {
-    /// Compares every part that the delivery says something about with what is there.
+    /// Compares every part in the delivery's scope with its files.
     fn draft(&mut self) -> Result<(), T::Error> {
         let mut wanted: BTreeMap<Part, BTreeMap<String, &PlannedObject>> = BTreeMap::new();
         for object in self.delivery.plan.objects() {
@@ -192,8 +192,8 @@ impl<T: Tree> Run<'_, T> {
         Ok(())
     }
 
-    /// The parts that the delivery says something about: those that the plan has objects for, and those that the
-    /// `ClusterStack` has files in.
+    /// Returns the parts in the delivery's scope: those that the plan has objects for, and those that the `ClusterStack` has
+    /// files in.
     fn parts<'p>(&self, wanted: impl Iterator<Item = &'p Part>) -> BTreeSet<Part> {
         let Scope { only, removes, .. } = &self.delivery.scope;
         let names_any = removes.as_ref().is_some_and(|removes| !removes.is_empty());
@@ -205,7 +205,7 @@ impl<T: Tree> Run<'_, T> {
         wanted.cloned().chain(self.root.parts().filter_map(is_ours)).collect()
     }
 
-    /// Whether a part stays as it is: a cluster that is held, or that is there and that the plan does not have.
+    /// Whether a part stays as it is: its cluster is held, or exists without being planned.
     fn is_left(&self, part: &Part, is_unplanned: bool) -> bool {
         let Some(cluster) = part.cluster() else { return false };
         let scope = &self.delivery.scope;
@@ -215,8 +215,7 @@ impl<T: Tree> Run<'_, T> {
         }
     }
 
-    /// Leaves a part as it is, and notes the objects that it has, whoever wrote them. Where nothing that all share is
-    /// removed they are not needed.
+    /// Leaves a part as it is, and records its objects of all owners. They are not needed if no shared object is removed.
     fn leave(&mut self, part: &Part) -> Result<(), T::Error> {
         if self.delivery.scope.only.is_some() {
             return Ok(());
@@ -234,7 +233,7 @@ impl<T: Tree> Run<'_, T> {
     }
 }
 
-/// What a plan holds back, by cluster.
+/// Groups what a plan holds by cluster.
 fn held(plan: &Plan) -> Result<BTreeMap<ClusterName, Vec<&Held>>, NameError> {
     let mut by_cluster: BTreeMap<ClusterName, Vec<&Held>> = BTreeMap::new();
     for held in plan.held() {
@@ -243,7 +242,7 @@ fn held(plan: &Plan) -> Result<BTreeMap<ClusterName, Vec<&Held>>, NameError> {
     Ok(by_cluster)
 }
 
-/// The index at a path; `None` where there is none, or where it is written over.
+/// Reads the index at a path; `None` if it is missing, or invalid and to be overwritten.
 fn index<T: Tree>(
     tree: &T,
     path: &str,
@@ -251,7 +250,7 @@ fn index<T: Tree>(
 ) -> Result<Result<Option<Index>, Why>, T::Error> {
     let found = match tree.read(path, MAX_INDEX)? {
         Found::Nothing => return Ok(Ok(None)),
-        // What a power cut has left of it.
+        // A power cut has emptied the file.
         Found::File(bytes) if bytes.is_empty() => return Ok(Ok(None)),
         Found::File(bytes) => Index::parse(&bytes).map(Some).map_err(Why::Index),
         Found::TooLarge => Err(Why::Index(IndexError::TooLarge)),
@@ -260,8 +259,8 @@ fn index<T: Tree>(
     Ok(found.or_else(|why| if overwrite.allows(path) { Ok(None) } else { Err(why) }))
 }
 
-/// The sources and charts that earlier deliveries wrote: where they come from stays as it is. What somebody has edited is
-/// among them as it is now.
+/// Reads the sources and charts that earlier deliveries wrote, so that addons keep their source. Edited files are included
+/// as they are.
 pub fn sources<T: Tree>(tree: &T) -> Result<Vec<Value>, T::Error> {
     let index = index(tree, &Part::Sources.file(INDEX), &Overwrite::default())?;
     let mut objects = Vec::new();
@@ -273,7 +272,7 @@ pub fn sources<T: Tree>(tree: &T) -> Result<Vec<Value>, T::Error> {
     Ok(objects)
 }
 
-/// The object in a file; null where it is none any more.
+/// Parses the object in a file; null if the file has none.
 fn object(bytes: &[u8]) -> Value {
     str::from_utf8(bytes).ok().and_then(|text| serde_yaml::from_str(text).ok()).unwrap_or_default()
 }

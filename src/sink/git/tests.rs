@@ -1,4 +1,4 @@
-//! A commit whose paths lead elsewhere, and the same bytes as in a directory.
+//! Paths that lead out of the directory, and the same bytes as in a directory.
 
 use std::collections::BTreeMap;
 

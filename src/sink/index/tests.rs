@@ -1,4 +1,4 @@
-//! What an index may say, and what it may not.
+//! Valid and invalid indexes.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Messages that somebody can read, also of many changes.
+//! Messages stay readable, also with many changes.
 
 use super::*;
 use crate::plan::Plan;

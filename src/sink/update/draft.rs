@@ -1,4 +1,4 @@
-//! One part: its files as they are, beside what is wanted.
+//! Compares the files of one part with its planned objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use crate::sink::index::{Entry, Index, sha256};
 use crate::sink::layout::{INDEX, KUSTOMIZATION, Part, kustomization};
 use crate::sink::tree::{Found, Tree};
 
-/// A part that may be written: nobody else has edited what is ours.
+/// A part that may be written: none of stackflux's files in it was edited.
 pub(super) struct Draft<'a> {
     pub(super) part: Part,
-    /// The index as it was; `None` where there was none.
+    /// The existing index; `None` if there is none.
     pub(super) before: Option<Index>,
-    /// The SHA-256 of the `kustomization.yaml` that is there.
+    /// SHA-256 of the existing `kustomization.yaml`.
     pub(super) kustomization: Option<String>,
-    /// By file.
+    /// The planned objects, by file.
     pub(super) wanted: BTreeMap<String, Want<'a>>,
-    /// What this `ClusterStack` has there and the plan has not, by file.
+    /// The objects of this `ClusterStack` that are not planned, by file.
     pub(super) stale: BTreeMap<String, Value>,
 }
 
-/// A planned object's file.
+/// A planned object and its file.
 pub(super) struct Want<'a> {
     pub(super) object: &'a PlannedObject,
     pub(super) bytes: Vec<u8>,
@@ -33,31 +33,31 @@ pub(super) struct Want<'a> {
     pub(super) was: Was,
 }
 
-/// What a planned object's file was.
+/// The previous content of a planned object's file.
 pub(super) enum Was {
-    /// There was none.
+    /// The file is missing or incomplete.
     Nothing,
-    /// What it is to be.
+    /// The file is as planned.
     Same,
-    /// Another form of the object.
+    /// The file has another version of the object.
     Other(Box<Value>),
-    /// What another `ClusterStack` made of an object that both share.
+    /// Another `ClusterStack` that shares the object has written another version.
     Contested(String),
 }
 
 impl Draft<'_> {
-    /// Whether a file goes when this `ClusterStack` does not want it any more: no other one does.
+    /// Whether removing this `ClusterStack` from a file removes the file: no other one plans it.
     pub(super) fn is_last(&self, file: &str) -> bool {
         !self.part.is_shared() || self.entry(file).is_none_or(|entry| entry.cluster_stacks.len() <= 1)
     }
 
-    /// The entry of a file in the index as it was.
+    /// Returns the entry of a file in the existing index.
     pub(super) fn entry(&self, file: &str) -> Option<&Entry> {
         self.before.as_ref().and_then(|index| index.files.get(file))
     }
 }
 
-/// Reads a part, or says why it has to stay as it is.
+/// Compares a part, or returns the reasons for leaving it as it is.
 pub(super) fn read<'a, T: Tree>(
     run: &Run<'_, T>,
     part: Part,
@@ -99,13 +99,13 @@ pub(super) fn read<'a, T: Tree>(
 struct Reader<'r, 'a, T> {
     run: &'r Run<'a, T>,
     part: &'r Part,
-    /// The files of the index as it was.
+    /// The files of the existing index.
     files: &'r BTreeMap<String, Entry>,
     refused: Vec<(String, Why)>,
 }
 
 impl<T: Tree> Reader<'_, '_, T> {
-    /// Whether a file that is not planned is this delivery's to remove.
+    /// Whether this delivery may remove a file that is not planned.
     fn is_ours(&self, entry: &Entry) -> bool {
         let scope = &self.run.delivery.scope;
         let is_gone = self.part.cluster().is_some_and(|cluster| scope.gone.contains(cluster));
@@ -116,15 +116,15 @@ impl<T: Tree> Reader<'_, '_, T> {
         }
     }
 
-    /// Notes what is wrong with a file, unless it is written over.
+    /// Refuses a file, unless it is to be overwritten.
     fn refuse(&mut self, file: &str, why: Why) {
-        // A link or a directory is not written over: what it leads to is not known.
+        // A link or a directory is never overwritten: its target is not known.
         if matches!(why, Why::NoFile(_)) || !self.run.delivery.overwrite.allows(&self.part.file(file)) {
             self.refused.push((file.to_owned(), why));
         }
     }
 
-    /// A planned object beside its file; `None` where somebody else has edited that.
+    /// Compares a planned object with its file; `None` if the file is refused.
     fn want<'p>(&mut self, file: &str, planned: &'p PlannedObject) -> Result<Option<Want<'p>>, T::Error> {
         let bytes = to_yaml(&planned.value).into_bytes();
         let sha = sha256(&bytes);
@@ -137,7 +137,7 @@ impl<T: Tree> Reader<'_, '_, T> {
             }
             Found::Nothing => Was::Nothing,
             Found::File(found) if found == bytes => Was::Same,
-            // Nobody else's: what a full disk or a power cut has left of the file.
+            // A full disk or a power cut has cut off the file: not an edit.
             Found::File(found) if bytes.starts_with(&found) => Was::Nothing,
             Found::File(found) => {
                 match entry {
@@ -161,7 +161,7 @@ impl<T: Tree> Reader<'_, '_, T> {
         Ok((self.refused.len() == troubles).then_some(want))
     }
 
-    /// What a file has that is not planned; null where somebody has removed it already.
+    /// Reads the object in a file that is not planned: null if the file is missing, `None` if it is refused.
     fn stale(&mut self, file: &str, entry: &Entry) -> Result<Option<Value>, T::Error> {
         let troubles = self.refused.len();
         let value = match self.run.tree.read(&self.part.file(file), MAX_FILE)? {
@@ -184,7 +184,7 @@ impl<T: Tree> Reader<'_, '_, T> {
         Ok((self.refused.len() == troubles).then_some(value))
     }
 
-    /// The digest of the part's list of files. `planned` is the text that it gets where all goes that is not planned.
+    /// Returns the SHA-256 of the part's list. `planned` is the list after all unplanned files are removed.
     fn list(&mut self, before: Option<&Index>, planned: &str) -> Result<Option<String>, T::Error> {
         let written = before.map(|index| index.kustomization.as_str());
         match self.run.tree.read(&self.part.file(KUSTOMIZATION), MAX_FILE)? {
@@ -214,8 +214,8 @@ impl<T: Tree> Reader<'_, '_, T> {
     }
 }
 
-/// The other `ClusterStack` that made a shared object what it is, after this one wanted it as it wants it still: to write it
-/// again would go on for ever.
+/// Returns the other `ClusterStack` that changed a shared object, if this one has already written its present plan: writing
+/// it again would never end.
 fn contender(entry: &Entry, stack: &str, wanted: &str) -> Option<String> {
     let is_unchanged = entry.cluster_stacks.get(stack).is_some_and(|before| before == wanted);
     let mut others = entry.cluster_stacks.iter().filter(|(other, _)| *other != stack);

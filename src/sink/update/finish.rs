@@ -1,4 +1,4 @@
-//! The files and indexes as they will be, and what differs from those that are.
+//! Computes the new files and indexes, and how they differ from the existing ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::sink::index::{Entry, Index, sha256};
 use crate::sink::layout::{INDEX, KUSTOMIZATION, Part, kustomization};
 use crate::sink::tree::{Found, Tree};
 
-/// What has to be written and removed.
+/// Returns the changes.
 pub(super) fn finish<T: Tree>(run: Run<'_, T>, removal: &Removal) -> Result<Changes, T::Error> {
     let Run { tree, delivery, root, drafts, left, refused, .. } = run;
     let mut changes = Changes {
@@ -43,7 +43,7 @@ pub(super) fn finish<T: Tree>(run: Run<'_, T>, removal: &Removal) -> Result<Chan
     })
 }
 
-/// The files of one part; returns the `ClusterStack`s that have files in it then, `None` where it has none any more.
+/// Writes the files of a part, and returns the `ClusterStack`s that then have files in it; `None` if no file is left.
 fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes) -> Option<BTreeSet<String>> {
     let Draft { part, before, kustomization: list, wanted, stale } = draft;
     let mut after = before.clone().unwrap_or_default();
@@ -82,7 +82,7 @@ fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes)
     Some(after.files.into_values().flat_map(|entry| entry.cluster_stacks.into_keys()).collect())
 }
 
-/// The file of a planned object.
+/// Writes the file of a planned object.
 fn write(
     stack: &str,
     part: &Part,
@@ -115,7 +115,7 @@ fn write(
         }
     }
     let mut cluster_stacks = match files.remove(&file) {
-        // A cluster is one ClusterStack's: whose class it has.
+        // A cluster belongs to one ClusterStack: the one that has its class.
         Some(entry) if part.is_shared() => entry.cluster_stacks,
         _ => BTreeMap::new(),
     };
@@ -123,8 +123,8 @@ fn write(
     files.insert(file, Entry { object, sha256: want.sha256, cluster_stacks });
 }
 
-/// The list and the index of the root, or why they cannot be written. Where they stay as they are, somebody's edit of the
-/// list is told and nothing else waits for it.
+/// Writes the list and the index of the root, or returns why they cannot be written. If neither changes, an edited list is
+/// only reported, and everything else is still written.
 fn list<T: Tree>(
     run: &Root<'_, T>,
     mut after: Index,
@@ -140,7 +140,7 @@ fn list<T: Tree>(
     let mut is_cut_off = false;
     let why = match run.tree.read(KUSTOMIZATION, MAX_FILE)? {
         Found::File(found) if found == text.as_bytes() => None,
-        // What a full disk or a power cut has left of it.
+        // A full disk or a power cut has cut off the file.
         Found::File(found) if text.as_bytes().starts_with(&found) => {
             is_cut_off = true;
             None
@@ -169,7 +169,7 @@ fn list<T: Tree>(
     Ok(None)
 }
 
-/// The root as it is.
+/// The existing root.
 struct Root<'r, T> {
     tree: &'r T,
     before: &'r Index,

@@ -1,5 +1,4 @@
-//! What an earlier plan wrote, the new one does not have, and must not go: it is held back, or something that stays refers
-//! to it.
+//! Finds objects that are no longer planned but must stay: they are held, or an object that stays refers to them.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +11,23 @@ use crate::plan::Held;
 /// Kind, namespace and name.
 pub(super) type Identity<'a> = (&'a str, &'a str, &'a str);
 
-/// Whether an object applies something, and its end undoes that; else it only serves those that do.
+/// Whether an object applies something that its removal undoes; other objects only serve such objects.
 pub(super) fn applies(object: &Value) -> bool {
     matches!(text(object, &["kind"]), "HelmRelease" | "Kustomization")
 }
 
-/// Whether an addon's object is of what is held.
+/// Whether an addon's object is held.
 pub(super) fn holds(held: &Held, object: &Value) -> bool {
     let addon = text(object, &["metadata", "labels", labels::ADDON]);
     held.addon.as_ref().is_none_or(|held| held.as_str() == addon)
 }
 
-/// Kind, namespace and name of an object.
+/// Returns the identity of an object.
 pub(super) fn identity(object: &Value) -> Identity<'_> {
     (text(object, &["kind"]), text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]))
 }
 
-/// What `roots` refer to, and what those of `stale` refer to that they refer to.
+/// Returns what `roots` refer to, directly or through objects of `stale`.
 pub(super) fn referred<'a>(
     roots: impl Iterator<Item = &'a Value>,
     stale: &[&'a Value],
@@ -44,7 +43,7 @@ pub(super) fn referred<'a>(
     }
 }
 
-/// The charts and sources that an object names; a reference without namespace is to the object's own.
+/// Returns the charts and sources that an object names. A reference without namespace is to the object's own.
 fn references(object: &Value) -> impl Iterator<Item = Identity<'_>> {
     let named = ["chartRef", "sourceRef"].into_iter().filter_map(move |field| {
         let part = |name| text(object, &["spec", field, name]);
@@ -57,7 +56,7 @@ fn references(object: &Value) -> impl Iterator<Item = Identity<'_>> {
     named.chain(storage(object))
 }
 
-/// The Namespace of the management cluster in which Helm keeps its record of a `HelmRelease`.
+/// Returns the Namespace on the management cluster that stores Helm's release record of a `HelmRelease`.
 pub(super) fn storage(object: &Value) -> Option<Identity<'_>> {
     let is_here = field(object, &["spec", "kubeConfig"]).is_none();
     let name = text(object, &["spec", "storageNamespace"]);

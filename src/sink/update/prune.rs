@@ -1,5 +1,4 @@
-//! What goes of what is not planned any more: as much as the budget allows, and nothing that something refers to which
-//! stays.
+//! Chooses the unplanned files to remove: as many as the budget allows, and none that a remaining object refers to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,23 +16,23 @@ use crate::subscription::{allows, deletions};
 /// A file of a part.
 pub(super) type Place = (Part, String);
 
-/// What goes.
+/// The files to remove.
 pub(super) struct Removal {
     pub(super) goes: BTreeSet<Place>,
     pub(super) withheld: Option<Withheld>,
 }
 
-/// What goes together, or not at all.
+/// Files that are removed together or not at all.
 struct Group {
     name: String,
     files: Vec<Place>,
-    /// How much of the budget it takes.
+    /// Number of removals that count against the budget.
     count: usize,
-    /// Whether it is of a release, and not of a cluster.
+    /// Whether the group belongs to a release rather than a cluster.
     is_class: bool,
 }
 
-/// Chooses what goes.
+/// Chooses the files to remove.
 pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
     let (free, due): (Vec<Group>, Vec<Group>) = groups(run).into_iter().partition(|group| group.count == 0);
     let mut left = match run.delivery.budget.limit {
@@ -42,8 +41,8 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
         Limit::Tenth => (total(run) / 10).max(1),
     };
     let all = named(&due);
-    // A cluster that stays may have the class: classes come after all clusters, and wait for them. Who names what goes knows
-    // who has it.
+    // A cluster that stays may use the class: classes come after all clusters, and wait for them. A caller that names the
+    // removals knows which clusters use it.
     let mut waits = run.is_outlived && run.delivery.scope.removes.is_none();
     let (within, waiting): (Vec<Group>, Vec<Group>) = due.into_iter().partition(|group| {
         let goes = group.count <= left && !(group.is_class && waits);
@@ -51,7 +50,7 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
         waits |= !goes;
         goes
     });
-    // What was told to wait is all that is due once the rest is gone.
+    // The reported set is all that is due once the rest is removed, so its digest is accepted then, too.
     let (allowed, told) = (run.delivery.budget.allowed.as_deref(), named(&waiting));
     let is_allowed = allows(allowed, &told) || allows(allowed, &all);
     let names: Vec<String> = waiting.iter().map(|group| group.name.clone()).collect();
@@ -61,13 +60,13 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
     Removal { goes, withheld: (!names.is_empty() && !is_allowed).then_some(Withheld { names, digest: told }) }
 }
 
-/// The name of a set of removals.
+/// Returns the digest of a set of removals.
 fn named(groups: &[Group]) -> String {
     deletions(groups.iter().map(|group| &group.name))
 }
 
-/// What applies something and is not planned any more, nor held. What somebody has removed already has no count, nor what
-/// another `ClusterStack` wants, nor what is of a cluster that is known to be gone.
+/// Groups the objects that apply something and are neither planned nor held. These count nothing: files that are already
+/// missing, objects that another `ClusterStack` plans, and clusters that are known to be gone.
 fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
     let (mut groups, mut classes) = (Vec::new(), BTreeMap::new());
     for draft in &run.drafts {
@@ -109,7 +108,7 @@ fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
     groups
 }
 
-/// How many objects the `ClusterStack` has that the budget counts.
+/// Returns the number of objects of the `ClusterStack` that the budget counts.
 fn total<T>(run: &Run<'_, T>) -> usize {
     let left = run.left.iter().filter(|object| applies(object)).count();
     let in_drafts = |draft: &Draft<'_>| {
@@ -120,8 +119,8 @@ fn total<T>(run: &Run<'_, T>) -> usize {
     left + run.drafts.iter().map(in_drafts).sum::<usize>()
 }
 
-/// The sources, charts and namespaces that are not planned any more and that nothing refers to which stays. A Namespace in
-/// which Helm keeps the record of what goes now is needed until that is gone, and goes with the next update.
+/// Returns the unplanned sources, charts and namespaces that no remaining object refers to. A Namespace with Helm's release
+/// record of an object that is removed now stays until the next update: Helm needs it for the uninstall.
 fn unused<T>(run: &Run<'_, T>, goes: &BTreeSet<Place>) -> Vec<Place> {
     if run.is_blind {
         return Vec::new();

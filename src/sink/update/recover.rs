@@ -1,5 +1,5 @@
-//! What a directory has whose index is lost, as far as its list says: it may be of other `ClusterStack`s, and what is not listed
-//! any more is deleted by Flux.
+//! Recovers a lost index from the directory's list: the files may belong to other `ClusterStack`s, and Flux deletes what
+//! is no longer listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use crate::sink::index::{Entry, Index, is_file};
 use crate::sink::layout::{INDEX, KUSTOMIZATION, Part};
 use crate::sink::tree::{Found, Tree};
 
-/// The parts that the root's list names, each with those who have files in it by its own index. It does not say what the list
-/// was as it was written: another list than the one that is there is a foreign edit.
+/// Returns the parts that the root's list names, each with the owners in its own index. The digest of the list as it was
+/// written is lost: a list that differs from the planned one counts as edited.
 pub(super) fn root<T: Tree>(tree: &T) -> Result<Index, T::Error> {
     let mut root = Index::default();
     for part in listed(tree, KUSTOMIZATION)?.iter().filter_map(|path| path.parse::<Part>().ok()) {
@@ -22,7 +22,7 @@ pub(super) fn root<T: Tree>(tree: &T) -> Result<Index, T::Error> {
     Ok(root)
 }
 
-/// The files that a part's list names, nobody's and as nobody wrote them; `None` where there is no list.
+/// Returns the files that a part's list names, without owners and with empty digests; `None` if it names none.
 pub(super) fn part<T: Tree>(tree: &T, part: &Part) -> Result<Option<Index>, T::Error> {
     let mut found = Index::default();
     let files = listed(tree, &part.file(KUSTOMIZATION))?.into_iter().filter(|path| is_file(path));
@@ -33,7 +33,7 @@ pub(super) fn part<T: Tree>(tree: &T, part: &Part) -> Result<Option<Index>, T::E
     Ok((!found.files.is_empty()).then_some(found))
 }
 
-/// The resources of a `kustomization.yaml`.
+/// Returns the resources of a `kustomization.yaml`.
 fn listed<T: Tree>(tree: &T, path: &str) -> Result<Vec<String>, T::Error> {
     let Found::File(bytes) = tree.read(path, MAX_FILE)? else { return Ok(Vec::new()) };
     let list = object(&bytes);

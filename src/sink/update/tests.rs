@@ -1,4 +1,4 @@
-//! Deliveries into a tree in memory: again and again, beside others, and against the will of others.
+//! Deliveries into a tree in memory: repeated, beside other `ClusterStack`s, and with foreign edits.
 
 mod foreign;
 mod properties;
@@ -37,7 +37,7 @@ fn clusters(names: &[&str]) -> BTreeSet<ClusterName> {
     names.iter().map(|name| cluster(name)).collect()
 }
 
-/// Delivers, and returns what changed.
+/// Delivers, and returns the changes.
 #[track_caller]
 fn deliver(files: &mut Files, delivery: &Delivery<'_>) -> Changes {
     let result: Result<_, UpdateError<Infallible>> = update(files, delivery);
@@ -122,7 +122,7 @@ fn a_cluster_changes_its_own_files_alone() {
     assert_eq!(files, delivered(&after));
 }
 
-/// Reading a file of another cluster is an error here.
+/// A tree in which reading a file of another cluster is an error.
 struct Only<'a>(&'a Files, &'static str);
 
 impl Tree for Only<'_> {
@@ -246,7 +246,7 @@ fn delivered_as(stack: &str, plan: &Plan) -> Files {
     files
 }
 
-/// Two that want an object otherwise would write it for ever.
+/// Two stacks with different plans for an object would overwrite each other forever.
 #[test]
 fn conflicting_stacks_keep_newer_object_and_refuse_older_one() {
     let mut fixture = Fixture::new();
@@ -262,7 +262,7 @@ fn conflicting_stacks_keep_newer_object_and_refuse_older_one() {
     let changes = deliver(&mut files, &delivery(&plain));
     assert!(changes.is_empty());
     assert!(refusals(&changes)[0].contains("conflicts with ClusterStack stacks/other"), "{changes:?}");
-    // Its mind changes as well: both agree.
+    // The first stack changes its plan as well: both agree.
     fixture.stack.source.url = "https://elsewhere.example.org/stacks.git".to_owned();
     let agreed = fixture.plan("v1", &["one"]);
     assert!(deliver(&mut files, &delivery(&agreed)).refused.is_empty());
@@ -322,7 +322,7 @@ fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
     assert!(files.contains_key("clusters/stacks/one/kustomization-one.policies.yaml"));
 }
 
-/// The operator knows what goes, and says so by name.
+/// The operator names the objects to remove.
 #[test]
 fn of_what_is_not_planned_only_that_goes_which_is_named() {
     let mut fixture = Fixture::new();
@@ -389,7 +389,7 @@ fn held_new_cluster_without_plan_writes_nothing() {
 fn partly_written_files_are_ours() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     let whole = delivered(&plan);
-    // As many files as a process had written that was killed, the last of them cut off; the indexes come last.
+    // The first files of a delivery whose process was killed, the last of them cut off; the indexes come last.
     let (indexes, files): (Files, Files) =
         whole.clone().into_iter().partition(|(path, _)| path.ends_with(INDEX));
     assert!(!indexes.is_empty());

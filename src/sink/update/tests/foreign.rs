@@ -1,4 +1,4 @@
-//! What somebody else has edited, removed or put there.
+//! Foreign edits, removals and additions.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn files_that_are_not_ours_are_neither_written_over_nor_touched() {
     }
 }
 
-/// What somebody does to the files.
+/// A foreign change of the files.
 type Foreign = fn(&mut Files);
 
 #[test]
@@ -113,7 +113,7 @@ fn without_sources_or_the_roots_list_nothing_is_written() {
         assert_eq!(refusals(&changes), [format!("{path} was edited since stackflux wrote it")]);
         assert!(changes.is_empty(), "{path}");
     }
-    // Where the list does not change, its edit is told and holds nothing up.
+    // If the list does not change, its edit is only reported.
     let mut files = written.clone();
     edit(&mut files, KUSTOMIZATION);
     let plan = fixture.plan("v2", &["one"]);

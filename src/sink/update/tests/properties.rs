@@ -1,10 +1,10 @@
-//! What holds for any deliveries and any edits.
+//! Properties of all deliveries and edits.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Every list is its index, and every file that an index has is there.
+/// Whether every list matches its index, and every file in an index exists.
 fn is_consistent(files: &Files) -> bool {
     let root = Index::parse(&files[INDEX]).unwrap();
     let parts = root.directories.keys().all(|part| {
@@ -18,8 +18,7 @@ fn is_consistent(files: &Files) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever files somebody has edited: none of them is written or removed, all others are as without the edits, or as
-    /// before.
+    /// No edited file is written or removed, and all other files are as without the edits, or as before.
     #[test]
     fn what_is_edited_is_never_touched(
         edited in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
@@ -46,8 +45,8 @@ proptest! {
         prop_assert!(again.writes.keys().all(|path| path.starts_with("cluster-class/") || !path.contains('/')));
     }
 
-    /// From any state that deliveries lead to: the second of the same delivery changes nothing, and it does not matter how
-    /// the plan was put together. A namespace of Helm's record goes one update after what it is the record of.
+    /// In every reachable state, repeating a delivery changes nothing, and the order in which the plan was built does not
+    /// matter. A namespace with Helm's release record is removed one update after the object of the record.
     #[test]
     fn the_same_again_is_nothing(
         history in prop::collection::vec((prop::sample::select(vec!["v1", "v2"]), prop::sample::subsequence(vec!["one", "two", "three"], 0..=3)), 1..4),
