@@ -1,13 +1,13 @@
-//! A release on its way from where it was published into a stack repository.
+//! Publishes a release from where it was built into a stack repository.
 //!
 //! ```text
 //!  source::origin ─ fetch ─▶ Prepared ── vendor ──▶ Prepared ── compare ──▶ write: a directory, or a commit
 //!                     (unpacked, linted)   (charts)      ▲          │
-//!                                                        │          ├─ the same is there: nothing to do
-//!                        what is there already, and held ┘          └─ something else is there, or it is held: refused
+//!                                                        │          ├─ the same release exists: nothing to do
+//!                     existing release, and its hold ────┘          └─ another exists, or it is held: refused
 //! ```
-//! A release that is there is never changed, and the same release gives the same files and the same message, so that
-//! publishing twice is publishing once.
+//! A published release never changes, and the same release gives the same files and the same message, so publishing is
+//! idempotent.
 #![allow(clippy::disallowed_methods, reason = "a publisher writes directories")]
 
 pub mod dependencies;
@@ -24,17 +24,17 @@ pub use error::PublishError;
 pub use existing::{Existing, IgnoreFiles};
 pub use prepared::{Prepared, Vendored, prepare};
 
-/// What publishing a release did.
+/// The result of publishing a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Published<T> {
-    /// The release was there already, with this content.
+    /// The release already exists with this content.
     Unchanged,
-    /// It was written.
+    /// The release was written.
     Written(T),
 }
 
 impl<T> Published<T> {
-    /// The same, with something else of what was written.
+    /// Maps the value of [`Published::Written`].
     pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Published<U> {
         match self {
             Self::Unchanged => Published::Unchanged,

@@ -1,4 +1,4 @@
-//! The dependencies of a release's charts that are not vendored: where they come from, or why nobody can fetch them.
+//! The chart dependencies of a release that are not vendored: their repositories, or why they cannot be fetched.
 
 mod lock;
 
@@ -10,49 +10,49 @@ use crate::release::chart_index;
 use crate::release::range::{self, RangeError};
 use crate::release::{Addon, Chart, Dependency, Files, Finding, Findings, Reason, Release};
 
-/// A dependency that lies in a repository of charts and not in the release.
+/// A dependency that is in a chart repository, and not in the release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The chart's directory in the release: `cluster-addon/cni`.
+    /// Directory of the chart in the release: `cluster-addon/cni`.
     pub chart: String,
-    /// The dependency's name.
+    /// Name of the dependency.
     pub name: String,
-    /// The version or the range of versions, as `Chart.yaml` has it; empty for any.
+    /// Version or version range in `Chart.yaml`; empty for any version.
     pub version: String,
-    /// The exact version, where the chart has a `Chart.lock`.
+    /// The exact version, if the chart has a `Chart.lock`.
     pub locked: Option<String>,
-    /// Where it comes from.
+    /// Repository of the dependency.
     pub repository: Repository,
 }
 
-/// A repository of charts.
+/// A chart repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repository {
-    /// One with an `index.yaml`, by its URL, which ends with `/`.
+    /// A Helm repository with an `index.yaml`, by its URL, which ends with `/`.
     Helm(Url),
-    /// An OCI registry with one repository for each chart: host (with port) and the path above the charts.
+    /// An OCI registry with one repository for each chart.
     Oci {
-        /// The host, with a port where one is given.
+        /// The host, with its port if one is given.
         registry: String,
-        /// What stands before the chart's name; may be empty.
+        /// Path before the chart's name; may be empty.
         path: String,
     },
 }
 
 impl Missing {
-    /// The path of the archive in the release when it is vendored in this version.
+    /// Returns the path of the archive in the release when it is vendored in this version.
     #[must_use]
     pub fn archive(&self, version: &str) -> String {
         format!("{}{version}.tgz", self.prefix())
     }
 
-    /// The exact version or the range that is wanted.
+    /// Returns the exact version, or otherwise the range.
     #[must_use]
     pub fn wanted(&self) -> &str {
         self.locked.as_deref().unwrap_or(&self.version)
     }
 
-    /// The version that is taken of those that are there.
+    /// Chooses one of the existing versions.
     pub fn choose<'a>(
         &self,
         there: impl DoubleEndedIterator<Item = &'a str> + Clone,
@@ -60,8 +60,8 @@ impl Missing {
         chart_index::choose(there, self.wanted())
     }
 
-    /// The version of the archive that this path would be of; `None` for any other file, such as the archive of a chart
-    /// whose name goes on.
+    /// Returns the version of this dependency's archive at a path; `None` for any other file, such as the archive of a chart
+    /// whose name only begins with this one's.
     #[must_use]
     pub fn vendored_version<'a>(&self, path: &'a str) -> Option<&'a str> {
         let version = path.strip_prefix(&self.prefix())?.strip_suffix(".tgz")?;
@@ -73,12 +73,12 @@ impl Missing {
     }
 }
 
-/// The dependencies of a release's charts that are not vendored, in the order of the charts; or one error for each that
-/// source-controller could not fetch either.
+/// Returns the chart dependencies of a release that are not vendored, in the order of the charts; or one error for each
+/// that source-controller could not fetch either.
 ///
-/// source-controller fetches what is missing when it packages a chart out of Git, from `https`, `http` and `oci`, and
-/// from directories of the same repository (`internal/helm/chart/dependency_manager.go`). It knows no repositories by
-/// alias: those are in somebody's Helm settings.
+/// source-controller fetches missing dependencies when it packages a chart from Git: from `https`, `http` and `oci`, and
+/// from directories of the same repository (`internal/helm/chart/dependency_manager.go`). It does not know repositories
+/// by alias, which are in a user's Helm settings.
 pub fn missing(release: &Release, files: &Files) -> Result<Vec<Missing>, Findings> {
     let charts =
         std::iter::once(&release.cluster_class).chain(release.addons.iter().filter_map(Addon::chart));
@@ -86,7 +86,7 @@ pub fn missing(release: &Release, files: &Files) -> Result<Vec<Missing>, Finding
     for chart in charts {
         for dependency in chart.dependencies.iter().filter(|dependency| dependency.vendored.is_none()) {
             match place(chart, dependency, files) {
-                // A chart under two aliases is there for both.
+                // A chart under two aliases is fetched once.
                 Ok(found) => missing.extend(found.filter(|found| !missing.contains(found))),
                 Err(why) => {
                     let message = format!("dependency {}: {why}", dependency.name);
@@ -101,7 +101,7 @@ pub fn missing(release: &Release, files: &Files) -> Result<Vec<Missing>, Finding
     if findings.has_errors() { Err(findings) } else { Ok(missing) }
 }
 
-/// Where a dependency comes from; `None` where that is a directory of the release.
+/// Finds the repository of a dependency; `None` if it is a directory of the release.
 fn place(chart: &Chart, dependency: &Dependency, files: &Files) -> Result<Option<Missing>, String> {
     let repository = dependency.repository.as_deref().unwrap_or_default();
     if let Some(path) = repository.strip_prefix("file://") {
@@ -174,7 +174,7 @@ impl std::fmt::Display for Repository {
     }
 }
 
-/// A URL without its query, where tokens are, and without a user.
+/// Returns a URL without its user, and without its query, which may contain tokens.
 fn plain(text: &str) -> String {
     let text = text.split(['?', '#']).next().unwrap_or_default();
     match text.split_once("://") {
@@ -185,7 +185,7 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// Whether the name can be a part of a path and of a URL.
+/// Whether the name is safe in a path and a URL.
 fn is_chart_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain)

@@ -1,7 +1,7 @@
-//! A stack repository that is a directory of this machine.
+//! Publishes to a stack repository in a directory on this machine.
 //!
-//! A release is written beside its place and put there by one rename, so that whoever is stopped at any moment leaves
-//! all of it or nothing. One publisher writes at a time; the lock is on the directory itself and goes with its process.
+//! A release is written to a temporary directory beside its target and then renamed, so that an interruption leaves either
+//! all of it or nothing. Only one publisher writes at a time: it holds a lock on the directory of the releases.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -19,23 +19,23 @@ use crate::source;
 use crate::source::origin::Listing;
 use crate::temporary::Doomed;
 
-/// What the directory of a release is called until it is whole.
+/// Prefix of a release's directory while it is being written.
 const UNFINISHED: &str = ".stackflux-unfinished-";
 
-/// The longest file that people write, such as `.sourceignore`, in bytes.
+/// Maximum size in bytes of a file that users write, such as `.sourceignore`.
 const LONGEST_TEXT: u64 = 1 << 20;
 
 /// A directory that has, or will have, the directory of the releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryTarget {
-    /// The top of the stack repository.
+    /// Root of the stack repository.
     pub top: PathBuf,
-    /// The directory of the releases in it, with `/` and without one at its ends.
+    /// Directory of the releases in it, without enclosing `/`; empty for the root.
     pub directory: String,
 }
 
 impl DirectoryTarget {
-    /// Writes a release. Gives its path.
+    /// Writes a release, and returns its path.
     pub fn publish(&self, prepared: &Prepared, vendoring: bool) -> Result<Published<PathBuf>, PublishError> {
         let releases = self.releases();
         self.check_links()?;
@@ -54,8 +54,8 @@ impl DirectoryTarget {
         Ok(Published::Written(path))
     }
 
-    /// Refuses a directory that is reached through a link below the top: what is written there lands elsewhere, and Flux
-    /// leaves links out of an artifact.
+    /// Refuses a directory that is reached through a link below the root: files would be written elsewhere, and Flux leaves
+    /// links out of an artifact.
     fn check_links(&self) -> Result<(), PublishError> {
         let mut path = self.top.clone();
         for part in self.directory.split('/').filter(|part| !part.is_empty()) {
@@ -71,7 +71,7 @@ impl DirectoryTarget {
         Ok(())
     }
 
-    /// What is there already.
+    /// Returns what the stack repository has for a release.
     pub fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
         self.check_links()?;
         let path = self.path_of(name);
@@ -86,7 +86,7 @@ impl DirectoryTarget {
         Ok(Existing { place, directory, release, ignore_files, held })
     }
 
-    /// The releases that are there already.
+    /// Returns the existing releases.
     pub fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
         let releases = self.releases();
         let entries = match fs::read_dir(&releases) {
@@ -107,10 +107,10 @@ impl DirectoryTarget {
         self.top.join(&self.directory)
     }
 
-    /// The hold on a release, in the repository whose work tree has the directory; in the directory itself where there
-    /// is none.
+    /// Returns the hold on a release from the Git repository whose work tree has the directory, or otherwise from the
+    /// directory itself.
     fn held(&self, name: &ReleaseName) -> Result<Option<Hold>, PublishError> {
-        // The directory need not be there yet.
+        // The directory need not exist yet.
         let top = fs::canonicalize(&self.top).or_else(|_| std::path::absolute(&self.top));
         let top = top.map_err(io_error(&self.top))?;
         let root = top.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&top);
@@ -125,7 +125,7 @@ impl DirectoryTarget {
         self.releases().join(name.to_string())
     }
 
-    /// The `.sourceignore` files of the top and of each directory down to that of the releases.
+    /// Reads the `.sourceignore` files from the root down to the directory of the releases.
     fn ignore_files(&self) -> Result<IgnoreFiles, PublishError> {
         let mut found = Vec::new();
         let mut directory = String::new();
@@ -144,7 +144,7 @@ impl DirectoryTarget {
     }
 }
 
-/// A file that people write; `None` where there is none.
+/// Reads a file that users write; `None` if it does not exist.
 fn read_text(path: &Path) -> Result<Option<Vec<u8>>, PublishError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -159,7 +159,7 @@ fn read_text(path: &Path) -> Result<Option<Vec<u8>>, PublishError> {
     Ok(Some(content))
 }
 
-/// Removes what publishers left that were stopped. Whoever holds the lock is the only one who writes.
+/// Removes leftovers of interrupted publishers: the caller holds the lock, so no other publisher is writing.
 fn remove_unfinished(releases: &Path) -> Result<(), PublishError> {
     for entry in fs::read_dir(releases).map_err(io_error(releases))? {
         let entry = entry.map_err(io_error(releases))?;
@@ -171,7 +171,7 @@ fn remove_unfinished(releases: &Path) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Writes files below a new directory and waits until they are on the disk.
+/// Writes files below a new directory and syncs their content to disk.
 fn write_all(top: &Path, files: &Files) -> Result<(), PublishError> {
     fs::create_dir(top).map_err(io_error(top))?;
     for (path, file) in files.iter() {

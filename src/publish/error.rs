@@ -1,4 +1,4 @@
-//! Why a release was not published.
+//! Errors of publishing a release.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,98 +11,98 @@ use crate::release::Findings;
 use crate::source::SourceError;
 use crate::source::origin::OriginError;
 
-/// The most paths that an error names.
+/// Maximum number of paths that an error names.
 const MOST_PATHS: usize = 10;
 
-/// Why a release was not published. Nothing of it was written.
+/// An error of publishing a release. Nothing of the release was written.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// It cannot be had.
+    /// The release cannot be fetched.
     #[error(transparent)]
     Origin(#[from] OriginError),
-    /// It is no release that can be used.
+    /// The release has errors.
     #[error("{name} is not published: the release cannot be used:\n{}", findings.without_warnings())]
     Unusable {
-        /// The release.
+        /// Name of the release.
         name: String,
-        /// All that was found, warnings included.
+        /// All findings, including warnings.
         findings: Findings,
     },
-    /// A chart that it needs cannot be had.
+    /// A chart of the release cannot be fetched.
     #[error("{name}: {error}")]
     Chart {
-        /// The release.
+        /// Name of the release.
         name: String,
-        /// Why.
+        /// The cause.
         error: Box<VendorError>,
     },
-    /// A chart that was fetched is another one.
+    /// A fetched archive is another chart.
     #[error("{name}: {url} is not {chart} {version}: its Chart.yaml has another name or version")]
     ChartMismatch {
-        /// The release.
+        /// Name of the release.
         name: String,
-        /// Where the archive came from.
+        /// URL of the archive.
         url: String,
-        /// The chart that it should be.
+        /// Name of the expected chart.
         chart: String,
-        /// Its version.
+        /// Version of the expected chart.
         version: String,
     },
     /// The stack repository has a release of that name with other content.
     #[error("{name} exists in {place} with other content: {}", shortened(.paths))]
     ReleaseExists {
-        /// The release.
+        /// Name of the release.
         name: String,
         /// The stack repository.
         place: String,
         /// The files that differ, or are on one side only.
         paths: Vec<String>,
     },
-    /// It was taken back from the stage that it would come to.
+    /// The release is held back from the stage.
     #[error("{} is held back from stage {}: {}", .0.release, .0.stage, .0.reason)]
     Held(Hold),
-    /// The stack repository would not give Flux all of the release.
+    /// The stack repository would exclude files of the release from Flux's artifact.
     #[error(
         "{name}: a .sourceignore of {place} leaves out files that its charts need: {}",
         shortened(.paths)
     )]
     LeftOut {
-        /// The release.
+        /// Name of the release.
         name: String,
         /// The stack repository.
         place: String,
-        /// The files, from the release's directory.
+        /// The files, by path from the release's directory.
         paths: Vec<String>,
     },
-    /// The release that is there already cannot be read.
+    /// The existing release cannot be read.
     #[error(transparent)]
     Existing(#[from] SourceError),
-    /// Something of the stack repository cannot be used.
+    /// A part of the stack repository is invalid.
     #[error("{place}: {why}")]
     Place {
         /// The stack repository, or a file of it.
         place: String,
-        /// What is wrong with it.
+        /// The cause.
         why: String,
     },
-    /// The repository cannot be read.
+    /// The Git repository cannot be read.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The commit is not in the repository.
+    /// The commit was not pushed.
     #[error(transparent)]
     NotPushed(Box<UpdateError<Self>>),
-    /// The file system refused.
+    /// Reading or writing on this machine failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// What was to be written.
+        /// The path.
         path: PathBuf,
-        /// The refusal.
+        /// The cause.
         error: io::Error,
     },
 }
 
 impl PublishError {
-    /// What to do about it.
+    /// Suggests how to fix the error.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

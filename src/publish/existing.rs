@@ -1,4 +1,4 @@
-//! What a stack repository has already, and whether a release may be written beside it.
+//! Compares a release with the content of a stack repository, and decides whether it may be written.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +8,29 @@ use crate::promote::holds::Hold;
 use crate::release::ignore::{IGNORE_FILE, Rules};
 use crate::release::{File, Files, is_needed_by_a_chart};
 
-/// The `.sourceignore` files above a release: each with its directory from the top of the stack repository.
+/// The `.sourceignore` files above a release: directory from the root of the stack repository, and text.
 pub type IgnoreFiles = Vec<(String, String)>;
 
-/// What a stack repository has where a release is to be written.
+/// The content of a stack repository that matters for a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Existing {
-    /// The stack repository, for people.
+    /// The stack repository, for messages.
     pub place: String,
-    /// The directory of the releases in it, without `/` at its ends; empty for its top.
+    /// Directory of the releases in it, without enclosing `/`; empty for the root.
     pub directory: String,
-    /// The files of the release that is there.
+    /// The files of the existing release.
     pub release: Option<Files>,
-    /// The `.sourceignore` files above the release, those of the top first.
+    /// The `.sourceignore` files above the release, from the root down.
     pub ignore_files: IgnoreFiles,
-    /// What keeps the release away: it was taken back from the stage that has the directory.
+    /// The hold on the release in the stage of this directory.
     pub held: Option<Hold>,
 }
 
 impl Existing {
-    /// Whether the release is there already.
+    /// Whether the release already exists.
     ///
-    /// Where charts are fetched (`vendoring`), a release that differs in nothing but which version of a range was
-    /// fetched is the same release: what a range stands for changes with time, and what was published does not.
+    /// With `vendoring`, a release that differs only in the fetched versions of its charts' dependencies counts as the same:
+    /// the versions in a range change with time, but a published release does not.
     #[must_use]
     pub fn has(&self, prepared: &Prepared, vendoring: bool) -> bool {
         let Some(release) = &self.release else { return false };
@@ -41,8 +41,8 @@ impl Existing {
         }
     }
 
-    /// Whether the release has to be written: `false` where it is there already. Refused where something else is there,
-    /// where it is held, or where Flux would not see all of it.
+    /// Whether the release has to be written: `false` if it already exists. Returns an error if another release of the name
+    /// exists, if the release is held, or if Flux would not see all of it.
     pub fn needs(&self, prepared: &Prepared, vendoring: bool) -> Result<bool, PublishError> {
         let Some(release) = &self.release else {
             if let Some(hold) = &self.held {
@@ -58,7 +58,7 @@ impl Existing {
         Err(PublishError::ReleaseExists { name, place, paths })
     }
 
-    /// Refuses a release of which Flux would leave out a file that a chart needs.
+    /// Refuses a release if Flux would leave out a file that a chart needs.
     fn check_left_out(&self, prepared: &Prepared) -> Result<(), PublishError> {
         if self.ignore_files.is_empty() {
             return Ok(());
@@ -88,8 +88,8 @@ impl Existing {
     }
 }
 
-/// Whether both have the same files but for the archives of fetched charts, and what else is there is one archive for
-/// each chart that has to be fetched, in a version that is wanted.
+/// Whether both have the same files except for the archives of fetched charts, and `existing` has exactly one archive for
+/// each missing dependency, in a matching version.
 fn is_the_same_but_for_versions(existing: &Files, prepared: &Prepared) -> bool {
     let fetched = prepared.fetched();
     let is_own = |path: &str| prepared.files.get(path).is_some() && !fetched.contains(path);
@@ -105,7 +105,7 @@ fn is_the_same_but_for_versions(existing: &Files, prepared: &Prepared) -> bool {
         && taken.is_some_and(|taken| others.iter().copied().eq(taken.iter().map(String::as_str)))
 }
 
-/// The path of the archive that a dependency takes of these.
+/// Returns the path of the archive that a dependency would use.
 fn archive_of(missing: &Missing, paths: &[&str]) -> Option<String> {
     let versions: Vec<&str> = paths.iter().filter_map(|path| missing.vendored_version(path)).collect();
     let version = missing.choose(versions.iter().copied()).ok().flatten()?;

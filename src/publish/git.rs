@@ -1,4 +1,4 @@
-//! A stack repository that is a branch of a Git repository: one commit for each release.
+//! Publishes to a branch of a Git repository: one commit for each release.
 
 use std::collections::BTreeSet;
 
@@ -15,22 +15,22 @@ use crate::source::origin::Listing;
 
 /// A branch that has, or will have, the directory of the releases.
 pub struct GitTarget {
-    /// What is fetched from and pushed to.
+    /// The repository to fetch from and push to.
     pub clone: BareRepository,
     /// The branch.
     pub branch: String,
-    /// The directory of the releases, without `/` at its ends; empty for the top.
+    /// Directory of the releases, without enclosing `/`; empty for the root.
     pub directory: String,
 }
 
-/// How a release is committed.
+/// Options for committing a release.
 #[derive(Clone, Debug)]
 pub struct Committing {
-    /// Who commits.
+    /// The author and committer.
     pub identity: Identity,
-    /// The key that commits are signed with.
+    /// The key to sign commits with.
     pub signer: Option<Signer>,
-    /// Whether the commit goes to a branch of its own, which is the same for the same release.
+    /// Whether to push to a separate branch, whose name is the same for the same release.
     pub pull_request: bool,
 }
 
@@ -39,14 +39,14 @@ pub struct Committing {
 pub struct Committed {
     /// The commit.
     pub commit: CommitId,
-    /// The branch that has it.
+    /// The branch that has the commit.
     pub branch: String,
-    /// Its message.
+    /// The commit message.
     pub message: Message,
 }
 
 impl GitTarget {
-    /// Writes a release as a commit and pushes it.
+    /// Commits a release and pushes it.
     pub fn publish(
         &self,
         prepared: &Prepared,
@@ -78,7 +78,7 @@ impl GitTarget {
         }
     }
 
-    /// What the branch of a pull request has, where that is the release, with other versions of its charts maybe.
+    /// Returns the tip of a pull request's branch, if it has the release, possibly with other versions of its charts.
     fn proposed(
         &self,
         prepared: &Prepared,
@@ -99,7 +99,7 @@ impl GitTarget {
         }))
     }
 
-    /// The branch of the pull request for a release: the same one whatever versions of its charts were fetched.
+    /// Returns the branch of a release's pull request, which does not depend on the fetched versions of its charts.
     fn own_branch(&self, prepared: &Prepared) -> Result<String, GitError> {
         let fetched = prepared.fetched();
         let edit = self.edit(prepared, |path| !fetched.contains(path))?;
@@ -107,14 +107,14 @@ impl GitTarget {
         Ok(format!("stackflux/publish-{}-{}", prepared.name(), digest.get(..8).unwrap_or_default()))
     }
 
-    /// The releases that are there already.
+    /// Returns the existing releases.
     pub fn names(&self) -> Result<BTreeSet<ReleaseName>, PublishError> {
         let entries = self.snapshot()?.entries(&self.directory)?;
         let directories = entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
         Ok(Listing::of(directories.map(|entry| &entry.name)).releases)
     }
 
-    /// What is there already.
+    /// Returns what the stack repository has for a release.
     pub fn existing(&self, name: &ReleaseName) -> Result<Existing, PublishError> {
         self.existing_in(&self.snapshot()?, name)
     }
@@ -150,7 +150,7 @@ impl GitTarget {
         Ok(Existing { place, directory: self.directory.clone(), release, ignore_files, held })
     }
 
-    /// The edit that writes these of the release's files.
+    /// Returns the edit that writes the selected files of the release.
     fn edit(&self, prepared: &Prepared, is_written: impl Fn(&str) -> bool) -> Result<Edit, GitError> {
         let mut edit = Edit::default();
         let directory = self.below(&prepared.name().to_string());
@@ -165,7 +165,7 @@ impl GitTarget {
     }
 }
 
-/// The `.sourceignore` files of the top and of each directory down to this one.
+/// Reads the `.sourceignore` files from the root down to a directory.
 fn ignore_files(snapshot: &Snapshot<'_>, directory: &str) -> Result<Vec<(String, String)>, GitError> {
     let below = directory.match_indices('/').filter_map(|(at, _)| directory.get(..at));
     let all = std::iter::once("").chain(below).chain((!directory.is_empty()).then_some(directory));

@@ -1,4 +1,4 @@
-//! The releases that must not come: they were taken back from the stage that has the directory of the releases.
+//! Finds holds: a release that was rolled back from a stage must not be published there again.
 
 use super::PublishError;
 use crate::names::ReleaseName;
@@ -6,19 +6,19 @@ use crate::promote::holds::{self, Hold, Holds};
 use crate::promote::stages::{self, Stages};
 use crate::promote::yaml::Problems;
 
-/// A directory of releases, and the stack repository that it is in.
+/// A directory of releases in a stack repository.
 pub(super) struct GitTarget<'a> {
-    /// The stack repository, for people.
+    /// The stack repository, for messages.
     pub(super) repository: &'a str,
-    /// The branch; `None` where it is whichever a work tree has.
+    /// The branch; `None` if it is the current one of a work tree.
     pub(super) branch: Option<&'a str>,
-    /// The directory, from the top of the repository.
+    /// The directory, from the root of the repository.
     pub(super) directory: &'a str,
 }
 
-/// The hold on a release in the stage that has this directory. `read` gives the files at the top of the repository.
+/// Returns the hold on a release in the stage that has this directory. `read` reads a file at the root of the repository.
 ///
-/// Without a `stackflux.yaml` beside it a hold counts for whichever stage it is: the branch is a stage's own then.
+/// Without a `stackflux.yaml` beside it, every hold counts: then the branch is a stage's own.
 pub(super) fn held(
     name: &ReleaseName,
     place: &GitTarget,

@@ -1,4 +1,4 @@
-//! What a commit that publishes a release says: what it is, and where every byte came from.
+//! Message of a commit that publishes a release: its content, and the origin of every byte.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use crate::source::address::Address;
 
 pub use crate::promote::trailers::{CONTENT_DIGEST, SOURCE, VERSION};
 
-/// What names the content there.
+/// Trailer: digest or commit of the content at its source.
 pub const SOURCE_DIGEST: &str = "Stackflux-Source-Digest";
-/// What was verified, and by which key.
+/// Trailer: the verified signature, and its key.
 pub const VERIFIED: &str = "Stackflux-Verified";
-/// A chart that was fetched for it: name, version, digest of the archive, and from where.
+/// Trailer: a fetched chart, with its name, version, archive digest and URL.
 pub const VENDORED: &str = "Stackflux-Vendored";
 
-/// The message for a release. The same release from the same place has the same message.
+/// Returns the message for a release. The same release from the same source has the same message.
 #[must_use]
 pub fn message(prepared: &Prepared) -> Message {
     let (release, provenance) = (&prepared.release, &prepared.provenance);
@@ -38,8 +38,8 @@ pub fn message(prepared: &Prepared) -> Message {
     message.trailer(VERSION, env!("CARGO_PKG_VERSION"))
 }
 
-/// Where a release came from, for everyone who reads the history. Of what lies on the publisher's machine that is the name
-/// alone: the path to it says something about the publisher, and nothing to others.
+/// Returns the source of a release for the public history. A path on the publisher's machine is reduced to its last part:
+/// the rest reveals something about the publisher, and is of no use to others.
 fn public(source: &str, release: &Release) -> String {
     let name_of = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     match source.parse() {
@@ -61,12 +61,12 @@ fn body(prepared: &Prepared) -> String {
     let mut lines =
         vec![format!("Kubernetes {}, cluster class {} {}", release.kubernetes, class.name, class.version)];
     lines.extend(release.addons.iter().map(|addon| format!("- {}: {}", addon.name, contents(addon))));
-    // Names and versions are what somebody wrote into a chart: each stays on its line.
+    // Names and versions are free text of a chart: each must stay on its line.
     let lines = lines.iter().map(|line| Printable(line).to_string());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The charts that an addon brings: those that it wraps, or its own.
+/// Lists the charts of an addon: the charts that it wraps, or otherwise its own.
 fn contents(addon: &Addon) -> String {
     let Some(chart) = addon.chart() else { return "manifests".to_owned() };
     let Chart { name, version, dependencies, .. } = chart;

@@ -1,4 +1,4 @@
-//! A release that may be published: unpacked, without errors, with charts that can be built.
+//! A release that may be published: unpacked, without errors, and with charts that can be built.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,18 @@ pub struct Prepared {
     pub release: Release,
     /// The files of its directory.
     pub files: Files,
-    /// What should be known about it.
+    /// Warnings about the release.
     pub warnings: Findings,
-    /// Where it came from.
+    /// The origin of the release.
     pub provenance: Provenance,
-    /// The dependencies that did not come with it.
+    /// The dependencies that it was fetched without.
     pub missing: Vec<Missing>,
-    /// Those of them that were fetched and lie in `files`.
+    /// The missing dependencies that were fetched, and are in `files`.
     pub vendored: Vec<Vendored>,
 }
 
-/// Fetches and checks a release, with the charts that it lacks where there is something to fetch them with. What the
-/// stack repository has already needs none.
+/// Fetches and checks a release. With `vendor`, also fetches the charts that it lacks, unless the stack repository already
+/// has the release.
 pub async fn prepare(
     origin: &dyn Origin,
     name: &ReleaseName,
@@ -56,17 +56,17 @@ pub struct Vendored {
     pub missing: Missing,
     /// The exact version.
     pub version: String,
-    /// Where the archive was fetched from, without credentials.
+    /// URL of the archive, without credentials.
     pub url: String,
-    /// The digest of the archive.
+    /// Digest of the archive.
     pub digest: Digest,
-    /// The archive.
+    /// Content of the archive.
     pub content: Vec<u8>,
 }
 
 impl Prepared {
-    /// Unpacks and checks a release. An error of `lint` refuses it, and so does a dependency that nobody can fetch; and
-    /// where somebody vouches for the content, that it is not the content of this release.
+    /// Unpacks and checks a release. Refuses it for an error of `lint` or a dependency that cannot be fetched. If its
+    /// content is pinned or signed, also refuses content that is not bound to the release's name.
     pub fn of(fetched: Fetched, limits: &Limits) -> Result<Self, PublishError> {
         let Fetched { name, files, provenance } = fetched;
         let (release, files, warnings) = load(&name, files, limits)?;
@@ -81,7 +81,7 @@ impl Prepared {
         Ok(Self { release, files, warnings, provenance, missing, vendored: Vec::new() })
     }
 
-    /// The same release with charts in it, checked again: an archive that somebody else made may be anything.
+    /// Adds fetched charts, and checks the release again, because an archive from a repository may contain anything.
     pub fn with(self, vendored: Vec<Vendored>, limits: &Limits) -> Result<Self, PublishError> {
         let name = self.release.name.clone();
         let mut files = self.files;
@@ -108,22 +108,22 @@ impl Prepared {
         Ok(Self { release, files, warnings, vendored, ..self })
     }
 
-    /// The paths of the archives that were fetched for it.
+    /// Returns the paths of the archives that were fetched for it.
     pub(super) fn fetched(&self) -> BTreeSet<String> {
         self.vendored.iter().map(|chart| chart.missing.archive(&chart.version)).collect()
     }
 
-    /// The release's name.
+    /// Returns the name of the release.
     #[must_use]
     pub fn name(&self) -> &ReleaseName {
         &self.release.name
     }
 }
 
-/// Whether the archive is the one chart that was asked for, by its own name and version.
+/// Whether the archive is the requested chart, by its own name and version.
 fn is_that_chart(vendored: &Vendored, limits: &Limits) -> bool {
     let Vendored { missing, version, content, .. } = vendored;
-    // What is wrong with an archive was told when the release was checked with it.
+    // The check of the release has already reported what is wrong with an archive.
     let charts =
         packed_charts(content, &missing.archive(version), &mut limits.clone(), &mut Findings::default());
     let [(name, own_version)] = charts.as_slice() else { return false };

@@ -1,4 +1,4 @@
-//! Releases that the tests of this module publish.
+//! Helpers for tests of publishing.
 
 use super::*;
 use crate::release::{Digest, File, Files, Limits};
@@ -6,7 +6,7 @@ use crate::source::origin::{Fetched, Provenance};
 
 pub(crate) const NAME: &str = "openstack-demo-1-34-v2";
 
-/// The files of a release: a cluster class, one addon that wraps a chart, one of plain manifests.
+/// Returns the files of a release: a cluster class, an addon that wraps a chart, and one of plain manifests.
 pub(crate) fn files(name: &str) -> Files {
     let version = name.rsplit('-').next().unwrap();
     let metadata = format!("versions: {{clusterStack: {version}, kubernetes: v1.34.2}}\n");
@@ -27,7 +27,7 @@ pub(crate) fn files(name: &str) -> Files {
     all.into_iter().fold(Files::default(), |files, (path, content)| with(files, path, content))
 }
 
-/// The same files and one more.
+/// Returns the files with another one.
 pub(crate) fn with(mut files: Files, path: &str, content: &str) -> Files {
     files.insert(path, File { content: content.into(), executable: false }).unwrap();
     files
@@ -47,7 +47,7 @@ pub(crate) fn prepared(name: &str) -> Prepared {
     prepare(name, files(name))
 }
 
-/// The first dependency that is missing, as if it had been fetched.
+/// Returns the first missing dependency as if it had been fetched.
 pub(crate) fn vendored(prepared: &Prepared, version: &str, content: &[u8]) -> Vendored {
     let missing = prepared.missing.first().unwrap().clone();
     let (version, url) = (version.to_owned(), format!("https://charts/cilium-{version}.tgz"));

@@ -1,6 +1,6 @@
-//! Charts that a release needs and does not have, fetched from where its charts say that they are.
+//! Fetches the charts that a release needs but does not contain, from the repositories that its charts name.
 //!
-//! Nothing is executed, nothing but the archive is taken, and each archive has the digest that its repository names.
+//! Executes nothing, keeps only the archives, and verifies each against the digest that its repository names.
 
 mod error;
 mod helm;
@@ -17,10 +17,10 @@ use crate::source::oci::Access;
 
 pub use error::VendorError;
 
-/// The most charts that are fetched for a release: those of SCS have five.
+/// Maximum number of charts fetched for a release: those of SCS have five.
 const MOST_CHARTS: usize = 100;
 
-/// The most repositories that they may be in. Of each an index may be fetched, which is long.
+/// Maximum number of their repositories: the index of each, which may be long, may have to be fetched.
 const MOST_REPOSITORIES: usize = 20;
 
 /// Fetches charts.
@@ -31,15 +31,15 @@ pub struct Vendor {
 }
 
 impl Vendor {
-    /// Fetches with this access. What it has for one registry, a password and plain HTTP, is for the registry `named`
-    /// alone; plain HTTP is also allowed for Helm repositories whose URL says so.
+    /// Creates a client with this access. Its password and plain HTTP for a registry apply only to the registry `named`;
+    /// plain HTTP also applies to Helm repositories with an `http` URL.
     #[must_use]
     pub fn new(access: Access, named: Option<&str>) -> Self {
         Self { access, named: named.map(str::to_owned) }
     }
 
-    /// Fetches all of these, each in the version that `Chart.lock` has, else the highest of its range; those that are the
-    /// same archive once. `most` is what all archives together may have, in bytes.
+    /// Fetches all dependencies, each in the version of `Chart.lock`, or otherwise in the highest version of its range.
+    /// Fetches an archive once, even if several dependencies need it. `most` limits the total size of all archives in bytes.
     pub async fn fetch(&self, missing: &[Missing], most: u64) -> Result<Vec<Vendored>, VendorError> {
         let repositories: BTreeSet<&Repository> = missing.iter().map(|one| &one.repository).collect();
         at_most(missing.len(), MOST_CHARTS, "charts")?;
@@ -50,7 +50,7 @@ impl Vendor {
             if fetched.iter().any(|one| one.missing.archive(&one.version) == path) {
                 continue;
             }
-            // One after the other: each may have what those before it have left.
+            // In sequence: each archive may use what the previous ones left of the limit.
             let vendored = match &chosen.archive {
                 Archive::Url(url, digest) => self.of_url(&chosen, url, *digest, left).await?,
                 Archive::Registry { reference, expected } => {
@@ -63,7 +63,7 @@ impl Vendor {
         Ok(fetched)
     }
 
-    /// The versions of all of these, in their order.
+    /// Chooses the versions of all dependencies, and keeps their order.
     async fn choose<'a>(&self, missing: &'a [Missing]) -> Result<Vec<Chosen<'a>>, VendorError> {
         let mut by_repository: BTreeMap<&Repository, Vec<&Missing>> = BTreeMap::new();
         for one in missing {
@@ -89,7 +89,7 @@ fn at_most(there: usize, most: usize, what: &'static str) -> Result<(), VendorEr
     if there > most { Err(VendorError::TooMany { there, what, most }) } else { Ok(()) }
 }
 
-/// The version of a dependency that is taken of those that are there, which is one by Helm's rules: it is part of a path.
+/// Chooses a version of a dependency, and checks it by Helm's rules: the version becomes part of a path.
 fn choose<'a>(
     missing: &Missing,
     there: impl DoubleEndedIterator<Item = &'a str> + Clone,
@@ -109,7 +109,7 @@ fn choose<'a>(
     Ok(version)
 }
 
-/// A dependency in the version that is taken, and where its archive is.
+/// A dependency with its chosen version and archive.
 struct Chosen<'a> {
     missing: &'a Missing,
     version: String,
@@ -119,7 +119,7 @@ struct Chosen<'a> {
 enum Archive {
     /// A file with this digest.
     Url(Url, Digest),
-    /// The layer behind `host/repository:tag`, with this digest where an index names one.
+    /// The chart layer of `host/repository:tag`, with this digest if an index names one.
     Registry { reference: String, expected: Option<Digest> },
 }
 

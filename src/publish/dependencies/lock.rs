@@ -6,10 +6,10 @@ use super::Repository;
 use crate::release::Dependency;
 use crate::release::range::{self, Range};
 
-/// The longest `Chart.lock` that is read, in bytes.
+/// Maximum size of a `Chart.lock` in bytes.
 const MAX_LOCK_BYTES: usize = 1 << 20;
 
-/// A `Chart.lock`, as far as it is read.
+/// The fields of a `Chart.lock` that are used.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Lock {
     #[serde(default)]
@@ -38,8 +38,8 @@ impl Lock {
             .map_err(|error| format!("Chart.lock cannot be read: {error}"))
     }
 
-    /// The version that a dependency is locked to. source-controller goes by `Chart.lock` alone where there is one, so
-    /// what that does not have would be missing in the chart, without a word.
+    /// Returns the version that a dependency is locked to. If there is a `Chart.lock`, source-controller fetches only the
+    /// dependencies in it, and omits any other without an error.
     pub(super) fn version(&self, dependency: &Dependency, repository: &Repository) -> Result<String, String> {
         let mut same = self.dependencies.iter().flatten().filter(|locked| {
             let same = locked.repository.as_deref().and_then(|text| Repository::parse(text).ok());
@@ -58,7 +58,7 @@ impl Lock {
     }
 }
 
-/// Whether a version is in the range of a `Chart.yaml`: the same text, or one that Helm takes for it.
+/// Whether a version is in a range of `Chart.yaml`: it is the same text, or matches by Helm's rules.
 fn is_in(version: &str, wanted: &str) -> bool {
     let range = if wanted.is_empty() { "*" } else { wanted };
     let range = range.parse::<Range>();

@@ -3,7 +3,7 @@ use crate::publish::tests::{NAME, files, prepare, prepared, with};
 use crate::publish::{Prepared, PublishError};
 use crate::release::Limits;
 
-/// What is missing of a release whose addon `cni` has this dependency, or what is told of it.
+/// Returns the missing dependencies of a release whose addon `cni` has this dependency, or the error.
 fn of(dependency: &str) -> Result<Vec<Missing>, String> {
     let mut all = Files::default();
     for (path, file) in files(NAME).iter().filter(|(path, _)| *path != "cluster-addon/cni/Chart.yaml") {
@@ -98,7 +98,7 @@ fn the_version_of_an_archive() {
     }
 }
 
-/// What is missing of a release whose addon `cni` has this `Chart.lock`, or what is told of it.
+/// Returns the locked version for a release whose addon `cni` has this `Chart.lock`, or the error.
 fn locked(dependencies: &str) -> Result<Option<String>, String> {
     let lock = format!("dependencies: [{dependencies}]\ndigest: sha256:x\ngenerated: now\n");
     let all = with(files(NAME), "cluster-addon/cni/Chart.lock", &lock);

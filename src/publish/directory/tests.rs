@@ -128,7 +128,7 @@ fn directory_behind_a_link_is_refused() {
 
 #[test]
 fn failed_publication_leaves_nothing() {
-    // The directory of the releases is near the longest path that Linux takes, and the release's own are beyond it.
+    // The directory of the releases is near the longest path that Linux accepts, and the release's files are beyond it.
     let (scratch, mut target) = target();
     let deep = vec!["d".repeat(250); 13].join("/");
     target.top = scratch.path().join(deep);

@@ -14,7 +14,7 @@ fn existing(release: Option<Files>, ignore_files: &[(&str, &str)]) -> Existing {
     }
 }
 
-/// The release with these versions of its chart in it.
+/// Returns the files of a release with these versions of its chart.
 fn with_versions(versions: &[&str]) -> Files {
     versions.iter().fold(files(NAME), |files, version| {
         with(files, &format!("cluster-addon/cni/charts/cilium-{version}.tgz"), version)

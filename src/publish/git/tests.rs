@@ -27,7 +27,7 @@ fn written(published: Published<Committed>) -> Committed {
     committed
 }
 
-/// The subjects of the branch's commits, the newest first.
+/// Returns the subjects of the branch's commits, newest first.
 fn subjects(remote: &Path) -> Vec<String> {
     let repository = Repository::open_bare(remote).unwrap();
     let mut walk = repository.revwalk().unwrap();
@@ -40,7 +40,7 @@ fn read(clone: &BareRepository, commit: CommitId, directory: &str) -> Files {
     clone.snapshot(Some(commit)).unwrap().files(directory, &Limits::default()).unwrap()
 }
 
-/// Writes a file to the branch as somebody else would.
+/// Writes a file to the branch as another user would.
 fn write(clone: &BareRepository, path: &str, text: &str) {
     let target = Target { branch: "main".to_owned(), push_to: None };
     update(clone, &target, None, |_| {
@@ -122,7 +122,7 @@ fn a_pull_request_has_the_same_branch_each_time() {
     assert_ne!(first.branch, other.branch);
 }
 
-/// The release with a chart fetched in this version.
+/// Returns the release with a chart fetched in this version.
 fn with_chart(version: &str) -> Prepared {
     let prepared = prepared(NAME);
     let chart = vendored(&prepared, version, version.as_bytes());

@@ -13,7 +13,7 @@ fn holds(stage: &str) -> String {
     format!("holds:\n- {{release: {NAME}, stage: {stage}, reason: it leaks, commit: abc}}\n")
 }
 
-/// The stage in which the release is held.
+/// Returns the stage in which the release is held.
 fn ask(holds: &str, stages: Option<&str>, directory: &str, branch: Option<&str>) -> Option<String> {
     let read = |file: &str| {
         let text = if file == "stackflux.holds.yaml" { Some(holds) } else { stages };

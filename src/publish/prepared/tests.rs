@@ -6,13 +6,13 @@ use crate::error::Classify as _;
 use crate::publish::tests::{NAME, fetched, files, prepare, prepared, vendored, with};
 use crate::release::Reason;
 
-/// A packed chart with a file of this path and content in it.
+/// Returns a packed chart with a file of this path and content.
 pub(crate) fn packed(path: &str, content: &str) -> Vec<u8> {
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let mut header = tar::Header::new_ustar();
     header.set_size(content.len() as u64);
     header.set_mode(0o644);
-    // Not by `set_path`, which refuses what an attacker does not.
+    // `set_path` would refuse what an attacker writes.
     header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
     header.set_cksum();
     archive.append(&header, content.as_bytes()).unwrap();
@@ -39,7 +39,7 @@ fn what_somebody_vouches_for_has_to_be_of_the_release() {
         });
         with(files, path, content)
     };
-    // As in source form: the chart says `v1` whatever the release.
+    // As in source form: the chart has version `v1` in every release.
     let own = replaced(files(NAME), chart, "name: openstack-demo-1-34-cluster-class\nversion: v1\n");
     for (files, is_refused) in [
         (own.clone(), false),

@@ -1,40 +1,40 @@
-//! Why a chart was not fetched.
+//! Errors of fetching charts.
 
 use crate::error::{Class, Classify};
 use crate::release::range::RangeError;
 use crate::source::origin::OriginError;
 
-/// The most versions that an error names.
+/// Maximum number of versions that an error names.
 const MOST_VERSIONS: usize = 5;
 
-/// Why a chart was not fetched. `place` is a URL without credentials.
+/// An error of fetching a chart. `place` is a URL without credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum VendorError {
-    /// The repository, or the archive.
+    /// The repository or archive cannot be fetched.
     #[error("the chart {chart} cannot be fetched: {error}")]
     Origin {
         /// The chart, or the repository's index.
         chart: String,
-        /// What failed.
+        /// The cause.
         error: Box<OriginError>,
     },
-    /// The index of a Helm repository.
+    /// The index of a Helm repository is invalid.
     #[error("{place}: the index of the Helm repository cannot be read: {error}")]
     Index {
-        /// The index.
+        /// URL of the index.
         place: String,
-        /// What is wrong with it.
+        /// The cause.
         error: String,
     },
-    /// A range of versions that nobody reads.
+    /// The version range is invalid.
     #[error("the chart {chart}: {error}")]
     Range {
         /// The chart.
         chart: String,
-        /// What is wrong.
+        /// The cause.
         error: RangeError,
     },
-    /// The repository does not have the chart in such a version.
+    /// The repository does not have the chart in a matching version.
     #[error("{place} has no chart {chart} {version}; {}", told(.there))]
     NoVersion {
         /// The repository.
@@ -43,27 +43,27 @@ pub enum VendorError {
         chart: String,
         /// The version or the range.
         version: String,
-        /// The versions that it has, as they are listed.
+        /// The existing versions, as listed.
         there: Vec<String>,
     },
-    /// Nobody fetches that much for one release.
+    /// The release needs too many charts or repositories.
     #[error("exceeds the limit of {most} {what}: its charts need {there}")]
     TooMany {
-        /// How many.
+        /// The number needed.
         there: usize,
-        /// Charts, or repositories.
+        /// `charts` or `chart repositories`.
         what: &'static str,
         /// The limit.
         most: usize,
     },
-    /// What the repository says of the chart cannot be used.
+    /// The repository's entry for the chart is refused.
     #[error("{place}: {chart} is not fetched: {why}")]
     Refused {
         /// The repository, or the URL of the archive.
         place: String,
         /// The chart with its version.
         chart: String,
-        /// What is wrong.
+        /// The cause.
         why: String,
     },
 }

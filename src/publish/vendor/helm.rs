@@ -1,4 +1,4 @@
-//! Charts out of Helm repositories.
+//! Charts from Helm repositories.
 
 use reqwest::Url;
 
@@ -10,7 +10,7 @@ use crate::release::Digest;
 use crate::release::chart_index::{self, Entry, Index};
 
 impl Vendor {
-    /// The charts of dependencies that are in this repository.
+    /// Finds the charts of dependencies that are in this repository.
     pub(super) async fn of_helm<'a>(
         &self,
         repository: &Url,
@@ -20,7 +20,7 @@ impl Vendor {
         missing.iter().map(|missing| of_index(missing, repository, &index)).collect()
     }
 
-    /// The index of a repository.
+    /// Fetches the index of a repository.
     async fn index(&self, repository: &Url) -> Result<Index, VendorError> {
         let mut url = repository.clone();
         url.set_path(&format!("{}index.yaml", repository.path()));
@@ -28,7 +28,7 @@ impl Vendor {
         Index::parse(&content).map_err(|error| VendorError::Index { place: redacted_url(&url), error })
     }
 
-    /// The archive at a URL.
+    /// Fetches the archive at a URL.
     pub(super) async fn of_url(
         &self,
         chosen: &Chosen<'_>,
@@ -67,7 +67,7 @@ impl Vendor {
     }
 }
 
-/// The chart of a dependency, as the index of its repository has it.
+/// Finds the chart of a dependency in the index of its repository.
 fn of_index<'a>(missing: &'a Missing, repository: &Url, index: &Index) -> Result<Chosen<'a>, VendorError> {
     let entries = index.versions(&missing.name);
     let there = entries.iter().map(|entry| entry.version.as_str());

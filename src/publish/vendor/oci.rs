@@ -1,4 +1,4 @@
-//! Charts out of OCI registries: one repository for each chart, one tag for each version
+//! Charts from OCI registries: one repository for each chart, one tag for each version
 //! (<https://helm.sh/docs/topics/registries/>).
 
 use super::{Archive, Chosen, Vendor, VendorError, choose};
@@ -9,11 +9,11 @@ use crate::source::address::{Address, OciAddress};
 use crate::source::oci::{Access, Pulled, Reference, Registry};
 use crate::source::origin::OriginError;
 
-/// The media types of the layer that is a chart: today's, and that of Helm before 3.7.
+/// Media types of the chart layer: the current one, and that of Helm before 3.7.
 const CHART: [&str; 2] = ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 
 impl Vendor {
-    /// The chart of a dependency, in the registry that its charts are in.
+    /// Finds the chart of a dependency in its registry.
     pub(super) async fn of_registry<'a>(
         &self,
         registry: &str,
@@ -22,7 +22,7 @@ impl Vendor {
     ) -> Result<Chosen<'a>, VendorError> {
         let repository = format!("{registry}/{path}/{}", missing.name).replace("//", "/");
         let wanted = missing.wanted();
-        // An exact version is a tag: there may be very many, and nobody needs them all.
+        // An exact version is a tag, so the list of tags, which may be very long, is not needed.
         let version = if range::version(wanted).is_some_and(|version| is_exact(wanted, &version)) {
             wanted.to_owned()
         } else {
@@ -35,8 +35,8 @@ impl Vendor {
         Ok(Chosen { missing, version, archive: Archive::Registry { reference, expected: None } })
     }
 
-    /// The chart behind `host/repository:tag`. Its manifest names the digest of the archive; `expected` is what
-    /// somebody else says that it is.
+    /// Fetches the chart at `host/repository:tag`. Its manifest names the digest of the archive, which must be `expected` if
+    /// the index of a Helm repository names one.
     pub(super) async fn of_reference(
         &self,
         chosen: &Chosen<'_>,
@@ -88,7 +88,7 @@ impl Vendor {
         Ok((address, registry.map_err(|error| failed(missing, error))?))
     }
 
-    /// What was given for one registry is shown to no other.
+    /// Restricts the credentials and plain HTTP of one registry to that registry.
     fn access_to(&self, registry: &str) -> Access {
         let mut access = self.access.clone();
         if self.named.as_deref() != Some(registry) {
@@ -99,7 +99,7 @@ impl Vendor {
     }
 }
 
-/// Whether a range is one version, with all its numbers.
+/// Whether a range is one complete version.
 fn is_exact(text: &str, version: &semver::Version) -> bool {
     text.strip_prefix('v').unwrap_or(text) == version.to_string()
 }

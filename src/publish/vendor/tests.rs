@@ -26,7 +26,7 @@ fn helm(url: &Url) -> Missing {
     missing(Repository::Helm(url.join("stable/").unwrap()), "~1.2")
 }
 
-/// A Helm repository whose one chart has this digest and URL.
+/// Starts a Helm repository whose one chart has this digest and URL.
 async fn repository(digest: &str, url: &str) -> Host {
     let index = format!("entries: {{cilium: [{{version: 1.2.3, digest: '{digest}', urls: ['{url}']}}]}}");
     Host::start(move |seen| match seen.path() {
@@ -174,7 +174,7 @@ async fn plain_http_is_for_whoever_asks_for_it() {
     assert_eq!(host.targets(), Vec::<String>::new());
 }
 
-/// A registry with the chart `charts/cilium` in some versions.
+/// Starts a registry with some versions of the chart `charts/cilium`.
 async fn registry() -> Host {
     let layer = json!({
         "mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
