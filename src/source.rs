@@ -1,4 +1,4 @@
-//! Where the files of releases come from.
+//! Sources of release files.
 // This is one of the places that may touch the file system.
 #![allow(clippy::disallowed_methods)]
 
@@ -23,29 +23,29 @@ use crate::release::{Files, Findings, Limits, Loaded, Release, archive};
 
 pub use repository::StackRepository;
 
-/// Files that only a release has at its top.
+/// Files that only a release has at its root.
 const MARKS: [&str; 4] = ["metadata.yaml", "csctl.yaml", "clusteraddon.yaml", crate::release::CLUSTER_CLASS];
 
-/// Why the files of a release could not be read.
+/// An error in reading the files of a release.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The operating system refused.
+    /// Reading from this machine failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// What was to be read.
+        /// The path.
         path: PathBuf,
-        /// The refusal.
+        /// The cause.
         error: io::Error,
     },
-    /// The directory or archive of a release is not called as one.
+    /// The directory or archive of a release does not have a release's name.
     #[error("{}: {error}; the directory or archive of a release must have the release's name", path.display())]
     Name {
         /// The directory or archive.
         path: PathBuf,
-        /// What is wrong with the name.
+        /// The cause.
         error: NameError,
     },
-    /// Neither a release nor a stack repository.
+    /// The path is neither a release nor a stack repository.
     #[error("{}: neither a release nor a stack repository: no directory here or below releases/ has a release's name", .0.display())]
     Nothing(PathBuf),
     /// The stack repository has no release of that name.
@@ -53,15 +53,15 @@ pub enum SourceError {
     NoRelease {
         /// The stack repository.
         path: PathBuf,
-        /// The release.
+        /// Name of the release.
         name: String,
     },
-    /// Something of the release makes it unusable.
+    /// The release has errors.
     #[error("{}: the release cannot be used:\n{}", path.display(), findings.without_warnings())]
     Unusable {
         /// The release's directory or archive.
         path: PathBuf,
-        /// All that was found, warnings included.
+        /// All findings, including warnings.
         findings: Findings,
     },
 }
@@ -97,7 +97,7 @@ impl Classify for SourceError {
     }
 }
 
-/// What a path leads to.
+/// The content of a path.
 #[derive(Debug)]
 pub enum Opened {
     /// One release.
@@ -106,26 +106,26 @@ pub enum Opened {
     Repository(StackRepository),
 }
 
-/// The files of one release, read and not yet checked.
+/// The files of a release, which are not checked yet.
 #[derive(Clone, Debug)]
 pub struct ReleaseFiles {
-    /// The release's name.
+    /// Name of the release.
     pub name: ReleaseName,
-    /// Its directory or archive.
+    /// The release's directory or archive.
     pub path: PathBuf,
-    /// What is in it.
+    /// The files in it.
     pub files: Files,
 }
 
 impl ReleaseFiles {
-    /// The release, checked.
+    /// Checks the release and returns it.
     pub fn load(self, limits: &Limits) -> Result<Loaded, SourceError> {
         Release::load(&self.name, self.files, limits).map_err(SourceError::unusable(self.path))
     }
 }
 
-/// Opens a release (its directory, packed or unpacked, or one archive of all of it) or a stack repository (the
-/// directory that has `releases/`, or that one).
+/// Opens a release (its directory, with packed or unpacked charts, or one archive of it) or a stack repository (the
+/// directory that has `releases/`, or `releases/` itself).
 pub fn open(path: &Path, limits: &Limits) -> Result<Opened, SourceError> {
     let path = fs::canonicalize(path).map_err(SourceError::io(path))?;
     if !path.is_dir() {
@@ -141,12 +141,12 @@ pub fn open(path: &Path, limits: &Limits) -> Result<Opened, SourceError> {
     }
 }
 
-/// A release as one `.tgz` of its directory, or of what is in it.
+/// Reads a release from a `.tgz` of its directory, or of the files in it.
 fn read_archive(path: PathBuf, limits: &Limits) -> Result<ReleaseFiles, SourceError> {
     let name = name_of(&path, ".tgz")?;
     let file = fs::File::open(&path).map_err(SourceError::io(&path))?;
     let mut bytes = Vec::new();
-    // A compressed archive is seldom longer than what is in it, and never by much.
+    // A compressed archive is seldom longer than its content, and never by much.
     let most = limits.unpacked.saturating_add(1 << 20);
     file.take(most).read_to_end(&mut bytes).map_err(SourceError::io(&path))?;
     let called = path.file_name().unwrap_or_default().to_string_lossy();

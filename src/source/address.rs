@@ -1,4 +1,4 @@
-//! Where releases are: the one notation that the command line, the operator and trailers of commits have for it.
+//! Addresses of releases, in the one notation of the command line, the operator and commit trailers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use reqwest::Url;
 use crate::names::ReleaseName;
 use crate::release::Digest;
 
-/// The places that an address can name, for errors.
+/// The forms of an address, for errors.
 pub const FORMS: &str = "oci://host/repository[:release][@sha256:…], github://organisation/repository[@release], \
                      git+https://host/path.git[//directory][?ref=…] (also git+ssh, git+http, git+file) or a path";
 
-/// What stands before `://`, also where it is for something else than releases.
+/// All schemes before `://`, including those that are not for releases.
 const SCHEMES: [&str; 10] =
     ["oci", "github", "git+https", "git+http", "git+ssh", "git+file", "https", "http", "ssh", "file"];
 
-/// Said of an address with a user, or with what may be one.
+/// Error for an address that has, or may have, a user.
 const USER: &str = "it has a user or a password: credentials come from files or the environment";
 
-/// A place that has releases, or one release there.
+/// The address of a place that has releases, or of one release in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A repository of an OCI registry: `oci://host[:port]/repository[:release][@sha256:…]`.
@@ -33,44 +33,44 @@ pub enum Address {
     Path(PathBuf),
 }
 
-/// A repository of an OCI registry, whose tags are the releases' names.
+/// A repository of an OCI registry, whose tags are the names of releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OciAddress {
-    /// The host, with a port where one is given: `registry.example.com:5000`.
+    /// The host, with its port if one is given: `registry.example.com:5000`.
     pub registry: String,
     /// The repository, without host: `kaas/cluster-stacks`.
     pub repository: String,
-    /// The one release that is meant.
+    /// The release, if the address names one.
     pub release: Option<ReleaseName>,
-    /// The digest that the release's manifest must have.
+    /// The digest of the release's manifest, if the address names one.
     pub digest: Option<Digest>,
 }
 
-/// A repository on GitHub (or a GitHub server of one's own), whose releases are tagged with the releases' names.
+/// A repository on GitHub or a GitHub Enterprise Server, whose releases are tagged with their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitHubAddress {
     /// The organisation or user.
     pub organisation: String,
     /// The repository.
     pub repository: String,
-    /// The one release that is meant.
+    /// The release, if the address names one.
     pub release: Option<ReleaseName>,
 }
 
 /// A directory of a Git repository that has a directory for each release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitAddress {
-    /// The URL that Git knows: `https://git.example.com/stacks.git`, `ssh://git@host/stacks.git`, `file:///srv/stacks`.
+    /// The Git URL: `https://git.example.com/stacks.git`, `ssh://git@host/stacks.git`, `file:///srv/stacks`.
     pub url: String,
-    /// The directory that has the releases' directories, without `/` at its ends; empty where none is named.
+    /// The directory of the releases' directories, without enclosing `/`; empty if none is named.
     pub directory: String,
-    /// The one release that is meant: the last part of the directory, where that is a release's name.
+    /// The release, if the last part of the directory is a release's name.
     pub release: Option<ReleaseName>,
-    /// A branch, a tag or a commit; the repository's own branch where none is named.
+    /// A branch, tag or commit; by default the repository's own branch.
     pub reference: Option<String>,
 }
 
-/// Why a text is no address. What is shown of it never has a user, a password or a query.
+/// An invalid address. It is shown without a user, password or query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid release source {address:?}: {why}")]
 pub struct AddressError {
@@ -79,8 +79,8 @@ pub struct AddressError {
 }
 
 impl Address {
-    /// The one release that the address names; `None` for all that are there, and for a path, which has to be looked
-    /// at first.
+    /// Returns the release that the address names; `None` for an address of all releases, and for a path, which has to be
+    /// opened first.
     #[must_use]
     pub fn release(&self) -> Option<&ReleaseName> {
         match self {
@@ -151,7 +151,7 @@ impl OciAddress {
         Ok(Self { registry, repository, release: release.map(parse_release).transpose()?, digest })
     }
 
-    /// The same place, with all of its releases.
+    /// Returns the address without its release and digest.
     #[must_use]
     pub fn without_release(&self) -> Self {
         Self { release: None, digest: None, ..self.clone() }
@@ -224,8 +224,9 @@ impl fmt::Display for GitAddress {
     }
 }
 
-/// The address without what may be a secret: its query and fragment, and what stands before its last `@` that is not the
-/// one of a release or a digest. A password may have any character, so nothing is shown where it is not clear where it ends.
+/// Returns an error that shows the address without what may be secret: its query and fragment, and everything before its
+/// last `@`, unless that `@` precedes a release or digest. A password may contain any character, so nothing is shown if its
+/// end is unclear.
 fn refuse(text: &str, why: String) -> AddressError {
     let (scheme, rest) = text.split_once("://").map_or((None, text), |(scheme, rest)| (Some(scheme), rest));
     let (place, more) = rest.find(['?', '#']).map_or((rest, ""), |at| rest.split_at(at));
@@ -240,7 +241,7 @@ fn refuse(text: &str, why: String) -> AddressError {
     AddressError { address: format!("{}{shown}", scheme.unwrap_or_default()), why }
 }
 
-/// Whether behind the last `@` is a release or a digest, and before it a place with a host, not a user and a password.
+/// Whether the last `@` precedes a release or digest, and follows a place with a host rather than a user and password.
 fn ends_with_name(place: &str) -> bool {
     let Some((named, name)) = place.rsplit_once('@') else { return false };
     let host = named.rsplit('@').next().and_then(|named| named.split_once('/')).map(|(host, _)| host);
@@ -248,7 +249,7 @@ fn ends_with_name(place: &str) -> bool {
     is_name && host.is_some_and(|host| check_host(host).is_ok())
 }
 
-/// The text before the last `character` that stands in its last part, and what follows it.
+/// Splits at the last `character`, if it is in the last part of the path.
 fn split_last(text: &str, character: char) -> (&str, Option<&str>) {
     match text.rsplit_once(character) {
         Some((before, after)) if !after.contains('/') => (before, Some(after)),
@@ -260,16 +261,16 @@ fn parse_release(name: &str) -> Result<ReleaseName, String> {
     name.parse().map_err(|error: crate::names::NameError| error.to_string())
 }
 
-/// Checks the host of a registry and its port.
+/// Checks the host and port of a registry.
 fn check_host(host: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'[' | b']');
     let url = Url::parse(&format!("https://{host}/")).ok();
     let is_host = url.is_some_and(|url| url.host_str().is_some()) && host.bytes().all(plain);
-    // Not what it is instead, which may be a user and the beginning of a password with a '/'.
+    // Does not quote the text, which may be a user and the start of a password with a '/'.
     if is_host { Ok(()) } else { Err("invalid host before the first '/': expected name[:port]".to_owned()) }
 }
 
-/// Checks the URL of a repository: a host where the scheme needs one, and no secret.
+/// Checks the URL of a repository: it has a host unless its scheme is `file`, and no secret.
 fn check_git_url(url: &str) -> Result<(), String> {
     let parsed = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
     // A password with a '/' ends the host where it begins, and its '@' is in the path.
@@ -285,7 +286,7 @@ fn check_git_url(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The reference of `ref=…`.
+/// Parses the reference of `ref=…`.
 fn parse_query(query: &str) -> Result<String, String> {
     let allowed = |character: char| !character.is_control() && !" ~^:?*[\\&#%".contains(character);
     let reference = query.strip_prefix("ref=").ok_or("after '?' only ref=… is supported")?;
@@ -300,7 +301,7 @@ fn parse_query(query: &str) -> Result<String, String> {
     }
 }
 
-/// A word of an OCI repository's name (`<name>` of the distribution specification).
+/// Whether a part is valid in the name of an OCI repository (`<name>` of the distribution specification).
 fn is_repository_part(part: &str) -> bool {
     let word = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
     let separator =

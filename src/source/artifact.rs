@@ -1,5 +1,5 @@
-//! What source-controller serves of a `GitRepository`: fetched over plain HTTP, checked against its digest, and only
-//! then read.
+//! Artifacts that source-controller serves for a `GitRepository`: fetched over plain HTTP, and verified against their
+//! digest before they are read.
 
 mod download;
 mod error;
@@ -20,27 +20,27 @@ use crate::names::{ReleaseName, Revision};
 use crate::release::catalog::{self, CatalogError, CatalogLimits, Others};
 use crate::release::{Digest, Findings, Loaded, Release};
 
-/// An artifact as the status of a `GitRepository` tells it.
+/// An artifact in the status of a `GitRepository`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArtifactRef {
-    /// Where source-controller serves it.
+    /// URL at source-controller.
     pub url: String,
-    /// The SHA-256 of the file behind the URL.
+    /// SHA-256 of the file.
     pub digest: Digest,
-    /// The size of that file in bytes, where it is told.
+    /// Size of the file in bytes, if the status has it.
     pub size: Option<u64>,
-    /// The commit that it was made of.
+    /// The commit of the artifact.
     pub revision: Revision,
 }
 
 impl ArtifactRef {
-    /// Reads what Flux says; an error names the field that cannot be read.
+    /// Parses the artifact of a status; the error names the invalid field.
     pub fn new(artifact: &observed::Artifact) -> Result<Self, ArtifactError> {
         let field =
             |field, value: &str, error: String| ArtifactError::Field { field, value: value.into(), error };
         let digest = artifact.digest.parse();
         let digest = digest.map_err(|error| field("digest", &artifact.digest, format!("{error}")))?;
-        // `<branch>@sha1:<commit>` or `sha1:<commit>` (Flux RFC 5); a branch may have any of these signs itself.
+        // `<branch>@sha1:<commit>` or `sha1:<commit>` (Flux RFC 5); a branch name may contain any of these characters.
         let commit = artifact.revision.rsplit(':').next().unwrap_or_default();
         let revision = commit.parse();
         let revision = revision.map_err(|error| field("revision", &artifact.revision, format!("{error}")))?;
@@ -48,12 +48,12 @@ impl ArtifactRef {
     }
 }
 
-/// An artifact that was fetched and has the digest that it should have. Its file has no name and goes with it.
+/// A fetched artifact whose digest was verified, in an unnamed temporary file.
 #[derive(Debug)]
 pub struct Artifact(File);
 
 impl Artifact {
-    /// The file from its beginning. There may be several readers at a time.
+    /// Returns a reader from the start of the file. Several readers may exist at a time.
     #[must_use]
     pub fn reader(&self) -> impl Read + use<'_> {
         BufReader::with_capacity(64 << 10, Reader { file: &self.0, at: 0 })
@@ -73,19 +73,19 @@ impl Read for Reader<'_> {
     }
 }
 
-/// What a stack repository has of one line at one commit.
+/// The releases of one line in a stack repository at one commit.
 #[derive(Clone, Debug)]
 pub struct CatalogRead {
     /// The commit.
     pub revision: Revision,
-    /// Each release of the line, or all that makes it unusable.
+    /// Each release of the line, or the errors that make it unusable.
     pub releases: BTreeMap<ReleaseName, Result<CatalogEntry, Findings>>,
-    /// What else is where the releases are.
+    /// Other entries in the directory of the releases.
     pub others: Others,
 }
 
 impl CatalogRead {
-    /// The releases that can be used.
+    /// Returns the usable releases.
     #[must_use]
     pub fn catalog(&self) -> Catalog {
         let usable = |(name, entry): (&ReleaseName, &Result<CatalogEntry, _>)| {
@@ -95,8 +95,8 @@ impl CatalogRead {
     }
 }
 
-/// Reads the releases of a line out of the artifact of a stack repository at that commit. Each that can be used is
-/// shown to `keep`.
+/// Reads the releases of a line from the artifact of a stack repository at that commit. Passes each usable release to
+/// `keep`.
 pub fn read_catalog(
     artifact: &Artifact,
     revision: &Revision,
@@ -119,8 +119,8 @@ pub fn read_catalog(
     Ok(CatalogRead { revision: revision.clone(), releases: found.releases, others: found.others })
 }
 
-/// Reads one release out of an artifact that may have others beside it: go-git takes the directories of a sparse
-/// checkout as prefixes, so that `…-v1` brings `…-v10`. `None` where it is not there.
+/// Reads one release from an artifact that may contain others: go-git treats the directories of a sparse checkout as
+/// prefixes, so that `…-v1` also selects `…-v10`. `None` if the artifact does not contain the release.
 pub fn read_release(
     artifact: &Artifact,
     path: &str,

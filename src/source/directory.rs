@@ -1,4 +1,4 @@
-//! A directory, read the way Flux packs it: links are not followed, and what Flux leaves out is not read.
+//! Reads a directory as Flux packs it: links are not followed, and files that Flux leaves out are not read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry, Metadata};
@@ -10,7 +10,7 @@ use super::SourceError;
 use crate::release::ignore::{IGNORE_FILE, Rules};
 use crate::release::{File, Files, Finding, Findings, Limits, PathError, Reason};
 
-/// Reads a directory. What lies in a directory `.git` is not looked at, as Flux does not.
+/// Reads a directory. Skips directories named `.git`, as Flux does.
 pub fn read(directory: &Path, limits: &Limits) -> Result<Files, SourceError> {
     let mut walk =
         Walk { root: directory, limits, found: BTreeMap::new(), count: 0, findings: Findings::default() };
@@ -31,7 +31,7 @@ pub fn read(directory: &Path, limits: &Limits) -> Result<Files, SourceError> {
         } else {
             let content = walk.content(&path, left)?;
             left = left.saturating_sub(content.len() as u64);
-            // Git keeps the owner's bit only, and Flux sees what Git keeps.
+            // Git stores only the owner's bit, and Flux packs what Git stores.
             let executable = metadata.permissions().mode() & 0o100 != 0;
             files.insert(&path, File { content, executable })
         };
@@ -48,7 +48,7 @@ pub fn read(directory: &Path, limits: &Limits) -> Result<Files, SourceError> {
 struct Walk<'a> {
     root: &'a Path,
     limits: &'a Limits,
-    /// What is there and is no directory: relative path with `/`, and what the system says of it.
+    /// Everything found except directories: relative path with `/`, and its metadata.
     found: BTreeMap<String, Metadata>,
     count: usize,
     findings: Findings,
@@ -72,7 +72,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Takes in what a directory has; a directory that has to be looked into is returned.
+    /// Adds an entry of a directory; returns a subdirectory that has to be searched.
     fn add(&mut self, directory: &str, entry: &DirEntry) -> Result<Option<String>, SourceError> {
         self.count += 1;
         if self.count > self.limits.entries {
@@ -98,7 +98,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// The content of a file that may have at most `left` bytes.
+    /// Returns the content of a file, which may have at most `left` bytes.
     fn content(&self, path: &str, left: u64) -> Result<Vec<u8>, SourceError> {
         let at = self.at(path);
         let file = fs::File::open(&at).map_err(SourceError::io(&at))?;
@@ -122,7 +122,7 @@ impl Walk<'_> {
     }
 }
 
-/// Flux's rules for this directory, with all its `.sourceignore` files.
+/// Returns Flux's rules for this directory, from all its `.sourceignore` files.
 fn rules(walk: &Walk<'_>) -> Result<Rules, SourceError> {
     let mut texts = Vec::new();
     for (path, metadata) in &walk.found {

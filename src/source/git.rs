@@ -1,4 +1,4 @@
-//! The commit that pins a release: what Flux will be told to fetch.
+//! The commit that pins a release, which Flux fetches.
 
 use std::fs;
 use std::io;
@@ -9,62 +9,62 @@ use git2::{Commit, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResu
 use crate::error::{Class, Classify};
 use crate::release::{File, Files, Finding, PathError};
 
-/// The most paths that an error names.
+/// Maximum number of paths that an error names.
 const MOST_PATHS: usize = 10;
 
-/// Why a directory has no pin.
+/// An error in finding the commit of a directory.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// The directory is in no work tree.
+    /// The directory is not in a work tree.
     #[error("{}: this directory is not in a Git work tree, so there is no commit to pin the release to", .0.display())]
     NoWorkTree(PathBuf),
-    /// The repository is new.
+    /// The repository has no commit.
     #[error("{}: this Git repository has no commit yet", .0.display())]
     NoCommit(PathBuf),
-    /// HEAD has no such directory.
+    /// The commit does not have the directory.
     #[error("{path} is not in commit {revision}: the release is not committed")]
     NotCommitted {
-        /// The directory, from the top of the work tree.
+        /// The directory, from the root of the work tree.
         path: String,
         /// The commit.
         revision: String,
     },
-    /// The work tree has something else than the commit.
+    /// The work tree differs from the commit.
     #[error("{path} differs from commit {revision}, which Flux fetches: {}", paths.join(", "))]
     Differs {
-        /// The directory, from the top of the work tree.
+        /// The directory, from the root of the work tree.
         path: String,
         /// The commit.
         revision: String,
-        /// Files that differ, or are on one side only, from the directory.
+        /// The files that differ, or are on one side only, by path from the directory.
         paths: Vec<String>,
     },
-    /// A path that no release can have.
+    /// The commit has a path that a release must not have.
     #[error("{path}: {error}")]
     Path {
         /// The path in the commit.
         path: String,
-        /// What is wrong with it.
+        /// The cause.
         error: PathError,
     },
-    /// The commit's rules of what Flux leaves out cannot be used.
+    /// The `.sourceignore` rules of the commit are invalid.
     #[error("{0}")]
     Ignore(Box<Finding>),
-    /// The operating system refused.
+    /// Reading from this machine failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// What was to be read.
+        /// The path.
         path: PathBuf,
-        /// The refusal.
+        /// The cause.
         error: io::Error,
     },
-    /// libgit2 refused.
+    /// A call of libgit2 failed.
     #[error("Git: {}", .0.message())]
     Git(#[from] git2::Error),
 }
 
 impl GitError {
-    /// What to do about it.
+    /// Suggests how to fix the error.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -103,11 +103,11 @@ impl Classify for GitError {
 /// The commit that pins a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// The commit's 40 hex digits.
+    /// The 40 hex digits of the commit.
     pub revision: String,
-    /// The release's directory from the top of the repository, with `/`: `releases/openstack-scs2-1-34-v2`.
+    /// The release's directory from the root of the repository, with `/`: `releases/openstack-scs2-1-34-v2`.
     pub path: String,
-    /// Whether the history ended at this commit because the clone is shallow: a full clone may give an older commit.
+    /// Whether the search ended here because the clone is shallow: a full clone may have an older commit.
     pub cut_off: bool,
 }
 
@@ -118,7 +118,7 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Finds the work tree that this directory is in.
+    /// Finds the work tree that contains this directory.
     pub fn of(directory: &Path) -> Result<Self, GitError> {
         let real = |path: &Path| {
             fs::canonicalize(path).map_err(|error| GitError::Io { path: path.to_owned(), error })
@@ -137,8 +137,8 @@ impl Checkout {
         Ok(Self { repository, path })
     }
 
-    /// The last commit on the first-parent line of HEAD that changed the directory. HEAD itself would give every
-    /// chart another revision, and so upgrade every addon, with each commit to something else.
+    /// Returns the last commit on the first-parent line of HEAD that changed the directory. HEAD itself would change with
+    /// every unrelated commit, give every chart another revision, and so upgrade every addon.
     pub fn pin(&self) -> Result<Pin, GitError> {
         let mut commit = self.head()?;
         let content = self.content(&commit)?.id();
@@ -162,7 +162,7 @@ impl Checkout {
         Ok(Pin { revision: commit.id().to_string(), path: self.path.clone(), cut_off })
     }
 
-    /// Checks that the work tree has what HEAD has, as far as Flux would pack it.
+    /// Checks that the work tree equals HEAD, as far as Flux would pack it.
     pub fn check_committed(&self, files: &Files) -> Result<(), GitError> {
         let head = self.head()?;
         let committed = self.read(&self.content(&head)?)?;
@@ -199,7 +199,7 @@ impl Checkout {
         entry.to_object(&self.repository)?.into_tree().map_err(|_| missing())
     }
 
-    /// The files of a tree as Flux would pack them after a checkout, which fetches no submodules.
+    /// Reads the files of a tree as Flux would pack them after a checkout, which fetches no submodules.
     fn read(&self, tree: &Tree<'_>) -> Result<Files, GitError> {
         let mut entries: Vec<(String, Oid, i32)> = Vec::new();
         let mut submodule = None;

@@ -1,4 +1,4 @@
-//! Releases on GitHub, or on a GitHub server of one's own: tags are the releases' names, files are their assets
+//! Releases on GitHub or a GitHub Enterprise Server: their tags are the names of releases, and their assets the files
 //! (<https://docs.github.com/en/rest/releases>).
 
 mod api;
@@ -18,28 +18,28 @@ use crate::names::ReleaseName;
 use crate::release::{File, Files, Limits, summary};
 use api::{Api, Release};
 
-/// Assets that are fetched at a time.
+/// Number of assets fetched at a time.
 const AT_A_TIME: usize = 4;
 
-/// The releases of one repository on GitHub.
+/// The releases of a repository on GitHub.
 #[derive(Debug)]
 pub struct GitHubOrigin {
     address: GitHubAddress,
     api: Api,
-    /// The releases by their tags, once they were listed: each request counts.
+    /// The releases by tag, once listed: every request counts against the rate limit.
     listed: OnceLock<BTreeMap<String, Release>>,
     limits: Limits,
 }
 
 impl GitHubOrigin {
-    /// The repository of an address. Nothing is sent yet.
+    /// Opens the repository of an address. Sends nothing.
     pub fn open(address: &GitHubAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
         let api = Api::new(access, &address.organisation, &address.repository)?;
         Ok(Self { address: address.clone(), api, listed: OnceLock::new(), limits })
     }
 
     async fn listed(&self) -> Result<Listing, OriginError> {
-        // A draft is seen only by those who write it, and has no tag yet.
+        // Only users with write access see a draft, which has no tag yet.
         let releases = self.api.releases().await?.into_iter().filter(|release| !release.draft);
         let releases: BTreeMap<_, _> = releases.map(|release| (release.tag_name.clone(), release)).collect();
         let listing = Listing::of(releases.keys());
@@ -79,12 +79,12 @@ impl GitHubOrigin {
         Ok(Fetched { name: name.clone(), files, provenance })
     }
 
-    /// The assets of a release that were uploaded to their end.
+    /// Lists the completely uploaded assets of a release.
     async fn assets(&self, release: u64) -> Result<Vec<Asset>, OriginError> {
         self.api.assets(release).await.map(uploaded)
     }
 
-    /// Refuses what no release has, before any of it is fetched.
+    /// Refuses invalid assets before any of them is fetched.
     fn check(&self, name: &ReleaseName, assets: &[Asset]) -> Result<(), OriginError> {
         if assets.is_empty() {
             return Err(self.malformed(name, "it has no files (assets)".to_owned()));
@@ -101,7 +101,7 @@ impl GitHubOrigin {
         }
     }
 
-    /// Fetches assets and makes files of them.
+    /// Fetches assets as files.
     async fn files(&self, name: &ReleaseName, assets: Vec<Asset>) -> Result<Files, OriginError> {
         let fetched = futures::stream::iter(assets.into_iter().map(|asset| self.file(asset)));
         let fetched: Vec<_> = fetched.buffered(AT_A_TIME).try_collect().await?;
@@ -122,13 +122,13 @@ impl GitHubOrigin {
         TransportError::Malformed { place: self.source(name), error }.into()
     }
 
-    /// A release here as an address.
+    /// Returns the address of a release.
     fn source(&self, name: &ReleaseName) -> String {
         GitHubAddress { release: Some(name.clone()), ..self.address.clone() }.to_string()
     }
 }
 
-/// Those that were uploaded to their end.
+/// Keeps completely uploaded assets.
 fn uploaded(mut assets: Vec<Asset>) -> Vec<Asset> {
     assets.retain(|asset| asset.state == "uploaded");
     assets

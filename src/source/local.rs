@@ -1,4 +1,4 @@
-//! A directory or an archive of this machine as a place of releases.
+//! A directory or archive on this machine as an origin of releases.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::{Digest, Limits};
 
-/// A release or a stack repository of this machine.
+/// A release or a stack repository on this machine.
 #[derive(Clone, Debug)]
 pub struct LocalOrigin(Arc<Local>);
 
 #[derive(Debug)]
 struct Local {
-    /// The path as it was given, for people.
+    /// The path as it was given, for messages.
     place: String,
     opened: Opened,
     limits: Limits,
@@ -32,7 +32,7 @@ impl LocalOrigin {
         Ok(Self(Arc::new(Local { place: path.display().to_string(), opened, limits })))
     }
 
-    /// The release where the path leads to one, and not to a stack repository.
+    /// Returns the name of the release, if the path is a single release and not a stack repository.
     #[must_use]
     pub fn single(&self) -> Option<&ReleaseName> {
         match &self.0.opened {
@@ -41,7 +41,7 @@ impl LocalOrigin {
         }
     }
 
-    /// Runs what reads files beside what must not wait for them.
+    /// Runs a closure that reads files on the blocking thread pool.
     fn blocking<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Local) -> Result<T, OriginError> + Send + 'static,
@@ -72,7 +72,7 @@ impl Local {
         }
     }
 
-    /// The path of one release: as it was given, and the rest where it leads to a stack repository.
+    /// Returns the path of a release: the given path, or below it in a stack repository.
     fn place_of(&self, name: &ReleaseName) -> String {
         match &self.opened {
             Opened::Release(_) => self.place.clone(),
@@ -95,7 +95,7 @@ impl Origin for LocalOrigin {
         async { Ok(listing) }.boxed()
     }
 
-    /// Here nothing has to be fetched, and so the release is read whole: its digest is that of its content.
+    /// Reads the whole release, since nothing has to be fetched: the digest is that of its content.
     fn describe<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Description, OriginError>> {
         let name = name.clone();
         self.blocking(move |local| {

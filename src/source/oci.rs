@@ -1,8 +1,8 @@
-//! Releases in a registry of OCI artifacts: one repository, one tag for each release, one layer for each file.
+//! Releases in an OCI registry: one repository, one tag for each release, one layer for each file.
 //!
-//! A file's name is its layer's annotation `org.opencontainers.image.title`; media types differ between the programs
-//! that push releases, and nothing depends on them. Every byte is checked: a manifest against the digest that was asked
-//! for and the one that the registry names, a layer against size and digest of its descriptor.
+//! A layer's annotation `org.opencontainers.image.title` is the name of the file. Media types are ignored, because they
+//! differ between the programs that push releases. Every byte is verified: a manifest against the requested digest and the
+//! one that the registry names, a layer against the size and digest in its descriptor.
 
 mod access;
 pub mod challenge;
@@ -31,10 +31,10 @@ use crate::verify::{Verified, stored};
 use manifest::Descriptor;
 use signatures::{Signed, Verification};
 
-/// Layers that are fetched at a time.
+/// Number of layers fetched at a time.
 const AT_A_TIME: usize = 4;
 
-/// The releases in one repository of a registry.
+/// The releases in a repository of a registry.
 #[derive(Debug)]
 pub struct OciOrigin {
     address: OciAddress,
@@ -44,8 +44,8 @@ pub struct OciOrigin {
 }
 
 impl OciOrigin {
-    /// The repository of an address, which has a digest only together with the release that it is of. Nothing is sent
-    /// yet, but a credential helper may run.
+    /// Opens the repository of an address. A digest in the address requires a release. Sends nothing, but may run a
+    /// credential helper.
     pub async fn open(address: &OciAddress, access: &Access, limits: Limits) -> Result<Self, OriginError> {
         if address.digest.is_some() && address.release.is_none() {
             return Err(OriginError::Settings(format!(
@@ -57,13 +57,13 @@ impl OciOrigin {
         Ok(Self { address: address.clone(), registry, verification, limits })
     }
 
-    /// The registry, for what else is in it: signatures, charts.
+    /// Returns the registry, for its other content: signatures, charts.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// The manifest of a release: that of the digest where the address has one for it, else that of the tag.
+    /// Fetches the manifest of a release: by the digest in the address, if it is for this release, or otherwise by tag.
     pub async fn manifest(&self, name: &ReleaseName) -> Result<Pulled, OriginError> {
         let reference = match self.pinned(name) {
             Some(digest) => Reference::Digest(digest),
@@ -77,12 +77,12 @@ impl OciOrigin {
         })
     }
 
-    /// The digest of a release, where the address has one for it.
+    /// Returns the digest in the address, if it is for this release.
     fn pinned(&self, name: &ReleaseName) -> Option<Digest> {
         self.address.digest.filter(|_| self.address.release.as_ref() == Some(name))
     }
 
-    /// The manifest of a release, and what was verified of it before anything that it names is fetched.
+    /// Fetches the manifest of a release, and verifies its signature before anything that it names is fetched.
     async fn verified(&self, name: &ReleaseName) -> Result<(Pulled, Option<Verified>), OriginError> {
         let pulled = self.manifest(name).await?;
         let repository = self.address.without_release().to_string();
@@ -91,7 +91,7 @@ impl OciOrigin {
         Ok((pulled, verified))
     }
 
-    /// Fetches the layers and makes files of them.
+    /// Fetches layers as files.
     async fn files(&self, layers: Vec<(String, Descriptor)>) -> Result<Files, OriginError> {
         let fetched = futures::stream::iter(layers.into_iter().map(|layer| self.file(layer)));
         let fetched: Vec<_> = fetched.buffered(AT_A_TIME).try_collect().await?;
@@ -143,7 +143,7 @@ impl OciOrigin {
         TransportError::Malformed { place: self.address.to_string(), error }.into()
     }
 
-    /// A release here as an address.
+    /// Returns the address of a release.
     fn source(&self, name: &ReleaseName, digest: Option<Digest>) -> String {
         OciAddress { release: Some(name.clone()), digest, ..self.address.clone() }.to_string()
     }

@@ -1,4 +1,4 @@
-//! Places that have releases, however they keep them: what is there, what one says of itself, and all of its files.
+//! Origins of releases: the common interface to every place that releases can be fetched from.
 
 mod error;
 
@@ -14,23 +14,23 @@ pub use error::OriginError;
 
 /// A place that has releases.
 pub trait Origin: Send + Sync {
-    /// The names of the releases that are there. Reads no contents.
+    /// Lists the names of the releases. Reads no content.
     fn list(&self) -> BoxFuture<'_, Result<Listing, OriginError>>;
 
-    /// What one release says of itself, from its small files alone (`metadata.yaml`, `clusteraddon.yaml`).
+    /// Describes a release from its small files alone (`metadata.yaml`, `clusteraddon.yaml`).
     fn describe<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Description, OriginError>>;
 
-    /// All files of one release, every byte checked against the digests that the place gives. Packed archives stay
-    /// packed.
+    /// Fetches all files of a release, and verifies every byte against the digests that the place gives. Packed archives
+    /// stay packed.
     fn fetch<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Fetched, OriginError>>;
 }
 
-/// Which releases are in a place.
+/// The releases in a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The releases, lowest first within a stack and channel.
     pub releases: BTreeSet<ReleaseName>,
-    /// Names that are no release names, sorted. Real places have some; they are skipped.
+    /// Names that are not those of releases, sorted. Such names are common, and are skipped.
     pub malformed: Vec<String>,
 }
 
@@ -50,53 +50,53 @@ impl Listing {
     }
 }
 
-/// What a release says of itself, without its charts.
+/// The description of a release, without its charts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The Kubernetes version that it is for, where its small files tell.
+    /// The Kubernetes version of the release, if its small files have it.
     pub kubernetes: Option<KubernetesVersion>,
-    /// Its addons in the order in which stages name them first.
+    /// Its addons, in the order in which its stages first name them.
     pub addons: Option<Vec<String>>,
-    /// What names its content in that place: the digest of the manifest (`sha256:…`), or the commit.
+    /// Digest of the manifest (`sha256:…`) or commit that identifies its content in the place.
     pub digest: Option<String>,
-    /// When it was made or published, where the place knows.
+    /// Time of its creation or publication, if the place has it.
     pub date: Option<Timestamp>,
 }
 
 impl Description {
-    /// Reads the small files of a release ([`summary::FILES`]). Digest and date are for the caller to fill in.
+    /// Reads the small files of a release ([`summary::FILES`]). The caller has to set the digest and the date.
     pub fn of(name: &ReleaseName, small: &Files) -> Result<Self, Findings> {
         let summary = summary::read(name, small, &Limits::default())?;
         Ok(Self { kubernetes: summary.kubernetes, addons: Some(summary.addons), digest: None, date: None })
     }
 }
 
-/// A release as it came.
+/// A fetched release.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// Its name.
+    /// Name of the release.
     pub name: ReleaseName,
-    /// Its files, archives packed.
+    /// Its files; archives are still packed.
     pub files: Files,
-    /// Where they came from.
+    /// The origin of the files.
     pub provenance: Provenance,
 }
 
-/// Where every byte came from.
+/// The origin of every byte of a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The address with digest or commit, without credentials: `oci://host/repository:release@sha256:…`.
     pub source: String,
-    /// The digest (`sha256:…`) or the commit that names the content there.
+    /// Digest (`sha256:…`) or commit that identifies the content in the place.
     pub digest: Option<String>,
-    /// What was verified, and by which key.
+    /// The verified signature, and its key.
     pub verified: Option<String>,
-    /// Whether the content is that of a digest that was asked for.
+    /// Whether the content was requested by digest.
     pub is_pinned: bool,
 }
 
 impl Provenance {
-    /// Whether somebody vouches for the content. Nobody does so for the name under which it came.
+    /// Whether the content is pinned or signed. Neither covers the name under which it was fetched.
     #[must_use]
     pub fn is_vouched_for(&self) -> bool {
         self.is_pinned || self.verified.is_some()

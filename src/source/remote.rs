@@ -1,4 +1,4 @@
-//! A remote Git repository as a place of releases.
+//! A remote Git repository as an origin of releases.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -13,37 +13,37 @@ use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::{Files, Limits, summary};
 
-/// The directory of a stack repository that has the releases.
+/// Directory of a stack repository that has the releases.
 const RELEASES: &str = "releases";
 
-/// A directory of a commit that has a directory for each release. The commit stays the same once it was looked up.
+/// A directory of a commit that has a directory for each release. Resolves the commit once, and then keeps it.
 #[derive(Clone)]
 pub struct RemoteOrigin(Arc<Remote>);
 
 struct Remote {
-    /// For people and provenance; never with credentials.
+    /// For messages and provenance; without credentials.
     address: GitAddress,
     clone: Mutex<BareRepository>,
     tip: OnceLock<CommitId>,
     limits: Limits,
 }
 
-/// The commit, locked so that one at a time looks at it.
+/// The resolved commit. The lock on the clone is held, so only one exists at a time.
 struct Opened<'a> {
     clone: &'a BareRepository,
     snapshot: Snapshot<'a>,
-    /// The directory of the releases.
+    /// Directory of the releases.
     directory: String,
 }
 
 impl RemoteOrigin {
-    /// The place of this address, whose URL `access` has. Nothing is fetched yet.
+    /// Opens the place of this address, whose URL `access` has. Fetches nothing.
     pub fn open(address: GitAddress, access: Access, limits: Limits) -> Result<Self, GitError> {
         let clone = Mutex::new(BareRepository::temporary(access)?);
         Ok(Self(Arc::new(Remote { address, clone, tip: OnceLock::new(), limits })))
     }
 
-    /// Runs what talks to the repository beside what must not wait for it.
+    /// Runs a closure that reads the repository on the blocking thread pool.
     fn blocking<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Remote, &Opened<'_>) -> Result<T, OriginError> + Send + 'static,
@@ -72,7 +72,7 @@ impl Remote {
         read(&Opened { clone: &clone, snapshot, directory })
     }
 
-    /// The commit that the address names: its branch, tag or commit, else the repository's first branch.
+    /// Returns the commit of the address: its branch, tag or commit, or otherwise the repository's `HEAD`.
     fn look_up(&self, clone: &BareRepository) -> Result<CommitId, OriginError> {
         let fetch = |reference| clone.fetch(&reference).map_err(|error| self.failed(error));
         let Some(name) = &self.address.reference else {
@@ -88,7 +88,7 @@ impl Remote {
         }
     }
 
-    /// As with a directory of this machine: `releases` below the one that is named, where there is one.
+    /// Returns `releases` below the named directory, if it exists, or otherwise that directory, as for a local path.
     fn directory(&self, snapshot: &Snapshot<'_>) -> Result<String, OriginError> {
         let is_there = |directory: &str| match snapshot.tree_id(directory) {
             Ok(id) => Ok(id.is_some()),
@@ -145,7 +145,7 @@ impl Opened<'_> {
         format!("{}/{name}", self.directory).trim_start_matches('/').to_owned()
     }
 
-    /// The last commit that changed a release, as Flux is told to fetch it; `None` where there is no such release.
+    /// Returns the last commit that changed a release, which Flux fetches; `None` if the release does not exist.
     fn changed(&self, name: &ReleaseName) -> Result<Option<LogEntry>, GitError> {
         let (path, tip) = (self.path(name), self.snapshot.commit());
         match (self.snapshot.tree_id(&path)?, tip) {
@@ -154,7 +154,7 @@ impl Opened<'_> {
         }
     }
 
-    /// Those of a release's small files that it has.
+    /// Returns the small files that the release has.
     fn small(&self, name: &ReleaseName) -> Result<Files, GitError> {
         let mut files = Files::default();
         for file in summary::FILES {

@@ -8,10 +8,10 @@ use super::{ReleaseFiles, SourceError, directory};
 use crate::names::ReleaseName;
 use crate::release::{Finding, Limits, Reason};
 
-/// The directory of a stack repository that has the releases.
+/// Directory of a stack repository that has the releases.
 const RELEASES: &str = "releases";
 
-/// The releases of a stack repository. Only their names are read until one is asked for.
+/// The releases of a stack repository. Reads only their names until a release is requested.
 #[derive(Clone, Debug)]
 pub struct StackRepository {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct StackRepository {
 }
 
 impl StackRepository {
-    /// Lists the releases in `releases/` of this directory, or in the directory where it has no `releases/`.
+    /// Lists the releases in `releases/` of this directory, or in the directory itself if it has no `releases/`.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let below = path.join(RELEASES);
         if let Ok(target) = fs::read_link(&below) {
@@ -63,30 +63,30 @@ impl StackRepository {
         }
     }
 
-    /// The directory that has the releases' directories.
+    /// Returns the directory of the releases' directories.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The releases, lowest first within a stack and channel.
+    /// Returns the releases, lowest first within a stack and channel.
     pub fn names(&self) -> impl Iterator<Item = &ReleaseName> {
         self.releases.keys()
     }
 
-    /// Directories whose names are no release names. Real repositories have some; they are skipped.
+    /// Returns directories whose names are not those of releases. Such directories are common, and are skipped.
     #[must_use]
     pub fn malformed(&self) -> &[String] {
         &self.malformed
     }
 
-    /// Links beside the releases' directories, which Flux leaves out of an artifact.
+    /// Returns links beside the releases' directories, which Flux leaves out of an artifact.
     #[must_use]
     pub fn links(&self) -> &[String] {
         &self.links
     }
 
-    /// Reads the files of one release.
+    /// Reads the files of a release.
     pub fn read(&self, name: &ReleaseName, limits: &Limits) -> Result<ReleaseFiles, SourceError> {
         let Some(path) = self.releases.get(name) else {
             return Err(SourceError::NoRelease { path: self.path.clone(), name: name.to_string() });

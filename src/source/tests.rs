@@ -6,7 +6,7 @@ use crate::release::{Digest, Reason};
 
 const NAME: &str = "openstack-demo-1-34-v2";
 
-/// A directory of a test's own, removed at its end.
+/// A directory for one test, removed at its end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -189,7 +189,7 @@ fn paths_that_lead_nowhere() {
     assert_eq!(open(&broken, &Limits::default()).unwrap_err().reason(), "InvalidArchive");
 }
 
-/// A stack repository under Git.
+/// A stack repository in Git.
 struct Repository(Scratch, git2::Repository);
 
 impl Repository {
@@ -199,7 +199,7 @@ impl Repository {
         Self(scratch, repository)
     }
 
-    /// Commits everything on HEAD, with more parents where given.
+    /// Commits everything on HEAD, with additional parents.
     fn commit(&self, more_parents: &[git2::Oid]) -> git2::Oid {
         let mut index = self.1.index().unwrap();
         index.add_all(["*"], git2::IndexAddOption::FORCE, None).unwrap();
@@ -214,7 +214,7 @@ impl Repository {
     }
 }
 
-/// Whether the work tree of a release is what is committed.
+/// Checks that the work tree of a release is committed.
 fn check(release: &Path) -> Result<(), GitError> {
     Checkout::of(release)?.check_committed(&directory::read(release, &Limits::default()).unwrap())
 }

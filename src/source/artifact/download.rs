@@ -1,4 +1,4 @@
-//! The fetching of artifacts. What answers may be anybody: the body is hostile until its digest is right.
+//! Downloads of artifacts. No server is trusted: the body is untrusted until its digest is verified.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use tokio::fs::File;
 use super::{Artifact, ArtifactError, ArtifactRef};
 use crate::http::{Client, Expected, Options, Request, TransportError, Url, redacted_url};
 
-/// How much, and how long, an artifact may be.
+/// Limits for fetching an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchLimits {
-    /// The file, packed, in bytes.
+    /// Maximum size of the compressed file in bytes.
     pub size: u64,
-    /// Until there is a connection.
+    /// Timeout for connecting.
     pub connect: Duration,
-    /// From the beginning to the last byte.
+    /// Timeout from the start to the last byte.
     pub overall: Duration,
 }
 
@@ -33,9 +33,9 @@ pub struct Download {
 }
 
 impl Download {
-    /// A client that asks `address` (`host:port`) instead of the host in an artifact's URL, where one is given.
-    /// Neither redirects nor the environment's proxies are followed, and nothing is asked twice: who fetches an
-    /// artifact knows when it is worth another attempt.
+    /// Creates a client that connects to `address` (`host:port`), if given, instead of the host in an artifact's URL. It
+    /// follows no redirects, uses no proxies of the environment, and does not retry: the caller knows when a retry is
+    /// worthwhile.
     pub fn new(address: Option<&str>, limits: FetchLimits) -> Result<Self, ArtifactError> {
         let FetchLimits { connect, overall, .. } = limits;
         let options = Options { connect, overall, attempts: 1, ..Options::default() };
@@ -60,7 +60,7 @@ impl Download {
         Ok(Artifact(file.into_std().await))
     }
 
-    /// The URL that is asked.
+    /// Returns the URL to request.
     fn url(&self, text: &str) -> Result<Url, ArtifactError> {
         let refuse = |url: &str, why: &str| ArtifactError::Url { url: url.to_owned(), why: why.to_owned() };
         let mut url = Url::parse(text).map_err(|error| refuse(text, &error.to_string()))?;

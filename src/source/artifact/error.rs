@@ -1,41 +1,41 @@
-//! Why an artifact could not be had.
+//! Errors of fetching an artifact.
 
 use crate::api::conditions::Reason;
 use crate::error::{Class, Classify};
 use crate::http::TransportError;
 
-/// Why source-controller most likely cannot be reached where it runs.
+/// The most likely reason why source-controller is unreachable.
 const REACHED_BY: &str = "Flux's NetworkPolicy lets only pods of Flux's namespace reach source-controller, so run \
                           stackflux there or allow its namespace; outside the cluster forward source-controller's port \
                           and name it with --source-controller-addr";
 
-/// Why an artifact could not be had. Nothing of it was read.
+/// An error of fetching an artifact. Nothing of the artifact was read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
-    /// The status of the source has a field that makes no sense.
+    /// A field in the source's status is invalid.
     #[error("invalid artifact {field} {value:?} in the source's status: {error}")]
     Field {
         /// `digest` or `revision`.
         field: &'static str,
-        /// What it has.
+        /// The value.
         value: String,
-        /// What is wrong with it.
+        /// The cause.
         error: String,
     },
-    /// No address that could be asked.
+    /// The URL is invalid.
     #[error("invalid artifact URL {url:?}: {why}")]
     Url {
-        /// The URL, or the address that stands in for its host.
+        /// The URL, or the address that replaces its host.
         url: String,
-        /// What is wrong with it.
+        /// The cause.
         why: String,
     },
-    /// Nothing usable came from source-controller.
+    /// The request to source-controller failed.
     #[error("{}{}", .0, hint(.0))]
     Transport(#[from] TransportError),
 }
 
-/// What to do about a failure, with what separates it from the failure.
+/// Suggests how to fix an error, with a leading separator.
 fn hint(error: &TransportError) -> String {
     match error {
         TransportError::Timeout { .. } | TransportError::Silent { received: None, .. } => {

@@ -23,7 +23,7 @@ fn download() -> Download {
     Download::new(None, limits()).unwrap()
 }
 
-/// One that gives up soon: for what never answers.
+/// Returns a client with a short timeout, for servers that never answer.
 fn impatient() -> Download {
     Download::new(None, FetchLimits { overall: Duration::from_millis(300), ..limits() }).unwrap()
 }

@@ -1,4 +1,4 @@
-//! The part of GitHub's REST API that has releases.
+//! The part of GitHub's REST API for releases.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use crate::names::ReleaseName;
 use crate::release::Digest;
 use crate::source::origin::OriginError;
 
-/// The API of github.com.
+/// URL of the API of github.com.
 pub const GITHUB: &str = "https://api.github.com";
 
-/// How long anything but an asset may take.
+/// Timeout of a request, except for assets.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// The most pages of 100 that are read: GitHub itself ends lists of releases at 10,000.
+/// Maximum number of pages of 100 entries: GitHub itself ends lists of releases at 10,000.
 const MOST_PAGES: usize = 100;
-/// The length of GitHub's lists where no other is asked for: one that is shorter is all there is.
+/// GitHub's default page size: a shorter list is complete.
 const FEW_ASSETS: usize = 30;
-/// The version of the API that this was written for.
+/// The version of the API that this module uses.
 const VERSION: (&str, &str) = ("x-github-api-version", "2022-11-28");
 
-/// How GitHub is reached.
+/// Access to GitHub.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The client, which knows the CAs.
+    /// The HTTP client, with its trusted CAs.
     pub client: Client,
-    /// The API: [`GITHUB`], or `https://github.example.com/api/v3` of a server of one's own.
+    /// URL of the API: [`GITHUB`], or `https://github.example.com/api/v3` for a GitHub Enterprise Server.
     pub api: Url,
-    /// Whether the API may be asked over plain HTTP, the token for everybody on the way to read.
+    /// Whether to allow plain HTTP for the API, which exposes the token to the network.
     pub plain_http: bool,
-    /// A token. Without one only public repositories are seen, and 60 requests an hour answered.
+    /// A token. Without one, only public repositories are visible, with a limit of 60 requests an hour.
     pub token: Option<SecretString>,
 }
 
-/// A release, of what the API says the part that is used.
+/// The used fields of a release.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Release {
     pub(super) id: u64,
@@ -49,7 +49,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// Its files, where they are so few that GitHub tells all of them with the release.
+    /// Returns its assets, if they are so few that GitHub lists all of them with the release.
     pub(super) fn all_assets(&self) -> Option<Vec<Asset>> {
         self.assets.clone().filter(|assets| assets.len() < FEW_ASSETS)
     }
@@ -58,16 +58,16 @@ impl Release {
 /// A file of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Asset {
-    /// Its number.
+    /// Id of the asset.
     pub id: u64,
-    /// Its name.
+    /// File name.
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
-    /// `uploaded`, or `open` while it is not.
+    /// `uploaded`, or `open` during the upload.
     #[serde(default)]
     pub state: String,
-    /// `sha256:…`. What was uploaded before June 2025 has none.
+    /// `sha256:…`. Assets uploaded before June 2025 have none.
     pub digest: Option<String>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Api {
     /// `…/repos/<organisation>/<repository>/`.
     base: Url,
     authorization: Option<SecretString>,
-    /// The refusal after which stackflux sends no more requests: those of this hour are used up.
+    /// The rate limit error after which no more requests are sent.
     used_up: OnceLock<(u16, String)>,
 }
 
@@ -104,12 +104,12 @@ impl Api {
         })
     }
 
-    /// All releases.
+    /// Lists all releases.
     pub(super) async fn releases(&self) -> Result<Vec<Release>, OriginError> {
         self.pages("releases?per_page=100").await
     }
 
-    /// The release of a tag.
+    /// Returns the release of a tag.
     pub(super) async fn release(&self, name: &ReleaseName) -> Result<Release, OriginError> {
         let answer = self.get(&self.url(&format!("releases/tags/{name}"))?).await;
         let answer = answer.map_err(|error| match error {
@@ -121,13 +121,13 @@ impl Api {
         Ok(answer.json().await?)
     }
 
-    /// The assets of a release.
+    /// Lists the assets of a release.
     pub(super) async fn assets(&self, release: u64) -> Result<Vec<Asset>, OriginError> {
         self.pages(&format!("releases/{release}/assets?per_page=100")).await
     }
 
-    /// The bytes of an asset, of the size and digest that the API says. GitHub sends on to where it keeps them, which
-    /// does not see the token.
+    /// Downloads an asset, and verifies its size and digest from the API. GitHub redirects to its storage, which does not
+    /// receive the token.
     pub(super) async fn download(&self, asset: &Asset, most: u64) -> Result<Vec<u8>, OriginError> {
         let url = self.url(&format!("releases/assets/{}", asset.id))?;
         let malformed = |error: String| TransportError::Malformed { place: http::redacted_url(&url), error };
@@ -143,7 +143,7 @@ impl Api {
         fetched.map(|(bytes, _)| bytes).map_err(|error| self.refused(error))
     }
 
-    /// All pages of a list.
+    /// Reads all pages of a list.
     async fn pages<T: DeserializeOwned>(&self, first: &str) -> Result<Vec<T>, OriginError> {
         let (mut all, mut page) = (Vec::new(), self.url(first)?);
         for _ in 0..MOST_PAGES {
@@ -163,7 +163,7 @@ impl Api {
         .into())
     }
 
-    /// Refuses what GitHub would refuse, which counts what is asked all the same.
+    /// Refuses a request after the rate limit was exceeded: GitHub would refuse it, and count it.
     fn check_left(&self, url: &Url) -> Result<(), OriginError> {
         let Some((status, message)) = self.used_up.get().cloned() else { return Ok(()) };
         Err(refusal(http::redacted_url(url), status, message))
@@ -184,7 +184,7 @@ impl Api {
         }
     }
 
-    /// What a refusal of GitHub means. A repository that we may not see is called one that is not there.
+    /// Converts an error of GitHub, which answers 404 for a repository that the user may not see.
     fn refused(&self, error: TransportError) -> OriginError {
         let TransportError::Status { place, status, retry_after, .. } = error else { return error.into() };
         let has_token = self.authorization.is_some();

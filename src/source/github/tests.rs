@@ -31,7 +31,7 @@ fn open(host: &Host, token: bool) -> GitHubOrigin {
     GitHubOrigin::open(&address, &access(host, token), limits()).unwrap()
 }
 
-/// A file of a release: its number, name and content.
+/// A file of a release: its id, name and content.
 type Fake = (u64, &'static str, &'static [u8]);
 
 const FILES: [Fake; 2] = [
@@ -49,7 +49,7 @@ fn release(tag: &str) -> Value {
     json!({"id": 3, "tag_name": tag, "draft": false, "published_at": "2026-05-04T10:20:30Z", "body": "text"})
 }
 
-/// What GitHub answers for one release with these assets.
+/// Returns GitHub's answers for one release with these assets.
 fn github(seen: &Seen, assets: &[Value]) -> Said {
     let path = seen.path().strip_prefix("/api/v3/repos/scs/stacks/releases").expect("the API's path");
     let number = path.strip_prefix("/assets/").and_then(|number| number.parse::<u64>().ok());
@@ -67,7 +67,7 @@ fn github(seen: &Seen, assets: &[Value]) -> Said {
     }
 }
 
-/// A GitHub that answers honestly, unless `lie` says something.
+/// Starts a GitHub that answers correctly, except for answers of `lie`.
 async fn host(lie: impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static) -> Host {
     let assets: Vec<Value> = FILES.iter().map(asset).collect();
     Host::start(move |seen| lie(seen).unwrap_or_else(|| github(seen, &assets))).await

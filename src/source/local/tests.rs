@@ -6,7 +6,7 @@ use crate::error::Classify as _;
 
 const NAME: &str = "openstack-demo-1-34-v2";
 
-/// A stack repository of a test's own, with one release that can be used and one that cannot.
+/// Creates a stack repository with one usable and one unusable release.
 fn repository() -> (tempfile::TempDir, PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let write = |path: &str, content: &str| {

@@ -1,4 +1,4 @@
-//! How registries are reached: with which client, in whose name, and by which detours.
+//! Access to registries: client, credentials, mirrors and required signatures.
 
 use std::str::FromStr;
 
@@ -6,25 +6,25 @@ use super::credentials::Keychain;
 use super::signatures::Verification;
 use crate::http::{Client, Url};
 
-/// How registries are reached.
+/// Access to registries.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The client, which knows the CAs.
+    /// The HTTP client, with its trusted CAs.
     pub client: Client,
-    /// Whether the registry of the address is asked over plain HTTP. Also one on this machine is only when asked for.
+    /// Whether to use plain HTTP for the registry of the address, which is not implied even for one on this machine.
     pub plain_http: bool,
-    /// Mirrors, tried first and in this order.
+    /// Mirrors, tried first in this order.
     pub mirrors: Vec<Mirror>,
-    /// Hosts that may see our credentials when a registry names them as its realm.
+    /// Other hosts that may receive credentials when a registry names them as its token realm.
     pub realms: Vec<String>,
-    /// Who we are.
+    /// Credentials for registries.
     pub keychain: Keychain,
-    /// What must have been verified of a release before it is used.
+    /// Signature that a release must have.
     pub verification: Verification,
 }
 
 impl Access {
-    /// Anonymous, over https, without mirrors, and nothing is verified but digests.
+    /// Returns anonymous access over https, without mirrors, and without verification of signatures.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
@@ -38,16 +38,16 @@ impl Access {
     }
 }
 
-/// Another place that has what a registry has.
+/// A mirror of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
-    /// The registry that it stands in for, `host[:port]`.
+    /// The mirrored registry, `host[:port]`.
     pub registry: String,
-    /// Where it is; a path stands before the names of its repositories.
+    /// URL of the mirror; its path precedes the names of repositories.
     pub url: Url,
 }
 
-/// Why a text names no mirror. Its URL may hold a password, so it is not shown.
+/// An invalid mirror. Its URL may contain a password, so it is not shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid mirror: {0}; expected registry.example.com=https://mirror.example.com/prefix")]
 pub struct MirrorError(&'static str);

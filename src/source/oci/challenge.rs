@@ -1,17 +1,17 @@
-//! The header `WWW-Authenticate` (RFC 9110, 11.6.1): how a registry wants to be asked.
+//! The `WWW-Authenticate` header (RFC 9110, 11.6.1): how a registry requires clients to authenticate.
 
 use std::collections::BTreeMap;
 
-/// One way in which a registry wants to be asked.
+/// A challenge of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// `bearer` or `basic`, or something that we do not know, in lower case.
+    /// The scheme in lower case: `bearer`, `basic` or an unsupported one.
     pub scheme: String,
-    /// Its parameters, their names in lower case: `realm`, `service`, `scope`.
+    /// The parameters, with names in lower case: `realm`, `service`, `scope`.
     pub parameters: BTreeMap<String, String>,
 }
 
-/// The challenges in one header. What is no challenge is left out.
+/// Parses the challenges in a header. Ignores everything else.
 #[must_use]
 pub fn parse(header: &str) -> Vec<Challenge> {
     let mut found: Vec<Challenge> = Vec::new();
@@ -21,7 +21,7 @@ pub fn parse(header: &str) -> Vec<Challenge> {
         let (word, after) = split_word(rest);
         if word.is_empty() {
             match rest.char_indices().nth(1) {
-                // A character that has no meaning here.
+                // A character without a meaning here.
                 Some((next, _)) => rest = rest.get(next..).unwrap_or_default(),
                 None => return found,
             }
@@ -41,14 +41,14 @@ pub fn parse(header: &str) -> Vec<Challenge> {
     }
 }
 
-/// The token (RFC 9110, 5.6.2) at the beginning, and what follows it.
+/// Splits off the token (RFC 9110, 5.6.2) at the beginning.
 fn split_word(text: &str) -> (&str, &str) {
     let is_word =
         |character: char| character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character);
     text.split_at(text.find(|character| !is_word(character)).unwrap_or(text.len()))
 }
 
-/// The value of a parameter, without its quotes, and what follows it.
+/// Splits off the value of a parameter, without its quotes.
 fn split_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let (value, after) = text.split_at(text.find([',', ' ', '\t']).unwrap_or(text.len()));

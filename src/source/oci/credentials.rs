@@ -1,4 +1,4 @@
-//! Who we are at a registry.
+//! Credentials for registries.
 
 mod docker_config;
 pub(super) mod helper;
@@ -15,19 +15,19 @@ pub use docker_config::{DockerConfig, DockerConfigError, Entry};
 
 use crate::source::origin::OriginError;
 
-/// What a registry knows us by.
+/// Credentials for a registry.
 #[derive(Clone)]
 pub enum Credentials {
-    /// By nothing.
+    /// No credentials.
     Anonymous,
-    /// By a user and a password, or a token that takes its place.
+    /// A user and a password, or a token in its place.
     Password {
         /// The user.
         user: String,
         /// The password.
         password: SecretString,
     },
-    /// By a token that is exchanged for others (`identitytoken`).
+    /// A token that is exchanged for others (`identitytoken`).
     IdentityToken(SecretString),
 }
 
@@ -42,13 +42,13 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Whether there is nothing to give.
+    /// Whether there are no credentials.
     #[must_use]
     pub fn is_anonymous(&self) -> bool {
         matches!(self, Self::Anonymous)
     }
 
-    /// The value of `Authorization` for the scheme `Basic`, where there is a password.
+    /// Returns the value of `Authorization` for the `Basic` scheme, if there is a password.
     pub(super) fn basic(&self) -> Option<SecretString> {
         let Self::Password { user, password } = self else { return None };
         let both = SecretString::from(format!("{user}:{}", password.expose_secret()));
@@ -56,21 +56,21 @@ impl Credentials {
     }
 }
 
-/// Where credentials come from.
+/// Sources of credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Keychain {
-    /// Credentials that were given for the registry of the address itself.
+    /// Credentials for the registry of the address.
     pub given: Option<Credentials>,
-    /// What `docker login` wrote.
+    /// The docker config.
     pub docker: DockerConfig,
-    /// The file that it came from, for errors.
+    /// Path of the docker config, for errors.
     pub file: Option<PathBuf>,
-    /// Whether programs that a docker config names (`docker-credential-…`) are run.
+    /// Whether to run the credential helpers that the docker config names (`docker-credential-…`).
     pub helpers: bool,
 }
 
 impl Keychain {
-    /// The credentials for a repository; those that were given only where it is the one of the address.
+    /// Returns the credentials for a repository; `given` only if it is in the registry of the address.
     pub(super) async fn of(
         &self,
         registry: &str,
@@ -102,7 +102,7 @@ impl Keychain {
     }
 }
 
-/// Reads a secret that may be missing or empty, which is the same.
+/// Deserializes a secret; an empty one counts as missing.
 fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.filter(|text| !text.is_empty()).map(SecretString::from))

@@ -1,4 +1,4 @@
-//! One place that is asked for a repository: the registry itself, or a mirror
+//! An endpoint of a repository: the registry itself, or a mirror
 //! (<https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md>).
 
 use std::collections::BTreeSet;
@@ -14,46 +14,46 @@ use crate::http::{self, Answer, Client, Expected, MOST_JSON, Request, TransportE
 use crate::release::Digest;
 use crate::source::origin::OriginError;
 
-/// How long anything but a layer may take.
+/// Timeout of a request, except for layers.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// The tags that are asked for in one page.
+/// Number of tags requested in a page.
 const PAGE: usize = 1000;
-/// A page with fewer tags than this is the last one, where the registry does not say so: none makes smaller pages.
+/// Minimum number of tags in a page that may have a next one, if the registry does not say: none has smaller pages.
 const SMALLEST_PAGE: usize = 50;
-/// The most pages that are read.
+/// Maximum number of pages of tags.
 const MOST_PAGES: usize = 200;
-/// The most pages of what refers to a manifest that are read.
+/// Maximum number of pages of a manifest's referrers.
 const MOST_PAGES_OF_REFERRERS: usize = 4;
-/// The most tags that are read.
+/// Maximum number of tags.
 const MOST_TAGS: usize = 100_000;
 
-/// What is understood. An index is asked for to be able to say so.
+/// Accepted media types. An index is included so that it can be reported as an error.
 const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
                          application/vnd.docker.distribution.manifest.v2+json, \
                          application/vnd.oci.image.index.v1+json, \
                          application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// What a list of referrers is.
+/// Media type of a list of referrers.
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// A place that is asked for one repository.
+/// An endpoint of a repository.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) http: Client,
-    /// The repository: `https://host/v2/name/`.
+    /// URL of the repository: `https://host/v2/name/`.
     pub(super) base: Url,
     pub(super) login: Login,
-    /// Whether it is known to be of no use: a mirror that did not answer is not asked again.
+    /// Whether the endpoint is known to be down: such a mirror is not tried again.
     pub(super) is_down: AtomicBool,
 }
 
-/// The bytes of a manifest or of a list, as they came.
+/// The bytes of a manifest or index.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) bytes: Vec<u8>,
-    /// Their digest.
+    /// Digest of the bytes.
     pub(super) digest: Digest,
-    /// Who sent them: a mirror, or the registry.
+    /// The URL that sent them, at a mirror or the registry.
     place: String,
 }
 
@@ -73,7 +73,7 @@ struct TagList {
 }
 
 impl Endpoint {
-    /// The bytes of a manifest, whose digest is the one that was asked for.
+    /// Fetches the bytes of a manifest, and verifies the digests of the reference and of the answer's header.
     pub(super) async fn manifest(&self, reference: &Reference) -> Result<Received, OriginError> {
         let url = self.url(&format!("manifests/{reference}"))?;
         let answer = self.get(Request::get(url).accept(MANIFESTS)).await?;
@@ -89,7 +89,7 @@ impl Endpoint {
         Ok(Received { bytes, digest: found, place })
     }
 
-    /// The bytes that a descriptor describes.
+    /// Fetches a blob, and verifies its size and digest.
     pub(super) async fn blob(&self, blob: &Descriptor, most: u64) -> Result<Vec<u8>, OriginError> {
         let url = self.url(&format!("blobs/{}", blob.digest))?;
         let expected = Expected { digest: Some(blob.digest), size: Some(blob.size), most };
@@ -104,7 +104,7 @@ impl Endpoint {
         fetched.map(|(bytes, _)| bytes).map_err(|failure| self.login.refused(failure))
     }
 
-    /// The lists, one for each page, of what refers to a manifest and has this artifact type.
+    /// Lists the referrers of a manifest with this artifact type: one index for each page.
     pub(super) async fn referrers(
         &self,
         manifest: &Digest,
@@ -121,7 +121,7 @@ impl Endpoint {
         Ok(pages)
     }
 
-    /// All tags.
+    /// Lists all tags.
     pub(super) async fn tags(&self) -> Result<BTreeSet<String>, OriginError> {
         let first = self.url(&format!("tags/list?n={PAGE}"))?;
         let (mut tags, mut page) = (BTreeSet::new(), first.clone());
@@ -136,7 +136,7 @@ impl Endpoint {
                 return Err(self.too_many(MOST_TAGS, "tags"));
             }
             page = match (linked, last) {
-                // Whoever brings nothing new has nothing more, or never ends.
+                // A page without new tags is the last one, or the registry would never end.
                 _ if tags.len() == known => return Ok(tags),
                 (Some(next), _) => next,
                 (None, Some(last)) if count >= SMALLEST_PAGE => {
@@ -150,7 +150,8 @@ impl Endpoint {
         Err(self.too_many(MOST_PAGES, "pages of tags"))
     }
 
-    /// Whether a failure of this mirror is a reason to ask somebody else. That it lies is none: it has to be told.
+    /// Whether to skip this mirror after a failure, and try the next endpoint. A wrong answer does not skip the mirror: it
+    /// is an error to report.
     pub(super) fn gives_way(&self, failure: &OriginError) -> bool {
         let (is_skipped, is_down) = match failure {
             OriginError::Unauthorised { .. } => (true, true),
@@ -169,7 +170,7 @@ impl Endpoint {
         is_skipped
     }
 
-    /// Sends a GET request, let in as it takes.
+    /// Sends a GET request, and authenticates if the registry requires it.
     async fn get(&self, request: Request) -> Result<Answer, OriginError> {
         let request = request.within(REQUEST_TIMEOUT);
         let (signed, used) = self.login.sign(request.clone()).await?;

@@ -1,4 +1,4 @@
-//! How one repository of a registry lets us in: `Basic`, or a token of its realm
+//! Authentication to a repository of a registry: `Basic`, or a token of its realm
 //! (<https://distribution.github.io/distribution/spec/auth/token/>).
 
 use std::time::Duration;
@@ -13,24 +13,24 @@ use super::realm;
 use crate::http::{self, Client, Method, Request, TransportError, Url};
 use crate::source::origin::OriginError;
 
-/// How long a token may take.
+/// Timeout of a token request.
 const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is needed to be let in, and what was needed last.
+/// Credentials for a repository, and the last accepted `Authorization`.
 #[derive(Debug)]
 pub(super) struct Login {
     pub(super) http: Client,
-    /// The registry.
+    /// URL of the registry.
     pub(super) registry: Url,
-    /// The repository, as the registry calls it.
+    /// Name of the repository at the registry.
     pub(super) repository: String,
     pub(super) credentials: Credentials,
-    /// Hosts of realms that were allowed.
+    /// Hosts of token realms that the user allowed.
     pub(super) realms: Vec<String>,
     pub(super) current: Mutex<Option<SecretString>>,
 }
 
-/// What a realm answers; some write the one name, some the other.
+/// The answer of a token realm; realms use either name.
 #[derive(Deserialize)]
 struct Answer {
     token: Option<String>,
@@ -38,7 +38,7 @@ struct Answer {
 }
 
 impl Login {
-    /// The request with what let us in last, which is returned too.
+    /// Adds the current `Authorization` to a request, and returns it too.
     pub(super) async fn sign(
         &self,
         request: Request,
@@ -51,7 +51,7 @@ impl Login {
         Ok((request, current))
     }
 
-    /// After a failure: gets what lets us in, if it is that which was missing. Else the failure comes back.
+    /// Authenticates after a 401. Returns any other failure as an error.
     pub(super) async fn answer(
         &self,
         failure: TransportError,
@@ -62,7 +62,7 @@ impl Login {
         };
         let mut current = self.current.lock().await;
         if current.as_ref().map(ExposeSecret::expose_secret) != used.map(ExposeSecret::expose_secret) {
-            // Somebody else has just been let in.
+            // Another request has just authenticated.
             return Ok(());
         }
         let challenges: Vec<Challenge> =
@@ -83,7 +83,7 @@ impl Login {
         Ok(())
     }
 
-    /// A failure after which there is nothing more to try.
+    /// Converts the failure of a request that is not repeated.
     pub(super) fn refused(&self, failure: TransportError) -> OriginError {
         match failure {
             TransportError::Status { place, status: 401 | 403, .. } => {
@@ -93,7 +93,7 @@ impl Login {
         }
     }
 
-    /// Why a registry does not let us in, as far as that can be known from here.
+    /// Describes why a registry denies access, as far as is known here.
     fn why_not(&self) -> &'static str {
         match self.credentials {
             Credentials::Anonymous => "no such repository, or it requires credentials",
@@ -103,7 +103,7 @@ impl Login {
         }
     }
 
-    /// A token of the realm that a registry names, as the value of `Authorization`.
+    /// Requests a token from the realm of a challenge, and returns it as the value of `Authorization`.
     async fn token(&self, challenge: &Challenge, place: &str) -> Result<SecretString, OriginError> {
         let refused = |error: String| OriginError::Unauthorised { place: place.to_owned(), error };
         let parameter = |name: &str| challenge.parameters.get(name).map_or("", String::as_str);
@@ -125,14 +125,14 @@ impl Login {
         Ok(format!("Bearer {token}").into())
     }
 
-    /// What is asked for: to pull from this repository. Registries that call it otherwise say so, and get no more.
+    /// Returns the scope to request: pulling from this repository, in the registry's words if those are also a pull scope.
     fn scope(&self, wanted: &str) -> String {
         let is_pull = wanted.starts_with("repository:") && wanted.ends_with(":pull") && !wanted.contains(' ');
         if is_pull { wanted.to_owned() } else { format!("repository:{}:pull", self.repository) }
     }
 
     fn token_request(&self, mut url: Url, service: &str, scope: &str) -> Result<Request, OriginError> {
-        // What is in a challenge is not ours to send to somebody as credentials.
+        // Credentials in the registry's challenge are not sent.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         let Credentials::IdentityToken(token) = &self.credentials else {

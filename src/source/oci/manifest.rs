@@ -1,4 +1,4 @@
-//! Manifests: what a release consists of, as the image specification of OCI and Docker's before it say.
+//! Manifests by the OCI image specification, and by Docker's before it.
 
 use std::collections::BTreeMap;
 
@@ -7,57 +7,57 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::release::{Digest, File, Files, Limits};
 
-/// The annotation that names the file that a layer is.
+/// Annotation with the file name of a layer.
 const TITLE: &str = "org.opencontainers.image.title";
-/// The annotation that says when a release was made.
+/// Annotation with the creation time of a release.
 const CREATED: &str = "org.opencontainers.image.created";
-/// With this annotation oras marks a directory that it packed.
+/// Annotation with which oras marks a directory that it packed.
 const UNPACK: &str = "io.deis.oras.content.unpack";
 
-/// Bytes that somebody has, by digest and size.
+/// The descriptor of a blob or manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    /// What they are. Builders differ; nothing depends on it.
+    /// Media type. Builders differ, so it is ignored for releases.
     #[serde(default)]
     pub media_type: String,
-    /// Their digest.
+    /// Digest of the content.
     #[serde(deserialize_with = "digest")]
     pub digest: Digest,
-    /// Their number.
+    /// Size of the content in bytes.
     pub size: u64,
-    /// What is said of them.
+    /// Annotations.
     #[serde(default, deserialize_with = "or_default")]
     pub annotations: BTreeMap<String, String>,
 }
 
 impl Descriptor {
-    /// The name of the file that the layer is.
+    /// Returns the file name of the layer.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.annotations.get(TITLE).map(String::as_str)
     }
 }
 
-/// The manifest of one release, or of whatever else is in a registry.
+/// The manifest of a release or another artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Its layers, in order.
+    /// The layers, in order.
     pub layers: Vec<Descriptor>,
-    /// What is said of it.
+    /// Annotations.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What a document of a registry is.
+/// A document of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Document {
     /// A manifest.
     Manifest(Manifest),
-    /// A list of manifests.
+    /// An index: a list of manifests.
     Index(Vec<Descriptor>),
 }
 
-/// What is there, before it is known what it is.
+/// The fields of both documents.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire {
@@ -69,7 +69,7 @@ struct Wire {
 }
 
 impl Document {
-    /// Reads a document; an error says what is wrong with it, and cites nothing of it.
+    /// Parses a document; the error quotes nothing of it.
     pub fn parse(json: &[u8]) -> Result<Self, String> {
         let wire: Wire = serde_json::from_slice(json).map_err(|error| {
             let (line, column) = (error.line(), error.column());
@@ -79,7 +79,7 @@ impl Document {
             Wire { schema_version, .. } if schema_version != 2 => {
                 Err(format!("unsupported manifest schema version {schema_version}: expected 2"))
             }
-            // One that is both means one thing to us and another to somebody else (CVE-2021-41190).
+            // Clients read a document that is both in different ways (CVE-2021-41190).
             Wire { layers: Some(_), manifests: Some(_), .. } => {
                 Err("it is a manifest and a list of manifests at once, which is ambiguous".to_owned())
             }
@@ -93,8 +93,8 @@ impl Document {
 }
 
 impl Manifest {
-    /// The layers that are files of a release, with their names. What is wrong with any of them is said before one
-    /// is fetched.
+    /// Returns the layers that are files of a release, with their names. Reports an invalid layer before any of them is
+    /// fetched.
     pub fn files(&self, limits: &Limits) -> Result<Vec<(String, Descriptor)>, String> {
         let titled: Vec<(&str, &Descriptor)> =
             self.layers.iter().filter_map(|layer| Some((layer.title()?, layer))).collect();
@@ -126,14 +126,14 @@ impl Manifest {
         Ok(titled.into_iter().map(|(title, layer)| (title.to_owned(), layer.clone())).collect())
     }
 
-    /// When it says that it was made.
+    /// Returns the creation time in the annotations.
     #[must_use]
     pub fn created(&self) -> Option<Timestamp> {
         self.annotations.get(CREATED)?.parse().ok()
     }
 }
 
-/// A title for people: it may be long, and may have control characters.
+/// Shortens and escapes a title for messages.
 fn shown(title: &str) -> String {
     let mut start: String = title.chars().take(100).collect();
     if start.len() < title.len() {
@@ -146,7 +146,7 @@ fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error
     String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
 }
 
-/// A map that may be `null`.
+/// Deserializes a map that may be `null`.
 fn or_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }

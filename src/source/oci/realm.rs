@@ -1,37 +1,37 @@
-//! Who may be asked for a token in a registry's name, and be shown our credentials for it.
+//! Checks which token realm a registry may name, and whether the realm may receive credentials.
 
 use crate::http::{Url, redacted_url};
 
-/// What stands before a country's domain where others register names below it, as in `co.uk` and `com.au`.
+/// Labels below a country's domain under which others register names, as in `co.uk` and `com.au`.
 const SECOND_LEVELS: [&str; 16] =
     ["ac", "co", "com", "edu", "go", "gov", "gv", "id", "ltd", "me", "mil", "ne", "net", "nom", "or", "org"];
 
-/// Why a realm is not asked.
+/// A realm that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RealmError {
-    /// It is no URL.
+    /// The realm is not a URL.
     #[error("the registry names no valid token realm")]
     NoUrl,
-    /// It would see credentials, or give tokens, in the clear.
+    /// The realm would receive credentials, or send tokens, unencrypted.
     #[error("refusing the token realm {0} that the registry names: it is not encrypted")]
     Plain(String),
-    /// It belongs to somebody else.
+    /// The realm is on another domain.
     #[error(
         "the registry names the realm {realm}, which is on another domain: it gets no credentials unless {host} is \
          allowed to issue this registry's tokens"
     )]
     Foreign {
-        /// The realm.
+        /// URL of the realm.
         realm: String,
-        /// Its host.
+        /// Host of the realm.
         host: String,
     },
 }
 
-/// The realm that a registry names, if it may be asked: over https, or over http where the registry itself was to be
-/// asked over http. Credentials go to the registry's own host (on any port), to a host that was allowed, or to one in
-/// the registry's domain, which is the registry's name without its first word: `auth.docker.io` and `gitlab.com` are
-/// in the domains of `registry-1.docker.io` and `registry.gitlab.com`. Without credentials any host may be asked.
+/// Returns the URL of a registry's realm, if it may be used: over https, or over http if the registry uses http. Credentials
+/// are sent to the registry's own host (on any port), to an allowed host, or to one in the registry's domain, which is the
+/// registry's name without its first label: `auth.docker.io` and `gitlab.com` are in the domains of `registry-1.docker.io`
+/// and `registry.gitlab.com`. Without credentials, any host may be used.
 pub(super) fn check(
     realm: &str,
     registry: &Url,
@@ -57,7 +57,7 @@ fn in_domain(host: &str, registry: &str) -> bool {
     let Some((_, domain)) = registry.split_once('.') else { return false };
     let mut words = domain.rsplit('.');
     let (Some(top), Some(second)) = (words.next(), words.next()) else { return false };
-    // Addresses have no domains, and a domain that many share is nobody's.
+    // Addresses have no domain, and a public suffix belongs to no registry.
     let is_address = top.bytes().all(|byte| byte.is_ascii_digit()) || registry.contains(':');
     let is_public = words.next().is_none() && top.len() == 2 && SECOND_LEVELS.contains(&second);
     let is_below = host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));

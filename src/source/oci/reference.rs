@@ -5,17 +5,17 @@ use std::fmt;
 use crate::release::Digest;
 use crate::source::origin::OriginError;
 
-/// Which manifest.
+/// A reference to a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// That of a tag.
+    /// The manifest of a tag.
     Tag(String),
-    /// That with this digest.
+    /// The manifest with this digest.
     Digest(Digest),
 }
 
 impl Reference {
-    /// The digest that it must have, where it is known.
+    /// Returns the digest, unless this is a tag.
     pub(super) fn digest(&self) -> Option<Digest> {
         match self {
             Self::Tag(_) => None,
@@ -23,7 +23,7 @@ impl Reference {
         }
     }
 
-    /// Refuses what could lead somewhere else in a URL: `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}` is a tag.
+    /// Checks the tag, which must not change the path of a URL: `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`.
     pub(super) fn check(&self) -> Result<(), OriginError> {
         let Self::Tag(tag) = self else { return Ok(()) };
         let is_tag = tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));

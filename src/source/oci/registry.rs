@@ -1,4 +1,4 @@
-//! A repository of a registry: its mirrors, then itself.
+//! A repository of a registry: tries its mirrors, then the registry itself.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,20 +15,20 @@ use crate::release::Digest;
 use crate::source::address::OciAddress;
 use crate::source::origin::OriginError;
 
-/// Where Docker Hub is asked, which calls itself otherwise.
+/// Host of Docker Hub's API, which differs from the name in addresses.
 const DOCKER_HUB: &str = "registry-1.docker.io";
 
-/// A manifest as it came.
+/// A fetched manifest.
 #[derive(Clone, Debug)]
 pub struct Pulled {
-    /// The digest of its bytes.
+    /// Digest of its bytes.
     pub digest: Digest,
-    /// The digest that the reference led to, which is what is signed: this one's, or that of the list that it is alone
-    /// in.
+    /// Digest that the reference resolved to, which is the signed one: of this manifest, or of the index that contains only
+    /// this manifest.
     pub named: Digest,
-    /// Its bytes, which are what signatures are of.
+    /// Its bytes, to which signatures refer.
     pub bytes: Vec<u8>,
-    /// What they say.
+    /// The parsed manifest.
     pub manifest: Manifest,
 }
 
@@ -46,7 +46,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The repository of an address. Nothing is sent yet, but a credential helper may run.
+    /// Opens the repository of an address. Sends nothing, but may run a credential helper.
     pub async fn open(address: &OciAddress, access: &Access) -> Result<Self, OriginError> {
         let OciAddress { registry, repository, .. } = address;
         let is_hub = matches!(registry.as_str(), "docker.io" | "index.docker.io");
@@ -64,7 +64,7 @@ impl Registry {
         Ok(Self { mirrors, origin })
     }
 
-    /// A manifest, checked against the reference. A list of one manifest stands for that one.
+    /// Fetches a manifest, and verifies it against the reference. An index of one manifest resolves to that manifest.
     pub async fn manifest(&self, reference: &Reference) -> Result<Pulled, OriginError> {
         reference.check()?;
         let received = self.document(reference).await?;
@@ -86,7 +86,7 @@ impl Registry {
         }
     }
 
-    /// The bytes that a descriptor describes: their size and digest are right. Refused where they are more than `most`.
+    /// Fetches a blob, and verifies its size and digest. Refuses more than `most` bytes.
     pub async fn blob(&self, blob: &Descriptor, most: u64) -> Result<Vec<u8>, OriginError> {
         for mirror in self.mirrors() {
             match mirror.blob(blob, most).await {
@@ -97,7 +97,7 @@ impl Registry {
         self.origin.blob(blob, most).await
     }
 
-    /// All tags.
+    /// Lists all tags.
     pub async fn tags(&self) -> Result<BTreeSet<String>, OriginError> {
         for mirror in self.mirrors() {
             match mirror.tags().await {
@@ -113,7 +113,7 @@ impl Registry {
         })
     }
 
-    /// What refers to a manifest, page by page; nothing where the registry does not tell.
+    /// Lists the referrers of a manifest, page by page; `None` if the registry does not have this API.
     pub(super) async fn referrers(
         &self,
         manifest: &Digest,
@@ -126,13 +126,13 @@ impl Registry {
             }
         }
         match self.origin.referrers(manifest, artifact_type).await {
-            // Before version 1.1 of the specification there is no such list; some say so by 405.
+            // Registries before version 1.1 of the specification lack this API; some answer 405.
             Err(error) if matches!(error.status(), Some(404 | 405)) => Ok(None),
             result => result.map(Some),
         }
     }
 
-    /// The bytes of a manifest or of a list, checked against the reference.
+    /// Fetches the bytes of a manifest or index, and verifies them against the reference.
     pub(super) async fn document(&self, reference: &Reference) -> Result<Received, OriginError> {
         for mirror in self.mirrors() {
             match mirror.manifest(reference).await {
@@ -143,7 +143,7 @@ impl Registry {
         self.origin.manifest(reference).await
     }
 
-    /// The mirrors that are not known to be of no use.
+    /// Returns the mirrors that are not known to be down.
     fn mirrors(&self) -> impl Iterator<Item = &Endpoint> {
         self.mirrors.iter().filter(|mirror| !mirror.is_down.load(Ordering::Relaxed))
     }
@@ -161,7 +161,7 @@ async fn mirror_endpoint(
     endpoint(&mirror.url, &host, &repository, false, access).await
 }
 
-/// A place that is asked for a repository, as whoever we are there.
+/// Creates the endpoint of a repository, with the credentials for its host.
 async fn endpoint(
     registry: &Url,
     host: &str,

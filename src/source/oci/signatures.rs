@@ -1,5 +1,5 @@
-//! The signature that a release in a registry must have: where it is looked for, and what is said when it is not there.
-//! Looked for before a layer of the release is fetched.
+//! The signature that a release in a registry must have: where to find it, and the errors if it is missing. It is verified
+//! before a layer of the release is fetched.
 
 mod registry;
 
@@ -14,51 +14,51 @@ use crate::verify::identity::Identity;
 use crate::verify::stored::{self, Blob, Signature};
 use crate::verify::{PublicKey, Unverified, Verified, bundle, simple_signing};
 
-/// Reasons that a message names.
+/// Maximum number of reasons that a message names.
 const MOST_REASONS: usize = 5;
 
-/// What must have been verified before a release is used.
+/// The signature that a release must have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verification {
-    /// Nothing: whoever may write to the registry is trusted.
+    /// None: everyone who can write to the registry is trusted.
     #[default]
     Nothing,
-    /// A signature by one of these keys. Without any key no release is accepted.
+    /// A signature by one of these keys. An empty list accepts no release.
     Keys(Vec<PublicKey>),
-    /// A signature by this identity, which Flux has to verify.
+    /// A signature by this identity, which only Flux can verify.
     Identity(Identity),
 }
 
-/// What is read of one repository of a registry.
+/// Read access to a repository of a registry.
 pub trait Repository: Send + Sync {
-    /// A manifest or an index by its tag or digest, with that digest; nothing where there is none.
+    /// Fetches a manifest or index by tag or digest, and verifies the digest; `None` if it does not exist.
     fn manifest<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, OriginError>>;
 
-    /// The indexes, one for each page, of what refers to a manifest and has an artifact type; nothing where the
-    /// registry has no such API.
+    /// Lists the referrers of a manifest with an artifact type: one index for each page; `None` if the registry does not
+    /// have this API.
     fn referrers<'a>(
         &'a self,
         manifest: &'a Digest,
         artifact_type: &'a str,
     ) -> BoxFuture<'a, Result<Option<Vec<Vec<u8>>>, OriginError>>;
 
-    /// A blob with that digest and size.
+    /// Fetches a blob, and verifies its digest and size.
     fn blob<'a>(&'a self, blob: &'a Blob) -> BoxFuture<'a, Result<Vec<u8>, OriginError>>;
 }
 
-/// A release in a registry whose signature is asked for.
+/// A release in a registry whose signature is verified.
 #[derive(Clone, Copy, Debug)]
 pub struct Signed<'a> {
-    /// The release.
+    /// Name of the release.
     pub release: &'a ReleaseName,
     /// `oci://host/repository`.
     pub repository: &'a str,
-    /// The digest of its manifest.
+    /// Digest of its manifest.
     pub manifest: &'a Digest,
 }
 
 impl Verification {
-    /// Looks for the signature, in both of cosign's formats. What was verified, where something was asked for.
+    /// Finds and verifies the signature, in both of cosign's formats. `None` if none is required.
     pub async fn check(
         &self,
         registry: &dyn Repository,
@@ -101,7 +101,7 @@ async fn by_key(
     Err(search.not_found())
 }
 
-/// The signatures that were looked at, and why none counts so far.
+/// A search for a valid signature, with the reasons why none was accepted so far.
 struct Search<'a> {
     registry: &'a dyn Repository,
     signed: Signed<'a>,
@@ -110,7 +110,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The older format.
+    /// Searches the older format.
     async fn under_the_tag(&mut self) -> Result<Option<Verified>, OriginError> {
         let tag = simple_signing::tag(self.signed.manifest);
         let manifest = self.registry.manifest(&tag).await;
@@ -135,7 +135,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// The newer format.
+    /// Searches the newer format.
     async fn in_bundles(&mut self) -> Result<Option<Verified>, OriginError> {
         let manifest = self.signed.manifest;
         let mut found = Vec::new();
@@ -157,7 +157,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// The lists of what refers to the manifest, from the API or, where the registry has none, from under a tag.
+    /// Lists the referrers of the manifest: from the API, or under a tag if the registry does not have it.
     async fn indexes(&self) -> Result<Vec<Vec<u8>>, OriginError> {
         let manifest = self.signed.manifest;
         if let Some(pages) = self.registry.referrers(manifest, bundle::MEDIA_TYPE).await? {
@@ -167,7 +167,7 @@ impl Search<'_> {
         Ok(self.registry.manifest(&tag).await?.into_iter().collect())
     }
 
-    /// What was read; what is broken for good is the reason why one signature does not count, and no more.
+    /// Returns the value that was read. A permanent failure only rejects one signature; a transient one ends the search.
     fn unless_broken<T>(
         &mut self,
         place: &str,
@@ -183,7 +183,7 @@ impl Search<'_> {
         }
     }
 
-    /// The verdict of the key that made the signature, where one did.
+    /// Returns the verdict of the key that made the signature, if one did.
     fn by_any(
         &self,
         check: impl Fn(&PublicKey) -> Result<Verified, Unverified>,

@@ -20,7 +20,7 @@ mod parsers;
 const NAME: &str = "docker-demo-1-34-v1";
 const REPOSITORY: &str = "kaas/stacks";
 
-/// What a test registry has: one release.
+/// The content of a test registry: one release.
 #[derive(Clone)]
 struct Store {
     manifest: Vec<u8>,
@@ -28,12 +28,12 @@ struct Store {
 }
 
 impl Store {
-    /// A release of these files.
+    /// Creates a store with a release of these files.
     fn of(files: &[(&str, &[u8])]) -> Self {
         Self::with_layers(files, |layers| layers)
     }
 
-    /// The same, with layers that were changed.
+    /// Creates a store whose layers `change` has modified.
     fn with_layers(files: &[(&str, &[u8])], change: impl Fn(Vec<Value>) -> Vec<Value>) -> Self {
         let layers = change(files.iter().map(|(name, content)| layer(name, content)).collect());
         let manifest = json!({
@@ -46,7 +46,7 @@ impl Store {
         Self { manifest: manifest.to_string().into_bytes(), blobs }
     }
 
-    /// What an honest registry answers.
+    /// Returns the answer of a correct registry.
     fn answer(&self, seen: &Seen) -> Said {
         match seen.path().rsplit('/').next().unwrap() {
             "list" => said(200, json!({"name": REPOSITORY, "tags": [NAME]}).to_string()),
@@ -85,7 +85,7 @@ fn layer(name: &str, content: &[u8]) -> Value {
     })
 }
 
-/// A registry that answers honestly, unless `lie` says something.
+/// Starts a registry that answers correctly, except for answers of `lie`.
 async fn registry(store: Store, lie: impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static) -> Host {
     Host::start(move |seen| lie(seen).unwrap_or_else(|| store.answer(seen))).await
 }
@@ -118,7 +118,7 @@ fn name() -> ReleaseName {
     NAME.parse().unwrap()
 }
 
-/// Why a release cannot be fetched. Whatever it is, it has no secret, and is not long.
+/// Returns the error of fetching a release, and checks that it is short and has no secret.
 async fn refusal(host: &Host, access: &Access) -> OriginError {
     let error = open(host, access).await.fetch(&name()).await.unwrap_err();
     let text = format!("{error} {error:?}");

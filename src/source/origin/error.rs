@@ -1,4 +1,4 @@
-//! Why a place does not give a release.
+//! Errors of fetching a release from its origin.
 
 use crate::error::{Class, Classify};
 use crate::http::TransportError;
@@ -6,18 +6,18 @@ use crate::names::ReleaseName;
 use crate::release::Findings;
 use crate::source::SourceError;
 
-/// Why a place does not give a release. `place` is an address or a URL without credentials.
+/// An error of fetching a release. `place` is an address or a URL without credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
-    /// The connection: it fails, is refused, or brings what cannot be used.
+    /// The request failed, or its answer cannot be used.
     #[error(transparent)]
     Transport(TransportError),
-    /// The server wants other credentials, or some.
+    /// The server requires other credentials, or some.
     #[error("{place}: not allowed: {error}")]
     Unauthorised {
-        /// What was asked.
+        /// The requested URL or address.
         place: String,
-        /// With which credentials, and what the server says.
+        /// The cause.
         error: String,
     },
     /// The place has no such release.
@@ -28,40 +28,40 @@ pub enum OriginError {
         /// The release.
         name: Box<ReleaseName>,
     },
-    /// There is no such place, or a part of a release is missing.
+    /// The place does not exist, or a part of a release is missing.
     #[error("{place}: not found: {what}")]
     NotFound {
-        /// What was asked.
+        /// The requested URL or address.
         place: String,
-        /// What is missing.
+        /// The missing object.
         what: String,
     },
-    /// A signature is missing or wrong.
+    /// A signature is missing or invalid.
     #[error("{place}: signature verification failed: {error}")]
     Unverified {
         /// The release.
         place: String,
-        /// What is wrong with the signature.
+        /// The cause.
         error: String,
     },
-    /// Settings of this machine that cannot be used: a file with credentials, a certificate, a mirror's URL.
+    /// A local setting is invalid: a file with credentials, a certificate, the URL of a mirror.
     #[error("{0}")]
     Settings(String),
-    /// Something in the release's files makes it unusable.
+    /// The release has errors.
     #[error("{place}: the release cannot be used:\n{}", findings.without_warnings())]
     Unusable {
         /// The release.
         place: String,
-        /// All that was found, warnings included.
+        /// All findings, including warnings.
         findings: Findings,
     },
-    /// A directory or an archive of this machine.
+    /// A directory or archive on this machine cannot be read.
     #[error(transparent)]
     Files(#[from] SourceError),
 }
 
 impl OriginError {
-    /// The status of HTTP that the server answered, if that is the failure.
+    /// Returns the HTTP status, if the server refused the request with one.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -70,7 +70,7 @@ impl OriginError {
         }
     }
 
-    /// What to do about it on the command line.
+    /// Suggests how to fix the error on the command line.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

@@ -8,7 +8,7 @@ use crate::source::address::Address;
 const V1: &str = "docker-demo-1-34-v1";
 const V2: &str = "docker-demo-1-34-v2";
 
-/// A bare repository with the files of two releases below `releases`, the second changed last; and its commits.
+/// Creates a bare repository with two releases below `releases`, the second changed last, and returns its commits.
 fn repository() -> (TempDir, Vec<CommitId>) {
     let (directory, path) = bare();
     let clone = clone(&path);
@@ -71,7 +71,7 @@ fn a_release_is_pinned_to_the_commit_that_changed_it_last() {
         assert_eq!(fetched.files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["metadata.yaml"]);
         let expected = format!("/remote.git//releases/{release}?ref={commit}");
         assert!(fetched.provenance.source.ends_with(&expected), "{}", fetched.provenance.source);
-        // The provenance is an address, which leads to the same files.
+        // The provenance is an address that leads to the same files.
         let Address::Git(again) = fetched.provenance.source.parse().unwrap() else { panic!("no address") };
         let access = Access { url: again.url.parse().unwrap(), credentials: Credentials::default() };
         let again = RemoteOrigin::open(again, access, Limits::default()).unwrap();

@@ -16,34 +16,34 @@ use crate::source::artifact::ArtifactRef;
 
 /// A server with one artifact.
 pub(crate) struct Server {
-    /// Where the artifact is.
+    /// URL of the artifact.
     pub(crate) url: String,
     asked: Arc<AtomicUsize>,
     answer: Arc<Mutex<(StatusCode, Vec<u8>)>>,
 }
 
 impl Server {
-    /// One that answers with these bytes.
+    /// Starts a server that answers with these bytes.
     pub(crate) async fn with(body: &[u8]) -> Self {
         let answer = Arc::new(Mutex::new((StatusCode::OK, body.to_vec())));
         let (asked, said) = (Arc::<AtomicUsize>::default(), Arc::clone(&answer));
         let counter = Arc::clone(&asked);
         let router = Router::new().fallback(async move || {
             counter.fetch_add(1, Ordering::SeqCst);
-            // So that those who ask at the same time do.
+            // Lets simultaneous requests overlap.
             tokio::task::yield_now().await;
             said.lock().unwrap().clone()
         });
         Self { url: serve(router).await, asked, answer }
     }
 
-    /// One whose body has no end.
+    /// Starts a server whose body never ends.
     pub(crate) async fn endless() -> Self {
         let zeros = || futures::stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[0; 8192])));
         Self::at(serve(Router::new().fallback(async move || Body::from_stream(zeros()))).await)
     }
 
-    /// One that sends these bytes whatever is asked, and then closes the connection or holds it for ever.
+    /// Starts a server that answers every request with these bytes, and then closes the connection or holds it open.
     pub(crate) async fn raw(answer: &[u8], holds: bool) -> Self {
         let (listener, address) = listen().await;
         let answer = answer.to_vec();
@@ -61,7 +61,7 @@ impl Server {
         Self::at(url(address))
     }
 
-    /// One that does not listen any more.
+    /// Returns a server that no longer listens.
     pub(crate) async fn gone() -> Self {
         Self::at(url(listen().await.1))
     }
@@ -70,17 +70,17 @@ impl Server {
         Self { url, asked: Arc::default(), answer: Arc::default() }
     }
 
-    /// Answers otherwise from now on.
+    /// Changes the answer.
     pub(crate) fn answer(&self, status: StatusCode, body: &[u8]) {
         *self.answer.lock().unwrap() = (status, body.to_vec());
     }
 
-    /// How often it was asked.
+    /// Returns the number of requests.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// What Flux would say of these bytes.
+    /// Returns these bytes as an artifact in a status of Flux.
     pub(crate) fn artifact(&self, body: &[u8]) -> ArtifactRef {
         ArtifactRef {
             url: self.url.clone(),

@@ -1,4 +1,4 @@
-//! The file that `docker login` writes (`config.json`), also as the content of a Secret `dockerconfigjson`.
+//! The docker config, which `docker login` writes (`config.json`) and a Secret of type `dockerconfigjson` contains.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 /// The names of Docker Hub.
 const DOCKER_HUB_HOSTS: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
 
-/// What a docker config says of registries.
+/// The credentials in a docker config.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerConfig {
@@ -24,7 +24,7 @@ pub struct DockerConfig {
     creds_store: Option<String>,
 }
 
-/// What it says of one registry.
+/// The entry of a registry.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Entry {
@@ -43,24 +43,24 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// Why a docker config cannot be used. Nothing of its content is shown.
+/// An invalid docker config. Nothing of its content is shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DockerConfigError {
-    /// It is not the JSON of a docker config.
+    /// The text is not the JSON of a docker config.
     #[error("invalid docker config (line {line}, column {column})")]
     Json {
-        /// The line, from 1 on.
+        /// The line, counted from 1.
         line: usize,
         /// The column.
         column: usize,
     },
-    /// The `auth` of a registry is not what `docker login` writes.
+    /// The `auth` of a registry is not in the format of `docker login`.
     #[error("the field auth of the registry is not the Base64 of user:password")]
     Auth,
 }
 
 impl DockerConfig {
-    /// Reads the file's content.
+    /// Parses the content of the file.
     pub fn parse(json: &[u8]) -> Result<Self, DockerConfigError> {
         let failed = |error: serde_json::Error| {
             let (line, column) = (error.line(), error.column());
@@ -69,7 +69,7 @@ impl DockerConfig {
         serde_json::from_slice(json).map_err(failed)
     }
 
-    /// The helper (`docker-credential-<name>`) that knows the credentials of a registry (`host[:port]`).
+    /// Returns the credential helper (`docker-credential-<name>`) of a registry (`host[:port]`).
     #[must_use]
     pub fn helper(&self, registry: &str) -> Option<&str> {
         let mut own = self.cred_helpers.iter().filter(|(key, _)| is_same_host(plain(key), registry));
@@ -77,7 +77,7 @@ impl DockerConfig {
         helper.map(String::as_str).filter(|helper| !helper.is_empty())
     }
 
-    /// The entry of a repository: that of the longest path, as podman and Kubernetes take it, else of the host.
+    /// Returns the entry of a repository: the longest matching path, as in podman and Kubernetes, or otherwise the host.
     #[must_use]
     pub fn entry(&self, registry: &str, repository: &str) -> Option<&Entry> {
         let matching = self.auths.iter().filter_map(|(key, entry)| {
@@ -92,7 +92,7 @@ impl DockerConfig {
 }
 
 impl Entry {
-    /// Its credentials; none where `docker login` left the entry empty because a helper has them.
+    /// Returns the credentials; anonymous if `docker login` left the entry empty because a helper stores them.
     pub fn credentials(&self) -> Result<Credentials, DockerConfigError> {
         if let Some(token) = &self.identitytoken {
             return Ok(Credentials::IdentityToken(token.clone()));
@@ -110,12 +110,12 @@ impl Entry {
     }
 }
 
-/// What helpers call a registry.
+/// Returns the name of a registry for helpers.
 pub(super) fn server(registry: &str) -> &str {
     if DOCKER_HUB_HOSTS.contains(&registry) { DOCKER_HUB } else { registry }
 }
 
-/// A key of `auths` without scheme and the version of the API: `host[:port][/path]`.
+/// Returns a key of `auths` without the scheme and the version of the API: `host[:port][/path]`.
 fn plain(key: &str) -> &str {
     let key = key.split_once("://").map_or(key, |(_, rest)| rest).trim_end_matches('/');
     key.strip_suffix("/v1").or_else(|| key.strip_suffix("/v2")).unwrap_or(key)

@@ -1,5 +1,5 @@
-//! Programs that keep credentials: `docker-credential-<name> get`, as
-//! <https://github.com/docker/docker-credential-helpers> says.
+//! Runs credential helpers: `docker-credential-<name> get`, by
+//! <https://github.com/docker/docker-credential-helpers>.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -13,14 +13,14 @@ use tokio::task::spawn_blocking;
 
 use super::{Credentials, secret};
 
-/// How long a helper may take. It may ask a person for the key of a key ring.
+/// Timeout of a helper, which may ask the user to unlock a key ring.
 const HELPER_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long it is waited between two looks at whether it has ended.
+/// Pause between two checks of whether the helper has exited.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The most bytes that it may say.
+/// Maximum size of a helper's output in bytes.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
-/// What a helper answers.
+/// The output of a helper.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Found {
@@ -29,7 +29,7 @@ struct Found {
     secret: Option<SecretString>,
 }
 
-/// Asks a helper; `None` where it knows nothing of the registry. An error never has what the helper said.
+/// Asks a helper; `None` if it does not know the registry. No error contains the helper's output.
 pub(super) async fn get(name: String, server: String) -> Result<Option<Credentials>, String> {
     let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
     if !name.chars().all(plain) || name.starts_with(['-', '.']) {
@@ -45,7 +45,7 @@ pub(super) async fn get(name: String, server: String) -> Result<Option<Credentia
     }
 }
 
-/// Runs a helper, which is killed where it does not end within this time.
+/// Runs a helper, and kills it if it does not exit within this time.
 pub(in crate::source::oci) fn run(
     program: &str,
     server: &str,
@@ -56,7 +56,7 @@ pub(in crate::source::oci) fn run(
     command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("cannot be run: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read it says so by its status.
+        // A helper that does not read its input reports that by its status.
         let _ = stdin.write_all(server.as_bytes());
     }
     let said = child.stdout.take().map(listen);
@@ -80,19 +80,19 @@ pub(in crate::source::oci) fn run(
     }))
 }
 
-/// What a helper says, once it has said all. On a thread of its own: a helper that hangs may say nothing for ever.
+/// Reads a helper's output on a thread of its own: a helper that hangs may keep its output open forever.
 fn listen(stdout: ChildStdout) -> Receiver<io::Result<Vec<u8>>> {
     let (tell, told) = channel();
     thread::spawn(move || {
         let mut said = Vec::new();
         let read = stdout.take(MAX_ANSWER_BYTES).read_to_end(&mut said);
-        // Nobody listens any more where it took too long.
+        // After a timeout, the receiver is gone.
         let _ = tell.send(read.map(|_| said));
     });
     told
 }
 
-/// Waits for the end of a helper, and kills it where that does not come in time.
+/// Waits until a helper exits, and kills it after `until`.
 fn end(child: &mut Child, until: Instant) -> Result<ExitStatus, String> {
     let failed = |error| format!("cannot be waited for: {error}");
     loop {

@@ -1,4 +1,4 @@
-//! Signatures in a registry.
+//! Reads signatures from a registry.
 
 use futures::future::BoxFuture;
 

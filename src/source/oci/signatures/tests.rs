@@ -9,7 +9,7 @@ use crate::verify::stored::MOST_SIGNATURES;
 
 const MANIFEST: &[u8] = include_bytes!("../../../../tests/signatures/manifest.json");
 const P256: &str = include_str!("../../../../tests/signatures/p256.pub");
-/// A key that signed nothing here.
+/// A key that made none of the signatures.
 const OTHER: &str = "-----BEGIN PUBLIC KEY-----
 MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE4U7XlPcbrgx9OxowOaYs3QGk1fIM
 v6FuNDAZmpc+ZLpzlYShPu3VmdBwU1AOSSuGMvl86KqLdtOD6ps93SfU7A==
@@ -27,12 +27,12 @@ const BUNDLES: [&[u8]; 2] = [
     include_bytes!("../../../../tests/signatures/bundle-p256.json"),
 ];
 
-/// A repository as a registry would give it, and what was asked of it.
+/// A repository of a registry, and the requests to it.
 #[derive(Default)]
 struct Fake {
     manifests: BTreeMap<String, Vec<u8>>,
     blobs: BTreeMap<Digest, Vec<u8>>,
-    /// Pages of the referrers API, where there is one.
+    /// Pages of the referrers API; `None` without that API.
     referrers: Option<Vec<Vec<u8>>>,
     broken: Option<fn() -> OriginError>,
     asked: Mutex<Vec<String>>,
@@ -49,13 +49,13 @@ impl Fake {
         self
     }
 
-    /// With the signatures of the older format.
+    /// Adds signatures in the older format.
     fn signatures(self, signatures: &[u8]) -> Self {
         let tag = simple_signing::tag(&manifest());
         self.manifest(tag, signatures).blob(PAYLOAD)
     }
 
-    /// With what holds the bundles, and the bundles.
+    /// Adds the bundles and their manifests.
     fn bundles(self) -> Self {
         let held = HOLDERS
             .into_iter()
@@ -74,7 +74,7 @@ impl Fake {
         block_on(Verification::Keys(keys).check(self, signed))
     }
 
-    /// Why no signature counts.
+    /// Returns the reason why no signature is accepted.
     fn refuses(&self) -> String {
         match self.check(P256) {
             Err(OriginError::Unverified { place, error }) => {
@@ -243,7 +243,7 @@ fn what_is_broken_for_good_does_not_hide_what_counts() {
         .manifest(tag(), REFERRERS)
         .bundles();
     assert!(fake.check(P256).unwrap().is_some());
-    // The text is gone, the bundle counts.
+    // The signed text is gone, but the bundle is valid.
     let mut fake = Fake::default().signatures(SIGNATURES).manifest(tag(), REFERRERS).bundles();
     fake.blobs.remove(&Digest::of_bytes(PAYLOAD));
     assert!(fake.check(P256).unwrap().is_some());

@@ -1,10 +1,10 @@
-//! How registries let us in, and what those try that want more than they should have.
+//! Authentication to registries, and attempts to get more credentials than allowed.
 
 use super::*;
 use crate::http::redacted_url;
 
 const TOKEN: &str = "hidden-token";
-/// `me:hidden-password` as `Basic` has it.
+/// `me:hidden-password` in the `Basic` scheme.
 const BASIC: &str = "Basic bWU6aGlkZGVuLXBhc3N3b3Jk";
 
 fn wants_basic(seen: &Seen) -> Option<Said> {
@@ -12,7 +12,7 @@ fn wants_basic(seen: &Seen) -> Option<Said> {
         .then(|| with(said(401, ""), "www-authenticate", "Basic realm=\"test\""))
 }
 
-/// A registry that wants the token of this realm.
+/// Starts a registry that requires the token of this realm.
 async fn wants_token(realm: &Url) -> Host {
     let challenge =
         format!("Bearer realm=\"{realm}\",service=\"the registry\",scope=\"repository:{REPOSITORY}:pull\"");
@@ -23,7 +23,7 @@ async fn wants_token(realm: &Url) -> Host {
     .await
 }
 
-/// A realm that gives a token to everybody.
+/// Starts a realm that gives a token to every client.
 async fn realm() -> Host {
     Host::start(|_| said(200, json!({"token": TOKEN}).to_string())).await
 }

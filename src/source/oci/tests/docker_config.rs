@@ -1,4 +1,4 @@
-//! What docker login wrote, and the programs that keep credentials.
+//! Docker configs and credential helpers.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 use super::super::credentials::{DockerConfig, DockerConfigError, helper};
 use super::*;
 
-/// Who we are, as text.
+/// Formats credentials as text.
 fn shown(credentials: &Credentials) -> String {
     match credentials {
         Credentials::Anonymous => "nobody".to_owned(),
@@ -94,10 +94,10 @@ async fn helpers_are_named_plainly_and_only_run_where_that_is_wanted() {
     }
 }
 
-/// Longer than any helper here takes.
+/// A timeout that no helper here reaches.
 const LONG: Duration = Duration::from_mins(1);
 
-/// A helper with this script.
+/// Creates a helper from a script.
 fn script(text: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("docker-credential-test");
@@ -133,7 +133,7 @@ fn a_helper_that_hangs_is_ended() {
         let (directory, program) = script(&format!("echo $$ > \"$(dirname \"$0\")/pid\"; {hanging}"));
         let file = directory.path().join("pid");
         let started = || std::fs::read_to_string(&file).is_ok_and(|pid| pid.ends_with('\n'));
-        // On a slow machine a script may not have begun when it is ended.
+        // On a slow machine, a script may not have started when the timeout ends it.
         let within = (1..).map(|seconds| Duration::from_millis(300) * seconds);
         let error = within.map(|within| helper::run(&program, "quay.io", within).unwrap_err());
         let error = error.take(20).find(|_| started()).unwrap();

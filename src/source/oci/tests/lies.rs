@@ -1,4 +1,4 @@
-//! Registries that lie: each is refused with what was wrong and who said it, and nothing of it is used.
+//! Registries that lie: the error names what was wrong and the URL that sent it, and nothing of the answer is used.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn blob(content: &[u8]) -> String {
     format!("/v2/{REPOSITORY}/blobs/{}", digest(content))
 }
 
-/// A registry that answers for the layer of the cluster class otherwise.
+/// Starts a registry that gives a wrong answer for the layer of the cluster class.
 async fn lying_about_the_class(lie: impl Fn(&Seen) -> Said + Send + Sync + 'static) -> Host {
     let path = blob(b"the class");
     registry(release(), move |seen| (seen.path() == path).then(|| lie(seen))).await

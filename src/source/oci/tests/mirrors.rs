@@ -1,8 +1,8 @@
-//! Mirrors: tried first, and never believed more than the registry.
+//! Mirrors: tried first, and trusted no more than the registry.
 
 use super::*;
 
-/// An access with a mirror for this host.
+/// Returns access with a mirror for this host.
 fn mirrored(host: &Host, mirror: &Url) -> Access {
     let mirror = format!("{}={mirror}", host.address()).parse().unwrap();
     Access { mirrors: vec![mirror], ..with_password(access()) }

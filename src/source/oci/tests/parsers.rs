@@ -1,4 +1,4 @@
-//! Headers and manifests of any form.
+//! Property tests of headers and manifests.
 
 use proptest::prelude::*;
 
