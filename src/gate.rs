@@ -18,19 +18,19 @@ pub struct Hold {
 /// The action for a Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterAction {
-    /// Forget it: there is nothing of it, or it is being deleted and nothing of ours is left.
+    /// Forget the Cluster: nothing of it exists, or it is being deleted and nothing of ours is left.
     Forget,
     /// Suspend and delete the objects of its addons: nothing is uninstalled.
     SuspendAndDelete,
     /// Orphan its addons: their objects stay, suspended and without an owner, and the `ClusterAddon` is deleted.
     Orphan,
-    /// Keep its addons for the next `ClusterAddon`: this one is deleted, and what it owns stays.
+    /// Keep its addons for the next `ClusterAddon`: this one is deleted, and its objects stay.
     HandOver,
     /// Deliver its addons.
     Deliver,
 }
 
-/// A Cluster that is there.
+/// An existing Cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Present {
     /// Its UID.
@@ -39,39 +39,39 @@ pub struct Present {
     pub deleting: bool,
 }
 
-/// A `ClusterAddon` that is there.
+/// An existing `ClusterAddon`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// The UID of the Cluster that it was made for.
     pub cluster_uid: Option<String>,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// Whether it has our finalizer.
+    /// Whether the `ClusterAddon` has our finalizer.
     pub held: bool,
-    /// Whether what it owns is applied by Flux from a repository of ours.
+    /// Whether Flux applies the objects that the `ClusterAddon` owns from a repository of ours.
     pub committed: bool,
 }
 
 /// The action for a Cluster's addons, as far as `ClusterStack`s decide it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backing {
-    /// The release of its class is not there.
+    /// The release of the Cluster's class does not exist.
     #[default]
     None,
-    /// The release of its class is there, so that there will be another `ClusterAddon`.
+    /// The release of the Cluster's class exists, so that there will be another `ClusterAddon`.
     Wanted,
-    /// Its `ClusterStack` is deleted and leaves everything as it is.
+    /// The `ClusterStack` of the Cluster is deleted and orphans everything.
     Orphaned,
 }
 
-/// The other facts that decide about a Cluster.
+/// The other facts that decide the action for a Cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Around {
-    /// Whether its namespace is being deleted.
+    /// Whether the Cluster's namespace is being deleted.
     pub namespace_terminating: bool,
-    /// The decision of its `ClusterStack`.
+    /// The decision of the `ClusterStack`.
     pub backing: Backing,
-    /// Whether something of an earlier `ClusterAddon` waits for the next one.
+    /// Whether an object of an earlier `ClusterAddon` waits for the next one.
     pub handed_over: bool,
     /// Whether the deleted `ClusterAddon` has an addon that the release does not have, or that is not known yet.
     pub removing: bool,
@@ -81,9 +81,9 @@ pub struct Around {
 /// Cluster of the same name are suspended and deleted before there can be a new one. In a namespace that is being deleted
 /// nothing can be created, and existing objects are suspended and deleted before Kubernetes deletes them.
 ///
-/// The objects of a deleted `ClusterAddon` must not be uninstalled. The next `ClusterAddon` of the same Cluster takes them
-/// over: an addon that waits for its removal would be forgotten otherwise, because it is in no plan. Files in a
-/// repository cannot be taken over, so that such a removal ends first.
+/// The objects of a deleted `ClusterAddon` must not be uninstalled. The next `ClusterAddon` of the same Cluster takes
+/// them over. An addon that waits for its removal is in no plan and would otherwise be forgotten. Files in a repository
+/// cannot be taken over, so such a removal ends first.
 #[must_use]
 pub fn cluster_action(cluster: Option<&Present>, addon: Option<&Owned>, around: Around) -> ClusterAction {
     let rest = if around.handed_over { ClusterAction::SuspendAndDelete } else { ClusterAction::Forget };
@@ -97,7 +97,7 @@ pub fn cluster_action(cluster: Option<&Present>, addon: Option<&Owned>, around: 
             let goes = cluster.deleting || around.namespace_terminating || !is_its;
             match (addon.deleting, around.backing) {
                 _ if goes => ClusterAction::SuspendAndDelete,
-                // Another finalizer than ours holds it.
+                // A finalizer other than ours holds the `ClusterAddon`.
                 (true, _) if !addon.held => ClusterAction::Forget,
                 (_, Backing::Orphaned) => ClusterAction::Orphan,
                 (false, _) => ClusterAction::Deliver,
@@ -109,7 +109,8 @@ pub fn cluster_action(cluster: Option<&Present>, addon: Option<&Owned>, around: 
     }
 }
 
-/// The hold that an unreachable cluster shows, with Cluster API's words. Nothing is kept from it: Flux waits by itself.
+/// The hold for an unreachable cluster, with Cluster API's message. Nothing is withheld from the cluster: Flux waits by
+/// itself.
 #[must_use]
 pub fn unreachable(message: &str) -> Hold {
     let message =
@@ -117,8 +118,8 @@ pub fn unreachable(message: &str) -> Hold {
     Hold { reason: Reason::Unreachable, message: message.to_owned() }
 }
 
-/// Whether a cluster that was [unreachable] answers again. `before` are the conditions of its `ClusterAddon`. Flux waits
-/// up to a quarter of an hour before it tries such a cluster again, unless it is asked to.
+/// Whether a cluster that was [unreachable] answers again. `before` are the conditions of its `ClusterAddon`. Unless it
+/// is requested to reconcile, Flux waits up to a quarter of an hour before it retries such a cluster.
 #[must_use]
 pub fn has_recovered(before: &[Condition], cluster: &Cluster) -> bool {
     let available = ConditionType::ClusterAvailable.as_str();
@@ -138,13 +139,13 @@ const CHECKS: [Check; 4] = [
     |cluster, _| control_plane_initialized(cluster),
 ];
 
-/// The first check that keeps the addons of `release` from `cluster`.
+/// The first hold that keeps the addons of `release` from `cluster`.
 #[must_use]
 pub fn cluster(cluster: &Cluster, release: &Release) -> Option<Hold> {
     CHECKS.iter().find_map(|check| check(cluster, release))
 }
 
-/// The hold of a Cluster whose release cannot be looked at.
+/// The hold of a Cluster whose release cannot be read.
 #[must_use]
 pub fn cluster_alone(cluster: &Cluster) -> Option<Hold> {
     not_deleting(cluster)
