@@ -1,4 +1,4 @@
-//! Verdicts to the conditions of `ClusterAddon` and `ClusterStackRelease`.
+//! Derives the conditions of `ClusterAddon` and `ClusterStackRelease` from verdicts.
 
 use std::fmt::Display;
 
@@ -9,8 +9,8 @@ use super::cause;
 use super::report::{ConditionStatus, Report, summary};
 use super::verdict::{SEVERAL, Verdict};
 
-/// The readiness of a phase or a hold. An issue may need a person to look at or to mend it; what is only on
-/// its way, comes by itself or cannot be known is unknown.
+/// The readiness for a phase or the reason of a hold. An issue may require action by a user. A state that is in
+/// progress, resolves by itself or cannot be determined is unknown.
 #[must_use]
 pub fn status_of(reason: Reason) -> ConditionStatus {
     match reason {
@@ -39,7 +39,7 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
 }
 
 impl Verdict {
-    /// The verdict in one word, for the lists in a status.
+    /// The verdict in one word, for lists in a status.
     #[must_use]
     pub fn phase(&self) -> Reason {
         match self {
@@ -60,8 +60,8 @@ impl Verdict {
         }
     }
 
-    /// The report about the object alone: its phase as the reason, Flux's reason if it has one, or the cause
-    /// in Flux's message if a retry alone does not mend it.
+    /// The report about the object alone. Its reason is the cause in Flux's message if a retry alone does not fix that
+    /// cause, otherwise Flux's reason if there is one, otherwise the phase.
     #[must_use]
     pub fn report(&self) -> Report {
         let reason = match (self.cause(), self) {
@@ -72,7 +72,7 @@ impl Verdict {
         Report::new(status_of(self.phase()), reason, &self.message())
     }
 
-    /// The cause of the failure, if the message has it.
+    /// The cause of the failure, if the message names one.
     fn cause(&self) -> Option<Reason> {
         match self {
             Self::Failed { message, .. } | Self::Retrying { message, .. } => cause::told(message),
@@ -97,7 +97,7 @@ impl Verdict {
             | Self::Progressing { message, .. } => message.clone(),
             Self::Pending => "Flux has not reconciled it yet".to_owned(),
             Self::Drifted { message } => format!("{message}; Flux only reports it (driftDetection: warn)"),
-            // The number of attempts does not move for ever.
+            // The number stops here, so that the message does not change with every attempt.
             Self::Retrying { attempt, message } if *attempt >= SEVERAL => {
                 format!("{SEVERAL} or more attempts have failed: {message}")
             }
@@ -108,8 +108,8 @@ impl Verdict {
     }
 }
 
-/// `ClusterAddon`'s `AddonsReady`: over the addons of one Cluster, in the release's order. An addon without a report was not
-/// seen yet. `of` is what the addons are of: ` of <release>`.
+/// `ClusterAddon`'s `AddonsReady`: over the addons of one Cluster, in the release's order. An addon without a report was
+/// not seen yet. `of` names the release of the addons: ` of <release>`.
 #[must_use]
 pub fn addons_ready<Name: Display>(addons: &[(Name, Option<Report>)], of: &str) -> Report {
     let is_ready = |report: &Option<Report>| {
@@ -131,7 +131,7 @@ pub fn object_ready(verdict: Option<&Verdict>) -> Report {
     verdict.map_or_else(Report::not_yet_reported, Verdict::report)
 }
 
-/// kstatus' `Reconciling`, which is there only while it is true: an object is on its way.
+/// kstatus' `Reconciling`, which exists only while it is true: an object is being reconciled.
 #[must_use]
 pub fn reconciling<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Report> {
     let on_its_way =
@@ -139,7 +139,7 @@ pub fn reconciling<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Optio
     verdicts.into_iter().find(on_its_way).map(|verdict| verdict.report().become_true())
 }
 
-/// kstatus' `Stalled`, which is there only while it is true: Flux gave up on an object.
+/// kstatus' `Stalled`, which exists only while it is true: Flux gave up on an object.
 #[must_use]
 pub fn stalled<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Report> {
     let given_up = |verdict: &&Verdict| match verdict {
@@ -151,7 +151,7 @@ pub fn stalled<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Re
 }
 
 impl Report {
-    /// The same words on a condition that is there only while it is true.
+    /// The same report for a condition that exists only while it is true.
     fn become_true(self) -> Self {
         Self { status: ConditionStatus::True, ..self }
     }

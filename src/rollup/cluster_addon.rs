@@ -17,21 +17,21 @@ use crate::names::AddonName;
 use crate::release::KnownAs;
 pub use going::cluster_addon_that_goes;
 
-/// The phase of an addon whose object is not written now.
+/// The phase of an addon whose object is held.
 const PHASE_HELD: &str = "Held";
 
-/// One addon, as it was found.
+/// The facts about one addon.
 #[derive(Clone, Debug)]
 pub struct AddonFacts {
-    /// Its name.
+    /// The addon's name.
     pub name: AddonName,
-    /// The chart that is installed; none for plain manifests.
+    /// The chart that is installed; `None` for plain manifests.
     pub chart: Option<KnownAs>,
-    /// The reason why its object is not written now.
+    /// The reason why the addon's object is held.
     pub hold: Option<Hold>,
-    /// Its object, where one was written.
+    /// The addon's object, if one was written.
     pub object: Option<AddonObject>,
-    /// The content that Flux has to have delivered.
+    /// The content that Flux has to deliver.
     pub expected: Option<AddonState>,
     /// The status that Flux reports.
     pub observed: Option<AddonState>,
@@ -41,18 +41,18 @@ pub struct AddonFacts {
     pub values_digest: Option<String>,
 }
 
-/// One cluster, as it was found.
+/// The facts about one cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterFacts {
     /// The generation of the `ClusterAddon`.
     pub generation: i64,
-    /// The request to reconcile that this answers.
+    /// The request to reconcile that this status answers.
     pub requested_at: Option<String>,
     /// The reason why addons are not delivered, or cannot be reached, for the whole cluster.
     pub hold: Option<Hold>,
-    /// The release that the class asks for.
+    /// The release of the Cluster's class.
     pub desired: String,
-    /// The namespace of that class; none without a class.
+    /// The namespace of that class; `None` without a class.
     pub namespace: Option<String>,
     /// Whether that release can be used.
     pub release: Report,
@@ -63,15 +63,15 @@ pub struct ClusterFacts {
     pub of_desired: bool,
     /// Whether the addons are those of the desired release, all written.
     pub delivered: bool,
-    /// The latest removals, if the status does not have them yet.
+    /// The latest deletions, if the status does not have them yet.
     pub pruned: Option<Pruned>,
-    /// The `ClusterStack` that commits what the cluster gets.
+    /// The `ClusterStack` that commits the cluster's objects.
     pub committed_by: Option<String>,
-    /// The source of the values; none if nothing was rendered.
+    /// The inputs of the values; `None` if nothing was rendered.
     pub inputs: Option<RenderedInputs>,
 }
 
-/// The whole status, made of the facts and of the status before.
+/// Computes the whole status from the facts and the status before.
 #[must_use]
 pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timestamp) -> ClusterAddonStatus {
     let of = Of::new(&facts, old);
@@ -124,8 +124,8 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
     }
 }
 
-/// The time since which an addon's object is expected to be as it is now; deadlines count from it. `old` is what the status
-/// has; while an object is settled they do not run.
+/// The time since which an addon's object is expected to have its current state; deadlines count from it. `old` is the
+/// entry in the status. Deadlines do not run while an object is settled.
 #[must_use]
 pub fn expected_since(old: Option<&AddonStatus>, spec_digest: &str, now: Timestamp) -> Timestamp {
     let settled = |phase: &str| {
@@ -141,7 +141,7 @@ pub fn expected_since(old: Option<&AddonStatus>, spec_digest: &str, now: Timesta
 /// The release that the numbers of `AddonsReady` are about.
 struct Of {
     release: Option<String>,
-    /// The desired one, if that is another.
+    /// The desired release, if it is another one.
     desired: Option<String>,
 }
 
@@ -161,7 +161,7 @@ impl Of {
     }
 }
 
-/// The addons that the release has.
+/// The addons that belong to the release.
 fn wanted(facts: &ClusterFacts) -> impl Iterator<Item = &AddonFacts> {
     facts.addons.iter().filter(|addon| !is_removed(addon))
 }
@@ -172,7 +172,7 @@ fn told(facts: &ClusterFacts, reports: &[(ConditionType, Report)]) -> Vec<(Condi
     let is_issue = |report: &Report| report.status != ConditionStatus::True;
     for (kind, report) in reports {
         let has_cause = parts.iter().any(|(_, part)| is_issue(part));
-        // The condition that holds an addon has reported it.
+        // The condition for the hold of an addon has reported it.
         let is_sum = *kind == ConditionType::AddonsReady && is_issue(report) && has_cause;
         let Some(part) = (if is_sum { not_held(facts) } else { Some(report.clone()) }) else { continue };
         let is_same = |(_, cause): &(ConditionType, Report)| is_issue(cause) && cause.reason == part.reason;
@@ -185,7 +185,7 @@ fn told(facts: &ClusterFacts, reports: &[(ConditionType, Report)]) -> Vec<(Condi
     parts.into_iter().map(|(kind, part)| (kind, Some(part))).collect()
 }
 
-/// The addons that nothing holds, in sum and without numbers; `None` if there are none that Flux was to act on.
+/// The summary of the addons without a hold, without numbers; `None` if Flux has none to act on.
 fn not_held(facts: &ClusterFacts) -> Option<Report> {
     let parts = wanted(facts).filter(|addon| addon.hold.is_none());
     let parts: Vec<_> =
@@ -194,7 +194,7 @@ fn not_held(facts: &ClusterFacts) -> Option<Report> {
     is_seen.then(|| summary(&parts, (Reason::Applied, "")))
 }
 
-/// The progress of the cluster, if the desired release is `is_delivered`, and all of it `is_ready`.
+/// The progress of the cluster; `is_delivered` and `is_ready` are about the whole desired release.
 fn progress(
     desired: String,
     namespace: Option<String>,
@@ -234,14 +234,14 @@ fn rendered(facts: &ClusterFacts) -> Report {
     summary(&parts, (Reason::Rendered, "all fields that the values templates read are there"))
 }
 
-/// The addons that a hold of this condition keeps back, each with why.
+/// The addons with a hold that this condition reports, each with its report.
 fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<Report>)> {
     let held_addons = facts.addons.iter().filter_map(|addon| Some((&addon.name, addon.hold.as_ref()?)));
     let told = held_addons.filter(|(_, hold)| told_by(hold.reason) == kind);
     told.map(|(name, hold)| (name, Some(held(hold)))).collect()
 }
 
-/// The condition that tells a hold of an addon.
+/// The condition that reports a hold of an addon.
 fn told_by(reason: Reason) -> ConditionType {
     match reason {
         Reason::DeliveryFailed
@@ -260,7 +260,7 @@ fn told_by(reason: Reason) -> ConditionType {
     }
 }
 
-/// The report about addons that wait for the removal budget. They are not a problem.
+/// The report about addons that wait for the removal budget. They are not an issue.
 fn waits(facts: &ClusterFacts) -> Option<Report> {
     let mut holds = facts.addons.iter().filter_map(|addon| addon.hold.as_ref());
     let hold = holds.find(|hold| hold.reason == Reason::PruneBudgetExceeded)?;
@@ -308,7 +308,7 @@ fn not_looked_at(facts: &ClusterFacts) -> Report {
     Report::new(ConditionStatus::Unknown, reason, &message)
 }
 
-/// Nothing that was never delivered counts as ready, nor what the operator keeps from becoming what it should be.
+/// `AddonsReady`: addons that were never delivered do not count as ready, nor do addons with a hold.
 fn ready(facts: &ClusterFacts, of: &Of) -> Report {
     let state = |addon: &AddonFacts| match (&addon.hold, &addon.verdict) {
         (Some(hold), _) => {
@@ -334,14 +334,14 @@ fn ready(facts: &ClusterFacts, of: &Of) -> Report {
 fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now: Timestamp) -> AddonStatus {
     let before = old.iter().find(|before| before.name == addon.name.as_str());
     let (phase, report) = match (addon.hold.as_ref(), &addon.verdict) {
-        // What it delivers may be ready, and is not what it should deliver.
+        // The object's old content may be ready, but it is not the planned content.
         (Some(hold), verdict) => {
             let is_going = is_removed(&addon) && *verdict == Some(Verdict::Terminating);
             let phase = if is_going { Reason::Terminating.as_str() } else { PHASE_HELD };
             (Some(phase.to_owned()), Some(held(hold)))
         }
         (None, Some(verdict)) => (Some(verdict.phase().to_string()), Some(verdict.report())),
-        // The condition has the message, which is the same for all.
+        // The condition has the message, which is the same for all addons.
         (None, None) => (
             all.map(|_| PHASE_HELD.to_owned()),
             all.map(|hold| Report { message: String::new(), ..held(hold) }),
@@ -350,7 +350,7 @@ fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now:
     let is_settled = addon.verdict.as_ref().is_some_and(Verdict::is_settled);
     let digest = addon.expected.as_ref().and_then(|expected| expected.spec_digest.as_deref());
     let since = digest.map(|digest| match before {
-        // While it stays settled nothing in its status moves.
+        // While it stays settled, its entry in the status does not change.
         Some(before) if is_settled && before.phase == phase => {
             before.since.as_ref().map_or(now, |since| since.0)
         }

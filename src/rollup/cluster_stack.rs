@@ -17,23 +17,23 @@ use crate::subscription::{ReleaseProblem, Role};
 /// Maximum time for a fetch of the stack repository after it is due.
 const FETCH: SignedDuration = SignedDuration::from_mins(1);
 
-/// One release of a stack, as it was found.
+/// The state of one release of a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct ReleaseState<'a> {
     /// The role in the stack.
     pub role: Role,
-    /// Number of Clusters that use it.
+    /// Number of Clusters that use the release.
     pub clusters: usize,
-    /// Its `ClusterStackRelease`, where there is one of ours.
+    /// The `ClusterStackRelease` of the release, if we own one.
     pub release: Option<&'a ClusterStackRelease>,
 }
 
-/// One stack, as it was found.
+/// The facts about one stack.
 #[derive(Clone, Debug)]
 pub struct StackFacts<'a> {
     /// The generation of the `ClusterStack`.
     pub generation: i64,
-    /// The request to reconcile that this answers.
+    /// The request to reconcile that this status answers.
     pub requested_at: Option<String>,
     /// Whether the stack repository is followed and was read.
     pub source_ready: Report,
@@ -41,27 +41,27 @@ pub struct StackFacts<'a> {
     pub source: Option<FollowedSource>,
     /// The interval at which Flux fetches the stack repository.
     pub interval: SignedDuration,
-    /// The latest release in the stack repository, and how many there are; `None` while it was not read.
+    /// The latest release in the stack repository, and the number of releases; `None` while it was not read.
     pub available: Option<(Option<ReleaseName>, usize)>,
-    /// The releases that are offered, in use, or there.
+    /// The releases that are offered, in use, or installed.
     pub releases: BTreeMap<ReleaseName, ReleaseState<'a>>,
     /// The problems of releases, by name.
     pub problems: BTreeMap<ReleaseName, ReleaseProblem>,
-    /// The Clusters of its classes.
+    /// The Clusters of the stack's classes.
     pub clusters: Vec<ClusterState<'a>>,
-    /// A setting of the `ClusterStack` that has no effect, and why.
+    /// The reason why a setting of the `ClusterStack` has no effect.
     pub note: Option<&'static str>,
-    /// The releases that were deleted in the present hour.
+    /// The releases that were deleted in the current hour.
     pub pruned: Option<Pruned>,
-    /// The progress of commits, if delivery is through Git: the condition, and what the status keeps.
+    /// The progress of commits, if delivery is through Git: the condition, and the part that the status keeps.
     pub delivered: Option<(Report, Option<CommittedDelivery>)>,
-    /// Whether what is wanted of the upstream source is published, where there is one.
+    /// Whether all wanted releases of the upstream source are published, if there is such a source.
     pub published: Option<Report>,
-    /// The reason why the deleted `ClusterStack` stays.
+    /// The hold that delays the deletion of the `ClusterStack`.
     pub stays: Option<Hold>,
 }
 
-/// The whole status, made of the facts and of the status before.
+/// Computes the whole status from the facts and the status before.
 #[must_use]
 pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp) -> ClusterStackStatus {
     let reports = [
@@ -107,15 +107,15 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     }
 }
 
-/// The condition `Ready` of the stack itself. Its Clusters are reported by `ClustersReady`: a user who waits for a
-/// `ClusterStack` must not wait for ever while Clusters come and go.
+/// The condition `Ready` of the stack itself. `ClustersReady` reports its Clusters: a user who waits for a
+/// `ClusterStack` must not wait for ever while Clusters are created and deleted.
 fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     let stays = facts.stays.as_ref().map(|hold| {
         ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
     });
-    // A release that is not published because a person suspended the ClusterStack is not a problem of the stack.
+    // A release that is not published because a user suspended the ClusterStack is not an issue of the stack.
     let is_own = |(kind, report): &&(ConditionType, Report)| match kind {
-        // A release that is ready has its class.
+        // A ready release has its class.
         ConditionType::ClusterClassesReady => false,
         ConditionType::Delivered => report.status == ConditionStatus::True || is_own_trouble(report),
         ConditionType::ReleasesPublished => report.reason != Reason::Suspended.as_str(),
@@ -128,8 +128,8 @@ fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     summary(&parts, (Reason::Usable, &releases(there)))
 }
 
-/// Whether delivery through Git fails for the stack as a whole. Everything else that `Delivered` says is about what is on
-/// its way to Clusters.
+/// Whether delivery through Git fails for the stack as a whole. All other reasons of `Delivered` are about objects on
+/// their way to Clusters.
 fn is_own_trouble(delivered: &Report) -> bool {
     let own = [Reason::PushFailed, Reason::SecretInvalid];
     own.iter().any(|reason| reason.as_str() == delivered.reason)
@@ -139,8 +139,8 @@ fn releases(count: usize) -> String {
     if count == 1 { "1 release".to_owned() } else { format!("{count} releases") }
 }
 
-/// Whether nothing but a change by a person helps. kstatus takes `Stalled` for a final failure, so what another object or
-/// the next fetch may mend is not terminal.
+/// Whether only a change by a user helps. kstatus takes `Stalled` for a final failure, so an issue that another object
+/// or the next fetch may fix is not terminal.
 fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -> bool {
     let of_source = [Reason::NoSource, Reason::AccessDenied, Reason::Invalid];
     let of_release = |(name, problem): (&ReleaseName, &ReleaseProblem)| match problem.hold.reason {
@@ -164,7 +164,7 @@ fn missing_after(interval: SignedDuration, summary: &[ReleaseSummary], name: &st
     since.checked_add(interval).and_then(|due| due.checked_add(FETCH)).ok()
 }
 
-/// The time at which `Stalled` may replace `Reconciling` though nothing happens.
+/// The time at which `Stalled` may replace `Reconciling` without an event.
 #[must_use]
 pub fn next_limit(
     interval: SignedDuration,
@@ -176,7 +176,7 @@ pub fn next_limit(
     limits.filter(|limit| *limit > now).min()
 }
 
-/// The summary of a release with the time at which its phase became what it is.
+/// The summary of a release with the time at which its phase last changed.
 fn since(release: ReleaseSummary, old: &[ReleaseSummary], now: Timestamp) -> ReleaseSummary {
     if release.ready {
         return release;
@@ -186,7 +186,7 @@ fn since(release: ReleaseSummary, old: &[ReleaseSummary], now: Timestamp) -> Rel
     ReleaseSummary { since: Some(since), ..release }
 }
 
-/// Whether an issue only waits for its hour, or is tried again: nothing is broken.
+/// Whether an issue only waits for its hour, or is retried: nothing is broken.
 fn waits(hold: &Hold) -> bool {
     matches!(hold.reason, Reason::PruneBudgetExceeded | Reason::DeliveryFailed)
 }
@@ -216,8 +216,8 @@ fn synced(facts: &StackFacts) -> Report {
     summary(&parts, (Reason::Synced, &notes.join("; ")))
 }
 
-/// The sum of a condition of the releases that are offered or in use. For `Ready`, `ReleasesSynced` speaks of those that have
-/// an issue.
+/// The sum of a condition of the releases that are offered or in use. For `Ready`, releases with an issue are left to
+/// `ReleasesSynced`.
 fn releases_are(facts: &StackFacts, kind: ConditionType, what: &str) -> Report {
     let has_issue = |name: &ReleaseName| {
         facts.problems.get(name).is_some_and(|problem| problem.is_issue && !waits(&problem.hold))
@@ -242,7 +242,7 @@ fn latest(facts: &StackFacts, old: &ClusterStackStatus) -> Option<String> {
     }
 }
 
-/// The versions that are ready, the latest first as people look for it.
+/// The versions that are ready, the latest first.
 fn usable(facts: &StackFacts) -> Option<String> {
     let is_ready = |state: &ReleaseState| {
         state.release.and_then(|release| release.status.as_ref()).is_some_and(|status| status.ready)
@@ -265,7 +265,7 @@ fn counts(facts: &StackFacts, old: &ClusterStackStatus) -> ReleaseCounts {
     }
 }
 
-/// The release in the summary; none of one that is not there and not wanted.
+/// The release in the summary; `None` for one that is neither installed nor wanted.
 fn told(
     name: &ReleaseName,
     state: &ReleaseState,

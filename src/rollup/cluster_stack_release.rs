@@ -19,31 +19,31 @@ pub use objects::{ObjectFacts, expected_since, kept, with_rest};
 /// Maximum number of Clusters that the status lists.
 const LAST_USERS: usize = 5;
 
-/// The message of source-controller 1.9 about a commit that the repository does not have (now).
+/// The message of source-controller 1.9 about a commit that the repository does not have, or has no longer.
 const COMMIT_GONE: &str = "unable to resolve commit object";
 
 /// The facts about a release's content.
 #[derive(Clone, Debug)]
 pub enum ContentFacts<'a> {
-    /// It was read.
+    /// The content was read.
     Known {
         /// The release.
         release: &'a Release,
         /// The different content that the stack repository has now.
         mutated: Option<String>,
     },
-    /// It cannot be used.
+    /// The content cannot be used.
     Unusable(Report),
-    /// It cannot be read at present: what was known of it stays.
+    /// The content cannot be read at present: the earlier facts stay.
     Unread(Report),
 }
 
 /// The users of a release.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    /// Number of Clusters that have its class.
+    /// Number of Clusters that have the release's class.
     pub clusters: usize,
-    /// The first of them, as `<namespace>/<name>`.
+    /// The first of those Clusters, as `<namespace>/<name>`.
     pub first: Vec<String>,
     /// Whether the release is no longer needed.
     pub retiring: bool,
@@ -51,34 +51,34 @@ pub struct Usage {
     pub deleted: bool,
 }
 
-/// One release, as it was found.
+/// The facts about one release.
 #[derive(Clone, Debug)]
 pub struct ReleaseFacts<'a> {
     /// The generation of the `ClusterStackRelease`.
     pub generation: i64,
-    /// The request to reconcile that this answers.
+    /// The request to reconcile that this status answers.
     pub requested_at: Option<String>,
-    /// Its content.
+    /// The content of the release.
     pub content: ContentFacts<'a>,
     /// The report of the provider's object.
     pub provider: Report,
-    /// The objects generated from it, in the order of delivery.
+    /// The objects generated from the release, in the order of delivery.
     pub objects: Vec<ObjectFacts>,
     /// The reason why the cluster class is not written yet.
     pub class_hold: Option<Hold>,
     /// The users of the release.
     pub usage: Usage,
-    /// The reason why it stays although it should be deleted.
+    /// The hold that delays the deletion of the release.
     pub stays: Option<Hold>,
 }
 
-/// The release's `Ready` in a status, as its Clusters mirror it.
+/// The release's `Ready` in a status, in the form that its Clusters mirror.
 #[must_use]
 pub fn ready_of(status: &ClusterStackReleaseStatus) -> Report {
     mirror(&status.conditions, 0, ConditionType::Ready.as_str())
 }
 
-/// The whole status, made of the facts and of the status before.
+/// Computes the whole status from the facts and the status before.
 #[must_use]
 pub fn cluster_stack_release(
     facts: ReleaseFacts,
@@ -96,7 +96,7 @@ pub fn cluster_stack_release(
         reports.iter().map(|(kind, report)| (kind.to_string(), Some(report.clone()))).collect();
     parts.insert(1, ("Sources".to_owned(), Some(summary(&sources, (Reason::Fetched, "")))));
     if facts.objects.is_empty() && matches!(facts.content, ContentFacts::Unusable(_)) {
-        // Nothing will come of it: that nothing is there says no more.
+        // No objects will be made: reports about missing ones add nothing.
         parts.truncate(1);
     }
     let sum = summary(&parts, (Reason::Usable, Reason::Usable.meaning()));
@@ -132,8 +132,8 @@ pub fn cluster_stack_release(
     }
 }
 
-/// Whether the content can be used. A pinned content that was good stays good while it cannot be read; what was wrong may
-/// have been put right.
+/// Whether the content can be used. A pinned content that was valid stays valid while it cannot be read; an invalid one
+/// may have been fixed.
 fn valid(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report {
     match &facts.content {
         ContentFacts::Known { mutated: Some(message), .. } => {
@@ -152,13 +152,13 @@ fn is_valid() -> Report {
     Report::new(ConditionStatus::True, Reason::Valid.as_str(), Reason::Valid.meaning())
 }
 
-/// Each object of a step with what is said of it.
+/// Each object of a step with its report.
 fn of_step<'a>(facts: &'a ReleaseFacts, step: Step) -> Vec<(&'a ObjectId, Option<Report>)> {
     let objects = facts.objects.iter().filter(|object| object.step == step);
     objects.map(|object| (&object.id, Some(report(object)))).collect()
 }
 
-/// The report of an object. A missing commit has a reason of its own: nothing but the commit mends it.
+/// The report of an object. A missing commit has a reason of its own: only the commit fixes it.
 fn report(object: &ObjectFacts) -> Report {
     let report = object_ready(object.verdict.as_ref());
     let is_gone = report.reason == "GitOperationFailed" && report.message.contains(COMMIT_GONE);
@@ -230,7 +230,7 @@ fn on_its_way(facts: &ReleaseFacts) -> Option<Report> {
     Some(Report { status: ConditionStatus::True, ..report })
 }
 
-/// The problems that only the author of the release can mend.
+/// The problems that only the author of the release can fix.
 fn given_up(facts: &ReleaseFacts) -> Option<Report> {
     match &facts.content {
         ContentFacts::Unusable(report) if report.status == ConditionStatus::False => {

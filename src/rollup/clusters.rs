@@ -1,4 +1,4 @@
-//! The Clusters of a `ClusterStack` to its condition `ClustersReady`.
+//! Derives the condition `ClustersReady` of a `ClusterStack` from its Clusters.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,26 @@ use super::report::{ConditionStatus, Report, aggregate_of};
 use crate::api::cluster_stack::ClusterCounts;
 use crate::api::conditions::Reason;
 
-/// One Cluster of a class of the `ClusterStack`, as it was found.
+/// The state of one Cluster with a class of the `ClusterStack`.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
 pub struct ClusterState<'a> {
-    /// Its namespace.
+    /// The Cluster's namespace.
     pub namespace: &'a str,
-    /// Its name.
+    /// The Cluster's name.
     pub name: &'a str,
-    /// Whether it is being deleted.
+    /// Whether the Cluster is being deleted.
     pub deleting: bool,
-    /// Its `spec.paused`.
+    /// `spec.paused` of the Cluster.
     pub paused: bool,
-    /// `spec.suspend` of its `ClusterAddon` or of the `ClusterStack`.
+    /// `spec.suspend` of the `ClusterAddon` or of the `ClusterStack`.
     pub suspended: bool,
-    /// Whether its control plane was initialized.
+    /// Whether the control plane was initialized.
     pub initialized: bool,
-    /// The reason why its class does not have a `ClusterStackRelease`: false if the stack repository does not have the
-    /// release, unknown if that is not known.
+    /// The reason why the Cluster's class does not have a `ClusterStackRelease`: false if the stack repository does not
+    /// have the release, unknown if that is not known.
     pub without_release: Option<Report>,
-    /// The `Ready` of its `ClusterAddon` about the release of its class; `None` without such a report.
+    /// The `Ready` of the `ClusterAddon` about the release of the Cluster's class; `None` without such a report.
     pub ready: Option<Report>,
 }
 
@@ -44,18 +44,18 @@ pub enum ClusterStanding {
     ReleaseUnknown,
     /// The control plane never answered.
     NotInitialized,
-    /// The `ClusterAddon` does not exist, or says nothing about the release of the class yet.
+    /// The `ClusterAddon` does not exist, or does not report on the release of the class yet.
     NotReported,
     /// The `ClusterAddon` is not ready.
     NotReady,
-    /// Whether the `ClusterAddon` is ready is not known.
+    /// It is not known whether the `ClusterAddon` is ready.
     Unknown,
     /// The `ClusterAddon` is ready.
     Ready,
 }
 
 impl ClusterStanding {
-    /// All of them, in the order in which they are looked for.
+    /// All variants, in the order in which they are checked.
     pub const ALL: [Self; 10] = [
         Self::Deleting,
         Self::Paused,
@@ -101,7 +101,7 @@ impl ClusterStanding {
         }
     }
 
-    /// The field of `status.clusters` that has its number.
+    /// The field of `status.clusters` that counts such Clusters.
     #[must_use]
     pub fn field(self) -> &'static str {
         match self {
@@ -144,8 +144,8 @@ impl ClusterStanding {
 
 /// The condition `ClustersReady` and `status.clusters`.
 ///
-/// The message has numbers by reason and the first names, never the words of a `ClusterAddon`: those change without a
-/// change of its reason, and would make the status of the `ClusterStack` wrong or restless.
+/// The message has numbers by reason and the first names, never the message of a `ClusterAddon`: that changes without a
+/// change of its reason, and would make the status of the `ClusterStack` outdated or change all the time.
 #[must_use]
 pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
     let mut counts = ClusterCounts::default();

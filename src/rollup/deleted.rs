@@ -7,7 +7,7 @@ use super::report::{ConditionStatus, Report};
 use crate::api::conditions::{ConditionType, Reason};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, ClusterStackStatus};
 
-/// Conditions that are there only while they are true.
+/// Conditions that exist only while they are true.
 const TEMPORARY: [ConditionType; 2] = [ConditionType::Reconciling, ConditionType::Stalled];
 
 /// The status of a `ClusterStackRelease` that is being deleted. `message` says what the deletion waits for.
@@ -32,8 +32,8 @@ pub fn deleted_stack(stack: &ClusterStack, message: &str, now: Timestamp) -> Clu
     ClusterStackStatus { observed_generation: Some(generation), conditions, ..old }
 }
 
-/// The conditions of an object that is being deleted, made of those before: it is not ready, and nothing else that they said
-/// is looked at any longer. `message` says what the deletion waits for.
+/// The conditions of an object that is being deleted, derived from those before: it is not ready, and the other
+/// conditions are no longer checked. `message` says what the deletion waits for.
 #[must_use]
 pub fn conditions_of_deleted(
     message: &str,

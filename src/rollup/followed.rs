@@ -1,4 +1,4 @@
-//! The stack repository that a `ClusterStack` follows to its part of the status.
+//! Derives a `ClusterStack`'s status of its stack repository.
 
 use std::fmt::Display;
 
@@ -15,26 +15,26 @@ use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, Observe
 use crate::names::Key;
 use crate::plan::{ObjectId, Step};
 
-/// The `GitRepository` that a `ClusterStack` follows, as it was found.
+/// The facts about the `GitRepository` that a `ClusterStack` follows.
 #[derive(Clone, Debug)]
 pub struct SourceFacts<'a> {
-    /// Its key.
+    /// The key of the `GitRepository`.
     pub key: Key,
     /// The object, if it exists.
     pub found: Option<&'a GitRepository>,
-    /// Whether stackflux writes it. The spec of any other is what its owner wants.
+    /// Whether stackflux writes the object. Any other counts as its owner planned it.
     pub is_ours: bool,
-    /// The digest of its spec as the last write returned it.
+    /// The digest of the spec as the last write returned it.
     pub expected: Option<SpecDigest>,
-    /// What the status has.
+    /// The part of the status about it.
     pub old: Option<&'a FollowedSource>,
-    /// Whether the newest releases were read from it.
+    /// Whether the latest releases were read from it.
     pub is_read: bool,
     /// The time, with source-controller.
     pub moment: Moment,
 }
 
-/// What the status has of the followed `GitRepository`, and what Flux reports of it.
+/// The status of the followed `GitRepository`, and the verdict on it.
 #[must_use]
 pub fn followed_source(facts: SourceFacts) -> (FollowedSource, Option<Verdict>) {
     let (name, now, found) = (facts.key.to_string(), facts.moment.now, facts.found);
@@ -78,8 +78,8 @@ fn recorded(id: &ObjectId, old: &FollowedSource) -> GeneratedObject {
     }
 }
 
-/// A branch moves, so the commit that was fetched last is expected: another fetch always follows, and waits for
-/// source-controller.
+/// The verdict on a `GitRepository`. A branch moves, so the commit that was fetched last is the expected one: another
+/// fetch always follows, and waits for source-controller.
 fn verdict(found: &GitRepository, digest: &SpecDigest, since: Timestamp, moment: &Moment) -> Verdict {
     let artifact = found.status.artifact.as_ref();
     let commit = artifact.and_then(|artifact| artifact.revision.rsplit(':').next());
@@ -90,7 +90,7 @@ fn verdict(found: &GitRepository, digest: &SpecDigest, since: Timestamp, moment:
     }
 }
 
-/// Whether the stack repository is followed and was read. `error` is why its newest releases cannot be read.
+/// Whether the stack repository is followed and was read. `error` is the reason why its latest releases cannot be read.
 #[must_use]
 pub fn source_ready(verdict: Option<&Verdict>, error: Option<&(impl Classify + Display)>) -> Report {
     let Some(verdict) = verdict else { return Report::not_yet_reported() };

@@ -7,7 +7,7 @@ use crate::foreign::flux::observed::{Condition, HelmRelease, Snapshot, Status};
 
 use super::verdict::{Expected, Moment, SEVERAL, Verdict, doing, said};
 
-/// Reasons of `Ready=False` that are not the release's own doing: something else has to happen first.
+/// Reasons of `Ready=False` that the release does not cause: something else has to happen first.
 const WAITING: [&str; 6] = [
     "DependencyNotReady",
     "SourceNotReady",
@@ -17,20 +17,21 @@ const WAITING: [&str; 6] = [
     "HealthCheckCanceled",
 ];
 
-/// The reason of `Stalled` where an installation failed twice. Flux retries it as an upgrade, to which the remedies of
-/// upgrades apply: there is nothing to roll back to, and it gives up.
+/// The reason of `Stalled` after an installation failed twice. Flux retries it as an upgrade, to which the remediation
+/// of upgrades applies. There is nothing to roll back to, so Flux gives up.
 const NEVER_INSTALLED: &str = "MissingRollbackTarget";
 /// Time until the next attempt, which is Flux's interval for installations.
 const RETRY_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
-/// The message about a rollback that helm-controller takes for a success. Only its events say why the upgrade failed.
+/// The message about a rollback that helm-controller takes for a success. Only its events name the cause of the failed
+/// upgrade.
 const UNNOTICED: &str = "the upgrade failed, and Helm rolled it back to the previous revision. helm-controller reports \
      success, because both revisions have the same chart version and values; its events say why the upgrade failed";
 
 /// Reads the status of a `HelmRelease`. `expected.version` is the version of the chart.
 ///
-/// The rules come from helm-controller 1.6 (`internal/controller`, `internal/reconcile`) and from what was recorded of
-/// a running one (`tests/recorded`).
+/// The rules come from helm-controller 1.6 (`internal/controller`, `internal/reconcile`) and from records of a running
+/// one (`tests/recorded`).
 #[must_use]
 pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) -> Verdict {
     let status = &object.status;
@@ -69,8 +70,7 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
     moment.judge(verdict, object, expected)
 }
 
-/// Applied, unless Flux has found drift since. If drift detection is off, the
-/// condition is from the time when it was on.
+/// Applied, unless Flux has found drift since. If drift detection is off, the condition is from the time when it was on.
 fn unless_drifted(object: &HelmRelease, deadline: Timestamp) -> Verdict {
     let drift = object.conditions.with("Drifted", Status::True).map(|drift| drift.message.clone());
     match (object.refers_to.drift_detection, drift) {
@@ -82,7 +82,7 @@ fn unless_drifted(object: &HelmRelease, deadline: Timestamp) -> Verdict {
     }
 }
 
-/// The time to request a retry of an installation that Flux gave up on; `None` if it did not, or is asked already.
+/// The time to request a retry of an installation that Flux gave up on; `None` if Flux did not, or has an open request.
 #[must_use]
 pub fn retry_at(object: &HelmRelease) -> Option<Timestamp> {
     let is_asked = object.metadata.requested_at != object.last_handled_reconcile_at;
@@ -95,10 +95,10 @@ fn never_installed(object: &HelmRelease) -> Option<&Condition> {
     object.current_with("Stalled", Status::True).filter(|stalled| stalled.reason == NEVER_INSTALLED)
 }
 
-/// Ready, of this generation, and with the chart that we mean.
+/// Whether the release is ready, of this generation, and with the expected chart.
 ///
-/// Flux sets `Reconciling` at the beginning of every interval and leaves `Ready` true until it acts, so a
-/// `Reconciling` with the reason `Progressing` beside a true `Ready` is a look, not a change.
+/// Flux sets `Reconciling` at the beginning of every interval and leaves `Ready` true until it acts, so a `Reconciling`
+/// with the reason `Progressing` beside a true `Ready` is a check, not a change.
 fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
     let deployed = deployed(object).map(|snapshot| &snapshot.chart_version);
     object.conditions.with("Ready", Status::True).is_some()
@@ -109,9 +109,9 @@ fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
         && deployed == expected.version.as_ref()
 }
 
-/// Whether Helm went back to a revision that has the chart version and the values of the one that failed, so that
-/// helm-controller takes the rollback for a success of the upgrade. Values that name the content tell the two apart: what
-/// is equal then is what was wanted.
+/// Whether Helm rolled back to a revision with the chart version and the values of the failed one, so that
+/// helm-controller takes the rollback for a success of the upgrade. Values that name the content distinguish the two: if
+/// they are equal, the content is the wanted one.
 fn is_rolled_back_unnoticed(object: &HelmRelease) -> bool {
     if object.refers_to.names_content {
         return false;
@@ -122,13 +122,13 @@ fn is_rolled_back_unnoticed(object: &HelmRelease) -> bool {
         && (&latest.chart_version, &latest.config_digest) == (&before.chart_version, &before.config_digest)
 }
 
-/// Whether attempt after attempt fails. Between two of them it shows other faces, which say nothing new.
+/// Whether several attempts have failed. The other states that Flux shows between two attempts add no information.
 fn has_failed_often(object: &HelmRelease) -> bool {
     attempts(object) >= SEVERAL && object.current_with("Released", Status::False).is_some()
 }
 
-/// Number of failed attempts: Flux's count, and at least the revisions of a Helm release that never worked.
-/// Flux's own counter begins again when it is made to try an installation again that it gave up on.
+/// Number of failed attempts: Flux's count, and at least the revisions of a Helm release that never worked. Flux's own
+/// counter restarts when the operator makes it retry an installation that it gave up on.
 fn attempts(object: &HelmRelease) -> i64 {
     let history = &object.status.history;
     let has_worked = |snapshot: &Snapshot| matches!(snapshot.status.as_str(), "deployed" | "superseded");
@@ -174,7 +174,7 @@ fn waiting(object: &HelmRelease, reason: &str, message: &str) -> Verdict {
     Verdict::Waiting { reason: reason.to_owned(), message: message.to_owned(), last_good }
 }
 
-/// The newest Helm release, where it is the one that works.
+/// The latest Helm release, if it is the deployed one.
 fn deployed(object: &HelmRelease) -> Option<&Snapshot> {
     object.status.history.first().filter(|snapshot| snapshot.status == "deployed")
 }

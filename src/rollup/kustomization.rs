@@ -5,7 +5,7 @@ use crate::foreign::flux::observed::{Kustomization, Status};
 use super::source::holds_commit;
 use super::verdict::{Expected, Moment, Verdict, doing};
 
-/// Reasons of `Ready=False` that are not the manifests' own doing: something else has to happen first.
+/// Reasons of `Ready=False` that the manifests do not cause: something else has to happen first.
 const WAITING: [&str; 3] = ["DependencyNotReady", "ArtifactFailed", "HealthCheckCanceled"];
 
 /// Reads the status of a `Kustomization`. `expected.version` is the commit.
@@ -50,10 +50,10 @@ fn awaited(object: &Kustomization, expected: &Expected) -> String {
     }
 }
 
-/// Applied, of this generation and this commit.
+/// Whether the `Kustomization` is applied, of this generation and this commit.
 ///
-/// Flux sets `Ready` to unknown at the beginning of every interval. That takes nothing back, unless the attempt before
-/// failed: a retry begins with unknown, too.
+/// Flux sets `Ready` to unknown at the beginning of every interval. The object still counts as applied, unless the
+/// attempt before failed: a retry begins with unknown, too.
 fn is_applied(object: &Kustomization, expected: &Expected) -> bool {
     let ready = match object.conditions.get("Ready").map(|ready| ready.status) {
         Some(Status::True) => true,

@@ -1,4 +1,4 @@
-//! The provider's object of a release to a report.
+//! Derives a report from the provider's object of a release.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! Whether the controllers of Flux are alive: from their Leases, and from the changes in the status of their objects.
+//! Determines whether the controllers of Flux are alive: from their Leases, and from the changes in the status of their
+//! objects.
 //!
 //! A full queue is not a dead controller: 1,200 `HelmRelease`s that are written at once wait for minutes, while the
 //! controller renews its Lease and works on four of them at a time.
@@ -8,12 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 /// Maximum age of a controller's last renewal of its Lease.
 pub const LEASE_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 
-/// The Lease of a controller, as it was last read.
+/// The Lease of a controller, as last read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenLease {
     /// `spec.renewTime`, by the controller's clock.
     pub renewed: Timestamp,
-    /// Time of the first sight of this renewal, by our clock: the two clocks are never compared.
+    /// Time at which this renewal was first seen, by our clock: the two clocks are never compared.
     pub seen: Timestamp,
 }
 
@@ -28,14 +29,14 @@ impl SeenLease {
 /// Whether a controller is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulse {
-    /// There is no Lease, or it cannot be read: only the objects of the controller tell.
+    /// There is no Lease, or it cannot be read: only the controller's objects are evidence.
     Unknown {
-        /// Time of the last change of a status of theirs.
+        /// Time of the last change of a status of those objects.
         moved: Option<Timestamp>,
     },
     /// The controller renews its Lease, or works on its objects.
     Alive,
-    /// It does neither.
+    /// The controller does neither.
     Dead {
         /// Time of the last renewal of its Lease.
         since: Timestamp,
@@ -43,8 +44,8 @@ pub enum Pulse {
 }
 
 impl Pulse {
-    /// The pulse of a controller whose Lease is this one, and one of whose objects last changed its status at `moved`. A
-    /// Lease that is left over from a time when there was an election says nothing while objects change.
+    /// The pulse of a controller with this Lease. `moved` is the time at which one of its objects last changed its
+    /// status. A Lease left over from an earlier leader election proves nothing while objects change.
     #[must_use]
     pub fn of(lease: Option<SeenLease>, moved: Option<Timestamp>, now: Timestamp) -> Self {
         let is_over = |since: Timestamp| now.duration_since(since) >= LEASE_PATIENCE;
@@ -61,9 +62,9 @@ impl Pulse {
 /// The controller that acts on a kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applier {
-    /// Its name, such as `helm-controller`.
+    /// The name, such as `helm-controller`.
     pub name: &'static str,
-    /// Whether it is alive.
+    /// Whether the controller is alive.
     pub pulse: Pulse,
 }
 

@@ -1,5 +1,5 @@
-//! Conditions without their type and time, and the verbs of Cluster API that make one of others: *mirror* one condition
-//! of another object, *summary* over the condition types of one object, *aggregate* one type over many objects
+//! Conditions without their type and time, and the verbs of Cluster API that derive conditions from others: *mirror* one
+//! condition of another object, *summary* over the condition types of one object, *aggregate* one type over many objects
 //! (`sigs.k8s.io/cluster-api/util/conditions`).
 //!
 //! All conditions here are good when true. False is an issue and comes before unknown, which comes before true.
@@ -13,17 +13,18 @@ use serde::Serialize;
 
 use crate::api::conditions::{ConditionType, Reason};
 
-/// The longest message of a condition, in characters: enough for what Helm says, small enough for thousands of objects.
+/// Maximum length of a condition's message, in characters: enough for Helm's messages, small enough for thousands of
+/// objects.
 const MAX_MESSAGE: usize = 1024;
-/// Maximum number of reasons, and of names, that an aggregate spells out.
+/// Maximum number of reasons, and of names, that an aggregate lists.
 const MAX_NAMED: usize = 3;
 
-/// The status of a condition, what matters most first.
+/// The status of a condition, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ConditionStatus {
     /// An issue.
     False,
-    /// Not known, or not yet.
+    /// Unknown, or not known yet.
     Unknown,
     /// The part is good.
     True,
@@ -48,12 +49,12 @@ pub struct Report {
     pub status: ConditionStatus,
     /// One `PascalCase` word.
     pub reason: String,
-    /// One line for people.
+    /// One line for readers.
     pub message: String,
 }
 
 impl Report {
-    /// A report whose reason and message are fit for a condition, whatever they were: a reason that the API would
+    /// A report whose reason and message are valid for a condition, whatever they were: a reason that the API would
     /// refuse becomes `Unrecognized`, a message becomes one line of at most 1,024 characters.
     #[must_use]
     pub fn new(status: ConditionStatus, reason: &str, message: &str) -> Self {
@@ -61,14 +62,14 @@ impl Report {
         Self { status, reason: reason.to_owned(), message: one_line(message) }
     }
 
-    /// Nothing was heard yet: unknown, never true.
+    /// The report before anything was observed: unknown, never true.
     #[must_use]
     pub fn not_yet_reported() -> Self {
         Self::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), "not yet reported")
     }
 
-    /// The condition of type `kind`, made of `generation` of its object. `old` are the conditions that the object has:
-    /// the transition time changes only where the status does.
+    /// The condition of type `kind`, about `generation` of its object. `old` are the conditions of the object: the
+    /// transition time changes only if the status does.
     #[must_use]
     pub fn condition(
         self,
@@ -91,8 +92,8 @@ impl Report {
     }
 }
 
-/// The condition `kind` of another object, as it is there. `source` are the conditions of that object and its
-/// generation: what it said about an older generation is not an answer.
+/// The condition `kind` of another object, unchanged. `source` are the conditions of that object, and `generation` its
+/// generation: a condition about an older generation does not count.
 #[must_use]
 pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
     let stale = |condition: &Condition| condition.observed_generation.is_some_and(|seen| seen < generation);
@@ -107,10 +108,10 @@ pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
     Report::new(status, &condition.reason, &condition.message)
 }
 
-/// One report of several parts of one object, each with its name; a part that is missing is not yet reported.
+/// One report of several parts of one object, each with its name; a missing part is not yet reported.
 ///
-/// The reason is that of the worst parts, `Several` where they have different ones. The message has every part that is
-/// not good, the worst first, otherwise in the order given; parts with one cause appear once, with at most three names.
+/// The reason is that of the worst parts, `Several` if they have different ones. The message has every part that is not
+/// good, the worst first, otherwise in the order given. Parts with one cause appear once, with at most three names.
 /// `good` is the report if all are good (and if there are none).
 #[must_use]
 pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &str)) -> Report {
@@ -156,8 +157,8 @@ pub fn aggregate(what: &str, objects: &[(&str, Option<Report>)], good: Reason) -
     Report::new(status, &reason, &format!("{ready} of {total} {what}: {groups}"))
 }
 
-/// The status and the reason of the worst of many objects, and all that are not good by their reasons: the worst and most
-/// frequent first, at most three names for each of three reasons. `None` if all are good.
+/// The status and the reason of the worst of many objects, and all that are not good by their reasons: the worst and
+/// most frequent first, at most three names for each of three reasons. `None` if all are good.
 pub(super) fn aggregate_of(objects: &[(&str, &Report)]) -> Option<(ConditionStatus, String, String)> {
     let (status, reason) = worst(objects.iter().map(|(_, report)| *report))?;
     let mut names: BTreeMap<(ConditionStatus, &str), Vec<&str>> = BTreeMap::new();
@@ -173,7 +174,7 @@ pub(super) fn aggregate_of(objects: &[(&str, &Report)]) -> Option<(ConditionStat
     Some((status, reason, with_rest(told, groups.len(), "reasons")))
 }
 
-/// The status and reason of the worst reports; none where all are good.
+/// The status and reason of the worst reports; `None` if all are good.
 fn worst<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Option<(ConditionStatus, String)> {
     let status = reports
         .clone()
@@ -186,7 +187,7 @@ fn worst<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Option<(Condi
     Some((status, reason.to_owned()))
 }
 
-/// The first names in alphabetical order, and how many there are besides.
+/// The first names in alphabetical order, and the number of the others.
 fn first(mut names: Vec<&str>) -> String {
     names.sort_unstable();
     with_rest(names.iter().map(|name| (*name).to_owned()), names.len(), "others")

@@ -13,8 +13,8 @@ pub fn git_repository(object: &GitRepository, expected: &Expected, moment: &Mome
 
 /// Reads the status of a `HelmChart`. `expected.version` is the commit that it is packaged from.
 ///
-/// The version of a chart holds twelve digits of the commit, or nothing of it where `reconcileStrategy` is
-/// `ChartVersion`; the whole commit is in the revision of the source.
+/// The version of a chart contains twelve digits of the commit, or none if `reconcileStrategy` is `ChartVersion`; the
+/// whole commit is in the revision of the source.
 #[must_use]
 pub fn helm_chart(object: &HelmChart, expected: &Expected, moment: &Moment) -> Verdict {
     let packaged = object.status.artifact.is_some();
@@ -22,7 +22,7 @@ pub fn helm_chart(object: &HelmChart, expected: &Expected, moment: &Moment) -> V
     source(object, revision, expected, moment)
 }
 
-/// Reasons of `Ready=False` of a chart whose source is not there yet.
+/// Reasons of `Ready=False` of a chart whose source does not exist yet.
 const WAITING: [&str; 2] = ["SourceUnavailable", "NoSourceArtifact"];
 
 fn source<KindStatus>(
@@ -59,7 +59,7 @@ fn source<KindStatus>(
     moment.judge(verdict, object, expected)
 }
 
-/// Whether a revision (`<branch>@sha1:<commit>` or `sha1:<commit>`, Flux RFC 5) is of the commit that is expected.
+/// Whether a revision (`<branch>@sha1:<commit>` or `sha1:<commit>`, Flux RFC 5) has the expected commit.
 pub(super) fn holds_commit(revision: Option<&str>, expected: &Expected) -> bool {
     let commit = revision.and_then(|revision| revision.rsplit(':').next());
     commit.is_some() && commit == expected.version.as_deref()

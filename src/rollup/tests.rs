@@ -1,5 +1,5 @@
-//! Table tests. Objects are made by hand here after Flux's sources; `recorded` has the same rows as a running Flux
-//! wrote them.
+//! Table tests. The objects here are written by hand after Flux's sources; `recorded` has the same rows as a running
+//! Flux wrote them.
 
 mod conditions;
 mod followed;
@@ -22,7 +22,7 @@ fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// When the objects of the tests were written.
+/// Time at which the objects of the tests were written.
 fn written_at() -> Timestamp {
     time("2026-11-20T10:00:00Z")
 }
@@ -43,7 +43,7 @@ fn object(status: Value, said: &[&str]) -> Value {
     object
 }
 
-/// A condition in short: `Type=Status Reason: message`, with `@<generation>` after the reason where it is not of the
+/// A condition in short: `Type=Status Reason: message`, with `@<generation>` after the reason if it is not of the
 /// present generation.
 fn condition(said: &str) -> Value {
     let (head, message) = said.split_once(": ").unwrap_or((said, ""));

@@ -11,28 +11,29 @@ use crate::api::conditions::Reason;
 use crate::error::Class;
 use crate::foreign::flux::observed::{Condition, Observed, SpecDigest, Status};
 
-/// Maximum time for an object to become ready; after that it failed: Flux retries for ever and never says so itself.
+/// Maximum time for an object to become ready. After that it counts as failed: Flux retries for ever and never reports
+/// so itself.
 pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
-/// Number of failed attempts that is not a coincidence: most failures right after the creation of a cluster heal before.
+/// Number of failed attempts that is not a coincidence: most failures right after the creation of a cluster end earlier.
 pub(super) const SEVERAL: i64 = 5;
 /// Maximum time for Flux to answer a change or a request.
 pub const RESPONSE_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
 
-/// The content that stackflux wrote, and so waits for.
+/// The content that stackflux wrote and therefore expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The digest of the spec that our own write returned.
     pub spec_digest: SpecDigest,
-    /// The version to deliver: for a `HelmRelease` the version of the chart that our `HelmChart` says it
-    /// packaged, for every other kind the full commit. Nothing counts as applied while it is not known.
+    /// The version to deliver: for a `HelmRelease` the version of the chart that our `HelmChart` has packaged, for every
+    /// other kind the full commit. Nothing counts as applied while it is unknown.
     pub version: Option<String>,
     /// Time of the write, or of the last [settled](Verdict::is_settled) state, whichever is later.
     pub since: Timestamp,
 }
 
 impl Expected {
-    /// The expectation that the status of a `ClusterAddon` keeps. `None` without a digest (first start, lost status): then
-    /// the object is applied once more, which changes nothing if nothing differs, and returns the digest.
+    /// The expectation that the status of a `ClusterAddon` keeps. `None` without a digest (first start, lost status):
+    /// then the object is applied once more, which changes nothing if nothing differs, and returns the digest.
     #[must_use]
     pub fn kept(state: &AddonState, since: Timestamp) -> Option<Self> {
         let spec_digest = SpecDigest::kept(state.spec_digest.as_ref()?);
@@ -43,7 +44,7 @@ impl Expected {
 /// The facts that a verdict needs and that are in no object.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
     /// The controller of the object.
     pub applier: Applier,
@@ -51,69 +52,70 @@ pub struct Moment {
     pub deadline: SignedDuration,
 }
 
-/// The one thing that is true of an object now.
+/// The state of an object now: exactly one applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is being deleted.
+    /// The object is being deleted.
     Terminating,
-    /// Somebody suspended it. What else its status says is as old as that.
+    /// The object is suspended. The rest of its status is as old as the suspension.
     Suspended,
-    /// Its spec is not what we wrote.
+    /// The object's spec is not what we wrote.
     Foreign {
-        /// The field manager that wrote to the spec last, where `managedFields` still name one.
+        /// The field manager that wrote to the spec last, if `managedFields` still name one.
         manager: Option<String>,
     },
-    /// An upgrade failed, and Helm went back to the release before.
+    /// An upgrade failed, and Helm rolled back to the release before.
     RolledBack {
-        /// Flux has no retries left.
+        /// Whether Flux has no retries left.
         exhausted: bool,
         /// Flux's message.
         message: String,
     },
-    /// It does not work. Terminal: Flux has given up and waits for a change.
+    /// The object failed. If the class is terminal, Flux has given up and waits for a change.
     Failed {
-        /// Whether Flux tries again.
+        /// Whether Flux retries.
         class: Class,
         /// Flux's reason, or `DeadlineExceeded`.
         reason: String,
         /// Flux's message.
         message: String,
     },
-    /// Something else has to happen first, and Flux looks again by itself.
+    /// Something else has to happen first. Flux retries by itself.
     Waiting {
         /// Flux's reason.
         reason: String,
         /// Flux's message.
         message: String,
-        /// The chart version that works meanwhile.
+        /// The chart version that is deployed meanwhile.
         last_good: Option<String>,
     },
-    /// Flux has not looked at the present spec yet.
+    /// Flux has not handled the present spec yet.
     Pending,
-    /// It is in the cluster as expected, and was ready.
+    /// The object is in the cluster as expected, and was ready.
     Applied,
-    /// It was applied as expected, and objects in the workload cluster were changed since. Flux only reports that.
+    /// The object was applied as expected, and objects in the workload cluster were changed since. Flux only reports
+    /// that.
     Drifted {
         /// Flux's message, which names the objects.
         message: String,
     },
-    /// The last attempt failed; the next one comes.
+    /// The last attempt failed; Flux retries.
     Retrying {
         /// Failed attempts so far.
         attempt: i64,
-        /// Flux's message about the last one.
+        /// Flux's message about the last failed attempt.
         message: String,
     },
-    /// Flux is at it.
+    /// Flux is reconciling the object.
     Progressing {
         /// Flux's message.
         message: String,
-        /// The time from which it is late.
+        /// The time from which the object is late.
         deadline: Timestamp,
     },
-    /// The source has what is expected of it.
+    /// The source has the expected content.
     Fetched,
-    /// The controller does not answer: nothing is known.
+    /// The controller does not answer: the object's state is unknown.
     ApplierUnavailable(Silence),
 }
 
@@ -127,7 +129,7 @@ pub enum Silence {
         /// Time of the change or the request.
         since: Timestamp,
     },
-    /// Its Lease was not renewed for [`LEASE_PATIENCE`](super::LEASE_PATIENCE).
+    /// The controller's Lease was not renewed for [`LEASE_PATIENCE`](super::LEASE_PATIENCE).
     LeaseNotRenewed {
         /// The controller.
         controller: &'static str,
@@ -171,7 +173,7 @@ impl Verdict {
         }
     }
 
-    /// A failure that Flux gave up on: in the words of `Stalled`, and of `Ready`, which says what it was.
+    /// A failure that Flux gave up on: with the message of `Stalled`, and that of `Ready`, which names the cause.
     pub(super) fn stalled<KindStatus>(object: &Observed<KindStatus>, stalled: &Condition) -> Self {
         let ready =
             object.current_with("Ready", Status::False).filter(|ready| ready.message != stalled.message);
@@ -179,7 +181,7 @@ impl Verdict {
         Self::Failed { class: Class::Terminal, reason: stalled.reason.clone(), message }
     }
 
-    /// A failure that Flux tries again, in the words of `Ready`.
+    /// A failure that Flux retries, with the message of `Ready`.
     pub(super) fn failing(ready: &Condition) -> Self {
         if let Some(waiting) = Self::without_kubeconfig(&ready.message, None) {
             return waiting;
@@ -187,19 +189,19 @@ impl Verdict {
         Self::Failed { class: Class::Transient, reason: ready.reason.clone(), message: ready.message.clone() }
     }
 
-    /// A wait for the Secret with the kubeconfig, where a message says that it is missing.
+    /// A wait for the Secret with the kubeconfig, if a message reports it as missing.
     pub(super) fn without_kubeconfig(message: &str, last_good: Option<String>) -> Option<Self> {
         let message = cause::missing_kubeconfig(message)?;
         Some(Self::Waiting { reason: Reason::KubeConfigNotFound.to_string(), message, last_good })
     }
 
-    /// Whether the state stays until a person or another controller acts: deadlines do not run meanwhile.
+    /// Whether the state stays until a user or another controller acts: deadlines do not run meanwhile.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         matches!(self, Self::Applied | Self::Drifted { .. } | Self::Fetched | Self::Suspended)
     }
 
-    /// Whether the controller is to act next.
+    /// Whether the controller has to act next.
     #[must_use]
     pub fn awaits_applier(&self) -> bool {
         match self {
@@ -218,13 +220,13 @@ impl Verdict {
 }
 
 impl Moment {
-    /// This time, nothing known of the controller, the default deadline.
+    /// A moment with this time, an unknown controller and the default deadline.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self { now, applier: Applier::unknown(), deadline: DEADLINE }
     }
 
-    /// The sign that the controller of the object is missing, whatever its objects wait for.
+    /// The sign that the controller of the object is dead, whatever its objects wait for.
     #[must_use]
     pub fn dead(&self) -> Option<Silence> {
         match self.applier.pulse {
@@ -233,7 +235,7 @@ impl Moment {
         }
     }
 
-    /// The verdict that the object's status alone gives, unless the time says more.
+    /// The verdict from the object's status alone, unless time limits override it.
     pub(super) fn judge<KindStatus>(
         &self,
         verdict: Verdict,
@@ -250,16 +252,16 @@ impl Moment {
         }
     }
 
-    /// The time from which an object that is expected since then is late.
+    /// The time from which an object with this expectation is late.
     pub(super) fn deadline_of(&self, expected: &Expected) -> Timestamp {
         expected.since.saturating_add(self.deadline).unwrap_or(Timestamp::MAX)
     }
 
-    /// The time at which the verdict may change although the object does not: the next of the time limits.
+    /// The time at which the verdict may change without a change of the object: the next of the time limits.
     #[must_use]
     pub fn next_limit(&self, verdict: &Verdict, since: Timestamp) -> Option<Timestamp> {
         let after = |time: Timestamp, limit| time.saturating_add(limit).unwrap_or(Timestamp::MAX);
-        // Whether a Lease is renewed is seen as soon as it changes.
+        // A renewal of a Lease is seen as soon as the Lease changes.
         let silent = match self.applier.pulse {
             Pulse::Unknown { moved } => {
                 Some(after(moved.map_or(since, |moved| moved.max(since)), RESPONSE_TIMEOUT))
@@ -290,7 +292,7 @@ impl Moment {
         }
     }
 
-    /// The verdict after the deadline. All verdicts that can alternate while Flux retries becomes the same.
+    /// The verdict after the deadline. All verdicts that can alternate while Flux retries become the same.
     fn overdue(&self, verdict: Verdict) -> Verdict {
         let message = match verdict {
             Verdict::Retrying { message, .. }
@@ -304,7 +306,7 @@ impl Moment {
     }
 }
 
-/// The messages of the conditions that are there.
+/// The messages of the existing conditions.
 pub(super) fn said<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) -> String {
     let messages = conditions.into_iter().flatten().map(|condition| condition.message.as_str());
     messages.filter(|message| !message.is_empty()).collect::<Vec<_>>().join(": ")
@@ -317,8 +319,8 @@ pub(super) fn doing<KindStatus>(object: &Observed<KindStatus>) -> String {
     condition.map(|condition| condition.message.clone()).unwrap_or_default()
 }
 
-/// The time since which a request to reconcile was not handled. Flux notes it only at the end of a reconciliation, so while
-/// Flux reconciles nothing is missing; a value that is not a time was not written by us and does not count.
+/// The time since which a request to reconcile was not handled. Flux notes it only at the end of a reconciliation, so
+/// while Flux reconciles nothing is overdue. A value that is not a time was not written by us and does not count.
 fn unhandled_since<KindStatus>(object: &Observed<KindStatus>) -> Option<Timestamp> {
     let requested = object.metadata.requested_at.as_ref()?;
     let handled = object.last_handled_reconcile_at.as_ref() == Some(requested);

@@ -1,4 +1,4 @@
-//! The status of a `ClusterAddon` that is let go.
+//! The status of a `ClusterAddon` that is being cleaned up.
 
 use jiff::Timestamp;
 
@@ -8,7 +8,7 @@ use crate::gate::Hold;
 use crate::rollup::report::{ConditionStatus, Report};
 use crate::rollup::status_of;
 
-/// The conditions without a report while addons are let go.
+/// The conditions without a report during the cleanup.
 const UNKNOWN: [ConditionType; 4] = [
     ConditionType::ReleaseReady,
     ConditionType::ValuesRendered,
@@ -16,8 +16,8 @@ const UNKNOWN: [ConditionType; 4] = [
     ConditionType::AddonsReady,
 ];
 
-/// The whole status of a `ClusterAddon` whose addons are let go, made of the status before: nothing that it said holds any
-/// longer. `waits_for` keeps the objects from being taken out of a repository.
+/// The whole status of a `ClusterAddon` whose addons are being cleaned up, derived from the status before: none of its
+/// former conditions are valid. `waits_for` is the hold that delays removing the objects from a repository.
 #[must_use]
 pub fn cluster_addon_that_goes(
     why: &Hold,

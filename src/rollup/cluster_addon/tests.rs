@@ -258,7 +258,7 @@ fn what_is_held_says_why_in_each_place() {
     assert_eq!(status.addons[1].reason.as_deref(), Some("WaitingForField"));
 }
 
-/// What it delivered before may be ready: that is not what it should deliver.
+/// The content that was delivered before may be ready, but it is not the planned content.
 #[test]
 fn held_addon_is_not_ready_beside_what_it_delivered() {
     let mut held = addon("ccm", Some(APPLIED));

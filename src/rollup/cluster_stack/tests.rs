@@ -1,4 +1,4 @@
-//! What a stack's status says.
+//! The status of a stack.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -137,7 +137,7 @@ fn what_is_wrong_with_a_release_is_told_with_its_name() {
     assert_eq!((broken.ready, broken.phase.as_str()), (false, "ReleaseNotFound"));
 }
 
-/// Its class may be there while its source, its images or the provider fail.
+/// A release's class may exist while its source, its images or the provider fail.
 #[test]
 fn stack_is_never_better_than_its_worst_release() {
     let mut failing = release("v1", true);
@@ -163,7 +163,7 @@ fn stack_is_never_better_than_its_worst_release() {
     );
 }
 
-/// What a suspended ClusterStack does not publish is no problem of its; a source that is suspended is.
+/// Releases that a suspended ClusterStack does not publish are not an issue; a suspended source is one.
 #[test]
 fn suspended_source_counts_and_suspended_publishing_does_not() {
     let suspended = || Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), "is suspended");
@@ -193,7 +193,7 @@ fn missing_release_stalls_after_an_interval() {
         assert_eq!(kinds(&status), [!stalled, stalled], "after {minutes} min");
         assert_eq!(limit <= after(minutes), stalled, "the next look, after {minutes} min");
     }
-    // Each release that is named has its own time.
+    // Each release in the message has its own time.
     let renamed = cluster_stack(missing(Reason::ReleaseClaimed), &first, after(60));
     assert_eq!(kinds(&renamed), [false, true]);
     let again = cluster_stack(missing(Reason::ReleaseNotFound), &renamed, after(61));
@@ -306,7 +306,7 @@ fn any_status() -> impl Strategy<Value = ConditionStatus> {
     proptest::sample::select(all.to_vec())
 }
 
-/// A release whose `Ready` is this.
+/// A release with this status of `Ready`.
 fn release_that_is(version: &str, ready: ConditionStatus) -> ClusterStackRelease {
     let mut release = release(version, ready == ConditionStatus::True);
     for condition in &mut release.status.as_mut().unwrap().conditions {
@@ -337,7 +337,7 @@ proptest! {
             }
         }
         let counted = releases.iter().filter(|(_, role, _)| roles[*role] <= Role::Used).map(|(ready, ..)| *ready);
-        // An issue of a release counts in place of its Ready, and whatever its role is.
+        // An issue of a release counts in place of its Ready, whatever its role is.
         let issues = releases.iter().filter(|(.., problem)| *problem == Some(true)).map(|_| ConditionStatus::False);
         let own = [source].into_iter().chain(stays.then_some(ConditionStatus::False));
         let worst = own.chain(counted).chain(issues).min().unwrap();

@@ -11,21 +11,21 @@ use crate::foreign::flux::observed::SpecDigest;
 use crate::plan::{ObjectId, Step};
 use crate::rollup::Verdict;
 
-/// One object of a release, as it was found.
+/// The facts about one object of a release.
 #[derive(Clone, Debug)]
 pub struct ObjectFacts {
     /// The identity of the object.
     pub id: ObjectId,
-    /// The step that it belongs to.
+    /// The step of its delivery.
     pub step: Step,
-    /// The digest of its spec as our last write returned it.
+    /// The digest of the spec as our last write returned it.
     pub expected: Option<SpecDigest>,
-    /// The verdict on its status.
+    /// The verdict on the object's status.
     pub verdict: Option<Verdict>,
 }
 
 impl ObjectFacts {
-    /// The object in the status. Times move where something else does.
+    /// The entry of the object in the status. Its time changes only if another field does.
     #[must_use]
     pub fn told(self, old: &[GeneratedObject], now: Timestamp) -> GeneratedObject {
         let before = kept(old, &self.id);
@@ -52,8 +52,8 @@ impl ObjectFacts {
     }
 }
 
-/// Adds the earlier objects to the present ones, if they are missing there. A status names an object by kind, namespace
-/// and name, without its version: the API server refuses one that is in it twice.
+/// Adds the earlier objects that the present ones lack. A status names an object by kind, namespace and name, without
+/// its version: the API server refuses a status that has one object twice.
 #[must_use]
 pub fn with_rest(mut told: Vec<ObjectFacts>, before: Vec<ObjectFacts>) -> Vec<ObjectFacts> {
     let name = |facts: &ObjectFacts| {
@@ -73,8 +73,8 @@ pub fn kept<'a>(objects: &'a [GeneratedObject], id: &ObjectId) -> Option<&'a Gen
         .find(|object| (&object.kind, &object.namespace, &object.name) == (&id.kind, &id.namespace, &id.name))
 }
 
-/// The time since which an object is expected to be as it is now; deadlines count from it. `old` is what the status has;
-/// while an object is settled they do not run.
+/// The time since which an object is expected to have its current state; deadlines count from it. `old` is the entry in
+/// the status. Deadlines do not run while an object is settled.
 #[must_use]
 pub fn expected_since(old: Option<&GeneratedObject>, spec_digest: &str, now: Timestamp) -> Timestamp {
     let settled = [Reason::Applied, Reason::Drifted, Reason::Fetched, Reason::Suspended];

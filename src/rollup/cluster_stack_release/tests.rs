@@ -1,4 +1,4 @@
-//! What a release's status says.
+//! The status of a release.
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -285,7 +285,8 @@ proptest! {
     }
 }
 
-/// What an error leaves out is told as it was before, and nothing twice: the API server refuses such a status.
+/// An object that is missing because of an error is reported as before, and none twice: the API server would refuse such
+/// a status.
 #[test]
 fn object_of_before_is_told_once() {
     let before = |kind| {

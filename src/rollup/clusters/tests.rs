@@ -1,4 +1,4 @@
-//! What a Cluster counts as, and what is said of all of them.
+//! The standing of a Cluster, and the report about all of them.
 
 use proptest::prelude::*;
 
@@ -139,7 +139,7 @@ fn any_report() -> impl Strategy<Value = Option<Report>> {
 }
 
 fn any_flags() -> impl Strategy<Value = [bool; 4]> {
-    // Most Clusters count: otherwise the property says little.
+    // Most Clusters count: otherwise the property would test little.
     let flag = |weight| proptest::bool::weighted(weight);
     (flag(0.1), flag(0.1), flag(0.1), flag(0.9)).prop_map(|(a, b, c, d)| [a, b, c, d])
 }

@@ -1,4 +1,4 @@
-//! Verdicts to conditions.
+//! The conditions derived from verdicts.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -208,7 +208,7 @@ fn drifted() -> Verdict {
     Verdict::Drifted { message: "ConfigMap/a/b changed".to_owned() }
 }
 
-/// What every verdict becomes, in one place to be read.
+/// The report of every verdict, in one place for readers.
 #[test]
 fn reports_of_verdicts() {
     let rows = [

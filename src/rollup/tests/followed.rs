@@ -1,4 +1,4 @@
-//! What a `ClusterStack` reports of the stack repository that it follows.
+//! The report of a `ClusterStack` on the stack repository that it follows.
 
 use std::fmt;
 
@@ -60,7 +60,7 @@ fn source_of_stackflux_is_expected_as_it_was_written() {
     for (is_ours, expected, digest) in [
         (true, Some(ours.clone()), Some(&ours)),
         (true, None, None),
-        // A GitRepository of others is as its owner wants it.
+        // A GitRepository of another owner is as that owner planned it.
         (false, None, Some(&ours)),
     ] {
         let found = Some(&found);
@@ -101,7 +101,7 @@ fn source_is_ready_once_fetched_and_read() {
         (Some(&Verdict::Fetched), None, ConditionStatus::True, "Fetched"),
         (Some(&Verdict::Fetched), Some(&terminal), ConditionStatus::False, "Unreadable"),
         (Some(&Verdict::Fetched), Some(&transient), ConditionStatus::Unknown, "Unreadable"),
-        // What Flux reports comes first.
+        // Flux's report takes precedence.
         (Some(&progressing), Some(&terminal), ConditionStatus::Unknown, "Progressing"),
     ] {
         let report = source_ready(verdict, error);

@@ -1,11 +1,11 @@
-//! A row per line of the table, made by hand after helm-controller's sources, and rows for the order of the lines.
+//! A row per line of the table, written by hand after helm-controller's sources, and rows for the order of the lines.
 
 use super::*;
 use crate::api::conditions::Reason;
 use crate::error::Class::{Terminal, Transient};
 use crate::rollup;
 
-/// A status that says applied, ready for one thing to be wrong with it.
+/// The status of an applied release, into which a test puts one problem.
 fn done() -> Value {
     json!({
         "observedGeneration": 2, "lastAttemptedGeneration": 2,
@@ -25,7 +25,7 @@ const BACK: &str = "Remediated=True RollbackSucceeded: rolled back";
 const STALLED: &str = "Stalled=True RetriesExceeded: Failed to upgrade after 3 attempt(s)";
 const NOT_READY: &str = "Ready=False InstallFailed: no luck";
 const NOT_RELEASED: &str = "Released=False InstallFailed: no luck";
-/// What Flux says for a moment at the beginning of every interval.
+/// Flux's conditions for a moment at the beginning of every interval.
 const LOOK: &str = "Reconciling=True Progressing: Fulfilling prerequisites";
 const RETRY: &str = "Reconciling=True ProgressingWithRetry: retrying after 1m0s";
 
@@ -186,7 +186,7 @@ fn while_it_waits() {
             assert_eq!(install, waiting(reason, "why", None));
         }
     }
-    // Any other reason is one to wait for only while Helm was not asked yet.
+    // Any other reason counts as a wait only before Helm was called.
     let said = ["Ready=False ValuesError: no Secret"];
     let early = judge_helm_release(&object(but("lastAttemptedGeneration", json!(1)), &said), &soon());
     assert_eq!(early, waiting("ValuesError", "no Secret", Some(CHART)));
@@ -225,7 +225,7 @@ fn a_chart_version_that_is_not_known_is_never_applied() {
     assert_eq!(judged(done()), progressing(&sentence));
 }
 
-/// Deletion, then suspension, then somebody else's spec: none of them is hidden by what the status says.
+/// Deletion, then suspension, then a foreign spec: the status hides none of them.
 #[test]
 fn what_comes_before_the_status() {
     let mut object = object(done(), &[READY]);
@@ -254,7 +254,7 @@ fn what_comes_before_the_status() {
     assert_eq!(verdict(&object), Verdict::Terminating);
 }
 
-/// Two contents may have one chart version, and where the chart has a schema the values do not tell them apart either.
+/// Two contents may have one chart version, and if the chart has a schema, the values do not distinguish them either.
 #[test]
 fn rollback_that_flux_calls_success_is_not_applied() {
     let judged = |latest: &str, before: Value| {
@@ -278,7 +278,7 @@ fn rollback_that_flux_calls_success_is_not_applied() {
     }
 }
 
-/// Such as after `flux reconcile helmrelease --force`: the content that Helm went back to is the one that is wanted.
+/// Such as after `flux reconcile helmrelease --force`: the content that Helm rolled back to is the wanted one.
 #[test]
 fn rollback_to_values_of_the_wanted_content_is_applied() {
     let revision = |status: &str, action: &str| json!({"version": 2, "status": status, "chartVersion": CHART, "configDigest": "x", "action": action});
@@ -330,7 +330,8 @@ fn an_installation_that_flux_gave_up_on_is_tried_again() {
     assert_eq!(due(&release), None, "another reason: that is Flux's own decision");
 }
 
-/// Attempt after attempt Flux shows three faces; after several they are one, so that the reason changes once.
+/// During repeated attempts Flux shows three states; after several attempts they are one, so that the reason changes
+/// once.
 #[test]
 fn repeated_failure_keeps_one_reason_in_all_faces() {
     let faces = [
@@ -354,7 +355,7 @@ fn repeated_failure_keeps_one_reason_in_all_faces() {
     }
 }
 
-/// The operator makes Flux try an installation again that it gave up on, which resets Flux's counter.
+/// The operator makes Flux retry an installation that it gave up on, which resets Flux's counter.
 #[test]
 fn reset_counter_does_not_hide_repeated_failures() {
     let phase = |revision: i64, before: &str| {

@@ -1,4 +1,4 @@
-//! A row per line of the table, made by hand after kustomize-controller's sources.
+//! A row per line of the table, written by hand after kustomize-controller's sources.
 
 use super::*;
 use crate::error::Class::{Terminal, Transient};
@@ -7,7 +7,7 @@ const OTHER: &str = "main@sha1:ffffffffffffffffffffffffffffffffffffffff";
 const READY: &str = "Ready=True ReconciliationSucceeded: Applied revision";
 const BAD: &str = "Ready=False HealthCheckFailed: timeout";
 const DEPENDENCY: &str = "Ready=False DependencyNotReady: dependency 'a/b' is not ready";
-/// What Flux says at the beginning of every interval, and of every retry.
+/// Flux's conditions at the beginning of every interval, and of every retry.
 const BEGIN: [&str; 2] = [
     "Ready=Unknown Progressing: Reconciliation in progress",
     "Reconciling=True Progressing: Building manifests",
@@ -126,7 +126,7 @@ fn what_comes_before_the_status() {
     assert_eq!(verdict(&object), Verdict::Terminating);
 }
 
-/// `HelmRelease`s say the same of the same Secret.
+/// `HelmRelease`s report the same about the same Secret.
 #[test]
 fn missing_kubeconfig_is_waited_for() {
     let said = "Ready=False ReconciliationFailed: unable to read KubeConfig secret 'demo/a-kubeconfig' error: \

@@ -1,4 +1,4 @@
-//! What the time adds: our own deadline, and controllers that do not answer.
+//! The effects of time: our own deadline, and controllers that do not answer.
 
 use super::*;
 use crate::api::cluster_addon::AddonState;
@@ -8,22 +8,22 @@ use crate::rollup;
 const RUNNING: [&str; 2] = ["Ready=Unknown Progressing", "Reconciling=True Progressing: Running 'install'"];
 const FAILED: [&str; 2] = ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck"];
 
-/// Nothing but its name is known of the controller.
+/// A moment at which only the controller's name is known.
 fn at(text: &str) -> Moment {
     with(text, Pulse::Unknown { moved: None })
 }
 
-/// A time at which this is known of helm-controller.
+/// A moment at which this is known of helm-controller.
 fn with(now: &str, pulse: Pulse) -> Moment {
     Moment { applier: Applier { name: "helm-controller", pulse }, ..Moment::at(time(now)) }
 }
 
-/// What was asked of helm-controller at that time was not answered.
+/// helm-controller did not answer the request of that time.
 fn no_answer(since: &str) -> Verdict {
     Verdict::ApplierUnavailable(Silence::NoAnswer { controller: "helm-controller", since: time(since) })
 }
 
-/// Not written to yet.
+/// An object without a status.
 fn new() -> Value {
     object(json!({}), &[])
 }
@@ -52,7 +52,7 @@ fn what_is_not_done_by_the_deadline_has_failed() {
     );
     let verdict = judge_helm_release(&installing(), &at("2026-11-20T10:20:00Z"));
     assert_eq!(verdict, late("not ready after 20m: Running 'install'"));
-    // A retry shows three faces; past the deadline they are one, and the verdict stays put.
+    // A retry shows three states; past the deadline they are one, and the verdict does not change.
     let begins = object(json!({"lastAttemptedGeneration": 2}), &FAILED);
     let runs = object(json!({"lastAttemptedGeneration": 2}), &[RUNNING[0], RUNNING[1], FAILED[1]]);
     for face in [retrying(), begins, runs] {
@@ -68,7 +68,7 @@ fn the_deadline_is_an_argument() {
     assert_eq!(verdict, failed(Transient, "DeadlineExceeded", "not ready after 10s: Running 'install'"));
 }
 
-/// Waiting is a state, not an error; what is settled or given up is not late either.
+/// Waiting is a state, not an error; settled and given up objects are not late either.
 #[test]
 fn the_deadline_spares_what_is_not_on_its_way() {
     let late = at("2026-11-21T10:00:00Z");
@@ -105,9 +105,9 @@ fn a_request_that_is_not_handled_for_two_minutes() {
     assert_eq!(judge_helm_release(&requested(asked, before, applied()), &at("2026-11-20T12:01:59Z")), fine);
     assert_eq!(judge_helm_release(&requested(asked, before, applied()), &late), silent);
     assert_eq!(judge_helm_release(&requested(asked, asked, applied()), &late), fine);
-    // A value that is no time says nothing about how long it has been there.
+    // A value that is not a time does not show how long it has been there.
     assert_eq!(judge_helm_release(&requested("now!", before, applied()), &late), fine);
-    // Flux is at work and notes the request when it is done.
+    // Flux is reconciling and notes the request at the end.
     let busy = requested("2026-11-20T10:00:00Z", before, installing());
     assert_eq!(judge_helm_release(&busy, &at("2026-11-20T10:03:00Z")), progressing("Running 'install'"));
     let between_retries = requested("2026-11-20T10:00:00Z", before, retrying());
@@ -170,7 +170,7 @@ fn a_lease_that_is_not_renewed() {
     assert_eq!(judge_helm_release(&retrying(), &fresh), still);
     assert_eq!(judge_helm_release(&retrying(), &lost), silent);
     assert_eq!(judge_helm_release(&new(), &lost), silent);
-    // What is in place stays in place when the controller restarts.
+    // Applied objects stay applied when the controller restarts.
     assert_eq!(judge_helm_release(&applied(), &lost), Verdict::Applied);
     let mut deleted = retrying();
     deleted["metadata"]["deletionTimestamp"] = json!("2026-11-20T10:00:07Z");

@@ -1,6 +1,6 @@
-//! The truth tables over what a running Flux 2.9 said: every file of `tests/recorded` and its verdict.
+//! The truth tables over records of a running Flux 2.9: every file of `tests/recorded` and its verdict.
 //!
-//! `cargo run --example record` writes the files again; `README.md` beside them says how they are made.
+//! `cargo run --example record` writes the files again; `README.md` beside them describes how.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use super::*;
 use crate::error::Class;
 use crate::rollup;
 
-/// The file's name without its ending, its content, and how its [verdict told in short](short) begins: messages end
-/// with what differs from run to run.
+/// The file's name without its extension, its content, and the beginning of its [verdict in short](short): the ends of
+/// messages differ from run to run.
 type Row = (&'static str, &'static str, &'static str);
 
 macro_rules! rows {
@@ -89,7 +89,7 @@ fn every_record_is_a_row() {
     assert_eq!(ROWS.iter().map(|(file, ..)| (*file).to_owned()).collect::<BTreeSet<_>>(), files);
 }
 
-/// Flux says of an upgraded chart that it is ready before it has looked at the new one.
+/// Flux reports an upgraded chart as ready before it has handled the new one.
 #[test]
 fn ready_with_another_chart_than_ours_is_not_applied() {
     let mut ready = recorded("helm-release-ready");
@@ -99,7 +99,8 @@ fn ready_with_another_chart_than_ours_is_not_applied() {
     assert!(told.starts_with(expected) && told.ends_with(" is deployed"), "{told}");
 }
 
-/// What a person added is in the digest, and Flux's own writes are not: without the addition it is what was written.
+/// A user's addition is in the digest, and Flux's own writes are not: without the addition the digest is that of our
+/// write.
 #[test]
 fn the_digest_of_a_live_spec_is_that_of_what_was_written() {
     let mut edited = recorded("helm-release-edited");
@@ -118,8 +119,8 @@ fn recorded(file: &str) -> Value {
     record(ROWS.iter().find(|row| row.0 == file).unwrap().1)
 }
 
-/// The verdict of a record: the object, the version expected of it, and its spec as stackflux wrote it where somebody
-/// has changed it since.
+/// The verdict of a record: the object, its expected version, and its spec as stackflux wrote it if it was changed
+/// since.
 fn judge(record: &Value) -> Verdict {
     let object = record["object"].clone();
     let written = record.get("written").unwrap_or(&object["spec"]).clone();
@@ -138,7 +139,7 @@ fn judge(record: &Value) -> Verdict {
     }
 }
 
-/// A verdict with all it holds, the message last.
+/// A verdict with all its fields, the message last.
 fn short(verdict: &Verdict) -> String {
     let (head, message) = match verdict {
         Verdict::Terminating => ("Terminating".to_owned(), ""),

@@ -1,4 +1,4 @@
-//! A row per line of the table of sources, made by hand after source-controller's sources.
+//! A row per line of the table of sources, written by hand after source-controller's sources.
 
 use super::*;
 use crate::error::Class::{Terminal, Transient};
@@ -7,7 +7,7 @@ use crate::rollup;
 const READY: &str = "Ready=True Succeeded: stored artifact";
 const GONE: &str = "Ready=False GitOperationFailed: no such commit";
 
-/// Another revision than the one that is expected.
+/// A revision other than the expected one.
 fn another(fetched: &str) -> Verdict {
     progressing(&format!("commit {COMMIT} is expected, {fetched} is fetched"))
 }
