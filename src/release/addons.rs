@@ -13,13 +13,13 @@ use super::finding::{Finding, Findings, Reason};
 use super::stages::{Action, Hook, Stage};
 use super::{Addon, AddonKind, CLUSTER_ADDON, Chart, ValuesTemplate};
 
-/// The values template of all addons that have none of their own.
+/// The values template of all addons that have no template of their own.
 const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
 /// The values template of one addon, in its directory.
 const OWN_TEMPLATE: &str = "overwrite.yaml";
 
-/// The addons that a stage applies, in the order in which stages name them first. Where the stages are not `complete`
-/// every directory is taken for an addon, so that all findings are reported together.
+/// The addons that a stage applies, in the order in which stages name them first. If the stages are not `complete`,
+/// every directory counts as an addon, so that all findings are reported together.
 pub(super) fn read_staged(
     files: &Files,
     stages: &BTreeMap<Hook, Vec<Stage>>,
@@ -95,7 +95,7 @@ fn read_addon(
     Some(Addon { name, kind, path, digest, template })
 }
 
-/// The values template of the chart in this directory. The common one is parsed for each chart that it is for; its
+/// The values template of the chart in this directory. The common template is parsed for each of its charts; its
 /// findings are reported once, because equal findings are.
 fn read_template(
     files: &Files,

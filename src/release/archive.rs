@@ -1,5 +1,5 @@
-//! Archives (`.tgz`) from others: read in memory, entry by entry, and refused for whatever could reach
-//! outside, be more than it seems, or mean two things.
+//! Archives (`.tgz`) from others: read in memory, entry by entry, and refused for anything that could reach outside,
+//! unpack to more than its size suggests, or be read in two ways.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,16 +12,16 @@ use tar::{Archive, Entry, EntryType};
 use super::files::{File, Files, Limits, PathError, check_path};
 use super::finding::{Finding, Findings, Reason};
 
-/// Long names and the like stand before an entry and are held in memory: more than these bytes no entry needs.
+/// Maximum number of bytes before an entry, which are held in memory: long names and the like.
 const MOST_BEFORE_ENTRY: u64 = 1 << 20;
 
-/// The files in a gzipped tar archive. `name` is what findings call it. Directories are not files and only have their
-/// path checked; all bad entries are reported at once, a limit that is exceeded ends the reading.
+/// Reads the files in a gzipped tar archive. `name` is its name in findings. Directories are not files; only their path
+/// is checked. All bad entries are reported together; an exceeded limit ends the reading.
 pub fn unpack(bytes: &[u8], name: &str, limits: &Limits) -> Result<Files, Findings> {
     unpack_within(bytes, name, &mut limits.clone())
 }
 
-/// The same, where what was read is taken off the limits: for several archives that share them.
+/// The same, but subtracts what was read from the limits: for several archives that share them.
 pub(crate) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Result<Files, Findings> {
     let mut collecting = Collecting::new(name, left.clone());
     let walked = walk(bytes, left.unpacked, left.entries, |path, entry| collecting.take(path, entry));
@@ -46,7 +46,7 @@ pub(crate) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Resu
     collecting.finish()
 }
 
-/// The same finding, its file named as one inside the archive of that path; as it is where the path is empty.
+/// The same finding, with its file named as one inside the archive at that path; unchanged if the path is empty.
 pub(super) fn inside(mut finding: Finding, archive: &str) -> Finding {
     if !archive.is_empty() {
         finding.file = format!("{archive}: {}", finding.file);
@@ -54,14 +54,14 @@ pub(super) fn inside(mut finding: Finding, archive: &str) -> Finding {
     finding
 }
 
-/// The reason why the reading of an archive ended early.
+/// The reason why reading an archive ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// It is not an archive, or ends too early.
     Unreadable(io::Error),
-    /// It has more entries than may be read.
+    /// It has more entries than the limit.
     Entries,
-    /// Unpacked it has more bytes than may be read.
+    /// It has more bytes than the limit when unpacked.
     Bytes,
 }
 
@@ -74,13 +74,13 @@ impl From<io::Error> for Stop {
 /// The reader of a gzipped tar archive.
 pub(super) type Unpacked<R> = Metered<Take<MultiGzDecoder<R>>>;
 
-/// Hands each entry of a gzipped tar archive to `visit`, with its path as it stands there but for a leading `./`. What
-/// `visit` leaves of an entry is passed over. Headers and padding are bytes too: besides `unpacked` bytes of content
-/// no more than 2 KiB for each of `entries` are unpacked.
+/// Passes each entry of a gzipped tar archive to `visit`, with its path but without a leading `./`. Content that `visit`
+/// does not read is skipped. Headers and padding are bytes too: besides `unpacked` bytes of content, at most 2 KiB for
+/// each of `entries` are unpacked.
 ///
 /// The stream is read to its end, past the end of the tar archive: only there are the checksum and the length of each
-/// gzip member (RFC 1952), and only there does what follows the last member show. As with `gzip -t`, several members
-/// are fine, and bytes that are not a member are not; unlike there, zeros for padding are such bytes too.
+/// gzip member (RFC 1952), and only there is data after the last member found. As with `gzip -t`, several members are
+/// valid, and bytes that are not a member are not. Unlike there, padding with zeros is invalid too.
 pub(super) fn walk<R: Read>(
     stream: R,
     unpacked: u64,
@@ -98,7 +98,7 @@ pub(super) fn walk<R: Read>(
         let mut entry = entry?;
         left.set(u64::MAX);
         match entry.header().entry_type() {
-            // Holes are read as zeros without end, and neither Git nor Helm makes any.
+            // Holes are read as endless zeros, and neither Git nor Helm creates any.
             EntryType::GNUSparse => return Err(io::Error::other("it has a sparse file").into()),
             EntryType::XGlobalHeader => {}
             _ => {
@@ -111,14 +111,14 @@ pub(super) fn walk<R: Read>(
     read_to_end(archive.into_inner().stream)
 }
 
-/// Reads what follows the tar archive. A stream that reaches its limit before its end was not checked to its end.
+/// Reads the stream after the tar archive. A stream that reaches its limit before its end was not checked to its end.
 fn read_to_end<R: Read>(mut stream: Take<MultiGzDecoder<R>>) -> Result<(), Stop> {
     io::copy(&mut stream, &mut io::sink())?;
     let is_at_end = stream.limit() > 0 || stream.get_mut().read(&mut [0])? == 0;
     if is_at_end { Ok(()) } else { Err(Stop::Bytes) }
 }
 
-/// A stream that fails once as many bytes were read as are left.
+/// A stream that fails after as many bytes as are left.
 pub(super) struct Metered<R> {
     stream: R,
     left: Rc<Cell<u64>>,
@@ -135,7 +135,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// The files of a release, collected out of an archive within limits.
+/// The files of a release, collected from an archive within limits.
 pub(super) struct Collecting {
     name: String,
     left: Limits,
@@ -145,23 +145,23 @@ pub(super) struct Collecting {
 }
 
 impl Collecting {
-    /// Nothing yet. `name` is what findings call the archive, empty where its paths stand for themselves.
+    /// An empty collection. `name` is the archive's name in findings; empty if its paths need no prefix.
     pub(super) fn new(name: &str, left: Limits) -> Self {
         let (files, directories, findings) = (Files::default(), BTreeSet::new(), Findings::default());
         Self { name: name.to_owned(), left, files, directories, findings }
     }
 
-    /// Whether something was wrong already.
+    /// Whether an entry was refused already.
     pub(super) fn is_refused(&self) -> bool {
         self.findings.has_errors()
     }
 
-    /// The files, or all that is wrong with them.
+    /// The files, or all errors in them.
     pub(super) fn finish(self) -> Result<Files, Findings> {
         if self.findings.has_errors() { Err(self.findings) } else { Ok(self.files) }
     }
 
-    /// Takes an entry in whose path, relative to the release or archive, is `path`.
+    /// Adds an entry with the path `path`, relative to the release or archive.
     pub(super) fn take<R: Read>(&mut self, path: &[u8], entry: &mut Entry<'_, R>) -> Result<(), Stop> {
         self.left.entries = self.left.entries.checked_sub(1).ok_or(Stop::Entries)?;
         let Ok(path) = std::str::from_utf8(path) else {

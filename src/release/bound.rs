@@ -1,4 +1,4 @@
-//! Whether content is that of its release: what vouches for content (a signature, a digest) vouches for no name.
+//! Checks whether content belongs to its release: a signature or a digest vouches for content, not for a name.
 
 use crate::names::ReleaseName;
 
@@ -8,14 +8,14 @@ use super::files::{Files, Limits};
 use super::finding::{Findings, Reason};
 use super::metadata::METADATA;
 
-/// All in the files of an unpacked release that shows it to be another one than its name says, or that leaves open which
-/// version it is: errors, beside those of [`Release::load`](super::Release::load). A release in source form has its
-/// version nowhere: its class chart says `v1` whatever the release, and that is a warning.
+/// Checks that the files of an unpacked release belong to `name`. Errors are evidence of another release, or a missing
+/// version; they come in addition to those of [`Release::load`](super::Release::load). A release in source form has its
+/// version nowhere: its class chart has the version `v1` whatever the release, which is a warning.
 #[must_use]
 pub fn check(name: &ReleaseName, files: &Files, limits: &Limits) -> Findings {
     let mut findings = Findings::default();
     let chart = format!("{CLUSTER_CLASS}/Chart.yaml");
-    // Loading the release reports what else is wrong with the files.
+    // Loading the release reports the other errors in the files.
     let unread = &mut Findings::default();
     if let Some(document) = Document::read(files, &chart, false, limits, unread)
         && let Some(value) = document.root().get("name")
@@ -42,5 +42,5 @@ pub(super) fn chart_name(name: &ReleaseName) -> String {
     format!("{}{CHART}", name.prefix())
 }
 
-/// The end of the name of a cluster class's chart.
+/// The suffix of the name of a cluster class's chart.
 pub(super) const CHART: &str = "-cluster-class";

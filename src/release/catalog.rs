@@ -13,10 +13,10 @@ use super::{Loaded, Release};
 use crate::error::{Class, Classify};
 use crate::names::ReleaseName;
 
-/// The limits for an archive of many releases: above them, all of it is refused.
+/// The limits for an archive of many releases. If one is exceeded, the whole archive is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogLimits {
-    /// All content together, unpacked, in bytes.
+    /// All unpacked content together, in bytes.
     pub unpacked: u64,
     /// Files, directories and links together.
     pub entries: usize,
@@ -30,19 +30,19 @@ impl Default for CatalogLimits {
     }
 }
 
-/// The reason why nothing of an archive can be used.
+/// The reason why no part of an archive can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     /// It is not an archive, or ends too early.
     #[error("the archive cannot be read: {0}")]
     Unreadable(#[source] io::Error),
-    /// More files and directories than the limit.
+    /// It has more files and directories than the limit.
     #[error(
         "the archive exceeds the limit of {0} entries: remove files other than releases, or exclude them in \
          .sourceignore"
     )]
     TooManyEntries(usize),
-    /// More bytes than the limit.
+    /// It has more bytes than the limit.
     #[error(
         "the archive exceeds the limit of {0} bytes, unpacked: remove files other than releases, or exclude them in \
          .sourceignore"
@@ -63,31 +63,31 @@ impl Classify for CatalogError {
     }
 }
 
-/// The other entries beside the releases.
+/// The entries beside the requested releases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// Directories with the name of a release that was not asked for.
+    /// Number of directories with the name of a release that was not requested.
     pub unwanted: usize,
-    /// Directories whose names are not release names. Real repositories have some.
+    /// Number of directories whose names are not release names. Real repositories have some.
     pub malformed: usize,
 }
 
-/// The releases of an archive that were asked for.
+/// The requested releases of an archive.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
-    /// Each release, or all that makes it unusable.
+    /// Each release, or all errors that make it unusable.
     pub releases: BTreeMap<ReleaseName, Result<T, Findings>>,
     /// The entries that were skipped.
     pub others: Others,
 }
 
-/// Reads the releases that are `wanted` out of a gzipped tar archive that has a directory for each below `path` (the
-/// empty string is the root). Of each release that can be used, what `keep` makes of it is returned; its files are
-/// let go before the next is read. What is not wanted is passed over, whatever it is called, and never held.
+/// Reads the releases that are `wanted` from a gzipped tar archive that has a directory for each below `path` (the empty
+/// string is the root). Returns what `keep` makes of each usable release; its files are dropped before the next is read.
+/// Unwanted entries are skipped, whatever their names, and never held.
 ///
-/// The files are taken as Flux packed them: what it leaves out is not there. A release whose files do not follow each
-/// other in the archive is refused, as source-controller packs one directory after the other; `keep` may have seen a
-/// part of it by then.
+/// The files are taken as Flux packed them, without those that Flux leaves out. A release whose files are not
+/// consecutive in the archive is refused, because source-controller packs one directory after the other. By then `keep`
+/// may have seen a part of it.
 pub fn read<T>(
     stream: impl Read,
     path: &str,
@@ -123,10 +123,10 @@ struct Reading<'a, T, W, K> {
     found: Found<T>,
 }
 
-/// The directory below the root that entries come from at present.
+/// The directory below the root that the current entries belong to.
 struct Top {
     directory: Vec<u8>,
-    /// The release that it is, where that is wanted and nothing is wrong with it so far.
+    /// The release in it, if it is wanted and has no errors so far.
     release: Option<(ReleaseName, Collecting)>,
 }
 
@@ -149,7 +149,7 @@ impl<T, W: Fn(&ReleaseName) -> bool, K: FnMut(Loaded) -> T> Reading<'_, T, W, K>
         }
         let Some((_, files)) = &mut self.top.release else { return Ok(()) };
         match files.take(rest, entry) {
-            // Flux packs neither links nor bad paths: the first of them is enough to know.
+            // Flux packs neither links nor bad paths: the first of them suffices.
             Ok(()) if files.is_refused() => self.close(),
             Ok(()) => {}
             Err(Stop::Entries) => {
@@ -165,7 +165,7 @@ impl<T, W: Fn(&ReleaseName) -> bool, K: FnMut(Loaded) -> T> Reading<'_, T, W, K>
         Ok(())
     }
 
-    /// Begins with a directory.
+    /// Begins a directory.
     fn open(&mut self, directory: &[u8]) {
         self.top.directory = directory.to_vec();
         let name = std::str::from_utf8(directory).ok().and_then(|name| name.parse::<ReleaseName>().ok());
@@ -186,14 +186,14 @@ impl<T, W: Fn(&ReleaseName) -> bool, K: FnMut(Loaded) -> T> Reading<'_, T, W, K>
         }
     }
 
-    /// Ends with the directory that was read last.
+    /// Ends the directory that was read last.
     fn close(&mut self) {
         let Some((name, files)) = self.top.release.take() else { return };
         let loaded = files.finish().and_then(|files| load(&name, files, &self.limits.release));
         self.found.releases.insert(name, loaded.map(&mut self.keep));
     }
 
-    /// Ends with a release that cannot be used: the rest of its files is passed over.
+    /// Ends a release that cannot be used: the rest of its files is skipped.
     fn refuse(&mut self, message: &str) {
         let Some((name, _)) = self.top.release.take() else { return };
         let finding = Finding::error(Reason::LimitExceeded, "", message);
@@ -201,7 +201,7 @@ impl<T, W: Fn(&ReleaseName) -> bool, K: FnMut(Loaded) -> T> Reading<'_, T, W, K>
     }
 }
 
-/// Loads a release as Flux sees it. One in archives is refused unopened: Flux finds no chart in it.
+/// Loads a release as Flux sees it. A release in archives is refused unopened: Flux finds no chart in it.
 fn load(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Findings> {
     if let Some(archive) = super::packed::archive(name, &files) {
         let message = "the release is packed, and Flux does not open archives in Git";
@@ -211,7 +211,7 @@ fn load(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Fin
     Release::load(name, files, limits)
 }
 
-/// The path below a directory; `None` where it is not below it. The empty directory is the root.
+/// The path below a directory; `None` if it is not below it. The empty directory is the root.
 fn below<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
     if directory.is_empty() { Some(path) } else { path.strip_prefix(directory)?.strip_prefix(b"/") }
 }

@@ -1,4 +1,4 @@
-//! A Helm chart of a release, as far as a plan needs to know it.
+//! A Helm chart of a release, as far as a plan needs it.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::range;
 
-/// The way in which a template reads the values of its chart.
+/// The expression by which a template reads the values of its chart.
 const VALUES: &[u8] = b".Values";
 
-/// A Helm chart with a name and a version, all of whose dependencies are there or can be fetched.
-/// Fields are those of Helm's `Chart.yaml`.
+/// A Helm chart with a name and a version, all of whose dependencies exist or can be fetched. Fields are those of Helm's
+/// `Chart.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Chart {
     /// `name`.
     pub name: String,
-    /// `version`, byte for byte. Real charts of stacks say `v1`, which is not a semantic version.
+    /// `version`, byte for byte. Real charts of stacks have `v1`, which is not a semantic version.
     pub version: String,
     /// `appVersion`.
     pub app_version: Option<String>,
@@ -28,8 +28,8 @@ pub struct Chart {
     pub description: Option<String>,
     /// `dependencies` in the chart's order.
     pub dependencies: Vec<Dependency>,
-    /// Whether a key of its values that it does not know changes nothing: there is no `values.schema.json` that could
-    /// refuse it, and its own templates read single values only, never all of them.
+    /// Whether an unknown key of its values changes nothing: there is no `values.schema.json` that could refuse the key,
+    /// and the chart's own templates read single values only, never all of them.
     pub ignores_unknown_values: bool,
     /// The chart's directory in the release, such as `cluster-addon/cni`.
     pub path: String,
@@ -43,30 +43,30 @@ pub struct Chart {
 pub struct Dependency {
     /// `name`.
     pub name: String,
-    /// `alias`: the key of its values, where it is not the name.
+    /// `alias`: the key of the dependency's values, if it is not the name.
     pub alias: Option<String>,
     /// `version`: a version or a range of versions.
     pub version: String,
-    /// `repository`, empty or missing where the chart must be vendored.
+    /// `repository`; empty or missing if the chart must be vendored.
     pub repository: Option<String>,
-    /// The version that lies in the chart's `charts/` directory; `None` where source-controller has to fetch it.
+    /// The version in the chart's `charts/` directory; `None` if source-controller has to fetch it.
     pub vendored: Option<String>,
 }
 
-/// The name and version by which people know a chart.
+/// The name and version by which users know a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownAs {
     /// The name of the chart.
     pub name: String,
-    /// Its version.
+    /// The version of the chart.
     pub version: String,
-    /// The version of what it installs, where the chart says it.
+    /// The version of the application that the chart installs, if the chart has it.
     pub app_version: Option<String>,
 }
 
 impl Chart {
-    /// The chart that people mean: the only dependency, because a chart of a stack wraps the one that it installs and has a
-    /// version such as `v1`; otherwise the chart itself.
+    /// The chart that users mean: the only dependency, because a chart of a stack wraps the one that it installs and has
+    /// a version such as `v1`; otherwise the chart itself.
     #[must_use]
     pub fn known_as(&self) -> KnownAs {
         if let [only] = self.dependencies.as_slice() {
@@ -77,8 +77,8 @@ impl Chart {
         KnownAs { name, version, app_version: self.app_version.clone() }
     }
 
-    /// Reads the chart in this directory; `None`, with findings, where it has no usable `Chart.yaml`. What is read of
-    /// vendored archives is taken off the limits.
+    /// Reads the chart in this directory; `None`, with findings, if it has no usable `Chart.yaml`. The content of
+    /// vendored archives is subtracted from the limits.
     pub(crate) fn read(
         files: &Files,
         path: &str,
@@ -135,7 +135,7 @@ fn ignores_unknown_values(files: &Files, path: &str) -> bool {
         && !files.below(&format!("{path}/templates")).any(|(_, file)| reads_all(&file.content))
 }
 
-/// The charts below `charts/`, as directories and as archives: the versions that there are of each name.
+/// The charts below `charts/`, as directories and as archives: the existing versions of each name.
 fn vendored_charts(
     files: &Files,
     path: &str,
@@ -161,7 +161,7 @@ fn vendored_charts(
     by_name
 }
 
-/// The charts in the archive of that path: name and version. What is read is taken off the limits.
+/// Name and version of the charts in the archive at that path. Their content is subtracted from the limits.
 pub(crate) fn packed_charts(
     content: &[u8],
     archive: &str,
@@ -179,7 +179,7 @@ pub(crate) fn packed_charts(
     tops.filter_map(|file| name_and_version(&inner, &file, archive, limits, findings)).collect()
 }
 
-/// Name and version out of a `Chart.yaml`, which may lie inside the archive of that path; `None` where there is none.
+/// Name and version from a `Chart.yaml`, which may be inside the archive at that path; `None` if there is none.
 fn name_and_version(
     files: &Files,
     file: &str,
@@ -222,7 +222,7 @@ fn read_dependencies(
     dependencies
 }
 
-/// The version that a dependency takes: one of its range, otherwise one that exists, for the message.
+/// The version that a dependency takes: one in its range, otherwise any existing one, for the message.
 fn taken(versions: &[String], wanted: &str) -> Option<String> {
     let of_range = chart_index::choose(versions.iter().map(String::as_str), wanted).ok().flatten();
     of_range.map(str::to_owned).or_else(|| versions.last().cloned())

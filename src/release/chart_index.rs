@@ -1,4 +1,4 @@
-//! `index.yaml` of a Helm repository, and which version of a chart is meant.
+//! Reads `index.yaml` of a Helm repository, and chooses the version of a chart.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::range::{self, Range, RangeError};
 
-/// The longest index that is read, in bytes. That of the largest public repository has a third of it.
+/// Maximum length of an index, in bytes: three times that of the largest public repository.
 pub const MAX_INDEX_BYTES: u64 = 64 << 20;
 
-/// An index, as far as it is read.
+/// An index, reduced to the fields that are read.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Index {
     #[serde(default)]
@@ -24,13 +24,13 @@ pub struct Entry {
     /// The SHA-256 of the archive in hex, with or without `sha256:` before it.
     #[serde(default)]
     pub digest: Option<String>,
-    /// The address of the archive; relative ones begin at the index.
+    /// The addresses of the archive; relative ones are relative to the index.
     #[serde(default)]
     pub urls: Option<Vec<String>>,
 }
 
 impl Index {
-    /// Reads an index. Aliases are refused: no program that makes indexes writes any.
+    /// Reads an index. Aliases are refused: no program that generates indexes writes any.
     pub fn parse(content: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(content).map_err(|_| "it is not UTF-8".to_owned())?;
         let options = serde_yaml::options! {
@@ -45,15 +45,15 @@ impl Index {
         serde_yaml::from_str_with_options(text, options).map_err(|error| error.to_string())
     }
 
-    /// The versions of a chart in the index's order; none where it has no such chart.
+    /// The versions of a chart in the index's order; empty if the index lacks the chart.
     #[must_use]
     pub fn versions(&self, chart: &str) -> &[Entry] {
         self.entries.get(chart).and_then(Option::as_deref).unwrap_or_default()
     }
 }
 
-/// The version that is wanted, of those that are there: the same text, else the highest of the range. Of versions that
-/// differ behind a `+` alone it is the first.
+/// The wanted version among the existing ones: the one with the same text, otherwise the highest in the range. Of
+/// versions that differ only after a `+`, the first.
 pub fn choose<'a>(
     there: impl DoubleEndedIterator<Item = &'a str> + Clone,
     wanted: &str,

@@ -1,7 +1,8 @@
-//! The cluster class's chart: whether its objects get names that two releases of one class can have side by side.
+//! The cluster class's chart: checks whether two releases of one class can have its objects side by side, by their
+//! names.
 //!
-//! Which names Helm would render is not known here. The templates' text is looked at, line by line, so these are hints:
-//! a name that gets its version in a way that the text does not show is reported without need.
+//! The names that Helm would render are not known here. The templates' text is read line by line, so these are hints: a
+//! name that gets its version in a way that the text does not show is reported without need.
 
 use std::collections::BTreeMap;
 use std::ops::BitOr;
@@ -21,8 +22,8 @@ const RELEASE: &str = ".Release.Name";
 /// Maximum number of objects reported per file.
 const MOST_OBJECTS: usize = 20;
 
-/// Warns of a chart name or version that is not the release's, and of names without a version. Templates beyond the size of one
-/// YAML file are not looked at: no class is as large.
+/// Warns of a chart name or version that is not the release's, and of names without a version. Templates beyond the size
+/// of one YAML file are skipped: no class is as large.
 pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
     check_chart(name, files, limits, findings);
     let mut left = limits.yaml_file;
@@ -55,7 +56,7 @@ pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings
 /// The chart's metadata.
 fn check_chart(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
     let path = format!("{CLUSTER_CLASS}/Chart.yaml");
-    // Reading the chart reports what else is wrong with the file.
+    // Reading the chart reports the other errors in the file.
     let Some(document) = Document::read(files, &path, false, limits, &mut Findings::default()) else {
         return;
     };
@@ -67,7 +68,7 @@ fn check_chart(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mu
     }
 }
 
-/// A chart that is called as that of another release may be that of another release.
+/// Reports a chart with the name of another release's chart: it may belong to that release.
 fn check_name(name: &ReleaseName, value: &Value<'_>, findings: &mut Findings) {
     let (found, own) = (value.text(&mut Findings::default()).unwrap_or_default(), bound::chart_name(name));
     if found.ends_with(bound::CHART) && found != own {
@@ -76,7 +77,8 @@ fn check_name(name: &ReleaseName, value: &Value<'_>, findings: &mut Findings) {
     }
 }
 
-/// `.Chart.Version` is part of the names that Clusters refer to, and so must be the release's version.
+/// Checks the chart's version: `.Chart.Version` is part of the names that Clusters refer to, so it must be the release's
+/// version.
 fn check_version(name: &ReleaseName, value: &Value<'_>, findings: &mut Findings) {
     let version = value.text(&mut Findings::default()).unwrap_or_default();
     if version.is_empty() || version == name.version().dotted() {
@@ -101,7 +103,7 @@ struct Object<'a> {
     column: u64,
 }
 
-/// The objects of a template as its text shows them: `kind` and `metadata.name` without regard to actions around.
+/// The objects of a template according to its text: `kind` and `metadata.name`, regardless of the actions around them.
 fn objects(source: &str) -> Vec<Object<'_>> {
     let mut found = Vec::new();
     let mut kind = "";
@@ -166,7 +168,7 @@ fn judge(
     Some((Reason::UnversionedObject, message))
 }
 
-/// Which parts of a name a text shows.
+/// The parts of a name that a text shows.
 #[derive(Clone, Copy, Default)]
 struct Parts {
     version: bool,
@@ -187,13 +189,13 @@ impl BitOr for Parts {
     }
 }
 
-/// The helper that a name is made by: `{{ include "…" . }}`.
+/// The helper that renders a name: `{{ include "…" . }}`.
 fn called(name: &str) -> Option<&str> {
     let (_, call) = name.split_once("include").or_else(|| name.split_once("template"))?;
     call.split('"').nth(1)
 }
 
-/// The helpers of a chart, each with what its text shows up to the next helper.
+/// The helpers of a chart, each with the parts that its text shows up to the next helper.
 fn helpers<'a>(templates: &[(&str, &'a str)]) -> BTreeMap<&'a str, Parts> {
     let definitions = templates.iter().flat_map(|(_, source)| source.split("define \"").skip(1));
     definitions.filter_map(|text| text.split_once('"')).map(|(name, body)| (name, Parts::of(body))).collect()

@@ -1,4 +1,4 @@
-//! The findings about any file of a release, whatever is in it.
+//! The findings about any file of a release, whatever its content.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES};
 /// Maximum number of placeholders reported per file.
 const MOST_PLACEHOLDERS: usize = 20;
 
-/// The most paths that are reported for differing from another one in case alone.
+/// Maximum number of paths reported for differing from another one only in case.
 const MOST_CASE_CONFLICTS: usize = 20;
 
-/// Checks sizes, links, ignored files, paths that differ in case alone, and placeholders.
+/// Checks sizes, links, ignored files, paths that differ only in case, and placeholders.
 pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
     check_limits(files, limits, findings);
     for (path, target) in files.links() {
@@ -45,14 +45,14 @@ fn check_limits(files: &Files, limits: &Limits, findings: &mut Findings) {
     }
 }
 
-/// The files and directories whose paths differ from an earlier one in case alone. Linux, and so Flux, distinguishes them; a
-/// clone on macOS or Windows has only one of the two.
+/// The files and directories whose paths differ from an earlier one only in case. Linux, and so Flux, distinguishes
+/// them; a clone on macOS or Windows has only one of the two.
 fn case_conflicts(files: &Files) -> Vec<Finding> {
     let (mut first_spelled, mut conflicts) = (BTreeMap::new(), BTreeMap::new());
     for path in files.iter().map(|(path, _)| path).chain(files.ignored()) {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         let mut parts = ends.filter_map(|end| path.get(..end));
-        // What is below a directory that conflicts conflicts with it.
+        // All files below a conflicting directory conflict with it.
         let conflict = parts.find_map(|part| {
             let first = *first_spelled.entry(part.to_lowercase()).or_insert(part);
             (first != part).then_some((part, first))
@@ -75,8 +75,8 @@ fn is_in_directory(path: &str) -> bool {
         .any(|directory| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// Whether a chart may need the file of this path in a release: it lies in a chart's directory and is not one for people
-/// or version control.
+/// Whether a chart may need the file at this path in a release: it is in a chart's directory and is not meant for
+/// readers or version control.
 #[must_use]
 pub fn is_needed_by_a_chart(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);

@@ -1,4 +1,4 @@
-//! The digest of content: what names a chart, and what tells that a release was changed.
+//! The digest of content: it names a chart, and shows that a release was changed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use super::files::Files;
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of what lies below `directory` (the empty string is the root): SHA-256 over one record per regular
-    /// file, in the order of the paths' bytes. A record is the path relative to `directory` and a NUL byte, `x` for
-    /// an executable file or `-`, and the 32 bytes of the content's SHA-256. What Flux leaves out of an artifact and
-    /// links are not part of it, nor are empty directories.
+    /// The digest of the files below `directory` (the empty string is the root): SHA-256 over one record per regular
+    /// file, in the order of the paths' bytes. A record is the path relative to `directory` and a NUL byte, `x` for an
+    /// executable file or `-`, and the 32 bytes of the content's SHA-256. Links, empty directories and files that Flux
+    /// leaves out of an artifact are not part of it.
     #[must_use]
     pub fn of(files: &Files, directory: &str) -> Self {
         let mut hash = Sha256::new();
@@ -33,13 +33,13 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of the pieces that were hashed one by one.
+    /// The digest of pieces that were hashed one by one.
     #[must_use]
     pub fn of_hashed(hash: Sha256) -> Self {
         Self(hash.finalize().into())
     }
 
-    /// The first 12 hex digits, as they stand in the name of a chart's object.
+    /// The first 12 hex digits, as in the name of a chart's object.
     #[must_use]
     pub fn short(&self) -> String {
         hex(self.0.iter().take(6))

@@ -1,5 +1,5 @@
-//! YAML files of a release as a tree in which every key and value knows its place, so that everything that is wrong
-//! with a file can be reported at once, with line and column.
+//! YAML files of a release as a tree in which every key and value has its place, so that all errors in a file can be
+//! reported together, with line and column.
 
 use serde_yaml::{Error, Location};
 
@@ -9,7 +9,7 @@ use crate::yaml;
 use crate::yaml::tree::{Node, Placed};
 
 impl Node {
-    /// The name of the kind for people.
+    /// The name of the kind for readers.
     fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -21,8 +21,8 @@ impl Node {
         }
     }
 
-    /// The scalar as text. Go's reader of YAML turns numbers and booleans into strings where a string is wanted, and
-    /// so `version: 1` is the same as `version: "1"`.
+    /// The scalar as text. Go's reader of YAML turns numbers and booleans into strings if a string is expected, so
+    /// `version: 1` is the same as `version: "1"`.
     fn text(&self) -> Option<String> {
         match self {
             Self::Bool(value) => Some(value.to_string()),
@@ -32,13 +32,13 @@ impl Node {
     }
 }
 
-/// The deepest nesting of a file of a release: the format needs seven levels, and each takes a good piece of stack.
+/// Maximum nesting of a file of a release: the format needs seven levels, and each takes much stack.
 const DEPTH: usize = 24;
 
 /// Maximum number of aliases in one file.
 const ALIASES: usize = 1_000;
 
-/// Maximum number of values that aliases may stand for in one file.
+/// Maximum number of values that aliases stand for in one file.
 const ALIASED: usize = 20_000;
 
 /// The options for YAML of releases: legacy octal numbers, as in Go, and a limit on nesting.
@@ -53,7 +53,7 @@ pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Option
     options
 }
 
-/// A YAML file of a release, read.
+/// A YAML file of a release, parsed.
 pub(super) struct Document<'a> {
     path: &'a str,
     lines: Vec<&'a str>,
@@ -61,8 +61,8 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Reads the file, with strict booleans where the Go operator's reader has them; `None` with a finding where it
-    /// cannot be read, and without one where it does not exist.
+    /// Reads the file, with strict booleans if the Go operator's reader has them. `None` with a finding if it cannot be
+    /// read, and without one if it does not exist.
     pub(super) fn read(
         files: &'a Files,
         path: &'a str,
@@ -86,8 +86,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The text of a file; `None` with a finding where it is too long or not UTF-8, and without one where it does not
-/// exist.
+/// The text of a file. `None` with a finding if it is too long or not UTF-8, and without one if it does not exist.
 pub(super) fn read_text<'a>(
     files: &'a Files,
     path: &str,
@@ -140,7 +139,7 @@ pub(super) fn yaml_finding(error: &Error, depth: usize, path: &str, source: &str
     }
 }
 
-/// A value of a document, with the name by which a person finds it (`versions.kubernetes`).
+/// A value of a document, with the name by which a reader finds it (`versions.kubernetes`).
 pub(super) struct Value<'a> {
     document: &'a Document<'a>,
     node: &'a Placed<Node>,
@@ -185,7 +184,7 @@ impl<'a> Value<'a> {
         Self { document: self.document, node, name }
     }
 
-    /// The entries of a mapping; none, with a finding, of anything else but null.
+    /// The entries of a mapping; none, with a finding, for any other value but null.
     pub(super) fn entries(&self, findings: &mut Findings) -> Vec<Entry<'a>> {
         match &self.node.value {
             Node::Mapping(entries) => entries
@@ -204,7 +203,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The items of a list; none, with a finding, of anything else but null.
+    /// The items of a list; none, with a finding, for any other value but null.
     pub(super) fn items(&self, findings: &mut Findings) -> Vec<Self> {
         match &self.node.value {
             Node::List(items) => items
@@ -224,13 +223,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value below this key; `None` where there is none, or null.
+    /// The value below this key; `None` if it is missing or null.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         let node = self.node.value.get(key)?;
         (!matches!(node.value, Node::Null)).then(|| self.child(key, node))
     }
 
-    /// The scalar as text; `None`, with a finding, of anything else.
+    /// The scalar as text; `None`, with a finding, for any other value.
     pub(super) fn text(&self, findings: &mut Findings) -> Option<String> {
         let text = self.node.value.text();
         if text.is_none() {
@@ -239,8 +238,8 @@ impl<'a> Value<'a> {
         text
     }
 
-    /// The value below a key that must be there; otherwise `None` with a finding of this reason, or with one of what this
-    /// value is where it has no keys.
+    /// The value below a required key; otherwise `None` with a finding of this reason, or with one about this value if
+    /// it cannot have keys.
     pub(super) fn present(&self, key: &str, reason: Reason, findings: &mut Findings) -> Option<Self> {
         let value = self.get(key);
         if value.is_none() {
@@ -254,7 +253,7 @@ impl<'a> Value<'a> {
         value
     }
 
-    /// The text below a key that must be there and not empty; otherwise `None` with a finding of this reason.
+    /// The non-empty text below a required key; otherwise `None` with a finding of this reason.
     pub(super) fn required(&self, key: &str, reason: Reason, findings: &mut Findings) -> Option<String> {
         let value = self.present(key, reason, findings)?;
         let text = value.text(findings)?;
@@ -265,7 +264,7 @@ impl<'a> Value<'a> {
         Some(text)
     }
 
-    /// The text below a key that may be missing.
+    /// The text below an optional key.
     pub(super) fn optional(&self, key: &str, findings: &mut Findings) -> Option<String> {
         self.get(key)?.text(findings)
     }

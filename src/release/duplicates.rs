@@ -1,8 +1,8 @@
-//! Keys that a chart's template names twice in one mapping. Helm takes the last one; Flux refuses what is rendered.
+//! Keys that a chart's template names twice in one mapping. Helm takes the last one; Flux refuses the rendered object.
 //!
-//! A template is not YAML, so only what is certain without rendering counts: two lines `key:` of one mapping, without an
-//! action between them that could begin or leave out something. Whatever this reader does not know makes it forget what
-//! it has seen, which hides a duplicate and never invents one.
+//! A template is not YAML, so only duplicates that are certain without rendering count: two lines `key:` of one mapping,
+//! without an action between them that could begin or leave out something. On any text that it does not know, this
+//! reader forgets what it has seen, which hides a duplicate and never invents one.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::finding::{Finding, Findings, Reason};
 /// Maximum number of duplicates reported per file.
 const MAX_DUPLICATES: usize = 20;
 
-/// Warns of duplicate keys in the templates of the chart in this directory, and of charts that lie unpacked in it.
+/// Warns of duplicate keys in the templates of the chart in this directory, and of the charts that are unpacked in it.
 pub(super) fn check(files: &Files, chart: &str, limits: &Limits, findings: &mut Findings) {
     let templates = files.below(chart).filter(|(path, _)| {
         let is_template = path.starts_with("templates/") || path.contains("/templates/");
@@ -40,7 +40,7 @@ struct Duplicate<'a> {
     first: usize,
 }
 
-/// A mapping that is open: where its keys begin, and the keys with their lines.
+/// An open mapping: the column at which its keys begin, and the keys with their lines.
 struct Mapping<'a> {
     indent: usize,
     keys: BTreeMap<&'a str, usize>,
@@ -49,11 +49,11 @@ struct Mapping<'a> {
 #[derive(Default)]
 struct Reader<'a> {
     open: Vec<Mapping<'a>>,
-    /// The indentation of the key whose block scalar the lines belong to.
+    /// The indentation of the key whose block scalar contains the lines.
     scalar: Option<usize>,
-    /// Inside an action of several lines, what ends it.
+    /// The end delimiter of an action of several lines, inside such an action.
     action_end: Option<&'static str>,
-    /// The line before took its line break away, and so the indentation of this one.
+    /// Whether the line before took its line break away, and so the indentation of this one.
     glued: bool,
     found: Vec<Duplicate<'a>>,
 }
@@ -69,7 +69,7 @@ fn duplicates(source: &str) -> Vec<Duplicate<'_>> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a line; false where nothing that follows can be known.
+    /// Reads a line; `false` if nothing can be known about the following lines.
     fn line(&mut self, number: usize, line: &'a str) -> bool {
         let text = line.trim();
         let indent = line.len() - line.trim_start().len();
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
             return true;
         }
         if text.starts_with("{{") {
-            // What is in a block scalar stays in it, whatever the action prints.
+            // A block scalar keeps its content, whatever the action prints.
             self.open.clear();
             self.action_end = unfinished(text);
             self.glued = text.ends_with("-}}");
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
         goes_on
     }
 
-    /// Reads `key: value`, or `- ` before it.
+    /// Reads `key: value`, also after `- `.
     fn entry(&mut self, number: usize, text: &'a str, mut indent: usize) -> bool {
         let mut text = text;
         let mut dash = None;
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The key and the value of `key: value`, where the key is a plain word, or quoted without anything to unquote.
+/// The key and the value of `key: value`, if the key is a plain word, or quoted without escapes.
 fn split(text: &str) -> Option<(&str, &str)> {
     let end = match text.strip_prefix(['"', '\'']) {
         Some(quoted) => {
@@ -179,13 +179,13 @@ fn unfinished(text: &str) -> Option<&'static str> {
 }
 
 fn is_block_scalar(value: &str) -> bool {
-    // A tag or an anchor may be before it.
+    // A tag or an anchor may precede it.
     let last = value.split(" #").next().unwrap_or_default().trim().rsplit(' ').next().unwrap_or_default();
     let marks = last.strip_prefix(['|', '>']);
     marks.is_some_and(|marks| marks.chars().all(|mark| matches!(mark, '+' | '-' | '0'..='9')))
 }
 
-/// Whether a value surely ends on its line: not a flow collection or a quoted text that goes on.
+/// Whether a value certainly ends on its line: not a flow collection or a quoted text that continues.
 fn is_complete(value: &str) -> bool {
     let value = value.strip_prefix("- ").unwrap_or(value).trim();
     match value.chars().next() {
@@ -196,7 +196,7 @@ fn is_complete(value: &str) -> bool {
     }
 }
 
-/// Whether what an action prints in a value stays on the line: no function that makes lines, no condition that is open.
+/// Whether the output of a value's actions stays on the line: no function that makes lines, no open condition.
 fn is_plain(value: &str) -> bool {
     const LINES: [&str; 9] =
         ["indent", "toYaml", "include", "template", "tpl", "block", "define", "Files", "\\n"];

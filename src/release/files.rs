@@ -1,15 +1,15 @@
-//! The files of a release in memory, wherever they came from.
+//! The files of a release in memory, whatever their source.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The limits on what is read of a release.
+/// The limits on reading a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// All regular files together, unpacked, in bytes.
     pub unpacked: u64,
     /// Files, directories and links together.
     pub entries: usize,
-    /// One YAML file that stackflux reads, in bytes.
+    /// Any single YAML file that stackflux reads, in bytes.
     pub yaml_file: usize,
 }
 
@@ -24,7 +24,7 @@ impl Default for Limits {
 pub struct File {
     /// The bytes.
     pub content: Vec<u8>,
-    /// Whether its owner may execute it, which is the only mode that Git and Flux keep.
+    /// Whether its owner may execute it: the only mode that Git and Flux keep.
     pub executable: bool,
 }
 
@@ -40,13 +40,13 @@ pub enum PathError {
     /// It begins at the root of a file system.
     #[error("the path is absolute")]
     Absolute,
-    /// It has a `..` in it.
+    /// It has a part `..`.
     #[error("the path has a `..` in it")]
     Parent,
-    /// It has a `.`, an empty part, a backslash or a control character in it.
+    /// It has a part `.`, an empty part, a backslash or a control character.
     #[error("the path is not plain: it has an empty part, a `.`, a backslash or a control character in it")]
     NotPlain,
-    /// A part of it is `.git`, or what some file system takes for that.
+    /// A part of it is `.git`, or a name that some file system reads as `.git`.
     #[error("a part of the path means `.git` on some file systems: Git refuses such a file")]
     Git,
     /// It is longer than 1,024 bytes or has more than 64 parts.
@@ -58,12 +58,12 @@ pub enum PathError {
     /// It is a commit of another repository.
     #[error("it is a submodule, which Flux does not fetch: commit its files instead")]
     Submodule,
-    /// There is an entry of that name, or a file where a directory is needed.
+    /// An entry of that name exists, or a file in place of a needed directory.
     #[error("another entry has the same path, or is a file where this one needs a directory")]
     Taken,
 }
 
-/// The files of a release: relative paths with `/` to content, and the entries that are not part of it.
+/// The files of a release: relative paths with `/` and their content, and the entries that do not belong to the release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     regular: BTreeMap<String, File>,
@@ -86,7 +86,7 @@ impl Files {
         Ok(())
     }
 
-    /// Notes a file that Flux leaves out of an artifact, and so is not part of the release.
+    /// Notes a file that Flux leaves out of an artifact, so that it does not belong to the release.
     pub fn insert_ignored(&mut self, path: &str) -> Result<(), PathError> {
         self.check(path)?;
         self.ignored.insert(path.to_owned());
@@ -104,7 +104,7 @@ impl Files {
         self.regular.iter().map(|(path, file)| (path.as_str(), file))
     }
 
-    /// The files below a directory (the empty string is the root), their paths relative to it, in order.
+    /// The files below a directory (the empty string is the root) in order, their paths relative to it.
     pub fn below<'a>(&'a self, directory: &str) -> impl Iterator<Item = (&'a str, &'a File)> + use<'a> {
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         self.regular
@@ -112,13 +112,13 @@ impl Files {
             .map_while(move |(path, file)| Some((path.strip_prefix(prefix.as_str())?, file)))
     }
 
-    /// Whether a file lies below this directory.
+    /// Whether a file is below this directory.
     #[must_use]
     pub fn has_directory(&self, directory: &str) -> bool {
         self.below(directory).next().is_some()
     }
 
-    /// The names of the directories that lie directly below this one and have files, in order.
+    /// The names of the directories directly below this one that have files, in order.
     #[must_use]
     pub fn directories(&self, directory: &str) -> BTreeSet<&str> {
         self.below(directory).filter_map(|(path, _)| Some(path.split_once('/')?.0)).collect()
@@ -140,7 +140,7 @@ impl Files {
         self.regular.len() + self.ignored.len() + self.links.len()
     }
 
-    /// Whether nothing is there.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -152,7 +152,7 @@ impl Files {
         self.regular.values().map(|file| file.content.len() as u64).sum()
     }
 
-    /// The paths of the files and links that are not the same on both sides, in order. Ignored files do not count.
+    /// The paths of the files and links that differ between both, in order. Ignored files do not count.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut paths: BTreeSet<&String> = self.regular.keys().chain(other.regular.keys()).collect();
@@ -162,7 +162,7 @@ impl Files {
         paths.into_iter().cloned().collect()
     }
 
-    /// The same files without the directory of this name, where everything lies below it.
+    /// The same files without the directory of this name, if everything is below it.
     #[must_use]
     pub fn without_directory(self, directory: &str) -> Self {
         let prefix = format!("{directory}/");
@@ -181,7 +181,7 @@ impl Files {
         }
     }
 
-    /// The same, where the files that `leave_out` picks are ignored.
+    /// The same files, with those that `leave_out` selects noted as ignored.
     pub(super) fn ignoring(mut self, leave_out: impl Fn(&str) -> bool) -> Self {
         let (ignored, regular) = self.regular.into_iter().partition(|(path, _)| leave_out(path));
         let ignored: BTreeMap<String, File> = ignored;
@@ -189,12 +189,12 @@ impl Files {
         Self { regular, ..self }
     }
 
-    /// Takes out the file of that path.
+    /// Removes the file of that path.
     pub(super) fn remove(&mut self, path: &str) -> Option<File> {
         self.regular.remove(path)
     }
 
-    /// Takes every entry of `other`, its path moved below `directory`.
+    /// Adds every entry of `other`, its path moved below `directory`.
     pub(super) fn absorb(&mut self, other: Self, directory: &str) -> Result<(), (String, PathError)> {
         let at = |path: &str| format!("{directory}/{path}");
         for (path, file) in other.regular {
@@ -246,22 +246,22 @@ pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     if path.chars().any(char::is_control) {
         return Err(PathError::NotPlain);
     }
-    // What is called `.git` itself is left out by Flux, and so by who reads releases.
+    // Flux itself leaves out `.git`, and so does every reader of releases.
     if path.split('/').any(|part| part != ".git" && stands_for_git(part)) {
         return Err(PathError::Git);
     }
     Ok(())
 }
 
-/// Whether a name stands for `.git` where cases do not count, on NTFS (a short name, a stream, with dots and blanks at its
-/// end) or on HFS+ (with signs in it that it ignores): `core.protectNTFS` and `core.protectHFS` of Git.
+/// Whether a name stands for `.git` on a case-insensitive file system, on NTFS (a short name, a stream, with dots and
+/// blanks at its end) or on HFS+ (with characters that it ignores): `core.protectNTFS` and `core.protectHFS` of Git.
 pub(crate) fn stands_for_git(name: &str) -> bool {
     let name: String = name.chars().filter(|character| !is_ignored_by_hfs(*character)).collect();
     let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
 
-/// The signs that HFS+ ignores in a name (`next_hfs_char` in `utf8.c` of Git).
+/// The characters that HFS+ ignores in a name (`next_hfs_char` in `utf8.c` of Git).
 fn is_ignored_by_hfs(character: char) -> bool {
     matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }

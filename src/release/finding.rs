@@ -1,4 +1,4 @@
-//! Errors and warnings about a release, with what to do about them.
+//! Errors and warnings about a release, with hints.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,12 +11,12 @@ use crate::yaml::line_of;
 pub enum Severity {
     /// The release cannot be used.
     Error,
-    /// The release can be used, but an author should know.
+    /// The release can be used, but its author should know.
     Warning,
 }
 
 impl Severity {
-    /// The word for it.
+    /// The word in messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,10 +35,10 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// Every reason there is.
+            /// All reasons.
             pub const ALL: &'static [Self] = &[$(Self::$reason,)*];
 
-            /// The reason's name in `PascalCase`, as conditions have it.
+            /// The reason's name in `PascalCase`, as in conditions.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -52,7 +52,7 @@ macro_rules! reasons {
 reasons! {
     /// The release's or an addon's name does not follow the grammar.
     InvalidName,
-    /// A file that every release has is not there.
+    /// A required file is missing.
     MissingFile,
     /// More files, more bytes or a longer file than the limits allow.
     LimitExceeded,
@@ -60,7 +60,7 @@ reasons! {
     InvalidArchive,
     /// A path that is absolute, leaves its directory, or appears twice.
     InvalidPath,
-    /// Two paths that are one where case is ignored.
+    /// Two paths that differ only in case.
     CaseConflict,
     /// A symbolic or hard link.
     LinkNotAllowed,
@@ -68,7 +68,7 @@ reasons! {
     SpecialFile,
     /// Flux leaves out a file that a chart needs.
     FileIgnored,
-    /// A build-time placeholder `<< … >>` that nothing replaced.
+    /// A build-time placeholder `<< … >>` that was not replaced.
     PlaceholderLeft,
     /// The file is not YAML.
     InvalidYaml,
@@ -76,9 +76,9 @@ reasons! {
     DuplicateKey,
     /// A YAML file with more aliases, nesting or nodes than any release needs.
     YamlBudgetExceeded,
-    /// A field is missing or has a value of another type than it must have.
+    /// A field is missing, or its value has the wrong type.
     InvalidField,
-    /// A field that nothing reads.
+    /// A field that is never read.
     UnknownField,
     /// A hook that stackflux does not know.
     UnknownHook,
@@ -90,13 +90,13 @@ reasons! {
     DuplicateStage,
     /// An addon's directory that no stage names.
     AddonWithoutStage,
-    /// `metadata.yaml`, `csctl.yaml` or the class chart's name says something else than the release's name.
+    /// `metadata.yaml`, `csctl.yaml` or the class chart's name contradicts the release's name.
     MetadataMismatch,
-    /// A chart's version is not the one that its release gives it.
+    /// A chart's version differs from the one that its release gives it.
     VersionMismatch,
     /// A chart without name or version.
     InvalidChart,
-    /// A dependency that is neither vendored nor has a repository to come from.
+    /// A dependency that is not vendored and has no repository.
     DependencyUnresolved,
     /// A dependency that source-controller has to fetch.
     DependencyNotVendored,
@@ -108,7 +108,7 @@ reasons! {
     AddonInTwoForms,
     /// A stack repository has a release in archives, which Flux does not open.
     PackedInRepository,
-    /// The `ClusterClass` does not get the name by which Clusters find it.
+    /// The `ClusterClass` is not named as Clusters refer to it.
     UnexpectedClassName,
 }
 
@@ -130,10 +130,10 @@ impl Reason {
     }
 }
 
-/// One thing that is wrong, with its place. Findings sort by place.
+/// One problem, with its place. Findings sort by place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The file, relative to the release's directory; empty where the release as a whole is meant. A file inside an
+    /// The file, relative to the release's directory; empty if the finding is about the whole release. A file inside an
     /// archive is named by both: `…-cluster-class-v1.tgz: cluster-class/Chart.yaml`.
     pub file: String,
     /// The line, from 1.
@@ -146,14 +146,13 @@ pub struct Finding {
     pub reason: Reason,
     /// Description of the problem.
     pub message: String,
-    /// The line's text.
+    /// The text of the line.
     pub text: Option<String>,
-    /// The hint: how to mend it.
+    /// The hint: how to fix it.
     pub hint: Option<String>,
 }
 
-/// The longest part of a line, a file's name or a message that a finding keeps, in characters: all have parts that
-/// others wrote.
+/// Maximum length in characters of a line, a file's name or a message in a finding: all contain text from others.
 const LONGEST_TEXT: usize = 200;
 const LONGEST_FILE: usize = 500;
 const LONGEST_MESSAGE: usize = 1000;
@@ -166,13 +165,13 @@ fn shortened(text: &str, longest: usize) -> String {
 }
 
 impl Finding {
-    /// An error about a whole file, or the whole release where the file is empty.
+    /// An error about a whole file, or about the whole release if `file` is empty.
     #[must_use]
     pub fn error(reason: Reason, file: &str, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, reason, file, &message.into())
     }
 
-    /// A warning about a whole file, or the whole release where the file is empty.
+    /// A warning about a whole file, or about the whole release if `file` is empty.
     #[must_use]
     pub fn warning(reason: Reason, file: &str, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, reason, file, &message.into())
@@ -192,13 +191,13 @@ impl Finding {
         }
     }
 
-    /// The same, with its place in the file's source.
+    /// The same finding, with its place in the file's source.
     #[must_use]
     pub fn at(self, line: u64, column: u64, source: &str) -> Self {
         self.on(line, column, line_of(source, line))
     }
 
-    /// The same, with its place and that line's text.
+    /// The same finding, with its place and the text of that line.
     #[must_use]
     pub(super) fn on(mut self, line: u64, column: u64, text: Option<&str>) -> Self {
         self.line = Some(line);
@@ -207,7 +206,7 @@ impl Finding {
         self
     }
 
-    /// The same, with what to do about it.
+    /// The same finding, with a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -237,7 +236,7 @@ impl fmt::Display for Finding {
             let number = line.to_string();
             write!(f, "\n  {number} | {}", Printable(text))?;
             let before = self.column.and_then(|column| usize::try_from(column).ok()?.checked_sub(1));
-            // Beyond the part of the line that is shown there is nothing to point at.
+            // Only the shown part of the line can be pointed at.
             if let Some(before) = before.filter(|before| *before <= text.chars().count()) {
                 write!(f, "\n  {:width$} | {:before$}^", "", "", width = number.len())?;
             }
@@ -246,7 +245,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Text from others, with control characters (a terminal obeys some) replaced one by one.
+/// Text from others, with control characters replaced one by one: a terminal obeys some of them.
 pub struct Printable<'a>(pub &'a str);
 
 impl fmt::Display for Printable<'_> {
@@ -259,44 +258,44 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
-/// Everything that was found in one release: by file, line and column.
+/// All findings about one release: by file, line and column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings(BTreeSet<Finding>);
 
 impl Findings {
-    /// Adds one, unless it is there.
+    /// Adds a finding, unless it is present already.
     pub fn push(&mut self, finding: Finding) {
         self.0.insert(finding);
     }
 
-    /// All of them in order.
+    /// All findings in order.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter()
     }
 
-    /// Those that make the release unusable.
+    /// The findings that make the release unusable.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.iter().filter(|finding| finding.severity == Severity::Error)
     }
 
-    /// Those that do not.
+    /// The findings that do not make the release unusable.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.iter().filter(|finding| finding.severity == Severity::Warning)
     }
 
-    /// The same without warnings.
+    /// The same findings without warnings.
     #[must_use]
     pub fn without_warnings(&self) -> Self {
         Self(self.errors().cloned().collect())
     }
 
-    /// Whether one of them makes the release unusable.
+    /// Whether a finding makes the release unusable.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.errors().next().is_some()
     }
 
-    /// Whether nothing was found.
+    /// Whether there are no findings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

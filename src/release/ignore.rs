@@ -1,9 +1,9 @@
 //! The files that Flux leaves out of an artifact.
 //!
-//! source-controller (package `sourceignore` of fluxcd/pkg) has pattern rules of its own, near to Git's and not the
-//! same: a file below a left-out directory can be brought back, `*` stands for Go's `filepath.Match`, and one pattern in
-//! any `.sourceignore` replaces the default list of file types and CI files. The digest of a work tree must equal that
-//! of Flux's artifact, so these are Flux's rules.
+//! source-controller (package `sourceignore` of fluxcd/pkg) has pattern rules of its own, which are similar to Git's but
+//! not the same: a pattern can include a file below a left-out directory again, `*` stands for Go's `filepath.Match`,
+//! and one pattern in any `.sourceignore` replaces the default list of file types and CI files. The digest of a work
+//! tree must equal that of Flux's artifact, so these are Flux's rules.
 
 use super::files::Files;
 use super::finding::{Finding, Reason};
@@ -15,7 +15,7 @@ use wildcard::Wildcard;
 /// The file with patterns, in any directory.
 pub const IGNORE_FILE: &str = ".sourceignore";
 
-/// Always left out, unless a pattern brings it back.
+/// Always left out, unless a pattern includes it again.
 const VERSION_CONTROL: [&str; 4] = [".git/", ".gitignore", ".gitmodules", ".gitattributes"];
 
 /// The patterns for a repository without patterns of its own.
@@ -42,20 +42,19 @@ const DEFAULTS: [&str; 20] = [
     "**/.flux.yaml",
 ];
 
-/// A longer line ends the reading of a file of patterns, as Go's line scanner does.
+/// Maximum length of a line: a longer one ends the reading of a file of patterns, as in Go's line scanner.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Maximum number of patterns: more of them are an attack, because each is compared with each file.
+/// Maximum number of patterns: more are an attack, because each is compared with each file.
 const MOST_PATTERNS: usize = 1_000;
 
-/// Which files Flux leaves out.
+/// The rules by which Flux leaves out files.
 #[derive(Clone, Debug)]
 pub struct Rules(Vec<Pattern>);
 
 impl Rules {
-    /// The rules of a directory that has these `.sourceignore` files: each with its directory, relative to the one
-    /// that Flux archives (the empty string is that one itself), in any order. Refused where they have more than 1,000
-    /// patterns.
+    /// The rules of a directory with these `.sourceignore` files in any order, each with its directory, relative to the
+    /// one that Flux archives (the empty string is that one itself). More than 1,000 patterns are an error.
     pub fn new<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Box<Finding>> {
         // Flux reads a directory before those below it, and the last pattern that matches decides. By name `.github/` comes
         // before `.sourceignore`.
@@ -63,7 +62,7 @@ impl Rules {
         ignore_files.sort_by_key(|(directory, _)| directory.split_terminator('/').count());
         let mut own = Vec::new();
         for (directory, text) in ignore_files {
-            // Unlike Rust's lines: the last one may lack its line feed and have its carriage return all the same.
+            // Unlike Rust's `lines`, this also strips the carriage return of a last line without a line feed.
             let lines = text.split('\n').take_while(|line| line.len() < LONGEST_LINE);
             let lines = lines.map(|line| line.strip_suffix('\r').unwrap_or(line));
             let patterns = lines.filter(|line| !line.starts_with('#') && !line.trim().is_empty());
@@ -91,7 +90,7 @@ impl Rules {
 }
 
 impl Files {
-    /// The same files, where those that Flux leaves out of an artifact are noted as ignored.
+    /// The same files, with those that Flux leaves out of an artifact noted as ignored.
     pub fn without_ignored(self) -> Result<Self, Box<Finding>> {
         let texts: Vec<(String, String)> = self
             .iter()
@@ -111,12 +110,12 @@ impl Files {
 /// One line of a `.sourceignore`.
 #[derive(Clone, Debug)]
 struct Pattern {
-    /// The directory of the file that the line stands in: the pattern reaches nothing outside.
+    /// The directory of the file with this line: the pattern matches nothing outside.
     domain: Vec<String>,
     parts: Vec<Part>,
-    /// Written with a leading `!`.
+    /// Whether it is written with a leading `!`.
     includes: bool,
-    /// Written with a trailing `/`.
+    /// Whether it is written with a trailing `/`.
     directories_only: bool,
 }
 
@@ -126,7 +125,7 @@ enum Part {
     Empty,
     AnyDirectories,
     Name(Wildcard),
-    /// Go's matcher gives up on it.
+    /// A part that Go's matcher cannot parse.
     Never,
 }
 
@@ -146,7 +145,7 @@ impl Pattern {
         Self { domain, parts: line.split('/').map(part).collect(), includes, directories_only }
     }
 
-    /// Whether it matches the path of a file.
+    /// Whether the pattern matches the path of a file.
     fn matches(&self, path: &[&str]) -> bool {
         let Some((domain, path)) = path.split_at_checked(self.domain.len()) else { return false };
         if path.is_empty() || domain != self.domain.as_slice() {
@@ -159,14 +158,14 @@ impl Pattern {
         }
     }
 
-    /// A pattern without `/` matches at any depth, and with a directory all that is below it.
+    /// A pattern without `/` matches at any depth; if it matches a directory, it matches all files below it.
     fn matches_a_part(&self, name: &Wildcard, path: &[&str]) -> bool {
         let first = path.iter().position(|part| name.matches(part));
         first.is_some_and(|at| !self.directories_only || at + 1 < path.len())
     }
 
-    /// A pattern with `/` matches a path's beginning. `**` stands for any number of directories: the first part that
-    /// fits what follows is taken, without going back.
+    /// A pattern with `/` matches the beginning of a path. `**` stands for any number of directories: the first part
+    /// that fits the next pattern part is taken, without backtracking.
     fn matches_from_the_domain(&self, parts: &[Part], mut path: &[&str]) -> bool {
         let mut matched = false;
         let mut anywhere = false;

@@ -1,4 +1,4 @@
-//! `metadata.yaml`, or `csctl.yaml` where a release in source form has none.
+//! Reads `metadata.yaml`, or `csctl.yaml` of a release in source form without it.
 
 use crate::names::{KubernetesVersion, ReleaseName};
 
@@ -20,7 +20,7 @@ pub struct Components {
     pub node_image: Option<String>,
 }
 
-/// The Kubernetes version and the parts' versions; `None`, with findings, where they are unknown.
+/// The Kubernetes version and the parts' versions; `None`, with findings, if they are unknown.
 pub(super) fn read(
     name: &ReleaseName,
     files: &Files,

@@ -8,11 +8,11 @@ use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, stages};
 
-/// The part of an archive's name that says what is in it, and the directory that it is unpacked to.
+/// The part of an archive's name that names its content, and the directory to which the archive is unpacked.
 const ARCHIVES: [(&str, &str); 3] =
     [("-cluster-class-", CLUSTER_CLASS), ("-cluster-addon-", CLUSTER_ADDON), ("-node-image-", NODE_IMAGES)];
 
-/// The files of a release unpacked, and whether one of them was such an archive.
+/// The unpacked files of a release, and whether one of them was such an archive.
 pub(super) fn unpack(
     name: &ReleaseName,
     mut files: Files,
@@ -27,7 +27,7 @@ pub(super) fn unpack(
     let mut left = limits.clone();
     for (path, directory) in archives {
         let Some(file) = files.remove(&path) else { continue };
-        // In the multi-stage form what is at the top of the addons' archive is the addons.
+        // In the multi-stage form the top level of the addons' archive holds the addons.
         let keeps_top = directory == CLUSTER_ADDON && files.get(stages::FILE).is_some();
         match archive::unpack_within(&file.content, &path, &mut left) {
             Ok(content) => {
@@ -44,7 +44,7 @@ pub(super) fn unpack(
     (files, true)
 }
 
-/// The first of a release's files that is such an archive.
+/// The first such archive among a release's files.
 pub(super) fn archive<'a>(name: &ReleaseName, files: &'a Files) -> Option<&'a str> {
     files.iter().map(|(path, _)| path).find(|path| directory_of(name, path).is_some())
 }
@@ -55,7 +55,7 @@ fn directory_of(name: &ReleaseName, path: &str) -> Option<&'static str> {
     ARCHIVES.into_iter().find(|(infix, _)| part.starts_with(infix)).map(|(_, directory)| directory)
 }
 
-/// Helm packs a chart below one directory of the chart's name, which is not part of the chart.
+/// Removes the directory with the chart's name, below which Helm packs a chart and which is not part of the chart.
 fn without_top(content: Files) -> Files {
     let top = content.directories("").into_iter().next().map(str::to_owned);
     match top.filter(|top| content.get(&format!("{top}/Chart.yaml")).is_some()) {

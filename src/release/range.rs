@@ -1,8 +1,8 @@
 //! Versions of charts, and the ranges of versions that a chart's dependencies have, as Helm reads them.
 //!
 //! The rules are those of Masterminds/semver 3 (`constraints.go`), which Helm and source-controller use: blanks and
-//! commas join, `||` separates alternatives, `1.2` and `1.2.x` stand for all patches, and a version before its release
-//! (`1.2.3-rc.1`) counts only where a version of the same alternative is one as well.
+//! commas join, `||` separates alternatives, `1.2` and `1.2.x` stand for all patches, and a prerelease (`1.2.3-rc.1`)
+//! counts only if a version of the same alternative is one as well.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,9 +10,9 @@ use std::str::FromStr;
 
 use semver::Version;
 
-/// The longest range, as Masterminds/semver has it.
+/// Maximum length of a range, as in Masterminds/semver.
 const MAX_RANGE_BYTES: usize = 512;
-/// The most alternatives, as Masterminds/semver has it.
+/// Maximum number of alternatives, as in Masterminds/semver.
 const MOST_ALTERNATIVES: usize = 32;
 
 /// The version of a chart: a semantic version that may begin with `v` and may lack its minor and patch.
@@ -55,12 +55,12 @@ enum Operator {
 /// A version whose last numbers may be missing or `x`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Partial {
-    /// Zeros where nothing is said.
+    /// The version, with zeros for missing numbers.
     version: Version,
     precision: Precision,
 }
 
-/// The last number that is said.
+/// The last number that is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Precision {
     Nothing,
@@ -70,7 +70,7 @@ enum Precision {
 }
 
 impl Range {
-    /// Whether the version is in the range. What follows a `+` does not count.
+    /// Whether the version is in the range. Build metadata after a `+` does not count.
     #[must_use]
     pub fn has(&self, version: &Version) -> bool {
         self.alternatives.iter().any(|all| {
@@ -149,7 +149,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// Comparators that all have to agree.
+/// Comparators that must all match.
 fn alternative(text: &str) -> Option<Vec<Comparator>> {
     let mut rest = text.trim_start();
     let mut all = Vec::new();
@@ -170,7 +170,7 @@ fn alternative(text: &str) -> Option<Vec<Comparator>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// An operator, a version, and what follows.
+/// An operator, a version, and the rest of the text.
 fn comparator(text: &str) -> Option<(Option<Operator>, Partial, &str)> {
     let signs = text.find(|character| !"=!<>~^".contains(character))?;
     let (signs, rest) = text.split_at(signs);
@@ -196,7 +196,7 @@ fn bound(text: &str) -> Option<(Partial, &str)> {
     Some((Partial::parse(version)?, after))
 }
 
-/// The upper bound of `1.2 - 1.4`, and what follows.
+/// The upper bound of `1.2 - 1.4`, and the rest of the text.
 fn hyphen(text: &str) -> Option<(Partial, &str)> {
     let rest = text.strip_prefix([' ', '\t'])?.trim_start().strip_prefix('-')?;
     bound(rest.strip_prefix([' ', '\t'])?.trim_start())

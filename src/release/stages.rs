@@ -1,4 +1,4 @@
-//! `clusteraddon.yaml`: which addon is applied or deleted at which moment of a cluster's life.
+//! `clusteraddon.yaml`: the addons to apply or delete at each moment of a cluster's life.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::finding::{Findings, Reason};
 /// The file whose presence selects the multi-stage form.
 pub(super) const FILE: &str = "clusteraddon.yaml";
 
-/// The most directories that a hint names.
+/// Maximum number of directories that a hint names.
 const MOST_DIRECTORIES: usize = 20;
 
 /// A moment of a cluster's life.
@@ -49,9 +49,9 @@ impl Hook {
 /// The action of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// Install or upgrade it.
+    /// Install or upgrade the addon.
     Apply,
-    /// Uninstall it.
+    /// Uninstall the addon.
     Delete,
 }
 
@@ -74,9 +74,9 @@ pub struct Stage {
     pub addon: AddonName,
     /// The action.
     pub action: Action,
-    /// The condition that must be true before.
+    /// The condition that must be true before the action.
     pub wait_before: Option<Wait>,
-    /// The condition that must be true after, before the next stage begins.
+    /// The condition that must be true after the action, before the next stage begins.
     pub wait_after: Option<Wait>,
 }
 
@@ -84,13 +84,13 @@ pub struct Stage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wait {
-    /// The objects, each with the name that the expression has for it.
+    /// The objects, each with its name in the expression.
     pub objects: Vec<WaitObject>,
     /// One CEL expression over all keys.
     pub expression: String,
 }
 
-/// An object that a wait looks at.
+/// An object that a wait reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitObject {
@@ -102,12 +102,12 @@ pub struct WaitObject {
     pub kind: String,
     /// The object's name.
     pub name: String,
-    /// Its namespace; `None` for kinds that have none.
+    /// The object's namespace; `None` for kinds that have none.
     pub namespace: Option<String>,
 }
 
-/// All stages by hook, and whether they are all there are: `false` with findings, where one has an error and is left
-/// out. `None` where the release is of the single-chart form.
+/// All stages by hook, and whether they are complete: `false`, with findings, if one has an error and is left out.
+/// `None` if the release is of the single-chart form.
 pub(super) fn read(
     files: &Files,
     limits: &Limits,
@@ -122,8 +122,7 @@ pub(super) fn read(
     Some((stages, complete))
 }
 
-/// The stages as the file has them, whether their addons are there or not. `None` where the release is of the
-/// single-chart form.
+/// The stages in the file, whether their addons exist or not. `None` if the release is of the single-chart form.
 pub(super) fn read_alone(
     files: &Files,
     limits: &Limits,
@@ -133,7 +132,7 @@ pub(super) fn read_alone(
     Some(read_hooks(files, None, limits, findings))
 }
 
-/// The addons' directories; `None` where they are not known.
+/// The addons' directories; `None` if they are not known.
 type Directories<'a> = Option<&'a BTreeSet<&'a str>>;
 
 fn read_hooks(

@@ -12,14 +12,14 @@ pub const FILES: [&str; 3] = [metadata::METADATA, metadata::CSCTL, stages::FILE]
 /// The content of the small files of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The full Kubernetes version; `None` where neither `metadata.yaml` nor `csctl.yaml` is there.
+    /// The full Kubernetes version; `None` if both `metadata.yaml` and `csctl.yaml` are missing.
     pub kubernetes: Option<KubernetesVersion>,
     /// The addons that a stage applies, in the order in which stages name them first.
     pub addons: Vec<String>,
 }
 
-/// Reads the small files of a release ([`FILES`]) and no others. A missing `metadata.yaml` is not an error
-/// here; what one of the files has wrong is.
+/// Reads the small files of a release ([`FILES`]) and no others. A missing `metadata.yaml` is not an error here; an
+/// error in one of the files is.
 pub fn read(name: &ReleaseName, files: &Files, limits: &Limits) -> Result<Summary, Findings> {
     let mut findings = Findings::default();
     let dated = [metadata::METADATA, metadata::CSCTL].into_iter().any(|file| files.get(file).is_some());

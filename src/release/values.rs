@@ -1,4 +1,4 @@
-//! From the text that a values template renders to the values of a chart.
+//! Reads the values of a chart from the text that a values template renders.
 
 use serde_json::{Map, Number, Value};
 
@@ -8,13 +8,13 @@ use super::finding::Finding;
 /// The key under which authors may wrap the values: `values: |`.
 const WRAPPER: &str = "values";
 
-/// The deepest nesting of values.
+/// Maximum nesting of values.
 const DEPTH: usize = 64;
 
 /// The reason why rendered text is not a mapping of values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValuesError {
-    /// It is not YAML that JSON can hold, with the line of the text in which it is not.
+    /// It is not YAML that JSON can represent, with the line of the first error.
     #[error("cannot read the rendered values{}: {message}", Position(*line, text.as_deref()))]
     Yaml {
         /// The line of the values document, from 1.
@@ -24,15 +24,15 @@ pub enum ValuesError {
         /// Description of the problem.
         message: String,
     },
-    /// It is YAML, and not a mapping.
+    /// It is YAML, but not a mapping.
     #[error("the rendered values must be a mapping, but are {0}")]
     NotAMapping(&'static str),
 }
 
-/// The values in what a values template rendered. Where it has a top-level string `values`, that string is the values
-/// document; otherwise all of it is. A document with nothing in it is an empty mapping: a template may have left out
-/// everything. Booleans are those of YAML 1.1, as Helm reads them, and numbers without a fraction are integers, as they
-/// are once Go has turned YAML into JSON.
+/// Reads the values in the output of a values template. If it has a top-level string `values`, that string is the values
+/// document; otherwise all of it is. An empty document is an empty mapping: a template may have left out everything.
+/// Booleans are those of YAML 1.1, as Helm reads them, and numbers without a fraction are integers, as they are after Go
+/// has turned YAML into JSON.
 pub fn read_values(rendered: &str) -> Result<Map<String, Value>, ValuesError> {
     let mut values = read_mapping(rendered)?;
     match values.get_mut(WRAPPER) {
@@ -56,8 +56,7 @@ fn read_mapping(source: &str) -> Result<Map<String, Value>, ValuesError> {
     }
 }
 
-/// Turns floats without a fraction into integers: Go writes `1.0` as `1` into JSON. The nesting is limited by the
-/// reader.
+/// Turns floats without a fraction into integers: Go writes `1.0` as `1` into JSON. The reader limits the nesting.
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -85,7 +84,7 @@ impl From<Finding> for ValuesError {
     }
 }
 
-/// ` in line 3 ("a: [")`, or nothing where the place is unknown.
+/// ` in line 3 ("a: [")`, or nothing if the place is unknown.
 struct Position<'a>(Option<u64>, Option<&'a str>);
 
 impl std::fmt::Display for Position<'_> {

@@ -136,7 +136,7 @@ fn more_entries_than_allowed() {
 
 #[test]
 fn a_decompression_bomb_is_not_unpacked() {
-    // Zeros without end, as a file and as the long name of one.
+    // Endless zeros, as a file and as the long name of one.
     let zeros = vec![0; 1 << 20];
     let bomb = |kind: EntryType, claimed: u64| {
         let mut header = tar::Header::new_gnu();
@@ -157,7 +157,7 @@ fn a_decompression_bomb_is_not_unpacked() {
     exceeds(&bomb(EntryType::Regular, 1 << 30), &limits, message);
     let findings = unpack(&bomb(EntryType::GNULongName, 1 << 30), "x.tgz", &limits).unwrap_err();
     assert_eq!(findings.iter().next().unwrap().reason, Reason::InvalidArchive);
-    // What follows the archive is read for its checksum, within the same limit, and not kept.
+    // The data after the archive is read for its checksum, within the same limit, and not kept.
     exceeds(&bomb(EntryType::Regular, 0), &limits, message);
     let twice = Limits { unpacked: 64 << 20, ..Limits::default() };
     assert!(unpack(&bomb(EntryType::Regular, 0), "x.tgz", &twice).is_ok());
@@ -177,7 +177,7 @@ fn gzip_any_bit_flipped_is_refused() {
         let mut bytes = real.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         let unpacked = unpack(&bytes, "x.tgz", &Limits::default());
-        // The time has no checksum, and where a run of zeros is copied from makes no difference.
+        // The time has no checksum, and the source of a run of zeros makes no difference.
         assert_eq!(unpacked.is_ok(), is_whole(&bytes), "bit {bit} is flipped");
         match unpacked {
             Ok(files) => assert_eq!(files, whole, "bit {bit} is flipped"),

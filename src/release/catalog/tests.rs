@@ -157,7 +157,7 @@ fn a_release_in_two_places_is_refused() {
     let found = split(&format!("releases/{V1}/metadata.yaml")).read();
     refused(&found, V1, Reason::InvalidPath, "the release's files are in two places of the archive");
     assert!(found.releases[&V2.parse().unwrap()].is_ok());
-    // And stays so when it comes a third time.
+    // It stays refused when it appears a third time.
     let found = split(&format!("releases/{V1}/metadata.yaml")).release(V10).release(V1).read();
     refused(&found, V1, Reason::InvalidPath, "the release's files are in two places of the archive");
 }

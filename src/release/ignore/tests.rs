@@ -83,7 +83,7 @@ fn two_stars_stand_for_directories() {
     assert!(!left_out("a/**/c", "b/c"));
     assert!(left_out("a/**", "a/b/c"));
     assert!(!left_out("a/x**/c", "a/xy/c"), "two stars inside a part never match");
-    // The first part that fits is taken, without going back.
+    // The first part that fits is taken, without backtracking.
     assert!(!left_out("**/b/c", "b/x/b/c"));
 }
 
@@ -91,7 +91,7 @@ fn two_stars_stand_for_directories() {
 fn the_last_match_decides_and_a_file_can_be_brought_back() {
     assert!(!left_out("*.md\n!README.md", "a/README.md"));
     assert!(left_out("!README.md\n*.md", "a/README.md"));
-    // Git would not: it does not look into a directory that it leaves out.
+    // Git would leave it out: it does not descend into a directory that it leaves out.
     assert!(!left_out("/*\n!/keep", "keep/a/b"));
     assert!(left_out("/*\n!/keep", "other/a"));
     assert!(!left_out("!.gitignore", ".gitignore"));

@@ -1,4 +1,4 @@
-//! Wildcards of one part of a path, as Go's `filepath.Match` has them on Unix.
+//! Wildcards of one part of a path, as in Go's `filepath.Match` on Unix.
 
 /// A parsed wildcard.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ enum Token {
     /// `?`
     One,
     Character(char),
-    /// `[a-z]`, or `[^a-z]` where negated.
+    /// `[a-z]`, or `[^a-z]` if negated.
     Class {
         negated: bool,
         ranges: Vec<(char, char)>,
@@ -19,7 +19,7 @@ enum Token {
 }
 
 impl Wildcard {
-    /// `None` for a malformed pattern, which matches nothing.
+    /// Parses a wildcard; `None` for a malformed pattern, which matches nothing.
     pub(super) fn parse(pattern: &str) -> Option<Self> {
         let mut tokens = Vec::new();
         let mut rest = pattern.chars();
@@ -35,8 +35,8 @@ impl Wildcard {
         Some(Self(tokens))
     }
 
-    /// Whether it matches the whole name, which has no `/`. On a mismatch only the last `*` is tried with more:
-    /// an earlier one could not reach further, so the time is at most pattern times name.
+    /// Whether the wildcard matches the whole name, which has no `/`. On a mismatch only the last `*` is extended: an
+    /// earlier one could not reach further, so the time is at most pattern times name.
     pub(super) fn matches(&self, name: &str) -> bool {
         let mut tokens = self.0.as_slice();
         let mut name = name;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Which of the versions are in the range. Masterminds/semver 3.5 was asked the same for each of these rows.
+/// Compares which of the versions are in the range. The expected answers are those of Masterminds/semver 3.5.
 #[track_caller]
 fn check(range: &str, inside: &[&str], outside: &[&str]) {
     let parsed: Range = range.parse().unwrap();

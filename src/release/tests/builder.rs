@@ -66,7 +66,7 @@ version: v1
 appVersion: 1.34
 ";
 
-/// A release that a test makes and breaks.
+/// A release that tests make and break.
 #[derive(Clone)]
 pub(in crate::release) struct Stack {
     pub(super) name: String,
@@ -158,7 +158,7 @@ impl Stack {
     }
 }
 
-/// Compares what a person would look at.
+/// Compares the parts of a finding that a reader sees.
 #[track_caller]
 pub(super) fn expect(
     finding: &Finding,
@@ -186,7 +186,7 @@ pub(super) fn chart_archive(name: &str, version: &str) -> Vec<u8> {
     archive(&[(&format!("{name}/Chart.yaml"), &chart), (&format!("{name}/values.yaml"), "a: 1\n")])
 }
 
-/// An archive of whatever entries: path, type, link target, content. The path is written as it is.
+/// An archive of any entries: path, type, link target, content. The path is written unchanged.
 pub(in crate::release) fn raw_archive<'a>(
     entries: impl IntoIterator<Item = (&'a str, EntryType, &'a str, &'a [u8])>,
 ) -> Vec<u8> {
@@ -204,7 +204,7 @@ pub(in crate::release) fn raw_archive<'a>(
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-/// The files of the smallest release of that name, with what makes its content its own.
+/// The files of the smallest release of that name, with a text that makes its content unique.
 pub(crate) fn small_release(name: &str, own: &str) -> Vec<(String, String)> {
     let name: ReleaseName = name.parse().unwrap();
     let (major, minor) = name.kubernetes_minor();

@@ -1,4 +1,4 @@
-//! The forms of releases that are read.
+//! The supported forms of releases.
 
 use super::builder::{NAME, Stack, archive, chart_archive};
 use crate::release::{Action, AddonKind, Digest, Form, Hook, Release};
@@ -151,7 +151,7 @@ fn class_versions_are_compared_in_the_form_with_a_dot() {
 
 #[test]
 fn digests_are_pinned_to_their_definition() {
-    // printf over `path NUL (x|-) SHA-256(content)` and sha256sum give the same.
+    // Computed by printf over `path NUL (x|-) SHA-256(content)` and sha256sum.
     let stack = Stack::empty().with("a/b", "one").with("a/c", "");
     let digest = Digest::of(&stack.files, "a");
     assert_eq!(digest.to_string(), DIGEST);

@@ -1,4 +1,4 @@
-//! Refusals of what files, archives and limits are about, and of releases made to do harm.
+//! Refusals of bad files, archives and exceeded limits, and of hostile releases.
 
 use tar::EntryType;
 

@@ -1,4 +1,4 @@
-//! What a release is accepted with.
+//! The warnings with which a release is accepted.
 
 use super::builder::{Stack, archive, expect};
 use crate::release::Reason;
@@ -37,7 +37,7 @@ fn paths_that_differ_in_case_warn_once() {
     let message = "the path differs from \"cluster-addon/cni/templates/A.yaml\" in case alone: file systems that ignore \
                    case (macOS, Windows) keep only one of them";
     expect(&finding, Reason::CaseConflict, lower, None, message);
-    // Two directories are one finding, whatever is in them; letters beyond ASCII have cases too.
+    // Two directories are one finding, whatever their content; letters beyond ASCII have cases too.
     let stack = Stack::good().with("docs/Ä/one", "").with("docs/ä/one", "").with("docs/ä/two", "");
     expect(
         &stack.warned(),
