@@ -1,7 +1,7 @@
 //! Cluster API, as values templates and gates read it.
 //!
-//! A Cluster is served as `v1beta2` or `v1beta1`; both are read, and values templates see the `v1beta1` spellings that
-//! stack authors wrote against, whatever is served. Shapes: Cluster API's `api/core/{v1beta1,v1beta2}`.
+//! A Cluster is served as `v1beta2` or `v1beta1`, and both are read. Values templates see the `v1beta1` spellings that
+//! stack authors wrote against, whichever version is served. Shapes: Cluster API's `api/core/{v1beta1,v1beta2}`.
 
 pub mod contract;
 
@@ -12,16 +12,16 @@ use crate::names::{Key, KubernetesVersion, NameError, Namespace, ObjectName, Rel
 /// The API group of Clusters.
 pub const GROUP: &str = "cluster.x-k8s.io";
 
-/// The reason why an object is not a Cluster that can be used.
+/// The reason why an object is not a usable Cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
-    /// Another kind or group.
+    /// The object has another kind or group.
     #[error("expected kind Cluster of group {GROUP}, found {found}")]
     NotACluster {
-        /// Kind and version that were found.
+        /// The object's kind and version.
         found: String,
     },
-    /// A name or namespace that Kubernetes would not accept, or none.
+    /// The name or namespace is missing, or Kubernetes would not accept it.
     #[error("the Cluster's metadata.{field}: {source}")]
     Name {
         /// `name` or `namespace`.
@@ -31,7 +31,7 @@ pub enum ClusterError {
     },
 }
 
-/// A Cluster as it is, and the facts that gates and plans ask of it.
+/// A Cluster as it is, and the facts that gates and plans need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
     name: ObjectName,
@@ -44,12 +44,12 @@ pub struct Cluster {
 pub struct ClassReference {
     /// The class's name.
     pub name: String,
-    /// The class's namespace: the Cluster's where the reference names none.
+    /// The class's namespace, by default the Cluster's.
     pub namespace: String,
 }
 
 impl ClassReference {
-    /// The release that the class is of; `None` for a class that belongs to no cluster stack, as its name says.
+    /// The release of the class; `None` if the class's name shows that it belongs to no cluster stack.
     #[must_use]
     pub fn release(&self) -> Option<ReleaseName> {
         ReleaseName::from_class_name(&self.name).ok()
@@ -61,9 +61,9 @@ impl ClassReference {
 pub struct ObjectReference {
     /// API group.
     pub group: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Name; the namespace is the Cluster's.
+    /// The name; the namespace is the Cluster's.
     pub name: String,
 }
 
@@ -124,8 +124,8 @@ impl Cluster {
         (!name.is_empty()).then_some(ClassReference { name, namespace })
     }
 
-    /// The same Cluster with another class of the same namespace and that class's Kubernetes version, in the spelling
-    /// that it has. A Cluster without a class stays without one.
+    /// The same Cluster with another class of the same namespace and with that class's Kubernetes version, in the
+    /// spelling of the Cluster. A Cluster without a class stays without one.
     #[must_use]
     pub fn with_class(&self, class: &str, version: &KubernetesVersion) -> Self {
         let mut cluster = self.clone();
@@ -145,14 +145,14 @@ impl Cluster {
         text(&self.object, &["spec", "topology", "version"]).parse().ok()
     }
 
-    /// Whether its API server has answered once: addons can be installed from then on.
+    /// Whether the Cluster's API server has answered once: addons can be installed from then on.
     #[must_use]
     pub fn control_plane_initialized(&self) -> bool {
         self.flag(&["status", "initialization", "controlPlaneInitialized"])
             || condition(&self.object, &["status", "conditions"], "ControlPlaneInitialized") == Some("True")
     }
 
-    /// Cluster API's message about a connection to its API server that was there and is lost.
+    /// Cluster API's message about the lost connection to the API server of the Cluster.
     #[must_use]
     pub fn unreachable(&self) -> Option<&str> {
         let conditions = field(&self.object, &["status", "conditions"])?.as_array()?;
@@ -168,19 +168,19 @@ impl Cluster {
         &self.object
     }
 
-    /// Whether nothing may be written for it.
+    /// Whether the Cluster is paused, so that nothing may be written for it.
     #[must_use]
     pub fn paused(&self) -> bool {
         self.flag(&["spec", "paused"])
     }
 
-    /// Whether it is being deleted.
+    /// Whether the Cluster is being deleted.
     #[must_use]
     pub fn deleting(&self) -> bool {
         field(&self.object, &["metadata", "deletionTimestamp"]).is_some()
     }
 
-    /// The time of its deletion, if it is being deleted.
+    /// The time of the Cluster's deletion, if it is being deleted.
     #[must_use]
     pub fn deleting_since(&self) -> Option<&str> {
         field(&self.object, &["metadata", "deletionTimestamp"]).and_then(Value::as_str)
@@ -217,8 +217,9 @@ impl Cluster {
         field(&self.object, path).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// The object as values templates see it: as it is served, and the `v1beta1` spellings where it is not `v1beta1`.
-    /// `control_plane` and `infrastructure` are the objects that it refers to: they say the version of the references.
+    /// The object as values templates see it: as it is served, with the `v1beta1` spellings added if it is not
+    /// `v1beta1`. `control_plane` and `infrastructure` are the objects that the Cluster refers to: they have the
+    /// versions of the references.
     #[must_use]
     pub fn for_templates(&self, control_plane: Option<&Value>, infrastructure: Option<&Value>) -> Value {
         let mut object = self.object.clone();
@@ -256,7 +257,7 @@ fn condition<'a>(object: &'a Value, path: &[&str], kind: &str) -> Option<&'a str
     Some(text(found, &["status"]))
 }
 
-/// Adds a field to the mapping at `path` where the mapping exists and does not have it.
+/// Adds a field to the mapping at `path` if that mapping exists and lacks the field.
 fn add(object: &mut Value, path: &[&str], name: &str, value: Value) {
     let parent = path.iter().try_fold(object, |value, segment| value.get_mut(segment));
     if let Some(parent) = parent.and_then(Value::as_object_mut) {
@@ -264,13 +265,13 @@ fn add(object: &mut Value, path: &[&str], name: &str, value: Value) {
     }
 }
 
-/// The value at `path`; `None` where a step is absent or null.
+/// The value at `path`; `None` if a step is absent or null.
 #[must_use]
 pub fn field<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, segment| value.get(segment)).filter(|value| !value.is_null())
 }
 
-/// The text at `path`; empty where it is absent or no text.
+/// The text at `path`; empty if it is absent or not a text.
 #[must_use]
 pub fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
     field(value, path).and_then(Value::as_str).unwrap_or_default()

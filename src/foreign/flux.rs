@@ -1,8 +1,9 @@
-//! The kinds of Flux 2.9: per kind an authored view (what stackflux applies, serialise only) and an observed view
-//! (metadata, conditions and the status fields that it reads).
+//! The kinds of Flux 2.9: an authored view per kind (the fields that stackflux applies, serialised only) and an observed
+//! view (metadata, conditions and the status fields that stackflux reads).
 //!
 //! Field names and meanings are those of Flux's API reference (`docs/spec` of each controller). An authored view holds
-//! exactly what stackflux sets and so owns; what it does not name is left to Flux's defaults or to other managers.
+//! exactly the fields that stackflux sets and so owns. All other fields are left to Flux's defaults or to other
+//! managers.
 
 pub mod helm;
 pub mod kustomize;
@@ -70,7 +71,7 @@ pub struct LocalReference<'a> {
     pub name: &'a str,
 }
 
-/// A reference to an object by kind and name, with its namespace where that differs from the referrer's.
+/// A reference to an object by kind and name, with its namespace if it differs from the referrer's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reference<'a> {
     /// The kind.

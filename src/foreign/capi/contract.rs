@@ -1,11 +1,11 @@
-//! Which version of a control plane or infrastructure object Cluster API's contract names.
+//! The version of a control plane or infrastructure object that Cluster API's contract names.
 //!
 //! References of a Cluster name no version. Each provider labels its CRDs with the contracts that they fulfil:
 //! `cluster.x-k8s.io/<contract>` = the versions that fulfil it, joined by `_`
-//! (<https://cluster-api.sigs.k8s.io/developer/providers/contracts/overview.html#api-version-labels>). A Cluster API whose
-//! own version is `v1beta2` takes that contract, and `v1beta1` where there is none (`internal/contract/version.go`).
-//! Cluster API takes the latest version of the label; stack authors wrote against the earlier one, so the lowest that is
-//! served is taken here.
+//! (<https://cluster-api.sigs.k8s.io/developer/providers/contracts/overview.html#api-version-labels>). A Cluster API
+//! whose own version is `v1beta2` takes that contract, otherwise `v1beta1` (`internal/contract/version.go`). Cluster API
+//! takes the latest version of the label. Stack authors wrote against the earlier one, so stackflux takes the lowest
+//! served one.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use kube::core::Version;
 
 use super::GROUP;
 
-/// The contracts that a Cluster API of this version accepts, the one that it prefers first.
+/// The contracts that a Cluster API of this version accepts, in order of preference.
 fn contracts(cluster_api: &str) -> impl Iterator<Item = &str> {
     let older = (cluster_api == "v1beta2").then_some("v1beta1");
     [cluster_api].into_iter().chain(older)
 }
 
-/// The version to read a kind in: the lowest served one of the first contract that its CRD's labels name. `None` where no
-/// label names a version that is served.
+/// The version to read a kind in: the lowest served one of the first contract that its CRD's labels name. `None` if no
+/// label names a served version.
 #[must_use]
 pub fn version<'a>(
     labels: &'a BTreeMap<String, String>,

@@ -22,7 +22,7 @@ pub struct HelmReleaseSpec<'a> {
     /// The workload cluster; absent for the management cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kube_config: Option<KubeConfig<'a>>,
-    /// The account in the management cluster that applies.
+    /// The `ServiceAccount` in the management cluster that Flux impersonates to apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<&'a str>,
     /// Interval at which to check for drift.
@@ -31,14 +31,14 @@ pub struct HelmReleaseSpec<'a> {
     pub timeout: &'a str,
     /// Number of revisions that Helm keeps.
     pub max_history: u32,
-    /// Releases of the same namespace that must be ready first.
+    /// `HelmRelease`s of the same namespace that must be ready first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<Dependency>,
     /// The settings of the first install.
     pub install: Install<'a>,
     /// The settings of an upgrade.
     pub upgrade: Upgrade,
-    /// The handling of changes that others make to the chart's objects.
+    /// The handling of changes that other writers make to the chart's objects.
     pub drift_detection: DriftDetection,
     /// The metadata for all objects of the chart.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,13 +53,13 @@ impl Kind for HelmReleaseSpec<'_> {
     const KIND: &'static str = "HelmRelease";
 }
 
-/// A release of the same namespace that must be ready first.
+/// A `HelmRelease` of the same namespace that must be ready first.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Dependency {
-    /// Its `HelmRelease`.
+    /// The name of the `HelmRelease`.
     pub name: String,
-    /// Test for readiness: a CEL expression over `dep` that replaces Flux's own check.
+    /// The test for readiness: a CEL expression over `dep` that replaces Flux's own check.
     pub ready_expr: String,
 }
 
@@ -81,10 +81,10 @@ pub struct Install<'a> {
     /// The retry in place after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// The remedy by an uninstall after a failure.
+    /// The uninstall after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remediation: Option<InstallRemediation>,
-    /// Ready as soon as the objects are applied.
+    /// Whether the release is ready as soon as its objects are applied.
     #[serde(skip_serializing_if = "is_false")]
     pub disable_wait: bool,
 }
@@ -99,7 +99,7 @@ pub struct Strategy {
     pub retry_interval: &'static str,
 }
 
-/// Number of times that a failed install is uninstalled and tried again.
+/// Number of times that a failed install is uninstalled and retried.
 #[derive(Clone, Debug, Serialize)]
 pub struct InstallRemediation {
     /// Attempts after the first.
@@ -118,7 +118,7 @@ pub struct Upgrade {
     pub chart_name_change_strategy: &'static str,
     /// The reaction to a failed upgrade.
     pub remediation: UpgradeRemediation,
-    /// Ready as soon as the objects are applied.
+    /// Whether the release is ready as soon as its objects are applied.
     #[serde(skip_serializing_if = "is_false")]
     pub disable_wait: bool,
 }
@@ -135,7 +135,7 @@ pub struct UpgradeRemediation {
     pub remediate_last_failure: bool,
 }
 
-/// The handling of changes that others make to the chart's objects.
+/// The handling of changes that other writers make to the chart's objects.
 #[derive(Clone, Debug, Serialize)]
 pub struct DriftDetection {
     /// `enabled`, `warn` or `disabled`.
@@ -145,7 +145,7 @@ pub struct DriftDetection {
     pub ignore: &'static [Ignore],
 }
 
-/// Fields that may differ, and in which objects.
+/// Fields that may differ, and the objects in which they may.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ignore {
     /// JSON pointers (RFC 6901).
@@ -154,7 +154,7 @@ pub struct Ignore {
     pub target: Target,
 }
 
-/// Objects by their kind.
+/// Objects selected by their kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
     /// The kind.

@@ -12,24 +12,24 @@ pub struct KustomizationSpec<'a> {
     pub source_ref: Reference<'a>,
     /// The directory in the source.
     pub path: &'a str,
-    /// Whether objects that leave the source are deleted.
+    /// Whether objects that are removed from the source are deleted.
     pub prune: bool,
-    /// Whether it is ready only when all objects are.
+    /// Whether the `Kustomization` is ready only when all objects are.
     pub wait: bool,
     /// The workload cluster; absent for the management cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kube_config: Option<KubeConfig<'a>>,
-    /// The account in the management cluster that applies.
+    /// The `ServiceAccount` in the management cluster that Flux impersonates to apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<&'a str>,
-    /// The namespace that all objects are put into; absent to leave each in its own.
+    /// The namespace that all objects are put into; absent if each keeps its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_namespace: Option<&'a str>,
     /// Interval at which to check for drift.
     pub interval: &'a str,
     /// Time from a failure to the next attempt; Flux's default is the whole interval.
     pub retry_interval: &'a str,
-    /// Maximum duration of applying and waiting.
+    /// Maximum duration of an apply and the wait after it.
     pub timeout: &'a str,
 }
 

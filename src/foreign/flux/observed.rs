@@ -2,8 +2,8 @@
 //! [`crate::rollup`] needs.
 //!
 //! Everything else of an object is dropped when it is read, so that a cache of these is small. The digest of the spec is
-//! taken at the same moment: it is all that is ever asked of a spec that came back. Status fields are those of Flux
-//! 2.9: helm-controller 1.6 (`helm.toolkit.fluxcd.io/v2`), kustomize-controller 1.9, source-controller 1.9.
+//! taken at the same moment: nothing else is needed of an observed spec. Status fields are those of Flux 2.9:
+//! helm-controller 1.6 (`helm.toolkit.fluxcd.io/v2`), kustomize-controller 1.9, source-controller 1.9.
 
 mod metadata;
 mod status;
@@ -29,16 +29,16 @@ pub use self::status::{
     Inventory, KustomizationStatus, Snapshot, Status, controller_of,
 };
 
-/// A Flux object as it came back from the API server.
+/// A Flux object as the API server returned it.
 ///
-/// Deserialises from the whole object; fields that are not named here are ignored, `null` is the same as absent, and a
-/// field of the wrong type is an error of the deserialiser.
+/// Deserialises from the whole object. Fields without a counterpart here are ignored, `null` is the same as absent, and
+/// a field of the wrong type is an error of the deserialiser.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Object<KindStatus>", bound(deserialize = "KindStatus: ObservedKind"))]
 pub struct Observed<KindStatus> {
     /// Names, labels, annotations and owners, without `managedFields`.
     pub object: ObjectMeta,
-    /// Generation, deletion and who wrote the spec.
+    /// Generation, deletion, and the managers of the spec.
     pub metadata: Metadata,
     /// The references of the spec.
     pub refers_to: References,
@@ -46,11 +46,12 @@ pub struct Observed<KindStatus> {
     pub suspended: bool,
     /// The digest of the spec without `suspend`.
     pub spec_digest: SpecDigest,
-    /// `status.observedGeneration`; -1 (as Flux's CRDs default it) where Flux has not answered yet.
+    /// `status.observedGeneration`; -1 (the default in Flux's CRDs) if Flux has not answered yet.
     pub observed_generation: i64,
     /// `status.conditions`.
     pub conditions: Conditions,
-    /// `status.lastHandledReconcileAt`: the last value of the annotation [`REQUESTED_AT`](crate::api::labels::REQUESTED_AT) that was acted upon.
+    /// `status.lastHandledReconcileAt`: the last value of the annotation
+    /// [`REQUESTED_AT`](crate::api::labels::REQUESTED_AT) that Flux handled.
     pub last_handled_reconcile_at: Option<String>,
     /// The status fields of the kind.
     pub status: KindStatus,
@@ -66,7 +67,7 @@ pub type GitRepository = Observed<GitRepositoryStatus>;
 pub type HelmChart = Observed<HelmChartStatus>;
 
 impl<KindStatus> Observed<KindStatus> {
-    /// The condition of this type, unless it says that it was made of another generation of the spec.
+    /// The condition of this type, unless it names another generation of the spec as observed.
     #[must_use]
     pub fn current(&self, condition: &str) -> Option<&Condition> {
         self.conditions.get(condition).filter(|condition| {
@@ -80,7 +81,7 @@ impl<KindStatus> Observed<KindStatus> {
         self.current(condition).filter(|condition| condition.status == status)
     }
 
-    /// Whether Flux has written the status since the object was as in `before`.
+    /// Whether Flux has written the status since the object was like `before`.
     #[must_use]
     pub fn is_answered_since(&self, before: &Self) -> bool
     where
@@ -113,7 +114,7 @@ pub struct References {
     pub path: String,
     /// The name of the source of a `HelmChart` or `Kustomization`, and of the `HelmChart` of a `HelmRelease`.
     pub source: String,
-    /// The namespace of that source where it is not the object's own.
+    /// The namespace of that source; empty if it is the object's own.
     pub source_namespace: String,
     /// Interval at which a source is fetched, as a Go duration.
     pub interval: String,
@@ -122,9 +123,9 @@ pub struct References {
     /// Whether the values of a `HelmRelease` name the content of its chart by
     /// [its digest](crate::api::labels::CONTENT_DIGEST).
     pub names_content: bool,
-    /// The reaction of Flux to drift of a `HelmRelease`.
+    /// Flux's reaction to drift of a `HelmRelease`.
     pub drift_detection: Option<DriftDetection>,
-    /// URL and access of a `GitRepository`, from its spec, which a derived one copies.
+    /// URL and access of a `GitRepository`, from its spec. Derived repositories copy them.
     pub remote: Map<String, Value>,
 }
 
@@ -155,7 +156,7 @@ impl References {
 }
 
 impl Observed<GitRepositoryStatus> {
-    /// The object again, as far as it says where the repository is.
+    /// The object, reduced to the address of the repository and the access to it.
     #[must_use]
     pub fn to_source(&self) -> Value {
         let (name, namespace) = (&self.object.name, &self.object.namespace);
@@ -171,13 +172,13 @@ pub fn metadata_of(object: &Value) -> Result<ObjectMeta, serde_json::Error> {
     Ok(metadata)
 }
 
-/// A status of which not all is kept.
+/// A status of which only parts are kept.
 pub trait Shrink {
-    /// Drops what is not read of an object with this metadata.
+    /// Drops the unread parts of the status of an object with this metadata.
     fn shrink(&mut self, _: &ObjectMeta) {}
 }
 
-/// A kind of Flux by its status: how the API calls it.
+/// A kind of Flux, identified by its status type, with its names in the API.
 pub trait ObservedKind:
     Clone + fmt::Debug + Default + PartialEq + Shrink + for<'de> Deserialize<'de> + Send + Sync + 'static
 {
@@ -193,7 +194,7 @@ pub trait ObservedKind:
     const CONTROLLER: &'static str;
 }
 
-/// The controllers of Flux whose answers are waited for.
+/// The controllers of Flux whose answers stackflux awaits.
 pub const CONTROLLERS: [&str; 3] = ["source-controller", "kustomize-controller", "helm-controller"];
 
 impl<Status: ObservedKind> Resource for Observed<Status> {
@@ -225,9 +226,9 @@ impl<Status: ObservedKind> Resource for Observed<Status> {
     }
 }
 
-/// SHA-256 over a spec without its `suspend`, with sorted keys: what tells our own spec from an edited one.
+/// SHA-256 over a spec without its `suspend`, with sorted keys. It distinguishes our own spec from an edited one.
 ///
-/// `suspend` is left out because a person's suspend is none of our business and must not look like a foreign edit.
+/// `suspend` is left out because a user may set it, which must not look like a foreign edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecDigest(String);
 

@@ -1,8 +1,8 @@
 //! Decides to which object of ours a Flux object belongs.
 //!
-//! Whose an object is decides whether stackflux may write, take over or delete it. Garbage collection follows UIDs, and so
-//! does this, but for two kinds of objects that have no owner: those that Flux applied from a repository, and those whose
-//! owner garbage collection took off. Their labels say it.
+//! The owner of an object decides whether stackflux may write, take over or delete the object. Like garbage collection,
+//! this module follows UIDs, except for two kinds of objects without an owner: those that Flux applied from a
+//! repository, and those whose owner reference garbage collection removed. Their labels name the owner.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -10,7 +10,7 @@ use super::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _}
 use crate::api::{ClusterAddon, labels};
 use crate::names::Key;
 
-/// The two kinds that deliver an addon. Flux uninstalls what it made for an object of them that is deleted.
+/// The two kinds that deliver an addon. If an object of them is deleted, Flux uninstalls what it installed for it.
 pub const DELIVERING: [&str; 2] = [HelmReleaseStatus::KIND, KustomizationStatus::KIND];
 
 /// The kind that an addon's object has when the addon is not delivered by this kind.
@@ -32,7 +32,7 @@ pub fn cluster_of(addon: &ClusterAddon) -> Key {
     Key::new(addon.metadata.namespace.as_deref().unwrap_or_default(), name)
 }
 
-/// The `ClusterStack` that commits what the Cluster of a `ClusterAddon` gets, as the status has it.
+/// The `ClusterStack` that commits the objects for the Cluster of a `ClusterAddon`, according to the status.
 #[must_use]
 pub fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
     let by = addon.status.as_ref()?.committed_by.as_deref()?;
@@ -45,7 +45,7 @@ pub fn is_owned(object: &ObjectMeta, addon: &ClusterAddon) -> bool {
     is_owner(addon, object) || owner_of_applied(object) == Some(("ClusterAddon", Key::of(addon)))
 }
 
-/// Whether garbage collection deletes an object with a `ClusterAddon`.
+/// Whether garbage collection deletes an object with its `ClusterAddon`.
 #[must_use]
 pub fn is_owner(addon: &ClusterAddon, object: &ObjectMeta) -> bool {
     addon.metadata.uid.as_deref().is_some_and(|uid| has_owner(object, uid))
@@ -57,7 +57,7 @@ pub fn has_owner(object: &ObjectMeta, uid: &str) -> bool {
     object.owner_references.iter().flatten().any(|owner| owner.uid == uid)
 }
 
-/// Whether Flux applies an object from a repository: kustomize-controller puts its labels on all that it applies.
+/// Whether Flux applies an object from a repository: kustomize-controller labels all objects that it applies.
 #[must_use]
 pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
     object.labels.as_ref().is_some_and(|labels| labels.contains_key(labels::APPLIED_BY_NAME))
@@ -70,21 +70,21 @@ pub fn applier_of(object: &ObjectMeta) -> Option<Key> {
     Some(Key { namespace: label(labels::APPLIED_BY_NAMESPACE)?, name: label(labels::APPLIED_BY_NAME)? })
 }
 
-/// The object of ours that a Flux object belongs to though it has no owner: what comes out of a repository has none. Its
-/// labels say it.
+/// The object of ours that a Flux object without an owner belongs to, by its labels: objects from a repository have no
+/// owner.
 #[must_use]
 pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
     owner_by_label(object).filter(|_| is_applied_by_flux(object))
 }
 
-/// The object of ours that an object belongs to whose deletion uninstalls something, and whose owner garbage collection has
-/// taken off because the owner was going: the Namespace alone is left.
+/// The object of ours that a Flux object belonged to before garbage collection removed the reference to its deleted
+/// owner: only the Namespace is left as an owner. Applies to the kinds whose deletion uninstalls something.
 #[must_use]
 pub fn stripped_owner(kind: &str, object: &ObjectMeta) -> Option<(&'static str, Key)> {
     owner_by_label(object).filter(|_| DELIVERING.contains(&kind) && is_free(object))
 }
 
-/// The Cluster whose next `ClusterAddon` takes an object over that has no owner now.
+/// The Cluster whose next `ClusterAddon` takes over an object that has no owner now.
 #[must_use]
 pub fn handed_over_to(object: &ObjectMeta) -> Option<Key> {
     let cluster = object.annotations.as_ref()?.get(labels::HANDED_OVER)?;

@@ -15,7 +15,7 @@ pub struct GitRepositorySpec<'a> {
     /// The reference to check out.
     #[serde(rename = "ref")]
     pub reference: Value,
-    /// Interval at which the remote is asked.
+    /// Interval at which the remote is fetched.
     pub interval: &'a str,
     /// Directories that the artifact holds; empty for the whole tree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -25,8 +25,8 @@ pub struct GitRepositorySpec<'a> {
     pub access: &'a Access,
 }
 
-/// Access to a repository, and its verification: a pinned `GitRepository` copies them from the one that it derives from.
-/// The values are Flux's own and are handed on as they are.
+/// Access to a repository, and its verification. A pinned `GitRepository` copies them from the one that it derives from.
+/// The values are Flux's own and are passed on unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Access {
@@ -39,10 +39,10 @@ pub struct Access {
     /// The provider of credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Value>,
-    /// Which signatures are asked for.
+    /// The signatures that Flux requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Value>,
-    /// The identity that fetches.
+    /// The `ServiceAccount` that fetches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<Value>,
 }
@@ -60,18 +60,18 @@ pub struct HelmChartSpec<'a> {
     pub chart: &'a str,
     /// The source, in the `HelmChart`'s own namespace.
     pub source_ref: Reference<'a>,
-    /// The event that makes a new chart: a new `version` in `Chart.yaml`, or a new revision of the source.
+    /// The event that makes a new chart.
     pub reconcile_strategy: ReconcileStrategy,
-    /// Interval at which the source is asked.
+    /// Interval at which the source is checked.
     pub interval: &'a str,
 }
 
-/// The event that makes a new chart.
+/// The event that makes a new chart, and the version of that chart.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub enum ReconcileStrategy {
-    /// A new `version`; it stays as it is written.
+    /// A new `version` in `Chart.yaml`; the chart's version stays as written.
     ChartVersion,
-    /// A new revision of the source, which becomes part of the version.
+    /// A new revision of the source, which becomes part of the chart's version.
     Revision,
 }
 
@@ -80,8 +80,8 @@ impl Kind for HelmChartSpec<'_> {
     const KIND: &'static str = "HelmChart";
 }
 
-/// The `GitRepository` of this namespace and name among objects of any kind. One that names no namespace is in `default`, as
-/// kubectl has it.
+/// The `GitRepository` of this namespace and name among objects of any kind. An object without a namespace is in
+/// `default`, as for kubectl.
 pub fn git_repository<'a>(
     objects: impl IntoIterator<Item = &'a Value>,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! The metadata of an object that Flux answers on.
+//! The metadata of an object that Flux reconciles.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ pub struct Metadata {
     pub requested_at: Option<String>,
     /// The managers of fields of the spec other than `suspend`, from `managedFields`.
     pub spec_managers: Vec<SpecManager>,
-    /// Whether the settings suspended the object, and no person.
+    /// Whether the settings suspended the object, not a user.
     pub suspended_by_settings: bool,
 }
 
-/// A field manager that owns something in the spec.
+/// A field manager that owns a field of the spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecManager {
     /// The manager's name, such as `kubectl-edit`.
@@ -45,8 +45,8 @@ impl Metadata {
     }
 }
 
-/// The metadata of an object on the wire, as far as it is kept. Of `managedFields`, which is half of an object, no tree is
-/// built: only the names of the fields directly below the spec matter.
+/// The metadata of an object on the wire, as far as it is kept. No tree is built of `managedFields`, which is half of an
+/// object: only the names of the fields directly below the spec matter.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct WireMetadata {

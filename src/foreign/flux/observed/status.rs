@@ -10,7 +10,7 @@ use super::{ObservedKind, Shrink, null_as_default};
 use crate::api::labels;
 use crate::names::credentials;
 
-/// The status of a condition; anything but `True` and `False` is unknown.
+/// The status of a condition; any word but `True` and `False` is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub enum Status {
@@ -33,7 +33,7 @@ impl From<String> for Status {
     }
 }
 
-/// The part of a `metav1.Condition` written by Flux that is read.
+/// The part of a `metav1.Condition` from Flux that is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -46,16 +46,16 @@ pub struct Condition {
     /// One `PascalCase` word.
     #[serde(default, deserialize_with = "null_as_default")]
     pub reason: String,
-    /// For people; may have many lines. Addresses in it are without credentials.
+    /// The text for readers; may have many lines. Addresses in it are without credentials.
     #[serde(default, deserialize_with = "masked")]
     pub message: String,
-    /// The generation of the object that the condition was made of.
+    /// The generation of the object that the condition is about.
     pub observed_generation: Option<i64>,
     /// Time of the last change of the status.
     pub last_transition_time: Option<Time>,
 }
 
-/// Flux repeats an address with its password, where one has it.
+/// Removes credentials: Flux repeats an address with its password, if it has one.
 fn masked<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let message: String = null_as_default(from)?;
     let masked = match credentials::masked(&message) {
@@ -77,7 +77,7 @@ impl Conditions {
         self.0.iter().find(|condition| condition.kind == kind)
     }
 
-    /// The condition of this type, where it has this status.
+    /// The condition of this type, if it has this status.
     #[must_use]
     pub fn with(&self, kind: &str, status: Status) -> Option<&Condition> {
         self.get(kind).filter(|condition| condition.status == status)
@@ -90,13 +90,13 @@ impl Conditions {
 pub struct HelmReleaseStatus {
     /// The generation whose chart and values were last handed to Helm.
     pub last_attempted_generation: Option<i64>,
-    /// Helm releases, the newest first.
+    /// Helm releases, the latest first.
     #[serde(default, deserialize_with = "null_as_default")]
     pub history: Vec<Snapshot>,
     /// Number of failures of the present spec.
     #[serde(default, deserialize_with = "null_as_default")]
     pub failures: i64,
-    /// The objects that Helm applied of a cluster class. Those of an addon are not kept: there are thousands of those.
+    /// The objects of a cluster class that Helm applied. Those of addons are not kept: there are thousands of them.
     #[serde(default, deserialize_with = "null_as_default")]
     pub inventory: Inventory,
 }
@@ -127,13 +127,13 @@ pub struct Snapshot {
     /// Helm's status: `deployed`, `failed`, `superseded`…
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: String,
-    /// The version of the chart that it was made of.
+    /// The version of the release's chart.
     #[serde(default, deserialize_with = "null_as_default")]
     pub chart_version: String,
-    /// The digest of the values that it was made of.
+    /// The digest of the release's values.
     #[serde(default, deserialize_with = "null_as_default")]
     pub config_digest: String,
-    /// The action that made it: `install`, `upgrade` or `rollback`.
+    /// The action that made the release: `install`, `upgrade` or `rollback`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub action: String,
 }
@@ -144,18 +144,18 @@ pub struct Snapshot {
 pub struct KustomizationStatus {
     /// The last revision that was applied and healthy.
     pub last_applied_revision: Option<String>,
-    /// The last revision that was tried.
+    /// The last revision that was attempted.
     pub last_attempted_revision: Option<String>,
     /// The results of attempts, the latest first.
     #[serde(default, deserialize_with = "null_as_default")]
     pub history: Vec<Attempt>,
 }
 
-/// The result of the latest attempt at some content.
+/// The result of the latest attempt at one content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
-    /// The reason that `Ready` had: `ReconciliationSucceeded`, `HealthCheckFailed`…
+    /// The reason of `Ready` at that time: `ReconciliationSucceeded`, `HealthCheckFailed`…
     #[serde(default, deserialize_with = "null_as_default")]
     pub last_reconciled_status: String,
 }
@@ -178,7 +178,7 @@ pub struct HelmChartStatus {
     pub observed_source_artifact_revision: Option<String>,
 }
 
-/// Something that source-controller serves.
+/// A file that source-controller serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
@@ -188,10 +188,10 @@ pub struct Artifact {
     /// `sha256:<hex>` over the file behind the URL.
     #[serde(default, deserialize_with = "null_as_default")]
     pub digest: String,
-    /// The URL at which source-controller serves it.
+    /// The URL at which source-controller serves the file.
     #[serde(default, deserialize_with = "null_as_default")]
     pub url: String,
-    /// In bytes.
+    /// The size in bytes.
     pub size: Option<u64>,
 }
 

@@ -160,7 +160,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever an object is, reading it gives a value or an error, and a verdict can be made of every value.
+    /// Reading any object gives a value or an error, and every value has a verdict.
     #[test]
     fn odd_objects_never_panic(object in any_json()) {
         use crate::rollup::{self, Expected, Moment};
