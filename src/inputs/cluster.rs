@@ -1,4 +1,4 @@
-//! One Cluster with the objects that it refers to: what values templates are rendered over.
+//! The data of values templates: one Cluster with the objects that it refers to.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,8 @@ impl ClusterInputs {
         Self::assemble(cluster, found, not_found)
     }
 
-    /// The same as if the Cluster used another class at that class's Kubernetes version: what an upgrade would give.
-    /// The objects that it refers to stay as they are.
+    /// The same inputs as if the Cluster used another class at that class's Kubernetes version: the result of an
+    /// upgrade. The objects that the Cluster refers to stay as they are.
     #[must_use]
     pub fn with_class(&self, class: &str, version: &KubernetesVersion) -> Self {
         let found = RELATED.into_iter().filter_map(|root| Some((root, self.data.get(root)?.clone())));
@@ -58,13 +58,13 @@ impl ClusterInputs {
         Self { cluster, data: data.into(), not_found }
     }
 
-    /// The data of values templates: `Cluster`, and `ControlPlane` and `InfraCluster` where they exist.
+    /// The data of values templates: `Cluster`, and `ControlPlane` and `InfraCluster` if they exist.
     #[must_use]
     pub fn data(&self) -> &Value {
         &self.data
     }
 
-    /// The object that one of `fields` needs, that the Cluster refers to and that is not there.
+    /// A missing object that the Cluster refers to and that one of `fields` needs.
     #[must_use]
     pub fn missing_object<'a>(
         &self,

@@ -1,9 +1,10 @@
-//! The sources of a release's contents: which release's directory, at which commit.
+//! The sources of a release's contents: the release whose directory holds each content, and its commit.
 //!
-//! Charts are content-addressed and shared. The source of a content is an input of the plan, because moving a chart to
-//! another commit changes its version and so upgrades every addon that uses it. Manifests have no object of their own: what
-//! Kustomizations apply already counts as theirs. The rule: a content that is there keeps its source; otherwise the lowest release of the same stack and channel in the stack repository that has the content. A release that is pinned
-//! keeps its pin; otherwise it is pinned where its directory last changed.
+//! Charts are content-addressed and shared. The source of a content is an input of the plan, because a chart from
+//! another commit has another version and so upgrades every addon that uses it. Manifests have no object of their own:
+//! the Kustomizations that apply them stand for it. The rule: an existing content keeps its source; otherwise its source
+//! is the lowest release of the same stack and channel in the stack repository that has the content. A pinned release
+//! keeps its pin; otherwise the commit that last changed its directory becomes the pin.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +19,10 @@ use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName, ReleaseName, Revision};
 use crate::release::{Addon, Digest, Release};
 
-/// A release of the stack repository: what it holds and where it is pinned.
+/// A release of the stack repository: its contents and its pin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogEntry {
-    /// The commit that holds it.
+    /// The commit that holds the release.
     pub revision: Revision,
     /// The digest of the whole release.
     pub digest: Digest,
@@ -64,16 +65,16 @@ pub struct Existing {
     manifests: BTreeMap<Manifests, BTreeSet<ReleaseName>>,
 }
 
-/// The manifests of an addon that some cluster has: the addon, the digest, and the namespace of the source. By that the
-/// releases that they come from. Users may write such objects, so nothing else of them counts.
+/// The manifests of an addon that some cluster has: the addon, the digest, and the namespace of the source. The key of
+/// the releases that they come from. Users may write such objects, so no other field of them counts.
 type Manifests = (String, String, String);
 
 /// Objects by name, and by namespace within a name.
 type Namespaced<T> = BTreeMap<String, BTreeMap<String, T>>;
 
 impl Existing {
-    /// Takes an object in: a `GitRepository`, `HelmChart` or `Kustomization` of stackflux that is not being deleted counts, all
-    /// else does not.
+    /// Adds an object. Only a `GitRepository`, `HelmChart` or `Kustomization` of stackflux that is not being deleted
+    /// counts.
     pub fn insert(&mut self, object: &Value) {
         match text(object, &["kind"]) {
             "GitRepository" => self.read(object, Self::insert_repository),
@@ -83,14 +84,14 @@ impl Existing {
         }
     }
 
-    /// Takes in an object as a cache would have it. One of another shape than Flux's is none of ours.
+    /// Adds an object as a cache would have it. An object whose shape is not Flux's is not ours.
     fn read<T: DeserializeOwned>(&mut self, object: &Value, insert: impl Fn(&mut Self, &T)) {
         if let Ok(observed) = T::deserialize(object) {
             insert(self, &observed);
         }
     }
 
-    /// Like [`Existing::insert`], for a `GitRepository` that was watched.
+    /// Like [`Existing::insert`], for a watched `GitRepository`.
     pub fn insert_repository(&mut self, object: &GitRepository) {
         let revision = object.refers_to.commit.parse();
         if let (Some((place, digest)), Ok(revision)) = (place(object), revision) {
@@ -98,7 +99,7 @@ impl Existing {
         }
     }
 
-    /// Like [`Existing::insert`], for a `HelmChart` that was watched.
+    /// Like [`Existing::insert`], for a watched `HelmChart`.
     pub fn insert_chart(&mut self, object: &HelmChart) {
         let (source, path) = (object.refers_to.source.clone(), object.refers_to.chart.clone());
         if let Some((place, digest)) = place(object) {
@@ -106,7 +107,7 @@ impl Existing {
         }
     }
 
-    /// Like [`Existing::insert`], for a `Kustomization` that was watched.
+    /// Like [`Existing::insert`], for a watched `Kustomization`.
     pub fn insert_manifests(&mut self, object: &Kustomization) {
         let addon = object.object.labels.as_ref().and_then(|labels| labels.get(labels::ADDON));
         let Ok(source) = object.refers_to.source.parse::<ReleaseName>() else { return };
@@ -116,8 +117,8 @@ impl Existing {
         }
     }
 
-    /// The source of an addon's manifests in clusters that have them: of the releases in the stack repository that have
-    /// this content the lowest one, and the directory.
+    /// The source of an addon's manifests in clusters that have them: the lowest release in the stack repository that
+    /// has this content, and the directory.
     fn manifests(&self, stack: &Stack, catalog: &Catalog, addon: &Addon) -> Option<(ReleaseName, String)> {
         let (name, digest) = (addon.name.to_string(), addon.digest.to_string());
         let beside =
@@ -171,7 +172,7 @@ impl Existing {
     }
 }
 
-/// Namespace and name of an object, and the digest of its content; `None` where it has no digest or is being deleted.
+/// Namespace and name of an object, and the digest of its content; `None` if it has no digest or is being deleted.
 fn place<Status>(object: &Observed<Status>) -> Option<((String, String), String)> {
     let digest = object.object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?;
     let place = (object.object.namespace.clone().unwrap_or_default(), object.object.name.clone()?);
@@ -181,7 +182,7 @@ fn place<Status>(object: &Observed<Status>) -> Option<((String, String), String)
 /// The reason why the source of a content is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
-    /// Another content has the same first twelve digits.
+    /// Another content has the same first twelve digits of its digest.
     #[error(
         "HelmChart {chart} exists with other content (expected {wanted}, got {existing}): rename the addon, or delete \
          the HelmChart if nothing uses it"
@@ -189,9 +190,9 @@ pub enum ContentError {
     ChartNameCollision {
         /// The chart's name.
         chart: String,
-        /// The digest that it has.
+        /// The existing chart's digest.
         existing: String,
-        /// The digest that it should have.
+        /// The expected digest.
         wanted: String,
     },
     /// The directory of a release was changed after it was pinned.
@@ -209,7 +210,7 @@ pub enum ContentError {
         /// The digest that the stack repository has now.
         found: String,
     },
-    /// Nothing says at which commit the release is.
+    /// The release is neither in the stack repository nor pinned, so that its commit is unknown.
     #[error(
         "release {0} is neither in the stack repository nor pinned: there is no commit that Flux could fetch"
     )]
@@ -237,7 +238,7 @@ impl ContentError {
 pub struct Pin {
     /// The commit.
     pub revision: Revision,
-    /// The digest of the whole release there, in its text form.
+    /// The digest of the whole release at that commit, in its text form.
     pub digest: String,
 }
 
@@ -263,7 +264,7 @@ pub struct Contents {
     pub pins: BTreeMap<ReleaseName, Pin>,
 }
 
-/// Finds the source of everything in `release`. `catalog` is what the stack repository has.
+/// Finds the source of everything in `release`. `catalog` holds the releases of the stack repository.
 pub fn resolve(
     stack: &Stack,
     release: &Release,
@@ -297,7 +298,7 @@ pub fn resolve(
     Ok(contents)
 }
 
-/// The source of the chart that exists under the name of an addon's content: release and directory.
+/// The source of the existing chart with the name of an addon's content: release and directory.
 fn kept(
     addon: &Addon,
     chart: &ObjectName,
@@ -328,7 +329,7 @@ pub fn release_path(root: &str, release: &ReleaseName, below: &str) -> String {
     format!("./{}", parts.join("/"))
 }
 
-/// The pin of a release: the one that it has, else that of the stack repository.
+/// The pin of a release: its existing one, otherwise that of the stack repository.
 fn pin(
     release: &ReleaseName,
     found: Option<&CatalogEntry>,

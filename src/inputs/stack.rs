@@ -13,13 +13,13 @@ use crate::inputs::line::Line;
 use crate::names::credentials::has_credentials;
 use crate::names::{NameError, Namespace, ObjectName};
 
-/// The reason why a `ClusterStack` cannot be planned for.
+/// The reason why a `ClusterStack` cannot be planned.
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
     /// It does not name a source, and the operator does not have a default.
     #[error("ClusterStack {0} has no spec.source: set source.git.url, or source.gitRepositoryRef")]
     NoSource(String),
-    /// It refers to a `GitRepository` that was not given.
+    /// It refers to a `GitRepository` that was not found.
     #[error("ClusterStack {stack} refers to GitRepository {namespace}/{name}, which does not exist")]
     SourceNotFound {
         /// The `ClusterStack`.
@@ -41,7 +41,7 @@ pub enum StackError {
         /// The `GitRepository`'s name.
         name: String,
     },
-    /// The `GitRepository` has a field of another shape than Flux's.
+    /// The `GitRepository` has a field whose shape is not Flux's.
     #[error("GitRepository {name}: {source}")]
     SourceInvalid {
         /// The `GitRepository`'s name.
@@ -77,24 +77,24 @@ impl StackError {
 pub struct Stack {
     /// The name.
     pub name: ObjectName,
-    /// The namespace, where class and node images go.
+    /// The namespace of the `ClusterStack`, its classes and its node images.
     pub namespace: Namespace,
-    /// The releases that are of it, for any Kubernetes version.
+    /// The line of the stack's releases, for any Kubernetes version.
     pub line: Line,
-    /// The place that releases come from.
+    /// The source of the stack's releases.
     pub source: StackSource,
     /// The user's settings for the Flux objects.
     pub flux: FluxSettings,
-    /// Their way to the API server. Plans are the same either way.
+    /// The delivery of the objects to the API server. Plans do not depend on it.
     pub delivery: Delivery,
 }
 
-/// The followed `GitRepository` and what pinned ones copy from it.
+/// The followed `GitRepository`, with the fields that pinned ones copy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StackSource {
-    /// Its name.
+    /// The name of the `GitRepository`.
     pub name: ObjectName,
-    /// Its namespace: pinned repositories and charts are beside it.
+    /// The namespace of the `GitRepository`. Pinned repositories and charts are in it too.
     pub namespace: Namespace,
     /// The repository.
     pub url: String,
@@ -102,7 +102,7 @@ pub struct StackSource {
     pub access: Access,
     /// The directory with the releases.
     pub path: String,
-    /// The reference and interval to follow, if stackflux writes the `GitRepository`; `None` if it has another owner.
+    /// The reference and interval to follow, if stackflux writes the `GitRepository`; `None` if another owner does.
     pub followed: Option<Followed>,
 }
 
@@ -111,13 +111,13 @@ pub struct StackSource {
 pub struct Followed {
     /// Flux's `spec.ref`.
     pub reference: Value,
-    /// A Go duration.
+    /// The interval as a Go duration.
     pub interval: String,
 }
 
 impl Stack {
-    /// Reads a `ClusterStack`. `default` is the source of those that name none; `objects` holds the `GitRepository`
-    /// that it may refer to.
+    /// Reads a `ClusterStack`. `default` is the source of those that name none; `objects` holds the `GitRepository` that
+    /// it may refer to.
     pub fn new<'a>(
         stack: &ClusterStack,
         default: Option<&Wanted>,
@@ -149,8 +149,8 @@ impl Stack {
         })
     }
 
-    /// Namespace and name of the `GitRepository` that a `ClusterStack` follows; `None` where it names no source and there is
-    /// no `default`, and where its own name gives none: then [`Stack::new`] fails and says so.
+    /// Namespace and name of the `GitRepository` that a `ClusterStack` follows. `None` if it names no source and there
+    /// is no `default`, or if its own name does not give a valid one: then [`Stack::new`] fails with the reason.
     #[must_use]
     pub fn source_key(stack: &ClusterStack, default: Option<&Wanted>) -> Option<(String, String)> {
         let source = stack.spec.source.as_ref().or(default)?;
@@ -173,7 +173,7 @@ impl Stack {
         cluster.class().is_some_and(|class| class.name == name && class.namespace == self.namespace.as_str())
     }
 
-    /// The place of the sources and charts for objects of `consumer`.
+    /// The namespace of the sources and charts for objects in `consumer`.
     #[must_use]
     pub fn source_namespace<'a>(&'a self, consumer: &'a Namespace) -> &'a Namespace {
         match self.flux.sources {
@@ -182,7 +182,7 @@ impl Stack {
         }
     }
 
-    /// The namespace that a reference from `consumer` to a source or chart names; `None` for its own.
+    /// The namespace in a reference from `consumer` to a source or chart; `None` for its own.
     #[must_use]
     pub fn reference_namespace<'a>(&'a self, consumer: &'a Namespace) -> Option<&'a str> {
         Some(self.source_namespace(consumer))
@@ -245,7 +245,7 @@ struct Remote {
     access: Access,
 }
 
-/// Flux's `spec.ref` for what the user wants followed; `master` where nothing is said, as in Flux.
+/// Flux's `spec.ref` for the reference that the user names; by default the branch `master`, as in Flux.
 fn reference(wanted: Option<&GitReference>) -> Value {
     let empty = GitReference::default();
     let wanted = wanted.unwrap_or(&empty);

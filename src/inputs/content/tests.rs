@@ -1,4 +1,5 @@
-//! Where a content comes from: what exists keeps its source, else the lowest release of the line that has it.
+//! The sources of contents: an existing content keeps its source; otherwise it is the lowest release of the line that
+//! has the content.
 
 use serde_json::json;
 
@@ -242,8 +243,8 @@ fn with_manifests(name: &str) -> Release {
     Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
 }
 
-/// The `Kustomization` of a cluster that has the manifests of `of`, from the release `from`. Its path is what a user wrote
-/// into it: no plan takes it over.
+/// The `Kustomization` of a cluster that has the manifests of `of`, from the release `from`. A user edited its path: no
+/// plan takes that path over.
 fn manifests(of: &Release, from: &str, namespace: &str) -> Value {
     json!({
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
@@ -268,15 +269,15 @@ fn manifests_that_a_cluster_has_keep_their_source() {
     let from = |release: &str| (release.to_owned(), format!("./releases/{release}/cluster-addon/quota"));
     let both = catalog(&[&first, &second]);
     assert_eq!(of(&[], &both), from(v1));
-    // A lower release has come since.
+    // A lower release was added since.
     assert_eq!(of(&[manifests(&second, v2, "stacks")], &both), from(v2));
-    // Its release has left the stack repository, or has another content there.
+    // The release has left the stack repository, or has another content there.
     let gone = catalog(&[&second]);
     assert_eq!(of(&[manifests(&second, v1, "stacks")], &gone), from(v2));
     let mut changed = both.clone();
     changed.get_mut(&first.name).unwrap().addons.clear();
     assert_eq!(of(&[manifests(&second, v1, "stacks")], &changed), from(v2));
-    // Another stack's, another line's, and one that goes.
+    // One of another stack, one of another line, and one that is being deleted.
     assert_eq!(of(&[manifests(&second, v2, "others")], &both), from(v1));
     let all = catalog(&[&first, &second, &other]);
     assert_eq!(of(&[manifests(&second, "docker-demo-1-34-v0-beta-1", "stacks")], &all), from(v1));

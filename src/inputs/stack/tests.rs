@@ -1,4 +1,4 @@
-//! Where a stack's releases come from.
+//! The source of a stack's releases.
 
 use super::*;
 
