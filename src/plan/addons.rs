@@ -49,9 +49,10 @@ pub(super) fn addon(
     }
 }
 
-/// The values with the digest of the content. helm-controller decides by name and version of the chart and by the values
-/// whether a Helm release is what it should be, and two contents that came into the repository with one commit have the
-/// same name and version. Without the digest it would take a failed upgrade that it rolled back for a success.
+/// Adds the digest of the content to the values. helm-controller compares name and version of the chart and the values
+/// to decide whether a Helm release is up to date, and two contents that entered the repository with one commit have the
+/// same name and version. Without the digest, helm-controller would take a failed upgrade that it rolled back for a
+/// success.
 fn marked(mut values: Map<String, Value>, addon: &Addon, content: &Content) -> Map<String, Value> {
     if addon.chart().is_some_and(|chart| chart.ignores_unknown_values) {
         values.insert(labels::CONTENT_DIGEST.to_owned(), content.digest.to_string().into());
@@ -67,7 +68,7 @@ pub fn rendered_values(release: &Value) -> Option<Value> {
     (!values.is_empty()).then_some(Value::Object(values))
 }
 
-/// The values that a template gives for a Cluster, or what keeps it from giving any.
+/// The values that a template gives for a Cluster, or the hold if it gives none.
 pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<String, Value>, Hold> {
     if let Some(missing) = cluster.missing_object(source.template.fields().iter()) {
         let message = format!(
@@ -107,8 +108,9 @@ fn helm_release(
         Ok(Dependency { name, ready_expr: needed.ready_expression() })
     });
     let depends_on = depends_on.collect::<Result<_, NameError>>()?;
-    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist. It depends on
-    // the form and not on how many addons there are: Flux uninstalls a release whose storage namespace changes.
+    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist. The namespace
+    // depends on the form of the addons and not on their number: Flux uninstalls a release whose storage namespace
+    // changes.
     let adopted = format!("{}-helm", addon.name);
     let (release_name, storage_namespace) = match (stack.flux.adopt, inputs.release.form) {
         (true, Form::MultiStage) => (ADOPTED_RELEASE, adopted.as_str()),
@@ -167,13 +169,14 @@ fn manifests(
         timeout: &effective.timeout,
     };
     let mut metadata = addon_metadata(cluster, &addon.name, content)?;
-    // A later plan keeps the source by it: there is no HelmChart that would say it.
+    // A later plan keeps the source because of this digest: there is no HelmChart that names the content.
     metadata.annotations.insert(labels::CONTENT_DIGEST, content.digest.to_string());
     PlannedObject::flux(Step::Addons, metadata, spec)
 }
 
-/// The digest of the content on every object of the chart: it says in the workload cluster what each came from, and makes
-/// helm-controller upgrade to another content of the same chart version whose values cannot be [`marked`].
+/// The digest of the content, on every object of the chart. In the workload cluster it shows the origin of each object.
+/// It also makes helm-controller upgrade to another content of the same chart version if its values cannot be
+/// [`marked`].
 fn content_mark(content: &Content) -> CommonMetadata {
     CommonMetadata { annotations: [(labels::CONTENT_DIGEST, content.digest.to_string())].into() }
 }
@@ -182,8 +185,8 @@ fn kube_config<'a>(inputs: &'a ReleaseInputs, secret: &'a str) -> KubeConfig<'a>
     KubeConfig { secret_ref: SecretKeyReference { name: secret, key: &inputs.stack.flux.kube_config.key } }
 }
 
-/// Labels and annotations of an addon's object. The release is the one that the content comes from: an addon that a
-/// new release leaves as it is keeps its object byte for byte.
+/// Labels and annotations of an addon's object. The release is that of the content: an addon that a new release does not
+/// change keeps its object byte for byte.
 fn addon_metadata(
     cluster: &ClusterInputs,
     addon: &AddonName,

@@ -1,8 +1,8 @@
-//! The one way in which objects are written as YAML: what people read in a pull request.
+//! Writes objects as YAML in exactly one way, for readers of pull requests.
 //!
-//! The layout is that of `kubectl` and of Flux's own tools (`sigs.k8s.io/yaml`): block style, two spaces, a sequence
-//! on the column of the key that holds it, keys in the order of the value. Texts of several lines are literal blocks,
-//! lines are never folded. Every reader of YAML 1.1 or 1.2 reads back the same value.
+//! The layout is that of `kubectl` and of Flux's own tools (`sigs.k8s.io/yaml`): block style, two spaces, a sequence on
+//! the column of the key that holds it, keys in the order of the value. Texts of several lines are literal blocks, and
+//! lines are never folded. Every reader of YAML 1.1 or 1.2 reads the same value.
 
 mod plain;
 mod scalar;
@@ -11,19 +11,19 @@ mod tests;
 
 use serde_json::{Map, Value};
 
-/// Spaces by which a mapping stands deeper than what holds it.
+/// Spaces by which a mapping is indented below its parent.
 const INDENT: usize = 2;
 
 /// The length in bytes that most Flux objects stay below.
 const USUAL_LENGTH: usize = 2048;
 
-/// The longest written key, in bytes, that stands before its colon on one line: YAML readers look at most 1024
-/// characters ahead for the colon (YAML 1.2.2, 7.4.2), so longer ones are introduced by `?`.
+/// Maximum length in bytes of a written key that is on one line before its colon. YAML readers look at most 1024
+/// characters ahead for the colon (YAML 1.2.2, 7.4.2), so `?` introduces longer ones.
 const LONGEST_SIMPLE_KEY: usize = 1000;
 
 /// Writes one value as one YAML document that ends with a newline and has no `---`.
 ///
-/// Equal values give equal bytes. It takes no more stack for a deeper value.
+/// Equal values give equal bytes. Deeper values use no more stack.
 #[must_use]
 pub fn to_yaml(value: &Value) -> String {
     let mut out = String::with_capacity(USUAL_LENGTH);
@@ -57,7 +57,7 @@ fn write_document(out: &mut String, value: &Value) {
     writer.write_open();
 }
 
-/// A collection that is being written: what is left of it and the column on which its lines start.
+/// A collection that is being written: the rest of it, and the column on which its lines start.
 enum Open<'a> {
     Mapping { entries: serde_json::map::Iter<'a>, indent: usize },
     Sequence { items: std::slice::Iter<'a, Value>, indent: usize },
@@ -67,7 +67,7 @@ struct Writer<'a, 'out> {
     out: &'out mut String,
     /// The collections around the place that is being written, outermost first.
     open: Vec<Open<'a>>,
-    /// Whether the line has begun with the dash of the sequence that holds what comes next.
+    /// Whether the line has begun with the dash of the sequence that holds the next value.
     on_line: bool,
 }
 
@@ -134,7 +134,8 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Writes what has no lines of its own after a colon or a dash; `indent` is where a text's further lines start.
+    /// Writes a value without lines of its own after a colon or a dash; `indent` is the column of a text's further
+    /// lines.
     fn write_leaf(&mut self, leaf: &Value, indent: usize) {
         self.out.push(' ');
         scalar::write_value(self.out, leaf, indent);

@@ -13,8 +13,8 @@ use crate::inputs::content::release_path;
 use crate::names::{Namespace, ObjectName};
 use crate::release::CLUSTER_CLASS;
 
-/// The namespace that holds Helm's record of the class. Two releases of a class have one Helm release name, so each
-/// has a storage namespace of its own; Flux does not create it.
+/// The namespace that holds Helm's record of the class. Two releases of a class have one Helm release name, so each has
+/// a storage namespace of its own; Flux does not create it.
 pub(super) fn storage_namespace(inputs: &ReleaseInputs) -> Result<Namespace, PlanError> {
     Ok(Namespace::bounded(&format!("{}-{}-helm", inputs.stack.namespace, inputs.release.name))?)
 }
@@ -29,7 +29,7 @@ pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>
     ])
 }
 
-/// The class's chart, beside the source: Flux takes no source of another namespace for a chart.
+/// The class's chart, beside the source: Flux accepts no source of another namespace for a chart.
 fn chart(inputs: &ReleaseInputs) -> Result<PlannedObject, PlanError> {
     let (stack, release) = (inputs.stack, &inputs.release.name);
     let name = release.to_string();
@@ -37,7 +37,7 @@ fn chart(inputs: &ReleaseInputs) -> Result<PlannedObject, PlanError> {
     let spec = HelmChartSpec {
         chart: &path,
         source_ref: Reference { kind: "GitRepository", name: &name, namespace: None },
-        // The class's objects carry `.Chart.Version` in their names: it must stay as it is written.
+        // The class's objects carry `.Chart.Version` in their names: it must stay as written.
         reconcile_strategy: ReconcileStrategy::ChartVersion,
         interval: presets::PINNED_INTERVAL,
     };
@@ -76,7 +76,7 @@ fn helm_release(inputs: &ReleaseInputs, storage: &Namespace) -> Result<PlannedOb
     PlannedObject::flux(Step::ClusterClass, metadata, spec)
 }
 
-/// The Kustomization of the node images, where the release has them.
+/// The Kustomization of the node images, if the release has any.
 pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject>, PlanError> {
     let (stack, release) = (inputs.stack, inputs.release);
     let Some(images) = &release.node_images else { return Ok(None) };

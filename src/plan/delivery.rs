@@ -12,25 +12,25 @@ use crate::foreign::flux::ownership::{DELIVERING, has_owner, is_owned};
 use crate::gate::Hold;
 use crate::names::Key;
 
-/// The action for one object. Of the decisions of several owners the greatest counts.
+/// The action for one object. Of the actions for several owners the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// It is as planned.
+    /// The object is as planned.
     Nothing,
-    /// Another field manager changed it: apply it, and remove the fields that are not ours.
+    /// Another field manager changed the object: apply it, and remove the fields that are not ours.
     Repair,
-    /// Apply it: it does not exist, or is as an earlier plan had it, or what our last write made of it is not known.
+    /// Apply the object: it does not exist, or is as an earlier plan had it, or the result of our last write is unknown.
     Apply,
-    /// It is being deleted, and is created again when it is gone.
+    /// The object is being deleted; it is created again afterwards.
     Wait,
 }
 
-/// An object in the API server, as far as it decides whether the planned one is written.
+/// An object in the API server, as far as it matters for whether the planned one is written.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveObject<'a> {
-    /// Its metadata.
+    /// The object's metadata.
     pub metadata: &'a ObjectMeta,
-    /// The digest of its spec.
+    /// The digest of the object's spec.
     pub spec_digest: &'a SpecDigest,
 }
 
@@ -40,24 +40,24 @@ impl<'a, Status> From<&'a Observed<Status>> for LiveObject<'a> {
     }
 }
 
-/// The state that an object is compared with, beside its plan.
+/// The state that an object is compared with, besides its plan.
 #[derive(Clone, Copy, Debug)]
 pub enum Baseline<'a> {
-    /// Nothing. Flux applies it from a repository and corrects drift, or it is a source with many users: its spec counts as
-    /// written.
+    /// Only the plan. Flux applies the object from a repository and corrects drift, or it is a source with many users:
+    /// its spec counts as written.
     Plan,
-    /// What our last write made of it.
+    /// The result of our last write.
     LastWrite {
-        /// The digest of its spec as that write returned it, if that is known.
+        /// The digest of the spec as that write returned it, if known.
         spec_digest: Option<&'a SpecDigest>,
-        /// The UID of the object for which it is delivered, if that can own it.
+        /// The UID of the object for which it is delivered, if that object can own it.
         owner: Option<&'a str>,
-        /// The UID of its Namespace, if that is known.
+        /// The UID of the object's Namespace, if known.
         namespace: Option<&'a str>,
     },
 }
 
-/// Decides the action for a planned object. `found` is the object that exists.
+/// Decides the action for a planned object. `found` is the existing object.
 #[must_use]
 pub fn action(planned: &PlannedObject, found: Option<LiveObject>, baseline: Baseline) -> Action {
     let Some(found) = found else { return Action::Apply };
@@ -78,30 +78,30 @@ pub fn action(planned: &PlannedObject, found: Option<LiveObject>, baseline: Base
     }
 }
 
-/// Decides the action for a Namespace. It is not read: `written` is the digest that the status has.
+/// Decides the action for a Namespace, which is not read: `written` is the digest in the status.
 #[must_use]
 pub fn namespace_action(planned: &PlannedObject, written: Option<&SpecDigest>) -> Action {
     if written == Some(&SpecDigest::kept(planned.digest())) { Action::Nothing } else { Action::Apply }
 }
 
-/// Whether an addon waits until its object of the other kind is deleted: a chart that was manifests before, or the other way
-/// round. `other` is the object of that kind and of the same name.
+/// Whether an addon waits until its object of the other kind is deleted: a chart that was manifests before, or the
+/// reverse. `other` is the object of that kind and of the same name.
 #[must_use]
 pub fn waits_for_other_kind(other: Option<&ObjectMeta>, addon: &ClusterAddon) -> bool {
     other.is_some_and(|other| is_owned(other, addon))
 }
 
-/// Whether the Namespace is an owner beside ours of objects of a kind: of those whose deletion has Flux uninstall something.
-/// Garbage collection deletes what an owner had that was deleted in the foreground, or without its finalizer, and does not
-/// wait for us to suspend it; it deletes nothing that has another owner.
+/// Whether objects of a kind have the Namespace as an owner besides ours: the kinds whose deletion makes Flux uninstall
+/// something. If an owner was deleted in the foreground or without its finalizer, garbage collection deletes its objects
+/// and does not wait for us to suspend them. It deletes no object that has another owner.
 #[must_use]
 pub fn is_kept_by_namespace(kind: &str) -> bool {
     DELIVERING.contains(&kind)
 }
 
-/// Why the plan of a Cluster is not delivered: the `ClusterStack` `before` has the Cluster's files in its repository, and the
-/// `ClusterStack` of now delivers elsewhere. Two places with the same objects would be applied in turns, and removing those
-/// of one would uninstall what the other has. Each with the repository that it delivers through.
+/// The hold if the `ClusterStack` `before` has the Cluster's files in its repository, and the `ClusterStack` `now`
+/// delivers elsewhere. Flux would apply the same objects from two places in turns, and removing those of one place would
+/// uninstall those of the other. Each `ClusterStack` comes with the repository that it delivers through.
 #[must_use]
 pub fn delivered_elsewhere(
     (before, theirs): (&Key, Option<&GitDelivery>),
@@ -119,17 +119,17 @@ pub fn delivered_elsewhere(
     Some(Hold { reason: Reason::DeliveredElsewhere, message })
 }
 
-/// The digest of the spec of an object that Flux has applied as it is planned; `None` if it is as an earlier plan had it.
+/// The digest of the spec of an object that Flux has applied as planned; `None` if it is as an earlier plan had it.
 #[must_use]
 pub fn applied<Status>(found: &Observed<Status>, planned: &PlannedObject) -> Option<SpecDigest> {
     let is_planned = action(planned, Some(found.into()), Baseline::Plan) == Action::Nothing;
     is_planned.then(|| found.spec_digest.clone())
 }
 
-/// The fields of an object's spec that other field managers put there and that are none of ours, as JSON pointers
-/// (RFC 6901). `object` is whole, with its `managedFields`.
+/// The fields of an object's spec that other field managers set and that are not ours, as JSON pointers (RFC 6901).
+/// `object` is whole, with its `managedFields`.
 ///
-/// Server-side apply leaves them alone, and Helm would install what they say. `suspend` is not among them.
+/// Server-side apply does not change them, and Helm would install their values. `suspend` is not among them.
 #[must_use]
 pub fn foreign_fields(object: &Value) -> Vec<String> {
     let entries = field(object, &["metadata", "managedFields"]).and_then(Value::as_array);
@@ -146,7 +146,7 @@ pub fn foreign_fields(object: &Value) -> Vec<String> {
 }
 
 /// An object as it was written: all fields of its spec but `suspend`, by any writer, and our fields of its metadata. The
-/// status, and what the API server filled in by itself, are not in it. `object` is whole, with its `managedFields`.
+/// status and the API server's defaults are not in it. `object` is whole, with its `managedFields`.
 #[must_use]
 pub fn written(object: &Value) -> Value {
     let entries = field(object, &["metadata", "managedFields"]).and_then(Value::as_array);
@@ -168,7 +168,7 @@ pub fn written(object: &Value) -> Value {
     part_of(object, &fields)
 }
 
-/// The part of a value that is in a set of fields. What has no named fields below it is taken whole.
+/// The part of a value that is in a set of fields. A value without named fields below it is included whole.
 fn part_of(value: &Value, fields: &Map<String, Value>) -> Value {
     let below = |(key, below): (&String, &Value)| {
         Some((key.strip_prefix("f:")?.to_owned(), below.as_object()?.clone()))
@@ -180,7 +180,7 @@ fn part_of(value: &Value, fields: &Map<String, Value>) -> Value {
     Value::Object(part.collect())
 }
 
-/// Both sets of fields.
+/// The union of both sets of fields.
 fn merged(mut one: Map<String, Value>, other: Map<String, Value>) -> Map<String, Value> {
     for (key, value) in other {
         let below = match (one.remove(&key), value) {
@@ -195,7 +195,7 @@ fn merged(mut one: Map<String, Value>, other: Map<String, Value>) -> Map<String,
 /// The topmost fields of `others` that are not in `ours`.
 fn collect(others: &Map<String, Value>, ours: &Map<String, Value>, path: &str, found: &mut Vec<String>) {
     for (key, below) in others {
-        // Items of lists (`k:…`, `v:…`) have no place of their own; what Flux's specs have as lists is atomic.
+        // Items of lists (`k:…`, `v:…`) have no path of their own, and the lists in Flux's specs are atomic.
         let Some(name) = key.strip_prefix("f:") else { continue };
         let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
         match (ours.get(key), below.as_object()) {

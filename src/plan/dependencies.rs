@@ -20,9 +20,9 @@ impl Needed<'_> {
     /// The `readyExpr` of an entry of `dependsOn`.
     ///
     /// An expression replaces Flux's own check, so it is complete: the dependency has this release's chart, and Flux has
-    /// tried exactly that and is done with it. Flux notes a generation as observed also while an object is suspended,
-    /// with the old `Ready` beside it; what was tried last tells the two apart. Each `has` is for a dependency whose
-    /// status is still empty: without it the expression fails instead of being false.
+    /// attempted exactly that chart and has finished. Flux also notes a generation as observed while an object is
+    /// suspended, with the old `Ready` beside it; the last attempt distinguishes the two. Each `has` is for a dependency
+    /// whose status is still empty: without it the expression fails instead of being false.
     pub(super) fn ready_expression(&self) -> String {
         format!(
             "has(dep.spec.chartRef) && dep.spec.chartRef.name == '{}' && \
@@ -35,7 +35,7 @@ impl Needed<'_> {
     }
 }
 
-/// Finds the dependencies of `addon`. One that can never exist is a hold: Flux would wait for ever.
+/// Finds the dependencies of `addon`. A dependency that can never exist is a hold: Flux would wait for ever.
 pub(super) fn of<'a>(inputs: &'a ReleaseInputs, addon: &Addon) -> Result<Vec<Needed<'a>>, Hold> {
     let names = declared(inputs, addon.name.as_str());
     let invalid = |why: String| Hold {

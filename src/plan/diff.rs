@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ObjectId, Plan, PlannedObject};
 
-/// The objects that are there, with the digest that each was written with.
+/// The existing objects, with the digest that each was written with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory(BTreeMap<ObjectId, String>);
 
 impl Inventory {
-    /// The objects that exist once the plan was delivered.
+    /// The objects that exist after the plan was delivered.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         plan.objects().map(|object| (object.id.clone(), object.digest().to_owned())).collect()
@@ -25,15 +25,15 @@ impl FromIterator<(ObjectId, String)> for Inventory {
 /// The change of one object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change<'a> {
-    /// It is new.
+    /// The object is new.
     Created(&'a PlannedObject),
-    /// It is there with another digest.
+    /// The object exists with another digest.
     Changed(&'a PlannedObject),
-    /// It is there and not in the plan.
+    /// The object exists and is not in the plan.
     Removed(&'a ObjectId),
 }
 
-/// The changes of the plan over the inventory: what it creates and changes in its own order, then what it removes.
+/// The changes of the plan over the inventory: created and changed objects in the plan's order, then removed ones.
 #[must_use]
 pub fn diff<'a>(plan: &'a Plan, inventory: &'a Inventory) -> Vec<Change<'a>> {
     let written = plan.objects().filter_map(|object| match inventory.0.get(&object.id) {

@@ -18,7 +18,7 @@ pub struct ObjectId {
     pub api_version: String,
     /// The kind.
     pub kind: String,
-    /// The namespace; empty for an object of the whole cluster.
+    /// The namespace; empty for a cluster-scoped object.
     pub namespace: String,
     /// The name.
     pub name: String,
@@ -64,12 +64,12 @@ impl Rank {
     }
 }
 
-/// An object as it is to be.
+/// A planned object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedObject {
     /// The step of its delivery.
     pub step: Step,
-    /// The object itself.
+    /// The identity of the object.
     pub id: ObjectId,
     /// The whole object, its digest annotation included.
     pub value: Value,
@@ -104,14 +104,14 @@ impl PlannedObject {
         Self { step, id, value: with_digest(value) }
     }
 
-    /// The digest of the object's canonical bytes, as its annotation has it.
+    /// The digest of the object's canonical bytes, from its annotation.
     #[must_use]
     pub fn digest(&self) -> &str {
         let path = ["metadata", "annotations", labels::PLAN_DIGEST];
         crate::foreign::capi::text(&self.value, &path)
     }
 
-    /// Whether an object of a namespace can own it: no object has an owner in another namespace.
+    /// Whether an object in this namespace can own it: no object has an owner in another namespace.
     #[must_use]
     pub fn can_be_owned_in(&self, namespace: &str) -> bool {
         self.id.namespace == namespace
@@ -134,8 +134,8 @@ pub(super) fn metadata(
     }
 }
 
-/// Adds the digest of the object's canonical bytes as an annotation. It tells whether an object that exists is the
-/// planned one without comparing the whole.
+/// Adds the digest of the object's canonical bytes as an annotation. It shows whether an existing object is the planned
+/// one without a comparison of the whole.
 fn with_digest(mut value: Value) -> Value {
     let digest = Digest::of_bytes(super::canonical::to_yaml(&value).as_bytes());
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,6 +1,6 @@
-//! The settings of a `HelmRelease`: a preset, and what the user says over it.
+//! The settings of a `HelmRelease`: a preset, overridden by the user's settings.
 //!
-//! Every setting whose default in Flux is dangerous for what a cluster cannot live without is written out.
+//! Every setting whose default in Flux is dangerous for vital parts of a cluster is written out.
 
 use std::borrow::Cow;
 
@@ -14,16 +14,16 @@ use crate::names::AddonName;
 pub(super) const MAX_HISTORY: u32 = 3;
 /// Interval of a pinned source and of its charts: a commit does not change.
 pub(super) const PINNED_INTERVAL: &str = "24h";
-/// Interval at which what was applied from plain manifests is compared.
+/// Interval at which Flux compares objects from plain manifests.
 pub(super) const INTERVAL: &str = "10m";
 /// Time from a failure to the next attempt.
 pub(super) const RETRY_INTERVAL: &str = "1m";
 /// Maximum duration of uploading and importing a node image.
 pub(super) const IMAGE_TIMEOUT: &str = "20m";
-/// Maximum time for which one install holds a worker of helm-controller. Short, so that an addon that waits for
-/// another one always gives its worker back.
+/// Maximum time for which one install holds a worker of helm-controller. Short, so that an addon that waits for another
+/// one always releases its worker.
 const INSTALL_TIMEOUT: &str = "2m";
-/// Attempts after the first failed upgrade, and of a stateless addon's install.
+/// Attempts after the first failed upgrade, and after the first failed install of a stateless addon.
 const RETRIES: u32 = 2;
 
 /// Certificates that controllers write into objects of a chart: not drift.
@@ -57,8 +57,7 @@ pub(super) fn addon<'a>(flux: &'a FluxSettings, name: &AddonName) -> Effective<'
     }
 }
 
-/// The settings of a cluster class: it is applied in the management cluster and is never uninstalled to remedy a
-/// failure.
+/// The settings of a cluster class: Flux applies it in the management cluster and never uninstalls it after a failure.
 pub(super) fn cluster_class(flux: &FluxSettings) -> Effective<'_> {
     Effective {
         interval: flux.interval.as_str().into(),
@@ -88,10 +87,10 @@ impl Effective<'_> {
 
     pub(super) fn upgrade(&self) -> Upgrade {
         Upgrade {
-            // Flux' default skips CRDs on upgrade.
+            // Flux's default skips CRDs on upgrade.
             crds: "CreateReplace",
             cleanup_on_fail: true,
-            // SCS' wrapper charts are renamed with every Kubernetes minor; Flux' default uninstalls a renamed chart.
+            // SCS' wrapper charts are renamed with every Kubernetes minor; Flux's default uninstalls a renamed chart.
             chart_name_change_strategy: "InPlaceUpdate",
             remediation: UpgradeRemediation {
                 retries: RETRIES,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::capi::field;
 
-/// The object as its template has it, owned by the release.
+/// The provider's object as its template has it, owned by the release.
 #[must_use]
 pub fn provider_object(release: &ClusterStackRelease, object: &ObjectReference, template: &Value) -> Value {
     let of = |path: &[&str]| field(template, path).cloned().unwrap_or_else(|| json!({}));
@@ -16,7 +16,7 @@ pub fn provider_object(release: &ClusterStackRelease, object: &ObjectReference, 
     if let Some(labels) = labels.as_object_mut() {
         labels.insert(labels::MANAGED_BY.to_owned(), json!(labels::FIELD_MANAGER));
     }
-    // An object of the API server has a name and a UID.
+    // An object from the API server has a name and a UID.
     let owner = OwnerReference { controller: Some(true), ..release.owner_ref(&()).unwrap_or_default() };
     json!({
         "apiVersion": object.api_version,
@@ -32,8 +32,8 @@ pub fn provider_object(release: &ClusterStackRelease, object: &ObjectReference, 
     })
 }
 
-/// Whether the object is as its template has it. Fields that the provider added do not count, nor the version in which the
-/// object is served.
+/// Whether the object is as its template has it. Fields that the provider added do not count, nor does the version in
+/// which the object is served.
 #[must_use]
 pub fn is_provider_object_written(live: &Value, desired: &Value) -> bool {
     [&["metadata", "labels"][..], &["metadata", "annotations"], &["metadata", "ownerReferences"], &["spec"]]
@@ -41,7 +41,7 @@ pub fn is_provider_object_written(live: &Value, desired: &Value) -> bool {
         .all(|path| field(desired, path).is_none_or(|wanted| holds(field(live, path), wanted)))
 }
 
-/// Whether all that is wanted is there. An empty mapping need not be.
+/// Whether all of `wanted` exists. An empty mapping need not exist.
 fn holds(live: Option<&Value>, wanted: &Value) -> bool {
     match (live, wanted) {
         (_, Value::Object(wanted)) => {

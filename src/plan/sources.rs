@@ -11,8 +11,8 @@ use crate::inputs::content::{Content, Pin, release_path};
 use crate::inputs::stack::Stack;
 use crate::names::{Namespace, ReleaseName};
 
-/// The `GitRepository` that follows the stack repository's branch, where the `ClusterStack` names a repository; none where it
-/// refers to a `GitRepository` that exists.
+/// The `GitRepository` that follows the stack repository's branch; `None` if the `ClusterStack` refers to an existing
+/// `GitRepository`.
 pub(super) fn catalog(stack: &Stack) -> Result<Option<PlannedObject>, PlanError> {
     let Some(followed) = &stack.source.followed else { return Ok(None) };
     let spec = GitRepositorySpec {
@@ -27,7 +27,7 @@ pub(super) fn catalog(stack: &Stack) -> Result<Option<PlannedObject>, PlanError>
 }
 
 /// The pinned `GitRepository` of `release` in `namespace`. Its reference is the commit alone: with a branch, Flux
-/// refuses a commit that has left the branch.
+/// refuses a commit that is no longer in the branch.
 pub(super) fn pinned(
     stack: &Stack,
     namespace: &Namespace,
@@ -71,7 +71,7 @@ fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, Plan
     PlannedObject::flux(Step::Sources, metadata, spec)
 }
 
-/// The sources of a release where its class is, and its charts where sources are shared.
+/// The sources of a release in the namespace of its class, and its charts if sources are shared.
 pub(super) fn of_release(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
     let (stack, release) = (inputs.stack, &inputs.release.name);
     match stack.flux.sources {
@@ -83,7 +83,7 @@ pub(super) fn of_release(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, P
     }
 }
 
-/// The sources and charts that the clusters of a namespace need beside them: none where sources are shared.
+/// The sources and charts that the clusters of a namespace need in it: none if sources are shared.
 pub(super) fn of_cluster(
     inputs: &ReleaseInputs,
     namespace: &Namespace,

@@ -1,4 +1,4 @@
-//! Plans of a small stack: what is in them, what holds, what a new release changes, and what never matters.
+//! Plans of a small stack: their objects, their holds, the changes by a new release, and facts that never matter.
 
 pub(crate) mod fixture;
 
@@ -12,7 +12,7 @@ use crate::foreign::capi::text;
 use fixture::Fixture;
 
 impl Plan {
-    /// A plan of nothing but a Namespace.
+    /// A plan of only a Namespace.
     pub(crate) fn of_namespace(name: &str) -> Self {
         let mut plan = Self::default();
         let name = name.parse().unwrap();
@@ -190,7 +190,7 @@ fn settings_reach_the_helm_release() {
     assert!(text(dependency, &["readyExpr"]).contains(text(&cni, &["chartRef", "name"])));
 }
 
-/// helm-controller compares the values of each revision with those that are wanted, and the metadata once a generation.
+/// helm-controller compares the values of each revision with the planned ones, and the metadata once a generation.
 #[test]
 fn two_contents_of_one_commit_differ_in_what_helm_sees() {
     let fixture = Fixture::new();
@@ -293,7 +293,7 @@ fn the_order_of_the_inputs_never_reaches_a_byte() {
 }
 
 proptest! {
-    /// Cluster and addon are told apart in an object's name, however long they are.
+    /// Cluster and addon are distinct in an object's name, however long they are.
     #[test]
     fn names_of_addon_objects_are_valid_and_injective(
         one in ("[a-z][a-z0-9-]{0,60}[a-z0-9]", "[a-z][a-z0-9-]{0,40}[a-z0-9]"),

@@ -1,16 +1,15 @@
-//! Which texts can stand without quotes: those that every reader of YAML 1.1 or 1.2 takes for the same text.
+//! Recognises texts that need no quotes: every reader of YAML 1.1 or 1.2 reads them as the same text.
 //!
-//! Sources: YAML 1.2.2 (7.3.3 plain style, 10.3.2 tag resolution), the types of YAML 1.1
-//! (<https://yaml.org/type/>), and what the readers in use add to them: Go's `yaml` takes `0o7` and `1_000`, Ruby's
-//! takes commas between digits.
+//! Sources: YAML 1.2.2 (7.3.3 plain style, 10.3.2 tag resolution), the types of YAML 1.1 (<https://yaml.org/type/>), and
+//! the additions of the readers in use: Go's `yaml` accepts `0o7` and `1_000`, Ruby's accepts commas between digits.
 
-/// Words that some reader takes for a boolean or null, in any case; `=` and `<<` have types of their own in YAML 1.1.
+/// Words that some reader reads as a boolean or null, in any case; `=` and `<<` have types of their own in YAML 1.1.
 const WORDS: [&str; 12] = ["y", "n", "yes", "no", "true", "false", "on", "off", "null", "~", "=", "<<"];
 
 /// Length in bytes of the longest of [`WORDS`].
 const LONGEST_WORD: usize = 5;
 
-/// Whether the text, written without quotes in block style, is one line and read back as this very text.
+/// Whether the text, written without quotes in block style, is one line and is read as exactly this text.
 pub(super) fn is_safe(text: &str) -> bool {
     starts_plain(text)
         && has_plain_characters(text)
@@ -27,7 +26,7 @@ fn starts_plain(text: &str) -> bool {
     }
 }
 
-/// Whether no character ends a plain scalar or would not be seen, and none at the end is lost.
+/// Whether no character ends a plain scalar or is invisible, and none at the end is lost.
 fn has_plain_characters(text: &str) -> bool {
     let mut previous = ' ';
     for character in text.chars() {
@@ -43,7 +42,7 @@ fn is_word(text: &str) -> bool {
     text.len() <= LONGEST_WORD && WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
-/// Whether some reader takes the text for a number. It may say so of texts that look like one and are not (`1e`).
+/// Whether some reader may read the text as a number. May be true for texts that look like a number and are not (`1e`).
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     match unsigned.as_bytes() {
@@ -73,14 +72,14 @@ fn is_decimal(unsigned: &str) -> bool {
     rest.is_empty()
 }
 
-/// Numbers to the base 60 of YAML 1.1: `1:20`, `190:20:30.15`.
+/// Numbers in base 60 of YAML 1.1: `1:20`, `190:20:30.15`.
 fn is_sexagesimal(unsigned: &str) -> bool {
     unsigned.contains(':') && unsigned.bytes().all(|byte| byte.is_ascii_digit() || b":._".contains(&byte))
 }
 
 /// Whether the text is a date of YAML 1.1 or begins with one that a time may follow: `2024-1-5`, `2024-01-05T…`.
 fn is_timestamp(text: &str) -> bool {
-    // Most texts are none, and are not searched.
+    // Most texts are not timestamps and are not searched.
     if !text.starts_with(|character: char| character.is_ascii_digit()) {
         return false;
     }
@@ -97,9 +96,9 @@ fn is_timestamp(text: &str) -> bool {
         && (after_day.is_empty() || after_day.starts_with(['T', 't', ' ']))
 }
 
-/// Whether a character is not shown, changes how others are shown, or may not stand in YAML unescaped: controls, line
-/// and paragraph separators, byte order marks, marks that change the direction of text (a reviewer would read
-/// something else than Flux does: CVE-2021-42574), tags, non-characters.
+/// Whether a character is invisible, changes how others are shown, or may not be in YAML unescaped: controls, line and
+/// paragraph separators, byte order marks, marks that change the direction of text (a reviewer would read another text
+/// than Flux does: CVE-2021-42574), tags, non-characters.
 pub(super) fn is_invisible(character: char) -> bool {
     match character {
         ' '..='~' => false,

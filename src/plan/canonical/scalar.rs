@@ -9,7 +9,7 @@ use super::plain::{self, is_invisible};
 
 /// Writes a value that is a whole document.
 ///
-/// Not as a literal block: readers differ on what an indentation indicator counts from at the root.
+/// Never as a literal block: readers differ in the base of an indentation indicator at the root.
 pub(super) fn write_root(out: &mut String, leaf: &Value) {
     match leaf {
         Value::String(text) => write_text(out, text, None),
@@ -37,9 +37,9 @@ pub(super) fn write_value(out: &mut String, leaf: &Value, indent: usize) {
     }
 }
 
-/// Integers exactly; floats with the fewest digits that give the same 64-bit float again.
+/// Writes integers exactly, and floats with the fewest digits that give the same 64-bit float.
 ///
-/// An exponent gets a point before and a sign after the `e`: to a reader of YAML 1.1, `1e21` is a text.
+/// An exponent has a point before the `e` and a sign after it: a reader of YAML 1.1 reads `1e21` as a text.
 fn write_number(out: &mut String, number: &Number) {
     let digits = number.to_string();
     match digits.split_once('e') {
@@ -53,9 +53,10 @@ fn write_number(out: &mut String, number: &Number) {
     }
 }
 
-/// Writes a text plain where that is safe, as a literal block where it has lines and loses nothing, else quoted.
+/// Writes a text plain if that is safe, as a literal block if the text has several lines and loses nothing, otherwise
+/// quoted.
 ///
-/// `indent` is the column on which further lines start; without it all is on one line.
+/// `indent` is the column on which further lines start; `None` keeps all on one line.
 fn write_text(out: &mut String, text: &str, indent: Option<usize>) {
     if plain::is_safe(text) {
         out.push_str(text);
@@ -67,8 +68,8 @@ fn write_text(out: &mut String, text: &str, indent: Option<usize>) {
     }
 }
 
-/// Whether a literal block gives the text back and shows all of it: no blanks at the ends of lines (editors remove
-/// them), nothing invisible, at least one line that is not empty.
+/// Whether a literal block preserves the text and shows all of it: no blanks at the ends of lines (editors remove them),
+/// no invisible characters, at least one line that is not empty.
 fn can_be_literal(text: &str) -> bool {
     let mut has_newline = false;
     let mut has_content = false;
@@ -92,7 +93,7 @@ fn can_be_literal(text: &str) -> bool {
 fn write_literal(out: &mut String, text: &str, indent: usize) {
     out.push('|');
     if text.starts_with([' ', '\t', '\n']) {
-        // Readers take the first line's blanks for indentation unless the header says how deep it is below the parent.
+        // Readers count the first line's blanks as indentation unless the header names the depth below the parent.
         let _ = write!(out, "{INDENT}");
     }
     let (lines, newlines_kept) = match text.strip_suffix('\n') {
@@ -110,8 +111,8 @@ fn write_literal(out: &mut String, text: &str, indent: usize) {
     }
 }
 
-/// Writes a text in double quotes. With `indent` each of its lines stands on a line of its own, joined by escaped
-/// line breaks (YAML 1.2.2, 7.3.1), so that a changed line is one line of a diff here as well.
+/// Writes a text in double quotes. With `indent` each line of the text is on a line of its own, joined by escaped line
+/// breaks (YAML 1.2.2, 7.3.1), so that a changed line is also one line of a diff.
 fn write_quoted(out: &mut String, text: &str, indent: Option<usize>) {
     out.push('"');
     let mut characters = text.chars().peekable();

@@ -1,5 +1,4 @@
-//! What people see: the exact text for each decision of the layout. That readers get the values back is tested in
-//! `tests/integration/yaml.rs`.
+//! The exact text for each decision of the layout. `tests/integration/yaml.rs` tests that readers read the same values.
 
 use serde_json::{Value, json};
 
@@ -10,7 +9,7 @@ fn lines(lines: &[&str]) -> String {
     lines.iter().flat_map(|line| [*line, "\n"]).collect()
 }
 
-/// How a text is written as the value of a key.
+/// The written form of a text as the value of a key.
 fn written(text: &str) -> String {
     let document = to_yaml(&json!({ "k": text }));
     document.strip_prefix("k: ").and_then(|rest| rest.strip_suffix('\n')).expect("a value").to_owned()
