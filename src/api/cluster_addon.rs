@@ -112,8 +112,8 @@ pub struct ReleaseProgress {
 }
 
 impl ReleaseProgress {
-    /// The releases that the cluster has or is to have, each with its namespace. A status of an earlier version names no
-    /// namespace.
+    /// The releases that the cluster has or is to have, each with its namespace. A status that an earlier version wrote
+    /// names no namespace.
     pub fn releases(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         let desired = self.desired.as_deref().map(|name| (self.desired_namespace.as_deref(), name));
         let applied = self.applied.as_deref().map(|name| (self.applied_namespace.as_deref(), name));

@@ -1,4 +1,4 @@
-//! `ClusterStack`: which stack, and which of its releases.
+//! `ClusterStack`: a stack, and the releases of it to offer.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -253,13 +253,13 @@ fn two() -> u32 {
 
 #[cfg(test)]
 mod tests {
-    //! What is in a cluster already, written by the cluster-stack-operator, can be read.
+    //! Statuses in a cluster that the cluster-stack-operator wrote can be read.
 
     use serde_json::{Value, json};
 
     use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 
-    /// Cluster API's conditions of v1beta1: without reason and message where they are true.
+    /// Cluster API's conditions of v1beta1: without reason and message if they are true.
     fn conditions() -> Value {
         json!([
             {"type": "Ready", "status": "True", "lastTransitionTime": "2024-05-01T10:00:00Z"},

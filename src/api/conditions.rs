@@ -1,11 +1,11 @@
 //! The condition types of our kinds, and the reasons that they give.
 //!
-//! A reason is at once the reason of a condition, of an event, and a metric's label. The reference of reasons,
-//! `docs/reasons.md`, is made from [`Reason::meaning`] and [`Reason::action`].
+//! A reason is the reason of a condition and of an event, and a label of metrics. The reference of reasons,
+//! `docs/reasons.md`, is generated from [`Reason::meaning`] and [`Reason::action`].
 
 use std::fmt;
 
-/// An enumeration whose words stand in an object's status: the variant's name is the word.
+/// An enumeration of the words in an object's status: the name of a variant is its word.
 macro_rules! words {
     (
         $(#[$doc:meta])*
@@ -16,7 +16,7 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
 
         impl $name {
-            /// All of them, in the order in which they are documented.
+            /// All values, in the order in which they are documented.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// The word in `PascalCase`.
@@ -39,15 +39,16 @@ words! {
     ConditionType {
         /// All kinds: the sum of the others. As in kstatus.
         Ready,
-        /// All kinds: something is under way. Absent when nothing is. As in kstatus.
+        /// All kinds: the object is being reconciled. Absent otherwise. As in kstatus.
         Reconciling,
-        /// All kinds: progress needs a change by a person. Absent otherwise. As in kstatus.
+        /// All kinds: progress needs a change by a user. Absent otherwise. As in kstatus.
         Stalled,
         /// `ClusterStack`: Flux follows the stack repository, and it was read.
         SourceReady,
-        /// `ClusterStack`: there is a `ClusterStackRelease` for each release that is offered or in use, and no other.
+        /// `ClusterStack`: a `ClusterStackRelease` exists for each release that is offered or in use, and no others
+        /// exist.
         ReleasesSynced,
-        /// `ClusterStack`: the cluster classes of all releases in use are there.
+        /// `ClusterStack`: the cluster classes of all releases in use exist.
         ClusterClassesReady,
         /// `ClusterStack`: the Clusters of its classes are ready. `Ready` does not include it.
         ClustersReady,
@@ -55,23 +56,23 @@ words! {
         AddonsReady,
         /// `ClusterStack`, with an upstream source: the releases that it offers are in the stack repository.
         ReleasesPublished,
-        /// `ClusterStackRelease`: the release was read and nothing is wrong with it.
+        /// `ClusterStackRelease`: the release was read and has no errors.
         ReleaseValid,
-        /// `ClusterStackRelease`: the provider's object says that it is ready.
+        /// `ClusterStackRelease`: the provider's object reports that it is ready.
         ProviderReady,
         /// `ClusterStackRelease`: the node images were applied and are ready.
         NodeImagesReady,
         /// `ClusterStackRelease`: the cluster class was applied and is ready.
         ClusterClassReady,
-        /// `ClusterStackRelease`: a cluster uses it.
+        /// `ClusterStackRelease`: a cluster uses the release.
         InUse,
         /// `ClusterAddon`: the cluster's control plane is initialized, and nothing holds the cluster.
         ClusterAvailable,
         /// `ClusterAddon`: the release of the cluster's class can be used.
         ReleaseReady,
-        /// `ClusterAddon`: all fields that the values templates read are there.
+        /// `ClusterAddon`: all fields that the values templates read exist.
         ValuesRendered,
-        /// `ClusterAddon`: the Flux objects are as they were planned. `ClusterStack`, with delivery through Git: they are
+        /// `ClusterAddon`: the Flux objects are as planned. `ClusterStack`, with delivery through Git: they are
         /// committed, and Flux has applied the commit.
         Delivered,
         /// `ClusterAddon`: the addons are ready for the cluster's upgrade.
@@ -79,7 +80,7 @@ words! {
     }
 }
 
-/// The reasons, each with what it means and what to do.
+/// The reasons, each with its meaning and action.
 macro_rules! reasons {
     ($($variant:ident: $meaning:literal, $action:literal;)*) => {
         words! {
@@ -104,7 +105,7 @@ macro_rules! reasons {
 }
 
 impl Reason {
-    /// The reason that a word is; `None` for one that is not ours.
+    /// The reason with this name; `None` for a reason that is not ours.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|reason| reason.as_str() == word)
@@ -353,7 +354,7 @@ reasons! {
 
 #[cfg(test)]
 mod tests {
-    //! The words that stand in a status.
+    //! The words in a status.
 
     use std::collections::BTreeSet;
 

@@ -7,11 +7,11 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// The pattern of the text: Flux's, with as many digits and parts as Go's 64-bit nanoseconds hold for
-/// certain: Flux's own lets through what its controllers then cannot read.
+/// The pattern of the text: Flux's pattern, limited to as many digits and parts as always fit into Go's 64-bit
+/// nanoseconds. Flux's own pattern admits durations that its controllers cannot read.
 const PATTERN: &str = r"^([0-9]{1,5}(\.[0-9]{1,5})?(ms|s|m|h)){1,4}$";
 
-/// The rule that a pattern cannot say.
+/// The rule that a pattern cannot express.
 const MORE_THAN_ZERO: &str = "self.matches('[1-9]')";
 
 /// The reason why a text is not a duration.
@@ -20,7 +20,7 @@ pub enum DurationError {
     /// Not numbers with units.
     #[error("{0:?} is not a duration: expected numbers with units, such as 10m, 1h30m or 500ms")]
     Malformed(String),
-    /// Nothing could ever happen within it.
+    /// A duration of zero, within which nothing could happen.
     #[error("{0:?}: a duration must be more than zero")]
     Zero(String),
 }
@@ -32,13 +32,13 @@ pub enum DurationError {
 pub struct Duration(String);
 
 impl Duration {
-    /// The text, as it was written.
+    /// The text, as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The time that it is.
+    /// The duration as a standard one.
     #[must_use]
     pub fn to_std(&self) -> std::time::Duration {
         let (mut rest, mut seconds) = (self.0.as_str(), 0.0);
@@ -138,7 +138,7 @@ impl JsonSchema for Duration {
 
 #[cfg(test)]
 mod tests {
-    //! What is a duration; the API server's pattern must say the same.
+    //! Texts that are durations; the API server's pattern must agree.
 
     use regex::Regex;
 

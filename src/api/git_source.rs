@@ -153,7 +153,7 @@ pub enum GitProvider {
     Github,
 }
 
-/// Directory of releases unless a source says otherwise.
+/// Default directory of releases.
 const DEFAULT_PATH: &str = "releases";
 
 fn default_path() -> String {

@@ -1,6 +1,6 @@
 //! The names of all labels, annotations, finalizers and field managers: the one place.
 
-/// Label: who made the object. Kubernetes' recommended label.
+/// Label: the program that manages the object. Kubernetes' recommended label.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// Label: the Cluster that an object belongs to. Cluster API's label.
@@ -21,8 +21,8 @@ pub const APPLIED_BY_NAMESPACE: &str = "kustomize.toolkit.fluxcd.io/namespace";
 /// Annotation: the digest of the object as it was planned.
 pub const PLAN_DIGEST: &str = "clusterstack.x-k8s.io/digest";
 
-/// Annotation on sources and charts, on the `Kustomization` of an addon's manifests, and on what an addon's chart makes: the full
-/// digest of the content, of which names hold twelve digits at most.
+/// Annotation on sources and charts, on the `Kustomization` of an addon's manifests, and on the objects of an addon's
+/// chart: the full digest of the content, of which names hold twelve digits at most.
 pub const CONTENT_DIGEST: &str = "clusterstack.x-k8s.io/content-digest";
 
 /// Annotation: becomes `cluster` in every event that Flux sends about the object.
@@ -31,30 +31,30 @@ pub const EVENT_CLUSTER: &str = "event.toolkit.fluxcd.io/cluster";
 /// Annotation: becomes `release` in every event that Flux sends about the object.
 pub const EVENT_RELEASE: &str = "event.toolkit.fluxcd.io/release";
 
-/// Annotation: a new value asks for a reconciliation now. Flux's annotation, honoured on our kinds too.
+/// Annotation: a new value requests a reconciliation now. Flux's annotation, honoured on our kinds too.
 pub const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 
-/// Annotation on a `HelmRelease`: with the value of [`REQUESTED_AT`], the failures that were counted are forgotten. Flux's
+/// Annotation on a `HelmRelease`: with the value of [`REQUESTED_AT`], Flux resets its count of failures. Flux's
 /// annotation.
 pub const RESET_AT: &str = "reconcile.fluxcd.io/resetAt";
 
 /// The field manager of everything that is applied, and the value of [`MANAGED_BY`].
 pub const FIELD_MANAGER: &str = "stackflux";
 
-/// The field manager of `spec.suspend` of Flux objects, which is never among what is applied.
+/// The field manager of `spec.suspend` of Flux objects, a field that is never applied.
 pub const SUSPEND_FIELD_MANAGER: &str = "stackflux-suspend";
 
-/// The field manager of what `stackflux reconcile`, `suspend` and `resume` write for a person.
+/// The field manager of the writes of `stackflux reconcile`, `suspend` and `resume`.
 pub const CLI_FIELD_MANAGER: &str = "stackflux-cli";
 
-/// Finalizer on our own objects, where something has to be let go in order.
+/// Finalizer on our own objects that have to be cleaned up in order.
 pub const FINALIZER: &str = "clusterstack.x-k8s.io/stackflux";
 
-/// Annotation on a `ClusterStack` or a `ClusterStackRelease`: what becomes of what was made for it when it is deleted. The
-/// one value is [`ORPHAN`].
+/// Annotation on a `ClusterStack` or a `ClusterStackRelease`: the handling of its objects when it is deleted. The only
+/// value is [`ORPHAN`].
 pub const ON_DELETE: &str = "clusterstack.x-k8s.io/on-delete";
 
-/// Value of [`ON_DELETE`]: everything stays in the clusters, and stackflux no longer manages it.
+/// Value of [`ON_DELETE`]: all objects stay in the clusters, and stackflux no longer manages them.
 pub const ORPHAN: &str = "Orphan";
 
 /// Annotation on a Flux object whose `ClusterAddon` was deleted: the Cluster whose next `ClusterAddon` takes it over.

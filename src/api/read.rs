@@ -1,7 +1,7 @@
-//! A `ClusterStack` from a file, read strictly.
+//! Reads a `ClusterStack` from a file, strictly.
 //!
-//! The API server drops a field that it does not know, and `kubectl` refuses it; a program that reads the file itself
-//! has to do the latter, or a misspelt setting would silently not be one. The tree of the file is compared with the
+//! The API server drops an unknown field, and `kubectl` refuses it. A program that reads the file itself has to refuse
+//! it too, because a misspelt setting would otherwise silently have no effect. The tree of the file is compared with the
 //! schema of the custom resource definition, so that unknown fields and wrong types are those of the API server, and
 //! each has its line.
 
@@ -18,7 +18,7 @@ use serde_yaml::Location;
 use super::{ClusterStack, GROUP, VERSION};
 use crate::yaml::tree::{Node, Placed};
 
-/// Something wrong at a place in a file.
+/// A problem at a place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The line, counted from one.
@@ -40,19 +40,19 @@ impl fmt::Display for Problem {
 /// The reason why a file gives no `ClusterStack` that the API server would admit.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not YAML, or a value that no type holds; the text names line and column.
+    /// The file is not YAML, or a value fits no type; the text names line and column.
     #[error("{0}")]
     Yaml(Box<serde_yaml::Error>),
-    /// None, or more than one.
+    /// The file has no `ClusterStack`, or more than one.
     #[error("expected one ClusterStack, found {found}")]
     Count {
-        /// Number of objects.
+        /// Number of `ClusterStack`s.
         found: usize,
     },
-    /// A version that this program does not know.
+    /// The `ClusterStack` has a version that this program does not know.
     #[error("expected a ClusterStack of {GROUP}/{VERSION}, found one of {found}")]
     Version {
-        /// Its `apiVersion`, where it has one.
+        /// The `apiVersion`, or `nothing` if there is none.
         found: String,
     },
     /// A `ClusterStack` with mistakes: all of them, in the order of their lines.
@@ -66,14 +66,14 @@ impl From<serde_yaml::Error> for ReadError {
     }
 }
 
-/// The schemas of the kind's versions: to make them takes longer than to read a file.
+/// The schemas of the kind's versions, which take longer to make than a file to read.
 static SCHEMAS: LazyLock<Vec<JSONSchemaProps>> = LazyLock::new(|| {
     let versions = ClusterStack::crd().spec.versions.into_iter();
     versions.filter_map(|version| version.schema?.open_api_v3_schema).collect()
 });
 
 impl ClusterStack {
-    /// The one `ClusterStack` in a file of YAML documents; other kinds beside it are passed over.
+    /// Reads the one `ClusterStack` in a file of YAML documents; other kinds are skipped.
     ///
     /// Everything that `kubectl apply` would refuse is an error, and so is a null, which the API server drops.
     pub fn from_yaml(text: &str) -> Result<Self, ReadError> {
@@ -116,7 +116,7 @@ impl ClusterStack {
     }
 }
 
-/// A value from one document, within limits that no `ClusterStack` comes near.
+/// Reads a value from one document, within limits that no `ClusterStack` comes near.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_yaml::Error> {
     let options = serde_yaml::options! {
         budget: serde_yaml::budget! { max_depth: 32, max_nodes: 50_000 },
@@ -127,20 +127,21 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_yaml::Error> {
 
 /// One document of a YAML stream.
 struct Document<'a> {
-    /// Number of lines before it.
+    /// Number of lines before the document.
     lines_before: usize,
-    /// From its `---`, where it has one, to the next.
+    /// The text from the document's `---`, if it has one, to the next.
     text: &'a str,
 }
 
 impl Document<'_> {
-    /// The text behind as many empty lines as are before it in the file, for messages with the file's line numbers.
+    /// The text after as many empty lines as precede the document in the file, so that messages have the file's line
+    /// numbers.
     fn at_its_lines(&self) -> String {
         "\n".repeat(self.lines_before) + self.text
     }
 }
 
-/// The documents of a stream. A line that begins with `---` begins one, whatever is around it (YAML 1.2, 9.1.2).
+/// The documents of a stream. A line that begins with `---` begins a document, whatever its context (YAML 1.2, 9.1.2).
 fn documents(text: &str) -> impl Iterator<Item = Document<'_>> {
     let mut rest = Some(text);
     let mut lines_before = 0;
@@ -187,7 +188,7 @@ fn string_at<'a>(root: &'a Placed<Node>, key: &str) -> Option<&'a str> {
     }
 }
 
-/// The place of a field such as `spec.flux.interval`, or of the last value on the way to it that is there.
+/// The place of a field such as `spec.flux.interval`, or of the last existing value on its path.
 fn nearest(root: &Placed<Node>, field: &str) -> Location {
     let mut node = root;
     for key in field.split(['.', '[', ']']).filter(|key| !key.is_empty()) {
@@ -199,7 +200,7 @@ fn nearest(root: &Placed<Node>, field: &str) -> Location {
     node.referenced
 }
 
-/// Adds what the schema does not know, or has another type for, at `path` and below.
+/// Adds the problems at `path` and below: fields that the schema does not know, and values of another type.
 fn compare(node: &Placed<Node>, schema: &JSONSchemaProps, path: &str, problems: &mut Vec<Problem>) {
     let (expected, found) = (schema.type_.as_deref().unwrap_or_default(), type_name(&node.value));
     if expected != found {
@@ -231,9 +232,9 @@ fn compare(node: &Placed<Node>, schema: &JSONSchemaProps, path: &str, problems: 
 
 /// The answer of a schema about a field.
 enum Field<'a> {
-    /// This.
+    /// The schema of the field.
     Known(&'a JSONSchemaProps),
-    /// Nothing: it belongs to Kubernetes' own part of the object.
+    /// No schema: the field belongs to Kubernetes' own part of the object.
     Open,
     /// The field does not exist.
     Unknown,

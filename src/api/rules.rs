@@ -1,8 +1,8 @@
-//! The rules for what a `ClusterStack` may say, each as CEL for the API server and as a check for offline use.
+//! The rules for a `ClusterStack`, each as CEL for the API server and as a check for offline use.
 //!
-//! A rule's message is the same in both. Rules about a change (immutable fields) exist as CEL only: offline there is
-//! no older object to compare with. What a type cannot hold in the first place (an unknown word of an enumeration, a
-//! malformed duration) is refused where the text is read.
+//! A rule's message is the same in both. Rules about a change (immutable fields) exist as CEL only: offline there is no
+//! older object to compare with. A text that its type cannot hold (an unknown word of an enumeration, a malformed
+//! duration) is refused when it is read.
 
 mod check;
 
@@ -14,7 +14,7 @@ pub(super) const MAX_VERSIONS: usize = 256;
 /// Maximum number of addons with settings in a `ClusterStack`.
 pub(super) const MAX_ADDONS: usize = 64;
 
-/// The longest DNS label, word of a release's name, or version.
+/// Maximum length of a DNS label, of a word of a release's name, and of a version.
 const MAX_LABEL: usize = 63;
 
 /// A rule as the API server has it.

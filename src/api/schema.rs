@@ -1,4 +1,4 @@
-//! The custom resource definitions, made from the types.
+//! The custom resource definitions, generated from the types.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
@@ -16,7 +16,7 @@ pub fn custom_resource_definitions() -> Vec<CustomResourceDefinition> {
     [ClusterAddon::crd(), ClusterStackRelease::crd(), ClusterStack::crd()].map(finished).into()
 }
 
-/// The definition with the columns that all kinds have, and with what the derived schema says more, or less, than Kubernetes wants taken out.
+/// The definition with the columns that all kinds have, and with the derived schema adapted to Kubernetes.
 fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
     let columns = columns(definition.spec.names.kind == ClusterStack::kind(&()));
     for version in &mut definition.spec.versions {
@@ -28,7 +28,7 @@ fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinitio
     definition
 }
 
-/// The last columns of `kubectl get`: age, and the words of `Ready`, of a `ClusterStack` with `ClustersReady` beside it.
+/// The last columns of `kubectl get`: age, the words of `Ready`, and for a `ClusterStack` also `ClustersReady`.
 fn columns(has_clusters: bool) -> Vec<CustomResourceColumnDefinition> {
     let column = |name: &str, type_: &str, json_path: &str| CustomResourceColumnDefinition {
         name: name.to_owned(),
@@ -48,8 +48,8 @@ fn columns(has_clusters: bool) -> Vec<CustomResourceColumnDefinition> {
 }
 
 fn finish(schema: &mut JSONSchemaProps) {
-    // An optional field is absent, never null: the API server then drops a null, as for every built-in kind, and a
-    // rule's `has()` means what it says.
+    // An optional field is absent, never null: then the API server drops a null, as for every built-in kind, and a
+    // rule's `has()` is exact.
     schema.nullable = None;
     // Kubernetes knows int32 and int64 only and warns of others.
     if schema.format.as_deref().is_some_and(|format| format.starts_with("uint")) {
@@ -68,13 +68,13 @@ fn finish(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// A docstring with the line breaks taken out that only the width of the source file asked for.
+/// A docstring without the line breaks that only the width of the source file required.
 fn unwrapped(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-/// A list of `metav1.Condition`, merged by type; the limits are those of the markers on the Go type.
+/// A list of `metav1.Condition`, merged by type, with the limits of the markers on the Go type.
 pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
     let mut condition = Condition::json_schema(generator);
     for (field, limits) in [

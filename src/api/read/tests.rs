@@ -1,4 +1,4 @@
-//! Strict reading: what is wrong is named with its line.
+//! Strict reading names each problem with its line.
 
 use proptest::prelude::*;
 

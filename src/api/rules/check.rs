@@ -33,7 +33,8 @@ impl fmt::Display for Violation {
 }
 
 impl ClusterStack {
-    /// All rules that the object breaks, in the order of its fields; the API server refuses it for the same ones.
+    /// All rules that the object breaks, in the order of its fields. The API server refuses the object for the same
+    /// rules.
     #[must_use]
     pub fn validate(&self) -> Vec<Violation> {
         let mut violations = Violations::default();
@@ -43,7 +44,7 @@ impl ClusterStack {
 }
 
 impl StackSource {
-    /// All rules that the source breaks, with the fields where a `ClusterStack` has them.
+    /// All rules that the source breaks, with the fields that a `ClusterStack` has for them.
     #[must_use]
     pub fn validate(&self) -> Vec<Violation> {
         let mut violations = Violations::default();
@@ -183,7 +184,7 @@ fn versions_are_of_channel(spec: &ClusterStackSpec) -> bool {
     })
 }
 
-/// Whether what is published upstream has a branch to be brought to.
+/// Whether the releases that are published from upstream have a branch to be pushed to.
 fn has_target(source: &StackSource) -> bool {
     let has_branch = |git: &GitSource| {
         let others = |of: &GitReference| [&of.tag, &of.commit, &of.semver, &of.name].map(Option::is_some);

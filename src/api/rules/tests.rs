@@ -1,4 +1,4 @@
-//! The patterns in CEL and the offline checks say the same about any text.
+//! The patterns in CEL and the offline checks agree on any text.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use super::*;
 use crate::names::credentials::has_credentials;
 use crate::names::{AddonName, Namespace, ObjectName};
 
-/// The rules that are one pattern, the longest text that the schema lets through to them, and the offline check.
+/// The rules that are one pattern, the maximum length of a text that the schema admits, and the offline check.
 type Pattern = (Rule, usize, fn(&str) -> bool);
 
 const PATTERNS: [Pattern; 13] = [
@@ -39,7 +39,8 @@ fn pattern(rule: Rule) -> Regex {
 
 static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| PATTERNS.map(|(rule, ..)| pattern(rule)).into());
 
-/// Texts around what is good: of the right form and near a limit, or pieces of good ones with something odd in between.
+/// Texts close to valid ones: of the right form and near a limit, or pieces of valid ones with an odd character in
+/// between.
 fn texts() -> impl Strategy<Value = String> {
     let pieces = [
         "v",
