@@ -1,4 +1,4 @@
-//! What each hostile template costs: milliseconds and peak memory, each in a process of its own.
+//! Measures each hostile template: milliseconds and peak memory, each in a process of its own.
 //!
 //! `cargo bench -p gotemplate` fails when one takes more than a second or 256 MiB.
 #![allow(clippy::disallowed_methods, reason = "a program that measures")]
@@ -52,7 +52,7 @@ fn one(name: &str) -> ExitCode {
     if time <= TIME && memory <= MEBIBYTES { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The largest resident set of this process so far, as Linux tells it.
+/// The peak resident set of this process, from Linux.
 fn peak_mebibytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the peak");

@@ -67,7 +67,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A line as it is shown in messages: without its end, and not longer than a person reads.
+/// A line as shown in messages: without its end, and of limited length.
 fn excerpt(line: &str) -> String {
     let line = line.trim_end();
     match line.char_indices().nth(200) {
@@ -80,7 +80,7 @@ fn excerpt(line: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}{}\n    {}", hint(.suggestion.as_deref()), .place.source_line)]
 pub struct ParseError {
-    /// Where.
+    /// The place of the error.
     pub place: Place,
     /// Description of the error.
     pub message: String,
@@ -106,7 +106,7 @@ pub enum RenderError {
     /// The template fails with these data, as it does in Go.
     #[error("{place}: {message}{}", .place.quoted())]
     Failed {
-        /// Where.
+        /// The place of the failure.
         place: Place,
         /// Description of the error.
         message: String,
@@ -116,7 +116,7 @@ pub enum RenderError {
     Limit {
         /// The limit that is exceeded.
         limit: Limit,
-        /// Where.
+        /// The place at which the limit is exceeded.
         place: Place,
     },
 }

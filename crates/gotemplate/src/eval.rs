@@ -74,7 +74,7 @@ struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Goes one block, pipeline or call deeper for the time of `inside`.
+    /// Runs `inside` one block, pipeline or call deeper.
     fn deeper<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T, Fault<'a>>) -> Result<T, Fault<'a>> {
         if self.open == OPEN {
             return Err(Fault::Limit(Limit::Depth));
@@ -168,7 +168,7 @@ impl<'a> Evaluator<'a> {
         Ok(if flow? == Flow::Continue { Flow::Continue } else { Flow::Next })
     }
 
-    /// Gives [`Flow::Continue`] only from the else: there it belongs to the range around this one.
+    /// Returns [`Flow::Continue`] only from the else: there it belongs to the range around this one.
     fn iterate(&mut self, dot: &Value<'a>, range: &'a RangeNode) -> Walked<'a> {
         let value = self.pipeline(dot, &range.pipeline)?;
         self.at = range.pipeline.offset;

@@ -6,7 +6,7 @@ use super::value::FieldNames;
 /// The reason why a value cannot be computed.
 #[derive(Clone, Debug)]
 pub(super) enum Fault<'a> {
-    /// Go fails as well, with these words or some like them.
+    /// Go fails as well, with these or similar words.
     Failed(String),
     /// A field of the data is absent or null, and its value is needed.
     Missing(FieldNames<'a>),

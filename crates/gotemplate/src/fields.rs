@@ -1,4 +1,4 @@
-//! Which fields of the data a template reads.
+//! The fields of the data that a template reads.
 
 mod reads;
 
@@ -13,13 +13,13 @@ pub(super) use reads::fields_read;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Extent {
-    /// Only whether there is a way to it: a value without fields on the way makes the template fail.
+    /// Only whether the path exists: a value without fields on the path makes the template fail.
     Way,
-    /// Whether there is something: the field is only tested (`if`, `with`, `default`).
+    /// Whether the field has content: it is only tested (`if`, `with`, `default`).
     Presence,
     /// The value, which may be an object.
     Value,
-    /// Whatever is below: the template decides when it is rendered (`range`, a computed key, a whole object printed).
+    /// Everything below: the template decides when it is rendered (`range`, a computed key, a whole object printed).
     Below,
 }
 
@@ -27,11 +27,11 @@ pub enum Extent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Seen<'d> {
-    /// The field is absent, or only the way to it is read.
+    /// The field is absent, or only the path to it is read.
     Nothing,
-    /// A value on the way that is not an object, and so does not have the field. It can make the template fail.
+    /// A value on the path that is not an object, and so does not have the field. It can make the template fail.
     NoField(&'d str, &'d Json),
-    /// Whether the value of the field counts as true, where the template asks no more.
+    /// Whether the value of the field counts as true, if the template tests no more than that.
     Presence(bool),
     /// The value of the field.
     Value(&'d Json),
@@ -68,7 +68,8 @@ impl FieldPath {
         self.extent
     }
 
-    /// Selects what the template can see there. Equal answers for two data mean that this path gives no reason to render again.
+    /// Selects what the template can see there. If the answers for two data are equal, this path does not require another
+    /// render.
     #[must_use]
     pub fn select<'d>(&'d self, data: &'d Json) -> Seen<'d> {
         let mut place = data;
@@ -90,10 +91,10 @@ impl FieldPath {
         }
     }
 
-    /// Whether all that the other path selects is selected by this one as well.
+    /// Whether this path selects everything that the other path selects.
     fn covers(&self, other: &FieldPath) -> bool {
         if other.extent == Extent::Way {
-            // Whatever goes through the same container sees whether there is a way.
+            // Every path through the same container sees whether that container exists.
             let container = other.segments.split_last().map_or(&[][..], |(_, container)| container);
             let goes_further = self.extent != Extent::Way || self.segments.len() > other.segments.len();
             return goes_further
@@ -143,7 +144,7 @@ impl fmt::Display for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, segment) in self.segments.iter().enumerate() {
             if index == 0 && segment.starts_with('$') {
-                // A field of a value that the template made has the name that the template calls it by.
+                // A field of a value that the template made has the name that the template uses for it.
                 formatter.write_str(segment)?;
                 continue;
             }

@@ -35,7 +35,7 @@ impl<'h, 'a> Printer<'h, 'a> {
         Printer { heap, buffer: Vec::new(), style: Style::default(), complaining: false }
     }
 
-    /// The output so far. Its memory is counted.
+    /// The output. Its memory is counted.
     pub(super) fn finish(self) -> Result<Vec<u8>, Fault<'a>> {
         self.heap.step_bytes(self.buffer.len())?;
         Ok(self.buffer)

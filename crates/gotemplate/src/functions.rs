@@ -1,6 +1,6 @@
 //! The functions that templates may call: Go's own and those of slim-sprig that always give the same answer.
 //!
-//! One table says everything about a function: the parser refuses what is not in it, the evaluator checks arguments
+//! One table defines the functions: the parser refuses names that are not in it, the evaluator checks arguments
 //! by it, and the documents are generated from it.
 
 #![expect(clippy::unnecessary_wraps, reason = "all functions of the table have one shape")]
@@ -94,7 +94,7 @@ pub(super) struct Function {
     group: &'static str,
     summary: &'static str,
     pub parameters: &'static [Parameter],
-    /// The type of all further arguments, where there may be any number.
+    /// The type of all further arguments, if any number is allowed.
     pub rest: Option<Parameter>,
     pub absence: Absence,
     pub body: Body,
@@ -125,7 +125,7 @@ impl Function {
         self
     }
 
-    /// The same function where arguments may be absent fields.
+    /// The same function, whose arguments may be absent fields.
     const fn allows_absence(mut self) -> Self {
         self.absence = Absence::Allowed;
         self
@@ -165,7 +165,7 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
     all().find(|function| function.name == name)
 }
 
-/// Functions of slim-sprig that are left out, by what they would do.
+/// Functions of slim-sprig that are left out, by the reason.
 const REFUSED: &[(&str, &[&str])] = &[
     (
         "it would give another answer tomorrow",
@@ -198,7 +198,7 @@ pub(super) fn why_refused(name: &str) -> Option<&'static str> {
     REFUSED.iter().find(|(_, names)| names.contains(&name)).map(|(reason, _)| *reason)
 }
 
-/// The function that was probably meant.
+/// The name of the function that was probably meant.
 pub(super) fn similar(name: &str) -> Option<&'static str> {
     let allowed = (name.chars().count() / 3).clamp(1, 3);
     all()
@@ -232,11 +232,11 @@ pub struct FunctionInfo {
     pub name: &'static str,
     /// The group of functions it belongs to.
     pub group: &'static str,
-    /// One sentence that says what the function does.
+    /// One sentence about the function.
     pub summary: &'static str,
     /// The smallest number of arguments.
     pub least_arguments: usize,
-    /// The largest number of arguments, where there is one.
+    /// The largest number of arguments, if there is one.
     pub most_arguments: Option<usize>,
 }
 

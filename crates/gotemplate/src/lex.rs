@@ -46,7 +46,7 @@ pub(super) enum Keyword {
     With,
 }
 
-/// A token: what it is and where.
+/// A token: its kind and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub kind: Kind,

@@ -40,8 +40,8 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// The source is longer or nested deeper than the [`limits`], or Go would not parse it. A function that does not exist is
-    /// an error wherever it stands.
+    /// The source is longer or nested deeper than the [`limits`], or Go would not parse it. A function that does not
+    /// exist is an error at any place.
     pub fn parse(name: &str, source: &str) -> Result<Template, ParseError> {
         let templates = parse::parse(name, source).map_err(|wrong| ParseError {
             place: Place::at(name, source, wrong.offset),
@@ -58,7 +58,7 @@ impl Template {
         &self.0.name
     }
 
-    /// Everything that the template can read from the data, wherever its conditions lead.
+    /// Everything that the template can read from the data, whichever branches it takes.
     #[must_use]
     pub fn fields(&self) -> &BTreeSet<FieldPath> {
         &self.0.fields
@@ -68,8 +68,8 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// [`RenderError::Missing`] where a field is needed that is absent or null, [`RenderError::Limit`] where rendering uses more
-    /// than the [`limits`], and [`RenderError::Failed`] where Go fails, too, or where the text is not UTF-8.
+    /// [`RenderError::Missing`] if a field is needed that is absent or null, [`RenderError::Limit`] if rendering uses
+    /// more than the [`limits`], and [`RenderError::Failed`] if Go fails, too, or if the text is not UTF-8.
     pub fn render(&self, data: &serde_json::Value) -> Result<String, RenderError> {
         eval::render(&self.0.name, &self.0.source, &self.0.templates, data)
     }

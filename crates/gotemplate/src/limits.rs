@@ -1,5 +1,5 @@
-//! The limits of a template. They are constants: the author of a template could otherwise make it run for ever, or use all
-//! memory.
+//! The limits of a template. They are constants: otherwise the author of a template could make it run for ever, or use
+//! all memory.
 
 /// The largest template source, in bytes.
 pub const SOURCE_BYTES: usize = 256 * 1024;
@@ -28,7 +28,7 @@ pub const REGEX_BYTES: usize = 1024;
 /// The largest compiled regular expression, in bytes.
 pub const REGEX_PROGRAM_BYTES: usize = 256 * 1024;
 
-/// The limit that a render ran into.
+/// The limit that a render exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Limit {

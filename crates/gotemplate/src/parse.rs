@@ -20,7 +20,7 @@ pub(super) struct Wrong {
 
 type Parsed<T> = Result<T, Wrong>;
 
-/// Parses all templates of a source. The one outside any `define` gets `name`.
+/// Parses all templates of a source. The one outside any `define` is named `name`.
 pub(super) fn parse(name: &str, source: &str) -> Parsed<Templates> {
     if source.len() > SOURCE_BYTES {
         return Err(wrong(0, format!("the template is longer than {SOURCE_BYTES} bytes")));
@@ -65,7 +65,7 @@ struct Parser<'s> {
     scope: Scope,
 }
 
-/// An item of a list, or what ends the list.
+/// An item of a list, or the end of the list.
 enum Item {
     Node(Node),
     Else,
@@ -137,7 +137,7 @@ impl Parser<'_> {
         if token.kind == kind { Ok(token) } else { Err(self.unexpected(&token, context)) }
     }
 
-    /// Goes one block or parenthesis deeper for the time of `inside`.
+    /// Runs `inside` one block or parenthesis deeper.
     fn deeper<T>(&mut self, offset: usize, inside: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == NESTING {
             return Err(wrong(offset, format!("blocks and parentheses are nested more than {NESTING} deep")));

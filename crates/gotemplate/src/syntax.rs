@@ -11,7 +11,7 @@ pub(super) type Span = Range<usize>;
 /// All templates of one source, by name. The one that is rendered has the name of the source.
 pub(super) type Templates = BTreeMap<String, Vec<Node>>;
 
-/// One thing to do when a template is rendered.
+/// One step of rendering a template.
 #[derive(Debug)]
 pub(super) enum Node {
     /// Text of the source, after trimming.
@@ -35,7 +35,7 @@ pub(super) enum Node {
 pub(super) struct Branches {
     /// Whether the dot is moved to the value (`with`).
     pub moves_dot: bool,
-    /// The conditions in their order, each with what is done when it is the first that holds.
+    /// The conditions in their order, each with the branch for when it is the first that holds.
     pub conditions: Vec<(Pipeline, Vec<Node>)>,
     /// The branch if none holds.
     pub otherwise: Vec<Node>,
@@ -102,11 +102,11 @@ pub(super) enum OperandKind {
     Chain(Box<Operand>, Vec<String>),
 }
 
-/// A number literal. Like Go's constants it has no type of its own: it fits what its place asks for.
+/// A number literal. Like Go's constants it has no type of its own: it takes the type that its place requires.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Number {
     pub integer: Option<i64>,
     pub float: f64,
-    /// Whether it is a `float64` where nothing is asked for.
+    /// Whether it is a `float64` if its place requires no type.
     pub prefers_float: bool,
 }

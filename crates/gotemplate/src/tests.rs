@@ -1,4 +1,4 @@
-//! The engine as its users see it. What Go says about each case was asked of Go; many more cases are in `tests/conformance`.
+//! The engine from its users' view. Go itself gave the expected answers; many more cases are in `tests/conformance`.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ fn knows_what_it_reads() {
     ] {
         let found = fields(source);
         if source.contains("next") {
-            // Followed some times, then taken as a whole.
+            // The field is followed several times, then taken as a whole.
             assert!(found.iter().any(|field| field.ends_with(".next.*")), "{source}: {found:?}");
         } else {
             assert_eq!(found, expected, "{source}");
@@ -149,7 +149,7 @@ fn a_changed_field_is_seen_and_another_is_not() {
     assert!(is_seen(&data("a", json!(0), 1)));
     assert!(is_seen(&data("b", json!(1), 1)));
     assert!(is_seen(&json!({"Cluster": "no map"})));
-    // What stands for a field that cannot be there is no value that data may have.
+    // The placeholder of a field that cannot exist is not a value that data may have.
     let template = Template::parse("t", "{{ .a.b }}").expect("a template");
     let [short, long] = [json!({"a": 5}), json!({"a": {"b": {"no field b": 5}}})];
     assert!(template.fields().iter().any(|field| field.select(&short) != field.select(&long)));

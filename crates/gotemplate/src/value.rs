@@ -79,7 +79,7 @@ impl MapType {
 impl<'a> Value<'a> {
     pub(super) const NOTHING: Value<'static> = Value::Nil(Nil::Nothing);
 
-    /// The field that would have to be there for this value to be there.
+    /// The field that must exist for this value to exist.
     pub(super) fn missing_field(&self) -> Option<&FieldNames<'a>> {
         match self {
             Value::Nil(Nil::Absent(path) | Nil::Null(path)) => Some(path),
@@ -148,7 +148,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The integer that the value is, of whichever integer type.
+    /// The integer value, of any integer type.
     pub(super) fn integer(&self) -> Option<i64> {
         match self {
             Value::Int(value) | Value::Int64(value) => Some(*value),

@@ -1,4 +1,4 @@
-//! A template and data of any bytes: no panic, an end, and the same answer twice.
+//! Renders a template and data of any bytes: it must not panic, must end, and must give the same answer twice.
 #![no_main]
 
 use gotemplate::Template;
@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What a template is rendered with when the input brings no data of its own.
+/// The data for a template whose input brings none.
 fn usual_data() -> Value {
     json!({
         "a": {"b": {"c": 1}, "n": null}, "i": 42, "f": 2.5, "s": "Straße", "t": true, "l": [3, "a", null, 1.5], "m": {"b": 1, "a": "x"},

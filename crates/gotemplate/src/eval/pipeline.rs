@@ -78,7 +78,7 @@ impl<'a> Evaluator<'a> {
         self.source.get(operand.span.clone()).unwrap_or_default()
     }
 
-    /// The value of an operand where any type will do.
+    /// The value of an operand of any type.
     fn operand(&mut self, dot: &Value<'a>, operand: &'a Operand) -> Outcome<'a> {
         self.at = operand.span.start;
         match &operand.kind {
@@ -103,7 +103,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A number where nothing asks for a type: its spelling decides.
+    /// A number whose context requires no type: its spelling decides.
     fn constant(&self, number: Number, operand: &Operand) -> Outcome<'a> {
         match number.integer {
             _ if number.prefers_float => Ok(Value::Float(number.float)),
@@ -200,7 +200,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// `and` and `or`: the first argument with this truth, else the last one.
+    /// `and` and `or`: the first argument with this truth, otherwise the last one.
     fn until(
         &mut self,
         truth: bool,
@@ -252,7 +252,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A value as an argument of that type. Go converts nothing, and neither is anything converted here.
+    /// A value as an argument of that type. As in Go, nothing is converted.
     fn convert(&mut self, value: Value<'a>, parameter: Parameter, absence: Absence) -> Outcome<'a> {
         let fits = match (&value, parameter) {
             (_, Parameter::Any)
@@ -286,11 +286,11 @@ impl<'a> Evaluator<'a> {
 
 /// The path of a field below one that is absent.
 fn extended<'a>(path: FieldNames<'a>, name: &'a str) -> FieldNames<'a> {
-    // The path is for people: a chain that goes on for ever needs no longer one.
+    // The path is for readers: an endless chain needs no longer one.
     if path.depth() < NESTING { path.below(Text::from(name)) } else { path }
 }
 
-/// A field that is absent from a value which is not of the data has the name that the template calls it by.
+/// Names an absent field. A value that is not part of the data has the name that the template uses for it.
 fn named<'a>(value: Value<'a>, variable: Option<&'a str>, names: &'a [String]) -> Value<'a> {
     let Value::Nil(Nil::Nothing) = value else {
         return value;

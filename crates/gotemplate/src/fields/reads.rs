@@ -1,7 +1,7 @@
 //! Follows the data through a template without rendering it.
 //!
-//! A value is known as the set of places that it may come from. A place is noted when something looks at its
-//! value. A value whose place was noted as a whole needs no further following: everything in it is noted.
+//! A value is known as the set of places that it may come from. A place is noted when the template reads its value. A
+//! value whose place was noted as a whole is not followed further: everything in it is noted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ use super::super::syntax::{
 };
 use super::{Extent, FieldPath, without_covered};
 
-/// So many templates are followed into each other.
+/// Maximum depth of templates that are followed into each other.
 const DEPTH: usize = 20;
-/// So many nodes are looked at, and so many fields noted: beyond that the template may read anything.
+/// Maximum number of followed nodes, and of noted fields: beyond that the template may read anything.
 const NODES: usize = 100_000;
 const NOTED: usize = 1_000;
-/// So many places and entries one value is followed through: beyond that it is taken to be read as a whole.
+/// Maximum number of places and entries through which one value is followed: beyond that it counts as read as a whole.
 const PLACES: usize = 32;
 
 /// The places that a value may come from.
@@ -75,7 +75,7 @@ pub(crate) fn fields_read(name: &str, templates: &Templates) -> BTreeSet<FieldPa
 struct Reader<'t> {
     templates: &'t Templates,
     noted: BTreeSet<FieldPath>,
-    /// Templates that were followed already, with what their dot was.
+    /// Templates that were followed already, with the origin of their dot.
     followed: BTreeSet<(String, Origin)>,
     nodes: usize,
     /// Number of open ranges.
@@ -94,14 +94,14 @@ impl Reader<'_> {
             self.noted.insert(FieldPath::new(place.clone(), extent));
         }
         for entry in origin.entries.values() {
-            // That a map has entries says nothing of their values.
+            // The presence of a map's entries does not depend on their values.
             if extent != Extent::Presence {
                 self.note(entry, extent);
             }
         }
     }
 
-    /// The place of a field below a value. Going there can fail, whatever becomes of it.
+    /// The place of a field below a value. The access can fail, however the field is used.
     fn fields(&mut self, origin: &Origin, names: &[String]) -> Origin {
         let field = names.iter().take(NESTING).fold(origin.clone(), |origin, name| origin.field(name));
         for place in field.places.iter().filter(|_| !names.is_empty()) {
@@ -217,7 +217,7 @@ impl Reader<'_> {
             if !pipeline.assigns {
                 variables.push((name.clone(), origin.clone()));
             } else if self.loops > 0 {
-                // The next iteration may read it in places that were followed already.
+                // The next iteration may read the value in places that were followed already.
                 self.note(&origin, Extent::Value);
             } else if let Some((_, variable)) = variables.iter_mut().rev().find(|(known, _)| known == name) {
                 let merged = std::mem::take(variable).or(origin.clone());
@@ -342,7 +342,7 @@ impl Reader<'_> {
         Origin::default()
     }
 
-    /// The place that the keys lead to; everything below where a key is not known before rendering.
+    /// The place that the keys lead to; everything below if a key is not known before rendering.
     fn steps(&mut self, start: &Argument, keys: &[Argument]) -> Origin {
         let mut origin = start.origin.clone();
         for key in keys {
@@ -372,7 +372,7 @@ impl Reader<'_> {
     }
 }
 
-/// An argument of a function: where it may come from, and its text or number if that is written down.
+/// An argument of a function: its origin, and its text or number if it is a literal.
 struct Argument {
     origin: Origin,
     constant: Option<String>,

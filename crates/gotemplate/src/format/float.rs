@@ -3,7 +3,7 @@
 use super::super::value::Value;
 use super::{Printed, Printer};
 
-/// No float has more digits than this after its first one: further ones are zeros.
+/// Maximum number of digits after a float's first one: further ones are zeros.
 const MOST_DIGITS: usize = 1100;
 
 impl<'a> Printer<'_, 'a> {
@@ -66,7 +66,7 @@ pub(crate) fn format_float(number: f64, form: char, precision: Option<usize>) ->
     }
 }
 
-/// The digits of a number, without zeros at the end, and where the point stands in them.
+/// The digits of a number, without zeros at the end, and the position of the point in them.
 struct Decimal {
     digits: String,
     point: i32,

@@ -45,7 +45,7 @@ impl<'a> Printer<'_, 'a> {
             false if style.space => " ",
             false => "",
         };
-        // Zeros on the left are asked for by a precision, or by the flag and the width.
+        // A precision, or the flag and the width, ask for zeros on the left.
         let least = match (style.precision, style.width) {
             (Some(precision), _) => precision,
             (None, Some(width)) if style.zero && !style.minus => width.saturating_sub(sign.len()),
@@ -86,7 +86,7 @@ fn zeros<'a>(count: usize) -> Result<String, Fault<'a>> {
     if count > TEXT_BYTES { Err(Fault::Limit(Limit::ValueSize)) } else { Ok("0".repeat(count)) }
 }
 
-/// The character with that code; what is none is U+FFFD.
+/// The character with that code, or U+FFFD if there is none.
 fn character(number: i128) -> char {
     u32::try_from(number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }

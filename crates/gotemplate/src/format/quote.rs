@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::value::decode_character;
 
-/// The text in quotes, with what cannot be printed escaped; with all that is not ASCII escaped where asked for.
+/// The text in quotes. Unprintable characters are escaped; with `ascii`, so are all others that are not ASCII.
 pub(crate) fn quoted(bytes: &[u8], quote: char, ascii: bool) -> String {
     let mut text = String::with_capacity(bytes.len() + 2);
     text.push(quote);
@@ -53,7 +53,7 @@ pub(crate) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return (' '..='~').contains(&character);
     }
-    // Debug output escapes what cannot be printed; after another character it leaves combining marks alone.
+    // Debug output escapes unprintable characters; after another character it leaves combining marks alone.
     let mut buffer = [b'a', 0, 0, 0, 0];
     let (_, rest) = buffer.split_at_mut(1);
     let length = 1 + character.encode_utf8(rest).len();
@@ -70,7 +70,7 @@ pub(super) fn can_be_raw(bytes: &[u8]) -> bool {
     })
 }
 
-/// Number of characters; a byte that belongs to none counts one.
+/// Number of characters; a byte that belongs to no character counts one.
 pub(super) fn character_count(bytes: &[u8]) -> usize {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return text.chars().count();

@@ -46,7 +46,7 @@ fn index<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
     }
     for (at, key) in arguments.from(1).iter().enumerate() {
         if let Some(path) = item.missing_field() {
-            // The whole path is what is waited for.
+            // The render waits for the whole path.
             let mut path = path.clone();
             for key in arguments.from(1 + at) {
                 path = path.below(text_of(&mut context.heap, key)?);

@@ -85,7 +85,7 @@ fn parse_float(text: &[u8]) -> Option<f64> {
     super::super::parse::parse_float(text)
 }
 
-/// The int64 that a value is (slim-sprig's `toInt64`).
+/// The value as an int64 (slim-sprig's `toInt64`).
 pub(super) fn int64_of(value: &Value<'_>) -> i64 {
     match value {
         Value::Text(text) => parse_integer(text.bytes(), 10).unwrap_or(0),
@@ -95,7 +95,7 @@ pub(super) fn int64_of(value: &Value<'_>) -> i64 {
     }
 }
 
-/// The float64 that a value is (slim-sprig's `toFloat64`).
+/// The value as a float64 (slim-sprig's `toFloat64`).
 pub(super) fn float_of(value: &Value<'_>) -> f64 {
     match value {
         Value::Text(text) => parse_float(text.bytes()).unwrap_or(0.0),

@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn text<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Result<Vec<u8>, Fault<'a>> {
-    // Where Go makes a text of nothing itself, it says so with these words.
+    // Go's own words for a missing value that it turns into text itself.
     let values: Vec<Value<'a>> = arguments
         .all()
         .iter()
@@ -56,7 +56,7 @@ fn js<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'
             }
             Some(plain) if plain.is_ascii() || is_printable(plain) => escaped.push(unit)?,
             Some(other) => escaped.push(format!("\\u{:04X}", u32::from(other)).as_bytes())?,
-            // A byte that belongs to no character is taken for U+FFFD, which can be printed.
+            // A byte that belongs to no character becomes U+FFFD, which is printable.
             None => escaped.push(unit)?,
         }
         rest = after;

@@ -209,7 +209,7 @@ fn chunk<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
                 chunks.push(context.heap.list(ListType::Any, chunk.to_vec())?);
             }
         }
-        // Go's arithmetic finds that there are no chunks in one case, and fails in all others.
+        // Go's arithmetic gives no chunks in one case, and fails in all others.
         _ if size < 0 && items.len() > 1 && items.len() as u64 - 1 <= size.unsigned_abs() => {}
         _ => return Err(Fault::failed("the size of a chunk must be positive")),
     }

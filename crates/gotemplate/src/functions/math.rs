@@ -82,7 +82,7 @@ fn min<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     Ok(Value::Int64(arguments.all().iter().map(int64_of).min().unwrap_or(0)))
 }
 
-/// `math.Max` and `math.Min`: infinity goes before NaN, NaN before all others, and 0 is more than -0.
+/// `math.Max` and `math.Min`: infinity takes precedence over NaN, NaN over all others, and 0 is more than -0.
 fn extreme(left: f64, right: f64, greatest: bool) -> f64 {
     let infinity = if greatest { f64::INFINITY } else { f64::NEG_INFINITY };
     #[expect(clippy::float_cmp, reason = "exactly infinity and exactly zero are meant")]

@@ -239,7 +239,7 @@ fn expand<'a>(result: &mut TextBuilder, template: &[u8], groups: &Groups<'_, '_>
     result.push(rest)
 }
 
-/// The name of a group after a dollar, and what follows it.
+/// The name of a group after a dollar, and the rest of the text.
 fn group_name(text: &[u8]) -> Option<(&str, &[u8])> {
     let (braced, name) = match text.strip_prefix(b"{") {
         Some(name) => (true, name),

@@ -95,7 +95,7 @@ fn digits(text: &str, count: usize, radix: u32) -> Option<(u32, &str)> {
     Some((u32::from_str_radix(digits, radix).ok()?, rest))
 }
 
-/// A number literal: an integer where it can be one, with the float beside it.
+/// A number literal: an integer if it can be one, with the float beside it.
 pub(super) fn number(text: &str) -> Result<Number, String> {
     if text.ends_with('i') && !text.contains(['x', 'X']) {
         return Err("complex numbers are not supported".to_owned());
@@ -115,7 +115,7 @@ pub(super) fn number(text: &str) -> Result<Number, String> {
     Ok(Number { integer: whole(float), float, prefers_float })
 }
 
-/// The integer that a float is exactly, where it is one and fits.
+/// The integer that equals a float, if there is one and it fits.
 fn whole(float: f64) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if float.fract() != 0.0 || !(-LIMIT..LIMIT).contains(&float) {

@@ -47,7 +47,7 @@ impl Parser<'_> {
                 return Ok(());
             }
             self.next();
-            // A space is a token: it must be put back where the variable is an operand.
+            // A space is a token: it must be put back if the variable is an operand.
             let after = self.next();
             let next = if after.kind == Kind::Space { self.next_non_space() } else { after.clone() };
             let is_comma = next.kind == Kind::Character && self.text(&next) == ",";
@@ -175,7 +175,7 @@ impl Parser<'_> {
     }
 }
 
-/// Only the first command of a pipeline may be a plain value: the others get one.
+/// Checks that only the first command of a pipeline is a plain value: the others receive one.
 fn check(pipeline: &Pipeline, context: &str) -> Parsed<()> {
     if pipeline.commands.is_empty() {
         return Err(wrong(pipeline.offset, format!("missing value for {context}")));

@@ -1,7 +1,7 @@
 //! The memory for the lists and maps of one render.
 //!
-//! A map can be put into itself (`set`), so containers are named by number rather than held by each other: nothing
-//! leaks, and dropping a value never recurses. The data are taken over one level at a time, when a level is looked at.
+//! A map can be put into itself (`set`), so containers are named by number instead of held by each other: nothing leaks,
+//! and dropping a value never recurses. The data are taken over one level at a time, when a level is read.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ pub(crate) struct Heap<'a> {
 }
 
 impl<'a> Heap<'a> {
-    /// The data as a value. Nothing is copied before it is looked at.
+    /// The data as a value. A level is copied when it is first read.
     pub(crate) fn root(&mut self, data: &'a Json) -> Value<'a> {
         if data.is_null() { Value::NOTHING } else { self.adopt(data, FieldNames::default) }
     }
@@ -267,7 +267,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// The entries of a map that is not nil, to change them. While something goes through them they are copied, which counts.
+    /// The entries of a map that is not nil, for changes. While an iteration holds them they are copied, which counts.
     fn changed(&mut self, id: MapId) -> Result<Option<&mut Entries<'a>>, Fault<'a>> {
         self.read(id);
         let is_shared = self.maps.get(id.0).is_some_and(|map| Rc::strong_count(&map.entries) > 1);
@@ -279,7 +279,7 @@ impl<'a> Heap<'a> {
     }
 }
 
-/// Goes one container deeper while walking a value.
+/// Counts one container more while walking a value.
 pub(crate) fn deeper<'a>(depth: usize) -> Result<usize, Fault<'a>> {
     if depth >= NESTING { Err(Fault::Limit(Limit::ValueDepth)) } else { Ok(depth + 1) }
 }

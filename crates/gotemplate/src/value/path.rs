@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Text;
 
-/// The keys from the root of the data to a field. Those of one container share the way to it.
+/// The keys from the root of the data to a field. The fields of one container share its path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldNames<'a>(Option<Rc<Field<'a>>>);
 
@@ -43,7 +43,7 @@ impl<'a> FromIterator<Text<'a>> for FieldNames<'a> {
     }
 }
 
-/// One by one: data may be nested deeper than the stack.
+/// Drops one key at a time: data may be nested deeper than the stack.
 impl Drop for FieldNames<'_> {
     fn drop(&mut self) {
         let mut next = self.0.take();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::fault::Fault;
 use crate::limits::{Limit, TEXT_BYTES};
 
-/// A text, borrowed from the template or the data where it comes from there.
+/// A text, borrowed from the template or the data if it comes from there.
 #[derive(Clone, Debug)]
 pub(crate) enum Text<'a> {
     Borrowed(&'a [u8]),
@@ -22,7 +22,7 @@ impl Text<'_> {
         }
     }
 
-    /// The text for people: what is not UTF-8 is replaced.
+    /// The text for readers: bytes that are not UTF-8 are replaced.
     pub(crate) fn to_str(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.bytes())
     }
@@ -72,7 +72,7 @@ impl Borrow<[u8]> for Text<'_> {
     }
 }
 
-/// Makes a text that may not become too long.
+/// Makes a text of limited length.
 #[derive(Default)]
 pub(crate) struct TextBuilder(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! One case: a template, its data, what Go said, and whether the engine says the same.
+//! One case: a template, its data, Go's answer, and whether the engine gives the same.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use gotemplate::{RenderError, Template};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The name under which the oracle parses every template; a template can call itself by it.
+/// The name under which the oracle parses every template. A template can call itself by that name.
 pub(crate) const NAME: &str = "template";
 
 /// A line that the oracle wrote.
@@ -18,11 +18,11 @@ pub(crate) struct Case {
     pub(crate) data: Value,
     #[serde(flatten)]
     go: Go,
-    /// What Go says when the nulls of the data's objects are left out.
+    /// Go's answer when the nulls of the data's objects are left out.
     nulls_absent: Option<Go>,
 }
 
-/// What Go says.
+/// Go's answer.
 #[derive(Deserialize)]
 struct Go {
     output: Option<String>,
@@ -30,12 +30,12 @@ struct Go {
     error: Option<GoError>,
     message: Option<String>,
     missing: Option<Missing>,
-    /// Go failed because of a null, where it does not fail because of an absent field.
+    /// Whether Go failed because of a null, if it does not fail because of an absent field.
     #[serde(default)]
     over_null: bool,
 }
 
-/// What kind of error Go gave.
+/// The kinds of Go's errors.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum GoError {
@@ -52,7 +52,7 @@ enum Missing {
     May,
 }
 
-/// What kind of answer the engine gave.
+/// The kinds of the engine's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Output,
@@ -63,7 +63,7 @@ pub(crate) enum Kind {
     Panicked,
 }
 
-/// What the engine gave: the output, or the message of an error.
+/// The engine's answer: the output, or the message of an error.
 pub(crate) struct Answer {
     pub(crate) kind: Kind,
     text: String,
@@ -97,18 +97,18 @@ fn uncaught(template: &str, data: &Value) -> (Kind, String) {
     }
 }
 
-/// How the engine's answer compares.
+/// The result of comparing the engine's answer with Go's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// The same output.
     SameOutput,
     /// An error of the same class.
     SameError,
-    /// The engine waits for a value, and may.
+    /// The engine waits for a value, which is allowed.
     Holds,
     /// The oracle has no answer.
     Unknown,
-    /// Another answer.
+    /// A different answer.
     Differs,
 }
 
@@ -150,7 +150,7 @@ impl Go {
         }
     }
 
-    /// Go's output; what is not UTF-8 in it is replaced.
+    /// Go's output; bytes that are not UTF-8 are replaced.
     fn expected_output(&self) -> String {
         match (&self.output, &self.output_hex) {
             (Some(text), None) => text.clone(),

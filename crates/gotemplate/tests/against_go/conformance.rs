@@ -12,7 +12,7 @@ use crate::case::Case;
 use crate::tally::Tally;
 use crate::{fields, oracle};
 
-/// How many lines travel together from the reader to a worker.
+/// Number of lines that travel together from the reader to a worker.
 const BATCH: usize = 256;
 
 #[test]

@@ -1,11 +1,11 @@
-//! The fields that a template says it reads are all that its output depends on.
+//! Checks that a template's output depends on no fields other than those that it reports to read.
 
 use gotemplate::Template;
 use serde_json::{Value, json};
 
 use super::case::{Case, NAME};
 
-/// A change to the data that no field of the template sees, and that changes what it renders all the same.
+/// A change to the data that no field of the template sees, and that nevertheless changes its output.
 pub(crate) fn unseen_dependence(case: &Case) -> Option<String> {
     let template = Template::parse(NAME, &case.template).ok()?;
     let is_unseen =

@@ -1,6 +1,6 @@
 //! The template engine against Go's own: the committed conformance files, random templates, hostile input.
 //!
-//! What counts as the same answer is in `tests/oracle/README.md`.
+//! `tests/oracle/README.md` defines which answers count as the same.
 #![cfg(test)]
 #![allow(clippy::disallowed_methods, reason = "tests read files and the environment")]
 

@@ -47,7 +47,7 @@ pub(crate) fn test() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// The program, built when a test first asks for it. Go's own cache makes later builds fast.
+/// The program, built on first use. Go's own cache makes later builds fast.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use super::case::{Answer, Case, Verdict};
 
-/// How many differences are kept with their text; all are counted.
+/// Maximum number of differences that are kept with their text; all are counted.
 const KEPT: usize = 2_000;
-/// How many are printed; the others are in a file.
+/// Maximum number of differences that are printed; the others are in a file.
 const PRINTED: usize = 10;
 
-/// Verdicts by kind, and what differed.
+/// Verdicts by kind, and the differences.
 #[derive(Default)]
 pub(crate) struct Tally {
     verdicts: BTreeMap<Verdict, u64>,
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Asks the engine and compares.
+    /// Asks the engine and compares its answer.
     pub(crate) fn add(&mut self, case: &Case) {
         let answer = Answer::of(&case.template, &case.data);
         let verdict = case.judge(&answer);
@@ -30,7 +30,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another tally.
     pub(crate) fn join(&mut self, other: Self) {
         for (verdict, count) in other.verdicts {
             *self.verdicts.entry(verdict).or_default() += count;
@@ -39,7 +39,7 @@ impl Tally {
         self.differences.truncate(KEPT);
     }
 
-    /// How many cases there were.
+    /// Number of cases.
     pub(crate) fn total(&self) -> u64 {
         self.verdicts.values().sum()
     }

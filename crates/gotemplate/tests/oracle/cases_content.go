@@ -8,7 +8,7 @@ var clusters = []string{
 	`{"Cluster":{"metadata":{"name":"bare","namespace":"default"},"spec":{}}}`,
 }
 
-// stackExamples are what stacks do: our own wording of the published templates, and of what their authors ask for.
+// stackExamples are typical templates of stacks: our own wording of the published ones, and of their authors' requests.
 func stackExamples() []example {
 	return with(clusters,
 		"values: |\n  metrics-server:\n    commonLabels:\n      domain: \"{{ .Cluster.spec.controlPlaneEndpoint.host }}\"\n",
@@ -60,7 +60,7 @@ func stackExamples() []example {
 	)
 }
 
-// missingExamples are about values that are not there: printed, passed on, tested, walked through.
+// missingExamples are about values that are missing: printed, passed on, tested, walked through.
 func missingExamples() []example {
 	documents := []string{`{"a":{"x":1,"n":null}}`, `{"a":null}`, `{}`, `{"a":{"x":null,"n":{"y":2}}}`, `{"a":{"x":"s","l":[null,{"x":null}]}}`}
 	return with(documents,

@@ -131,7 +131,7 @@ func writeConformance(directory string) error {
 		var text bytes.Buffer
 		for _, asked := range questions(name, examples) {
 			answered := evaluate(asked, maximumSteps)
-			// The wording is Go's own and changes with its versions.
+			// The wording is Go's own and differs between its versions.
 			answered.Message = ""
 			if answered.NullsAbsent != nil {
 				answered.NullsAbsent.Message = ""
@@ -145,7 +145,7 @@ func writeConformance(directory string) error {
 	return nil
 }
 
-// questions numbers the examples of an area; a case that is there twice is asked once.
+// questions numbers the examples of an area; an example that is there twice is asked once.
 func questions(name string, examples []example) []question {
 	seen := map[example]bool{}
 	var all []question

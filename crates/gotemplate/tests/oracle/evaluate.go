@@ -20,26 +20,26 @@ type question struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// result is what Go says. Either Output (or OutputHex where it is not UTF-8) or Error is there.
+// result is Go's answer. Either Output (or OutputHex if it is not UTF-8) or Error is there.
 type result struct {
 	Output    *string `json:"output,omitempty"`
 	OutputHex *string `json:"output_hex,omitempty"`
 	Error     string  `json:"error,omitempty"`
 	Message   string  `json:"message,omitempty"`
 	Missing   missing `json:"missing,omitempty"`
-	// OverNull says that Go failed because of a null, where it would not fail because of an absent field.
+	// OverNull says that Go failed because of a null, and would not fail because of an absent field.
 	OverNull bool `json:"over_null,omitempty"`
 }
 
-// answer is a case with what Go says.
+// answer is a case with Go's answer.
 type answer struct {
 	question
 	result
-	// NullsAbsent is what Go says when the nulls of the data's objects are left out, where it fails over them otherwise.
+	// NullsAbsent is Go's answer when the nulls of the data's objects are left out, if Go fails over them otherwise.
 	NullsAbsent *result `json:"nulls_absent,omitempty"`
 }
 
-// evaluate answers one case within a number of steps. It never fails: what goes wrong is an answer too.
+// evaluate answers one case within a number of steps. It never fails: an error is an answer too.
 func evaluate(asked question, steps int) answer {
 	all := answer{question: asked, result: evaluateOnce(asked, steps)}
 	if all.Error != "exec" {
@@ -75,13 +75,13 @@ func evaluateOnce(asked question, steps int) result {
 	return answered
 }
 
-// complaints are what Go says of a nil before a function sees it.
+// complaints are Go's messages about a nil before a function sees it.
 var complaints = []string{
 	"nil pointer evaluating", "index of untyped nil", "index of nil pointer", "invalid value; expected", "got interface {}",
 	"interface {} is nil, not map",
 }
 
-// lookForMissing evaluates the case a second time, with a look at every value that is needed.
+// lookForMissing evaluates the case a second time, and looks at every value that is needed.
 func lookForMissing(asked question, steps int) missing {
 	looking := &watch{data: map[uintptr]bool{}}
 	_, err := execute(asked, steps, looking)
@@ -95,7 +95,7 @@ func lookForMissing(asked question, steps int) missing {
 	return looking.seen
 }
 
-// parseError marks what Go says before anything is evaluated.
+// parseError marks Go's errors before anything is evaluated.
 type parseError struct{ error }
 
 func execute(asked question, steps int, looking *watch) (string, error) {
@@ -113,7 +113,7 @@ func execute(asked question, steps int, looking *watch) (string, error) {
 		return "", parseError{err}
 	}
 	for _, each := range parsed.Templates() {
-		// An empty template stays as it is: Go tells it from others by having nothing in it.
+		// An empty template stays as it is: Go recognises an empty template by its empty tree.
 		if each.Tree == nil || each.Root == nil || parse.IsEmptyTree(each.Root) {
 			continue
 		}

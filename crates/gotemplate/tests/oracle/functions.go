@@ -59,7 +59,7 @@ func sortedKeys(dictionary map[string]any) []string {
 	return keys
 }
 
-// builtins are Go's own, the ones that are wrapped because their result can grow; the rest is left to text/template.
+// builtins are those of Go's own that are wrapped because their result can grow.
 var builtins = map[string]any{
 	"html":     template.HTMLEscaper,
 	"js":       template.JSEscaper,
@@ -69,7 +69,7 @@ var builtins = map[string]any{
 	"urlquery": template.URLQueryEscaper,
 }
 
-// plainBuiltins are Go's own that stay as they are.
+// plainBuiltins are those of Go's own that stay as they are.
 var plainBuiltins = []string{"and", "or", "not", "len", "index", "call", "eq", "ne", "lt", "le", "gt", "ge"}
 
 // addressVerb finds a printf verb that prints a memory address.

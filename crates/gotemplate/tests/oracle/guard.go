@@ -43,7 +43,7 @@ func newGuard(steps int) *guard {
 	return &guard{allowed: steps, deadline: time.Now().Add(maximumTime)}
 }
 
-// Write is where the template prints to.
+// Write is the output of the template.
 func (g *guard) Write(bytes []byte) (int, error) {
 	if g.written += len(bytes); g.written > maximumOutput {
 		return 0, limitError{"output"}
@@ -57,7 +57,7 @@ const (
 	leaveName = "oracle_leave"
 )
 
-// functions are what the instrumented trees call; each prints nothing.
+// functions are those that the instrumented trees call; each prints nothing.
 func (g *guard) functions() map[string]any {
 	return map[string]any{
 		stepName:  func() (string, error) { return "", g.step() },
@@ -78,8 +78,8 @@ func (g *guard) step() error {
 	return nil
 }
 
-// instrument makes every called template and every turn of a range report to the guard. Go's engine cannot be
-// interrupted otherwise.
+// instrument makes every called template and every turn of a range report to the guard. Without it Go's engine cannot be
+// interrupted.
 func instrument(root *parse.ListNode) {
 	instrumentList(root)
 	root.Nodes = append(append([]parse.Node{callNode(enterName)}, root.Nodes...), callNode(leaveName))
@@ -183,7 +183,7 @@ func size(value reflect.Value, depth int) int {
 	return total
 }
 
-// argumentChecks refuse calls whose result could not even be computed; each gives what is too big, or nothing.
+// argumentChecks refuse calls whose result could not even be computed; each returns what is too big, or nothing.
 var argumentChecks = map[string]func([]any) string{
 	"repeat": func(a []any) string {
 		return product(a[0].(int), len(a[1].(string)), "repeat")
@@ -248,7 +248,8 @@ func regexGrowth(a []any) string {
 
 var repeatCount = regexp.MustCompile(`\{[0-9]{4,}|,[0-9]{4,}\}`)
 
-// regexSize refuses what Go finds too large: the engine has limits of its own. A single count above 1000 is not meant.
+// regexSize refuses expressions that Go finds too large: the engine has limits of its own. Single counts above 1000 are
+// not checked here.
 func regexSize(a []any) string {
 	pattern := a[0].(string)
 	var problem *syntax.Error

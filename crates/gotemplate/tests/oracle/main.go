@@ -1,4 +1,4 @@
-// Command oracle is the oracle of gotemplate: it answers what Go's own text/template with slim-sprig says.
+// Command oracle is the oracle of gotemplate: it gives the answers of Go's own text/template with slim-sprig.
 //
 // Usage:
 //
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	// A guard that is missing shows as a dead oracle, not as a dead machine.
+	// If a guard is missing, the oracle dies, not the machine.
 	limit := syscall.Rlimit{Cur: maximumMemory, Max: maximumMemory}
 	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil {
 		fmt.Fprintln(os.Stderr, "oracle: memory limit:", err)

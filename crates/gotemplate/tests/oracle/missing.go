@@ -6,7 +6,7 @@ import (
 	"text/template/parse"
 )
 
-// missing says whether the answer depended on a value that was not there (see README.md for the rule).
+// missing says whether the answer depended on a missing value (see README.md for the rule).
 type missing string
 
 const (
@@ -15,7 +15,7 @@ const (
 	mustBeMissing  missing = "must"
 )
 
-// testers never need their argument: they ask whether there is one.
+// testers never need their argument: they test whether there is one.
 var testers = set("and", "or", "not", "default", "empty", "coalesce", "all", "any", "ternary", "hasKey",
 	"kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike")
 
@@ -38,15 +38,16 @@ const (
 	indirectName = "oracle_indirect"
 )
 
-// watch records values that were nil where they were printed or passed on.
+// watch records values that were nil when they were printed or passed on.
 type watch struct {
 	seen missing
 	// data has the addresses of all maps of the data.
 	data map[uintptr]bool
 }
 
-// functions are what the rewritten trees call: both give back their last argument. The first argument of a direct look is where the path starts: it
-// must be data, what a template made itself will not get another field by waiting.
+// functions are those that the rewritten trees call: both return their last argument. The first argument of a direct
+// look is the start of the path: it must be data, because a value that a template made does not get another field by
+// waiting.
 func (w *watch) functions() template.FuncMap {
 	return template.FuncMap{
 		directName: func(start, value reflect.Value) reflect.Value {
@@ -120,7 +121,7 @@ func rewriteBranch(branch *parse.BranchNode) {
 	rewrite(branch.ElseList)
 }
 
-// lookCommand is the command that looks: directly where the value is that of a path, which starts at a node.
+// lookCommand is the command that looks: directly if the value is that of a path, which starts at a node.
 func lookCommand(start parse.Node) *parse.CommandNode {
 	if start == nil {
 		return command0(indirectName)
@@ -130,7 +131,7 @@ func lookCommand(start parse.Node) *parse.CommandNode {
 	return command
 }
 
-// pathStart is where a path starts when commands are a path of fields and nothing else.
+// pathStart is the start of a path if commands are a path of fields and nothing else.
 func pathStart(commands []*parse.CommandNode) parse.Node {
 	if len(commands) == 1 && len(commands[0].Args) == 1 {
 		return startOf(commands[0].Args[0])
@@ -170,7 +171,7 @@ func rewritePipe(pipeline *parse.PipeNode) {
 	pipeline.Cmds = commands
 }
 
-// rewriteArguments wraps what a function gets; nested pipelines are rewritten everywhere.
+// rewriteArguments wraps the arguments of a function; nested pipelines are rewritten everywhere.
 func rewriteArguments(command *parse.CommandNode, name string) {
 	for i, argument := range command.Args {
 		start := startOf(argument)
@@ -201,7 +202,7 @@ func looked(argument, start parse.Node) parse.Node {
 	return pipe(call)
 }
 
-// needs forgets the path for functions that only carry or compare.
+// needs drops the path for functions that only carry or compare.
 func needs(function string, start parse.Node) parse.Node {
 	if carriers[function] {
 		return nil

@@ -22,7 +22,7 @@ var (
 	}
 )
 
-// randomData is mostly an object shaped like those of Cluster API, sometimes anything.
+// randomData is mostly an object shaped like those of Cluster API, sometimes any value.
 func randomData(random *rand.Rand) any {
 	if random.IntN(25) == 0 {
 		return randomValue(random, 0)
@@ -34,7 +34,7 @@ func randomData(random *rand.Rand) any {
 		}
 	}
 	if random.IntN(4) > 0 {
-		// What the usual arguments of functions name.
+		// The values that the usual arguments of functions name.
 		for name, value := range oddData {
 			root[name] = json.RawMessage(value)
 		}

@@ -13,7 +13,7 @@ type grower struct {
 	variables []string
 	defined   []string
 	inRange   int
-	// size is how many more nodes there may be.
+	// size is the number of nodes that may still be added.
 	size int
 }
 
@@ -88,7 +88,7 @@ func (g *grower) node(depth int) string {
 	return g.rangeOver(depth)
 }
 
-// special is what is rare.
+// special is a rare construct.
 func (g *grower) special() string {
 	switch g.random.IntN(5) {
 	case 0:
@@ -299,7 +299,7 @@ func (g *grower) operand(depth int) string {
 	return pick(g.random, oddArguments)
 }
 
-// literal is a constant in one of the forms that it can be written in.
+// literal is a constant in one of its possible forms.
 func (g *grower) literal() string {
 	switch g.random.IntN(7) {
 	case 0:

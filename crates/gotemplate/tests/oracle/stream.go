@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// batch is how many cases are answered at once; memory is bounded by it.
+// batch is the number of cases that are answered at once; it bounds the memory.
 const batch = 512
 
 // answerStream answers JSON lines.
@@ -38,8 +38,8 @@ func answerStream(input io.Reader, output io.Writer) error {
 	}
 }
 
-// answerRandom answers made-up cases, one after the other from the first number until there are enough. Those that end in a limit of the
-// oracle are left out: there is nothing to compare.
+// answerRandom answers made-up cases, one after the other from the first number until there are enough. Cases that end
+// in a limit of the oracle are left out: there is nothing to compare.
 func answerRandom(output io.Writer, seed, first, count uint64) error {
 	writer := bufio.NewWriterSize(output, 1<<20)
 	for number := first; count > 0; number += batch {

@@ -3,7 +3,7 @@
 use base64::alphabet;
 use base64::engine::{Engine as _, GeneralPurpose, GeneralPurposeConfig};
 
-/// Decodes as Go's `StdEncoding` does, which ignores the bits that a last character has too many.
+/// Decodes as Go's `StdEncoding` does, which ignores the excess bits of a last character.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
@@ -36,7 +36,7 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
-/// The bytes that a text says, or at which of its bytes Go finds it wrong.
+/// The decoded bytes, or the offset at which Go reports an error.
 pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
     BASE64.decode(without_line_ends(text)).map_err(|_| wrong_in_base64(text))
 }
@@ -56,7 +56,7 @@ fn wrong_in_base64(text: &[u8]) -> usize {
     text.len() - in_group
 }
 
-/// The same, of a text whose first padding stands before `position`.
+/// The same for a text whose first padding is before `position`.
 fn wrong_after_padding(text: &[u8], position: usize, in_group: usize) -> usize {
     let next = |from: usize| {
         let rest = text.get(from..).unwrap_or_default();
@@ -72,7 +72,7 @@ fn wrong_after_padding(text: &[u8], position: usize, in_group: usize) -> usize {
     }
 }
 
-/// The bytes of a group of Base32, without what its last bits do not fill.
+/// The bytes of a group of Base32, without a last partial byte.
 fn push_group(bytes: &mut Vec<u8>, codes: &[u32]) {
     let (mut held, mut count) = (0_u32, 0_u32);
     for code in codes {
@@ -115,7 +115,7 @@ pub(super) fn decode_base32(text: &[u8]) -> Result<Vec<u8>, usize> {
                     return Err(start + index);
                 }
                 push_group(&mut bytes, &codes);
-                // What follows the padding is ignored.
+                // Text after the padding is ignored.
                 return Ok(bytes);
             }
             codes.push(code(*byte).ok_or(start + index)?);

@@ -37,7 +37,7 @@ fn replaced(text: &[u8]) -> String {
         let (kept, length) = match (character, rest.get(1), half(0), half(6)) {
             (_, _, Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (None, 12),
             (_, _, Some(_), _) => (Some(char::REPLACEMENT_CHARACTER), 6),
-            // What is escaped is not looked at.
+            // Escaped characters are skipped.
             (Some('\\'), Some(b' '..=b'~'), ..) => (None, 2),
             (None, ..) => (Some(char::REPLACEMENT_CHARACTER), 1),
             (Some(_), ..) => (None, width),
@@ -63,7 +63,7 @@ fn surrogate(text: &[u8]) -> Option<u32> {
 /// The key that `serde_json` gives instead of a number with its feature `arbitrary_precision`.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// Makes a value of what is read. The fault that stops it is kept aside, for serde's errors are texts.
+/// Makes a value of the JSON that is read. The fault that stops it is kept aside, because serde's errors are texts.
 struct Seed<'h, 'f, 'a> {
     heap: &'h mut Heap<'a>,
     fault: &'f mut Option<Fault<'a>>,

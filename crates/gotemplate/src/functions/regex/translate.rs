@@ -1,11 +1,11 @@
 //! Go's syntax of regular expressions (`regexp/syntax`) in the words of the `regex` crate.
 //!
-//! Both agree on most of it. Classes like `\d` are ASCII in Go; `\Q…\E`, octal escapes and braces that are no
+//! Both agree on most of it. Classes like `\d` are ASCII in Go; `\Q…\E`, octal escapes and braces that are not a
 //! repetition exist in Go only; set operations, further escapes and the flags `x` and `R` in the crate only.
 
 use std::fmt::Write;
 
-/// Go repeats nothing more often than this.
+/// Maximum number of repetitions in Go.
 const MOST_REPETITIONS: u32 = 1000;
 
 /// Go's classes in brackets.
@@ -21,7 +21,7 @@ pub(super) struct Translation {
     pub groups: Vec<String>,
 }
 
-/// The expression for the crate, or what Go finds wrong with it.
+/// The expression for the crate, or Go's error.
 pub(super) fn translate(pattern: &str) -> Result<Translation, &'static str> {
     let mut translator = Translator {
         rest: pattern,
@@ -128,7 +128,7 @@ impl<'p> Translator<'p> {
         }
     }
 
-    /// `{2,5}`: counts in each other may not repeat anything more often than one alone may.
+    /// `{2,5}`: nested counts may not repeat anything more often than a single one may.
     fn counted(&mut self, least: u32, most: Option<u32>, rest: &'p str) -> Translated {
         let count = most.unwrap_or(least);
         self.last = self.last.saturating_mul(count);
@@ -144,7 +144,7 @@ impl<'p> Translator<'p> {
         self.after_repetition()
     }
 
-    /// The `?` that may follow a repetition. Another repetition right after one is wrong in Go.
+    /// The `?` that may follow a repetition. Another repetition right after one is an error in Go.
     fn after_repetition(&mut self) -> Translated {
         if self.accept("?") {
             self.result.push('?');
@@ -175,7 +175,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// The flags after `(?` with what ends them; whether a group begins here.
+    /// The flags after `(?` and the character that ends them. Whether a group begins here.
     fn flags(&mut self) -> Translated<bool> {
         let (mut set, mut cleared) = (String::new(), String::new());
         let mut clears = false;
@@ -380,7 +380,7 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// The counts of a repetition whose brace was read, and what follows its end.
+/// The counts of a repetition whose brace was read, and the text after its end.
 fn counts(text: &str) -> Option<(u32, Option<u32>, &str)> {
     let (inside, rest) = text.split_once('}')?;
     let number = |text: &str| {

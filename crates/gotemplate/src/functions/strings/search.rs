@@ -2,7 +2,7 @@
 
 use super::super::super::value::decode_character;
 
-/// The offset at which the needle is found first.
+/// The offset of the first occurrence of the needle.
 pub(super) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     if needle.is_empty() {
         return Some(0);

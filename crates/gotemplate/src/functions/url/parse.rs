@@ -14,7 +14,7 @@ pub(super) struct Url {
     pub fragment: Vec<u8>,
 }
 
-/// A user's name, and a password where there is one.
+/// A user's name, and a password if there is one.
 pub(super) struct UserInfo {
     name: Vec<u8>,
     password: Option<Vec<u8>>,
@@ -31,7 +31,7 @@ impl UserInfo {
     }
 }
 
-/// The parts of a URL differ in what may stand in them as it is.
+/// The parts of a URL, which differ in the characters that need no escape.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Path,
@@ -96,7 +96,7 @@ fn decoded(text: &[u8], part: Part) -> Decoded {
         rest = after;
         let code = std::str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok());
         let code = code.ok_or(INVALID)?;
-        // A host escapes what is not ASCII only; a zone nothing that a host could not hold.
+        // A host escapes only characters beyond ASCII; a zone escapes nothing that a host may contain.
         let allowed = match part {
             Part::Host => !code.is_ascii() || code == b'%',
             Part::Zone => code == b'%' || code == b' ' || is_plain(code, Part::Host),
@@ -121,7 +121,7 @@ fn cut(text: &[u8], separator: u8) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The scheme and what follows its colon.
+/// The scheme and the text after its colon.
 fn scheme(text: &[u8]) -> Decoded<(&[u8], &[u8])> {
     for (index, byte) in text.iter().enumerate() {
         match byte {
@@ -273,7 +273,7 @@ fn host(scheme: &[u8], text: &[u8]) -> Decoded {
     }
     let first = text.iter().position(|byte| *byte == b':');
     let last = text.iter().rposition(|byte| *byte == b':');
-    // Colons inside of a host are refused where the scheme says what a host is.
+    // Colons inside of a host are refused if the scheme defines the form of a host.
     let colon = if matches!(scheme, b"http" | b"https") { first } else { last };
     if !colon.and_then(|colon| text.get(colon..)).is_none_or(is_port) {
         return Err("invalid port after host");

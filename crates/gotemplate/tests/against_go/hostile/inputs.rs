@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 /// One hostile template with its data.
 pub(crate) struct Input {
-    /// What it tries.
+    /// The purpose of the template.
     pub(crate) name: &'static str,
     /// The source.
     pub(crate) template: String,
-    /// What it is rendered with.
+    /// The data that it is rendered with.
     pub(crate) data: Value,
 }
 
-/// Every hostile template there is.
+/// Every hostile template.
 pub(crate) fn all() -> Vec<Input> {
     let mut inputs: Vec<_> =
         SHORT.iter().map(|(name, template)| input(name, (*template).to_owned())).collect();
@@ -25,7 +25,7 @@ fn input(name: &'static str, template: String) -> Input {
     Input { name, template, data }
 }
 
-/// Those that fit on a line.
+/// The templates that fit on a line.
 const SHORT: &[(&str, &str)] = &[
     ("a map set into itself and printed", r#"{{ $_ := set .map "self" .map }}{{ .map }}"#),
     ("a map set into itself and written as JSON", r#"{{ $_ := set .map "self" .map }}{{ mustToJson .map }}"#),
@@ -210,7 +210,7 @@ const SHORT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Those that are long.
+/// The long templates.
 fn long() -> Vec<Input> {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
