@@ -1,9 +1,9 @@
-//! What plans cost: rendering, planning and YAML in memory for 1 to 10,000 clusters, and `generate` from files.
+//! Measures plans: rendering, planning and YAML in memory for 1 to 10,000 clusters, and `generate` from files.
 //!
 //! `cargo bench --bench plan` fails when a bar is missed: 200 ms for 1,000 clusters × 4 addons in memory, 1 s for
-//! `generate` of them from files, 50 ms for `generate` of the example. Each figure is the best of some runs. In memory
-//! it is processor time of the one thread, so that other work on the machine does not count; from files it is the time
-//! that passes.
+//! `generate` of them from files, 50 ms for `generate` of the example. Each figure is the best of several runs. In
+//! memory it is the processor time of the one thread, so that other work on the machine does not count; from files it is
+//! wall-clock time.
 #![allow(clippy::disallowed_methods, reason = "a program that measures")]
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 #![allow(clippy::unwrap_used, reason = "a program for developers")]
@@ -50,7 +50,7 @@ fn cluster_inputs(number: usize) -> ClusterInputs {
     })
 }
 
-/// Renders, plans and writes YAML: how many bytes it is.
+/// Renders, plans and writes YAML. Returns the number of bytes.
 fn plan(stack: &Stack, release: &Release, contents: &Contents, clusters: &[ClusterInputs]) -> usize {
     let inputs = ReleaseInputs { stack, release, contents };
     let mut plan = plan::stack(stack).unwrap();
@@ -62,7 +62,7 @@ fn plan(stack: &Stack, release: &Release, contents: &Contents, clusters: &[Clust
     canonical::documents(plan.objects().map(|object| &object.value)).len()
 }
 
-/// Plans in memory; whether the bar is kept.
+/// Plans in memory. Whether the bar is kept.
 fn in_memory() -> bool {
     let (stack, release) = (stack(), release());
     let entry = CatalogEntry::of(&release, COMMIT.parse().unwrap());
@@ -73,7 +73,7 @@ fn in_memory() -> bool {
     println!("{:>8} {:>10} {:>12} {:>10} {:>10}", "clusters", "ms", "µs/cluster", "to linear", "KiB");
     let time = |size: usize| {
         let (clusters, _) = clusters.split_at(size);
-        // Linux counts processor time in steps of milliseconds: what takes less is done often.
+        // Linux counts processor time in steps of milliseconds: short work is repeated.
         let times = u32::try_from(1_000 / size).unwrap().max(1);
         let plans = || (0..times).map(|_| plan(&stack, &release, &contents, clusters)).sum();
         (best(5, processor, plans) / times, plan(&stack, &release, &contents, clusters))
@@ -96,7 +96,7 @@ fn in_memory() -> bool {
     within
 }
 
-/// Runs `generate` from files; whether the bars are kept.
+/// Runs `generate` from files. Whether the bars are kept.
 fn from_files() -> bool {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-plan");
     for (path, content) in release_files("v1") {
@@ -125,7 +125,7 @@ fn from_files() -> bool {
     within
 }
 
-/// Runs the program: how many bytes it prints.
+/// Runs the program. Returns the number of bytes that it prints.
 fn generate(directory: &Path, arguments: &[&str]) -> usize {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackflux"));
     let output =
@@ -134,7 +134,7 @@ fn generate(directory: &Path, arguments: &[&str]) -> usize {
     output.stdout.len()
 }
 
-/// The least that `clock` advances while `run` runs.
+/// The minimum that `clock` advances while `run` runs.
 fn best(runs: usize, clock: fn() -> Duration, mut run: impl FnMut() -> usize) -> Duration {
     let time = |()| {
         let start = clock();
@@ -150,7 +150,7 @@ fn processor() -> Duration {
     Duration::from_nanos(times.split_whitespace().next().unwrap().parse().unwrap())
 }
 
-/// The time that passes.
+/// Wall-clock time.
 fn passing() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     START.elapsed()

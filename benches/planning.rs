@@ -1,4 +1,4 @@
-//! What the programs plan that measure plans: one stack, and one release of it.
+//! The plan of the programs that measure plans: one stack, and one release of it.
 
 use serde_json::json;
 use stackflux::inputs::stack::Stack;
@@ -22,7 +22,7 @@ pub(crate) fn stack() -> Stack {
     Stack::new(&serde_json::from_value(object).unwrap(), None, std::iter::empty()).unwrap()
 }
 
-/// The release, read.
+/// The loaded release.
 pub(crate) fn release() -> Release {
     let mut files = Files::default();
     for (path, content) in release_files("v1") {

@@ -1,8 +1,8 @@
-//! What the benchmarks plan and deliver: a release with four addons, and clusters of its class.
+//! The input of the benchmarks for plans and delivery: a release with four addons, and clusters of its class.
 
 use serde_json::{Value, json};
 
-/// The values templates of the four addons: what stacks do with fields, loops, conditions and named templates.
+/// The values templates of the four addons, with fields, loops, conditions and named templates as stacks use them.
 const ADDONS: [(&str, &str); 4] = [
     (
         "cni",
@@ -40,8 +40,8 @@ values: |
     ),
 ];
 
-/// The files of the release `openstack-bench-1-34-<version>` (`v1`, `v2`, ...): four charts with a values template each,
-/// and a cluster class. Of the four, only `ccm` is another one in each release.
+/// The files of the release `openstack-bench-1-34-<version>` (`v1`, `v2`, …): four charts with a values template each,
+/// and a cluster class. Of the four, only `ccm` differs in each release.
 pub(crate) fn release_files(version: &str) -> Vec<(String, String)> {
     let stages = ADDONS.map(|(addon, _)| format!("    - {{name: {addon}, action: apply}}\n"));
     let chart = |name: &str, version: &str| format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
@@ -61,8 +61,8 @@ pub(crate) fn release_files(version: &str) -> Vec<(String, String)> {
     files
 }
 
-/// A Cluster of a release's class, which is in the namespace `class_namespace`, and the two objects that it refers to:
-/// its control plane and its infrastructure.
+/// A Cluster of a release's class, which is in the namespace `class_namespace`, and the two objects that the Cluster
+/// refers to: its control plane and its infrastructure.
 pub(crate) fn objects(namespace: &str, class_namespace: &str, class: &str, number: usize) -> [Value; 3] {
     let name = format!("cluster-{number:05}");
     let metadata = json!({"name": name, "namespace": namespace, "labels": {"cluster.x-k8s.io/cluster-name": name, "tier": "gold"}});

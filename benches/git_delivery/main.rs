@@ -1,5 +1,5 @@
-//! What delivery through Git costs: the first commit of 1,000 clusters with four addons each, a change of one of them, and a
-//! pass over all of them that finds nothing to do.
+//! Measures delivery through Git: the first commit of 1,000 clusters with four addons each, a change of one of them, and
+//! a pass over all of them that finds nothing to do.
 //!
 //! The repository is a bare one behind the testbed's Git server on loopback. `cargo bench --bench git_delivery` fails when a
 //! bar is missed: 15 s for the first commit, 500 ms and two files for the change of one cluster, 150 MiB of memory for all
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
     if within && memory < MEMORY { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs, prints how long it took, and says whether that is within the bar.
+/// Runs `run` and prints its duration. Whether that is within the bar.
 fn timed(what: &str, bar: Duration, run: impl FnOnce() -> Updated) -> bool {
     let start = Instant::now();
     let updated = run();
@@ -99,7 +99,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// The most memory that this process has had, in MiB.
+/// The peak memory of this process, in MiB.
 fn peak_memory() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -111,7 +111,7 @@ struct Ground {
     stack: Stack,
     release: Release,
     contents: Contents,
-    /// Where the clone is.
+    /// The directory of the clone.
     directory: PathBuf,
     clone: BareRepository,
     _server: GuardedGitServer,
@@ -145,7 +145,7 @@ impl Ground {
         plan
     }
 
-    /// One cluster, which is another one in each round.
+    /// One cluster, which differs in each round.
     fn cluster(&self, number: usize, round: usize) -> Plan {
         let [mut cluster, control_plane, infrastructure] = objects("demo", "demo", RELEASE, number);
         if round > 0 {
@@ -158,7 +158,7 @@ impl Ground {
         plan::cluster(&self.inputs(), &inputs).unwrap()
     }
 
-    /// Commits and pushes what a plan changes.
+    /// Commits and pushes the changes of a plan.
     fn deliver(&self, plan: &Plan, scope: Scope) -> Updated {
         let delivery = Delivery {
             stack: STACK.to_owned(),
@@ -181,7 +181,7 @@ impl Ground {
         updated.unwrap()
     }
 
-    /// How many files a commit changed.
+    /// Number of files that a commit changed.
     fn files_of(&self, commit: &str) -> usize {
         let repository = self.directory.join("repository.git");
         let arguments = ["diff-tree", "-r", "--name-only", "--no-commit-id", commit];

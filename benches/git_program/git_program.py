@@ -27,7 +27,7 @@ SERVE = sys.argv[1:] == ["--serve"]
 CLUSTERS = int(sys.argv[1]) if sys.argv[1:] and not SERVE else 1_000
 FILES = 6
 ROOT = tempfile.mkdtemp(prefix="git-program-")
-# Git reads no settings of the user or the machine, asks no questions, and uses two transports only.
+# Git reads no settings of the user or the machine, never prompts, and uses two transports only.
 ENV = {
     "PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "http:file",

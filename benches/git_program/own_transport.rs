@@ -16,7 +16,7 @@ use std::{env, fs, process};
 use git2::transport::{Service, SmartSubtransport, SmartSubtransportStream, Transport, register};
 use git2::{Repository, Signature};
 
-/// What a connection may cost, from the first byte of the list of branches to the last of the pack.
+/// The bounds of a connection, from the first byte of the list of branches to the last of the pack.
 #[derive(Clone, Copy)]
 struct Limits {
     end: Instant,
@@ -24,7 +24,7 @@ struct Limits {
 }
 
 thread_local! {
-    // libgit2 makes the transport on the thread that fetches or pushes.
+    // libgit2 creates the transport on the thread that fetches or pushes.
     static LIMITS: Cell<Option<Limits>> = const { Cell::new(None) };
 }
 
@@ -55,7 +55,7 @@ impl SmartSubtransport for Http {
     }
 }
 
-/// A request that grows by writes, is sent by the first read, and its answer.
+/// An exchange: a request that grows by writes and is sent by the first read, and its answer.
 struct Exchange {
     host: String,
     head: String,
@@ -68,12 +68,12 @@ struct Exchange {
 struct Answer {
     stream: BufReader<TcpStream>,
     is_chunked: bool,
-    /// What is left of the chunk, or of the answer.
+    /// Bytes left of the chunk, or of the answer.
     left: usize,
     is_over: bool,
 }
 
-/// Waits no longer than to the end. It is asked before each read.
+/// Limits waiting to the end of the connection's time. Called before each read.
 fn limit_waiting(stream: &TcpStream, limits: &Limits) -> io::Result<()> {
     let left = limits.end.saturating_duration_since(Instant::now());
     if left.is_zero() {

@@ -1,4 +1,5 @@
-//! What is measured on: a testbed of its own without helm-controller, a ClusterStack with two releases, clusters.
+//! The environment of a measurement: a testbed of its own without helm-controller, a ClusterStack with two releases,
+//! clusters.
 
 use std::fs;
 use std::path::Path;
@@ -14,12 +15,12 @@ use crate::helm;
 use crate::requests::{Api, Objects};
 use crate::support::{objects, release_files};
 
-/// The releases; one chart of the second is another one.
+/// The releases. One chart differs between them.
 pub(crate) const V1: &str = "openstack-bench-1-34-v1";
 pub(crate) const V2: &str = "openstack-bench-1-34-v2";
-/// How long anything may take.
+/// Maximum time for any step.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// Nobody writes any more when nothing was written for so long.
+/// Time without a write after which writing counts as finished.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// A kind of object.
@@ -47,13 +48,13 @@ const CONTROL_PLANES: Kind =
 const INFRASTRUCTURES: Kind =
     Kind { group_version: "infrastructure.cluster.x-k8s.io/v1beta1", plural: "openstackclusters" };
 
-/// All of it.
+/// The whole environment.
 pub(crate) struct Ground {
     pub(crate) testbed: OwnTestbed,
     pub(crate) api: Api,
-    /// Where the `ClusterStack` is.
+    /// The namespace of the `ClusterStack`.
     stack: String,
-    /// How many clusters a namespace gets.
+    /// Number of clusters in a namespace.
     clusters: usize,
 }
 
@@ -76,7 +77,7 @@ impl Ground {
         ground
     }
 
-    /// Says what helm-controller, which does not run, would say of the `HelmRelease`s of a namespace.
+    /// Writes the statuses that helm-controller, which does not run, would write to the `HelmRelease`s of a namespace.
     pub(crate) fn play_helm(&self, namespace: &str) {
         let mark = self.mark();
         helm::play(&self.api, &self.stack, namespace);
@@ -112,7 +113,7 @@ impl Ground {
         self.operator_with(&["--enable-leader-election=false"])
     }
 
-    /// An operator as it is shipped, with these flags.
+    /// The operator as shipped, with these flags.
     pub(crate) fn operator_with(&self, flags: &[&str]) -> Operator {
         let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
         Operator::start(&self.testbed, binary, self.testbed.operator_kubeconfig(), flags).unwrap()
@@ -126,8 +127,8 @@ impl Ground {
         self.audit().mark().unwrap()
     }
 
-    /// Waits until somebody has written since `mark`, and nobody writes any more. The log's length tells, which takes
-    /// no processor time from what is measured.
+    /// Waits until there is a write after `mark`, and then none for [`QUIET`]. Only the length of the log is read, which
+    /// takes no processor time from the measured process.
     pub(crate) fn wait_until_quiet(&self, mark: Mark) {
         let begun = Instant::now();
         let (mut last, mut since) = (mark, Instant::now());
@@ -181,7 +182,7 @@ impl Ground {
         self.api.patch(&CLUSTERS.in_namespace(namespace), None, patches);
     }
 
-    /// Removes everything of a namespace, whose operator is stopped.
+    /// Removes everything in a namespace whose operator is stopped.
     pub(crate) fn clear(&self, namespace: &str) {
         let mark = self.mark();
         let addons = ADDONS.in_namespace(namespace);

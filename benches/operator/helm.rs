@@ -1,4 +1,5 @@
-//! What helm-controller says when all goes well. It does not run: it would take the processors from what is measured.
+//! The statuses of helm-controller when all succeeds. It does not run: it would take the processors from the measured
+//! process.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::ground::{HELM_CHARTS, HELM_RELEASES};
 use crate::requests::{Api, text};
 
-/// Gives all `HelmRelease`s of a namespace, whose charts are in another one, the status of one that is deployed.
+/// Gives all `HelmRelease`s of a namespace, whose charts are in another one, the status of a deployed one.
 pub(crate) fn play(api: &Api, charts: &str, namespace: &str) {
     let revision = |chart: &Value| {
         let revision = text(chart, "/status/artifact/revision");

@@ -1,8 +1,8 @@
-//! What the operator costs: how fast it writes, how soon it reacts, what it uses and how quiet it is.
+//! Measures the operator: how fast it writes, how soon it reacts, its use of processor and memory, and how quiet it is.
 //!
-//! Beside it, in the same run, on the same API server, a plain client writes the same objects by the same requests and
-//! does nothing else: its rate is what the API server is capable of. `make bench-operator` fails when a bar is missed.
-//! `BENCH_CLUSTERS` (500) and `BENCH_ROUNDS` (5) make a quick run possible.
+//! In the same run, on the same API server, a plain client writes the same objects by the same requests and does nothing
+//! else: its rate is the capacity of the API server. `make bench-operator` fails when a bar is missed. `BENCH_CLUSTERS`
+//! (500) and `BENCH_ROUNDS` (5) make a quick run possible.
 #![allow(clippy::disallowed_methods, reason = "a program that measures")]
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a program for developers")]

@@ -1,4 +1,4 @@
-//! How fast somebody wrote, and what it took: from the audit log of the API server and from `/proc`.
+//! The rate of a writer and its cost: from the audit log of the API server and from `/proc`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use stackflux_testbed::{Process, Write};
 
 use crate::ground::{ADDONS, HELM_RELEASES};
 
-/// How often it is looked what a process used; Linux counts in steps of 10 ms.
+/// Interval at which the use of a process is read; Linux counts in steps of 10 ms.
 const SAMPLING: Duration = Duration::from_millis(10);
 
 /// Writes of one kind after another.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    /// How many there were.
+    /// Number of writes.
     pub(crate) count: usize,
-    /// When the first and the last were answered.
+    /// Times at which the first and the last were answered.
     pub(crate) from: Timestamp,
     pub(crate) to: Timestamp,
 }
 
 impl Pace {
-    /// That of those writes which are of clusters' addons: `HelmRelease`s, `ClusterAddon`s and their statuses.
+    /// The pace of those writes that concern clusters' addons: `HelmRelease`s, `ClusterAddon`s and their statuses.
     pub(crate) fn of<'a>(writes: impl Iterator<Item = &'a Write>) -> Self {
         let times: Vec<Timestamp> = writes.filter(|write| is_of_addons(write)).map(time).collect();
         let (from, to) = (times.iter().min().unwrap(), times.iter().max().unwrap());
@@ -36,7 +36,7 @@ impl Pace {
         self.to.duration_since(self.from).as_secs_f64()
     }
 
-    /// Writes in a second.
+    /// Writes per second.
     pub(crate) fn rate(&self) -> f64 {
         f64::from(u32::try_from(self.count).unwrap()) / self.seconds()
     }
@@ -50,7 +50,7 @@ pub(crate) fn time(write: &Write) -> Timestamp {
     write.time.parse().unwrap()
 }
 
-/// How many writes there were of what: `helmreleases patch`, `clusteraddons/status patch`, ...
+/// Number of writes by kind: `helmreleases patch`, `clusteraddons/status patch`, …
 pub(crate) fn kinds(writes: &[Write]) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for write in writes {
@@ -63,7 +63,7 @@ pub(crate) fn kinds(writes: &[Write]) -> BTreeMap<String, usize> {
     kinds
 }
 
-/// What a process has used at moments.
+/// The use of a process, sampled over time.
 pub(crate) struct Sampler {
     stop: Arc<AtomicBool>,
     samples: JoinHandle<Vec<(Timestamp, f64)>>,

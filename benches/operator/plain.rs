@@ -1,4 +1,4 @@
-//! The plain client: it writes what the operator wrote, by the same requests, and does nothing else.
+//! The plain client: it writes the objects that the operator wrote, by the same requests, and does nothing else.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::ground::{ADDONS, CLUSTERS, HELM_RELEASES};
 use crate::requests::{Api, Objects, status_patch, text};
 
-/// What the operator wrote into a namespace.
+/// The objects that the operator wrote into a namespace.
 pub(crate) struct Bodies {
     addons: Vec<Value>,
     helm_releases: Vec<Value>,
@@ -25,7 +25,7 @@ impl Bodies {
         }
     }
 
-    /// Those `HelmRelease`s that differ, and all statuses.
+    /// The `HelmRelease`s that differ, and all statuses.
     pub(crate) fn changed_since(self, before: &Self) -> Self {
         let Self { mut helm_releases, statuses, .. } = self;
         let spec = |object: &Value| (text(object, "/metadata/name").to_owned(), object["spec"].clone());
@@ -34,13 +34,13 @@ impl Bodies {
         Self { addons: Vec::new(), helm_releases, statuses }
     }
 
-    /// How many requests it takes to write all of it.
+    /// Number of requests to write all of it.
     pub(crate) fn count(&self) -> usize {
         self.addons.len() + self.helm_releases.len() + self.statuses.len()
     }
 }
 
-/// The body of an apply: an object without what the API server added.
+/// The body of an apply: an object without the fields that the API server added.
 fn applied(object: &Value) -> Value {
     let mut object = object.clone();
     let metadata = object["metadata"].as_object_mut().unwrap();
@@ -56,7 +56,7 @@ pub(crate) struct Plain<'a> {
     api: &'a Api,
     addons: Objects,
     helm_releases: Objects,
-    /// Of the `ClusterAddon`s, by name.
+    /// UIDs of the `ClusterAddon`s, by name.
     uids: BTreeMap<String, String>,
 }
 
@@ -66,9 +66,10 @@ impl<'a> Plain<'a> {
         Self { api, addons, helm_releases, uids: BTreeMap::new() }
     }
 
-    /// Writes all of it: `ClusterAddon`s, then what they own, then their statuses.
+    /// Writes all of it: `ClusterAddon`s, then the objects that they own, then their statuses.
     pub(crate) fn create(&mut self, bodies: &Bodies, namespace: &str) {
-        // One Cluster, of nobody's class, owns them all: garbage collection deletes what has an owner that is not there.
+        // One Cluster, whose class does not exist, owns them all: garbage collection deletes objects whose owner does
+        // not exist.
         let owner = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "owner"},
             "spec": {"topology": {"classRef": {"name": "none"}, "version": "v1.34.2"}},

@@ -1,5 +1,5 @@
-//! A running operator: how soon it follows a change of one cluster, how soon it is at work again after a restart, and what
-//! it does while nothing happens.
+//! Measures a running operator: how soon it follows a change of one cluster, how soon it works again after a restart,
+//! and what it does while nothing happens.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use crate::ground::{CLUSTERS, Ground, HELM_RELEASES, cluster_name};
 use crate::pace::{is_of_addons, kinds, time};
 use crate::rounds::median;
 
-/// How many fields are changed, one after another.
+/// Number of fields that are changed, one after another.
 const CHANGES: usize = 50;
-/// The longest median of the times until a change is followed, and the longest of all of them, in milliseconds.
+/// Maximum median of the times until a change is followed, and maximum of all of them, in milliseconds.
 const FOLLOWED: (f64, f64) = (50.0, 250.0);
-/// The longest time until a restarted operator has looked at all clusters, in seconds.
+/// Maximum time until a restarted operator has reconciled all clusters, in seconds.
 const READY: f64 = 3.0;
-/// How long nothing happens, and the processor seconds that may be used meanwhile.
+/// Duration of the idle phase, and the processor seconds that may be used in it.
 const IDLE: (Duration, f64) = (Duration::from_mins(1), 0.3);
-/// A change is followed before the next one is made.
+/// Time between changes: each is followed before the next one is made.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long an operator may take to be ready at all.
+/// Maximum time for an operator to become ready.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Measures and prints; whether the bars are kept.
+/// Measures and prints. Whether the bars are kept.
 pub(crate) fn measure(ground: &Ground, clusters: usize) -> bool {
     let namespace = ground.namespace("reaction");
     ground.create_clusters(&namespace);
@@ -31,7 +31,8 @@ pub(crate) fn measure(ground: &Ground, clusters: usize) -> bool {
     let operator = ground.operator();
     ground.wait_until_quiet(mark);
     let followed = changes(ground, &namespace, clusters);
-    // Nothing would be at rest otherwise: that nobody answers is told after two minutes.
+    // Without these statuses nothing would come to rest: after two minutes the operator reports that Flux does not
+    // answer.
     ground.play_helm(&namespace);
     operator.process().unwrap().terminate().unwrap();
     let rests = restart(ground, clusters);
@@ -62,8 +63,8 @@ fn changes(ground: &Ground, namespace: &str, clusters: usize) -> bool {
     needed && half < half_bar && longest < longest_bar
 }
 
-/// Milliseconds from the answer to the change of a cluster to that to the last of its `HelmRelease`s; whether both
-/// `HelmRelease`s that read the field and the status were written, and nothing else.
+/// Milliseconds from the answer to the change of a cluster to the answer to the last write of its `HelmRelease`s, and
+/// whether both `HelmRelease`s that read the field and the status were written, and nothing else.
 fn followed(writes: &[Write], cluster: &str) -> (f64, bool) {
     let of_cluster = |name: &str| name.strip_prefix(cluster).is_some_and(|rest| rest.starts_with('.'));
     let changed = writes.iter().find(|write| write.resource == CLUSTERS.plural && write.name == cluster);
@@ -75,7 +76,7 @@ fn followed(writes: &[Write], cluster: &str) -> (f64, bool) {
     (last.duration_since(time(changed.unwrap())).as_secs_f64() * 1e3, needed)
 }
 
-/// Starts an operator as it is shipped, with leader election, where everything is as it should be.
+/// Starts an operator as shipped, with leader election, in a namespace in which everything is as planned.
 fn restart(ground: &Ground, clusters: usize) -> bool {
     let all = f64::from(u32::try_from(clusters).unwrap());
     let (mark, begun) = (ground.mark(), Instant::now());
@@ -87,7 +88,7 @@ fn restart(ground: &Ground, clusters: usize) -> bool {
     let ready = begun.elapsed().as_secs_f64();
     println!("restarted");
     println!("{:>8} {ready:>8.2} s (bar {READY} s)", "ready");
-    // What it would do late is not part of its rest.
+    // Late work does not belong to the idle phase.
     sleep(Duration::from_secs(10));
     let quiet = is_quiet(ground, mark);
     let (rest, bar) = IDLE;
@@ -102,7 +103,7 @@ fn restart(ground: &Ground, clusters: usize) -> bool {
     quiet && rests && ready < READY && used < bar
 }
 
-/// How many reconciles of Clusters have succeeded.
+/// Number of successful reconciles of Clusters.
 fn reconciled(operator: &Operator) -> f64 {
     let metrics = operator.metrics().unwrap_or_default();
     let of_clusters = |name: &str| {
@@ -113,7 +114,7 @@ fn reconciled(operator: &Operator) -> f64 {
     metrics.iter().filter(|(name, _)| of_clusters(name)).map(|(_, count)| count).sum()
 }
 
-/// Whether the operator has written nothing but its Lease; prints what it has.
+/// Whether the operator has written nothing but its Lease. Prints its other writes.
 fn is_quiet(ground: &Ground, mark: Mark) -> bool {
     let writes = ground.audit().operator_writes_since(mark).unwrap();
     println!("{:>8} {:>8} (bar 0) {:?}", "writes", writes.len(), kinds(&writes));

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 /// Requests in flight, as many as the operator has.
 const IN_FLIGHT: usize = 32;
-/// The name that applied fields are owned by.
+/// The field manager of applied fields.
 const FIELD_MANAGER: &str = "plain";
 
 /// The objects of one kind in one namespace.
@@ -50,7 +50,7 @@ impl Api {
         list["items"].as_array().unwrap().clone()
     }
 
-    /// Creates objects; their names and UIDs.
+    /// Creates objects. Returns their names and UIDs.
     pub(crate) fn create(
         &self,
         objects: &Objects,
@@ -61,7 +61,7 @@ impl Api {
         self.send::<Value, _>(bodies.map(|object| body(object).unwrap())).iter().map(name_and_uid).collect()
     }
 
-    /// Applies objects by server-side apply; their names and UIDs.
+    /// Applies objects by server-side apply. Returns their names and UIDs.
     pub(crate) fn apply(
         &self,
         objects: &Objects,
@@ -70,12 +70,12 @@ impl Api {
         self.send::<Value, _>(bodies.map(|body| apply(objects, &body))).iter().map(name_and_uid).collect()
     }
 
-    /// Applies objects without a look at the answers.
+    /// Applies objects and ignores the answers.
     pub(crate) fn apply_only(&self, objects: &Objects, bodies: impl Iterator<Item = Value>) {
         self.send::<IgnoredAny, _>(bodies.map(|body| apply(objects, &body)));
     }
 
-    /// Changes objects of these names, or a subresource of theirs, by patches.
+    /// Patches the objects of these names, or a subresource of theirs.
     pub(crate) fn patch(
         &self,
         objects: &Objects,
@@ -98,7 +98,7 @@ impl Api {
         let _: IgnoredAny = self.runtime.block_on(self.client.request(request)).unwrap();
     }
 
-    /// Sends requests; the answers in the order in which they come.
+    /// Sends requests. Returns the answers in the order of their arrival.
     fn send<T: DeserializeOwned, Body>(&self, requests: impl Iterator<Item = Body>) -> Vec<T>
     where
         Body: Into<axum::http::Request<Vec<u8>>>,

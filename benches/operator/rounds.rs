@@ -1,4 +1,4 @@
-//! Rounds in which the operator and the plain client write the same, in turns, and what comes of them.
+//! Rounds in which the operator and the plain client write the same in turns, and their results.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use crate::ground::Ground;
 use crate::pace::{Pace, Sampler, kinds};
 use crate::plain::{Bodies, Plain};
 
-/// The least share of the plain client's rate.
+/// Minimum share of the plain client's rate.
 const SHARE: f64 = 0.8;
-/// The most processor seconds, user and system, from the first to the last write.
+/// Maximum processor seconds, user and system, from the first to the last write.
 const PROCESSOR: f64 = 2.0;
-/// The most memory, in MiB.
+/// Maximum memory, in MiB.
 const MEMORY: f64 = 100.0;
 
-/// How many writes there were of what.
+/// Number of writes by kind.
 type Kinds = BTreeMap<String, usize>;
 
-/// What the operator wrote for new clusters, and what it wrote when they moved to another release.
+/// The operator's writes for new clusters, and those after the clusters moved to another release.
 pub(crate) struct Written {
     everything: Bodies,
     difference: Bodies,
 }
 
-/// What a round gave.
+/// The results of a round.
 struct Round {
     plain: PlainRound,
     operator: OperatorRound,
@@ -38,19 +38,19 @@ struct OperatorRound {
     changed: Work,
 }
 
-/// What an operator did from its start until there was nothing left to do.
+/// The work of an operator from its start until nothing was left to do.
 struct Work {
     pace: Pace,
     /// Processor seconds from the first to the last write.
     processor: f64,
-    /// The most memory, in MiB.
+    /// Peak memory, in MiB.
     memory: f64,
     writes: Kinds,
 }
 
-/// Runs rounds and prints them; whether the bars are kept.
+/// Runs rounds and prints them. Whether the bars are kept.
 pub(crate) fn measure(ground: &Ground, clusters: usize, rounds: usize) -> bool {
-    // An API server is three times slower in its first minute: this round is only to warm it up.
+    // An API server is three times slower in its first minute: this round only warms it up.
     let (_, written) = operator_round(ground);
     plain_round(ground, &written);
     println!("{clusters} clusters × 4 addons: writes in a second, what the operator used");
@@ -69,7 +69,7 @@ pub(crate) fn measure(ground: &Ground, clusters: usize, rounds: usize) -> bool {
     within
 }
 
-/// Who is first takes turns.
+/// Runs a round. The operator and the plain client take turns in being first.
 fn round(ground: &Ground, written: &Written, number: usize) -> Round {
     let round = if number.is_multiple_of(2) {
         let (operator, _) = operator_round(ground);
@@ -95,7 +95,7 @@ fn operator_round(ground: &Ground) -> (OperatorRound, Written) {
     (OperatorRound { created, changed }, Written { everything, difference })
 }
 
-/// Runs an operator until it has nothing to do any more.
+/// Runs an operator until it has nothing left to do.
 fn work(ground: &Ground) -> Work {
     let mark = ground.mark();
     let operator = ground.operator();
@@ -132,7 +132,7 @@ fn plain_pace(ground: &Ground, mark: stackflux_testbed::Mark, namespace: &str, b
     pace
 }
 
-/// Whether the operator wrote each object once and nothing else of clusters; prints what it wrote where it did not.
+/// Whether the operator wrote each object once, and no other writes for clusters. Prints the writes otherwise.
 fn is_needed(operator: &OperatorRound, clusters: usize) -> bool {
     let (releases, addons, statuses) =
         ("helmreleases patch", "clusteraddons patch", "clusteraddons/status patch");

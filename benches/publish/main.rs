@@ -1,5 +1,5 @@
-//! What publishing a release of the size of a real one costs: from a registry on loopback into a Git server on loopback,
-//! by the program as people run it. `BENCH_RELEASE` names the directory of a real release to be taken instead.
+//! Measures publishing a release of the size of a real one: from a registry on loopback into a Git server on loopback,
+//! by the program as users run it. `BENCH_RELEASE` names the directory of a real release to use instead.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark looks at the clock and writes files")]
 #![allow(
@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 use push::{Layout, Pusher, packed};
 use stackflux_testbed::{Options, Testbed};
 
-/// The bar: one release of 300 kB, from beginning to end of the program.
+/// The bar: one release of 300 kB, from start to exit of the program.
 const BAR: Duration = Duration::from_secs(2);
 
-/// How often it is measured; the middle one counts.
+/// Number of rounds; the median counts.
 const ROUNDS: usize = 7;
 
 const RELEASE: &str = "openstack-bench-1-34-v1";
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     if middle <= BAR { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A release of 300 kB packed: a class, and one addon with files that do not compress.
+/// A packed release of 300 kB: a class, and one addon with files that do not compress.
 fn made_up() -> BTreeMap<String, Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();
     let top = directory.path().join(RELEASE);
