@@ -1,8 +1,9 @@
 //! An API server in memory, as far as the operator sees one.
 //!
-//! It answers requests by the rules of the real one, which `tests/on_testbed/same_answers.rs` holds it to: it keeps resource
-//! versions, generations, field managers and finalizers, and logs what a watch would tell. What controllers of Kubernetes do
-//! by themselves (garbage collection, the end of namespaces) is done one step at a time, when the driver says so.
+//! It answers requests by the rules of the real one, with which `tests/on_testbed/same_answers.rs` compares it: it keeps
+//! resource versions, generations, field managers and finalizers, and logs the events of watches. The work of
+//! Kubernetes' own controllers (garbage collection, the end of namespaces) is done one step at a time, when the driver
+//! requests it.
 
 #[path = "api_server/answer.rs"]
 mod answer;
@@ -25,7 +26,7 @@ pub(crate) use answer::Answer;
 use answer::Subject;
 use fields::Manager;
 
-/// Where an object is: the number of its kind, its namespace (empty if it has none) and its name.
+/// The place of an object: the number of its kind, its namespace (empty if it has none) and its name.
 pub(crate) type Place = (usize, String, String);
 
 /// A request.
@@ -41,18 +42,18 @@ pub(crate) struct Call {
     pub(crate) body: Vec<u8>,
 }
 
-/// What a watch tells.
+/// An event of a watch.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     /// The number of the kind.
     pub(crate) kind: usize,
-    /// Whether the object is gone.
+    /// Whether the object was deleted.
     pub(crate) is_deleted: bool,
-    /// The object as it is now, or was last.
+    /// The object in its current or last state.
     pub(crate) object: Value,
 }
 
-/// An object with who manages which of its fields.
+/// An object with the managers of its fields.
 #[derive(Clone, Debug, Default)]
 struct Stored {
     object: Value,
@@ -65,13 +66,13 @@ pub(crate) struct ApiServer {
     objects: BTreeMap<Place, Stored>,
     version: u64,
     uids: u64,
-    /// What watches tell, in order.
+    /// The events of watches, in order.
     pub(crate) log: Vec<Watched>,
-    /// The time that objects get, in seconds since the epoch.
+    /// The time for timestamps of objects, in seconds since the epoch.
     pub(crate) now: i64,
 }
 
-/// A path of the API: what a request is about.
+/// A path of the API: the subject of a request.
 struct Target {
     place: Place,
     subresource: Option<String>,
@@ -99,7 +100,7 @@ impl Target {
 }
 
 impl ApiServer {
-    /// An API server that has these namespaces.
+    /// An API server with these namespaces.
     pub(crate) fn new(namespaces: &[&str]) -> Self {
         let mut server = Self { version: 100, now: 1_700_000_000, ..Self::default() };
         for name in namespaces {
@@ -178,7 +179,7 @@ impl ApiServer {
     }
 }
 
-/// An object as it is sent: with its field managers.
+/// An object as it is sent, with its field managers.
 fn shown(stored: &Stored) -> Value {
     let mut object = stored.object.clone();
     object["metadata"]["managedFields"] = stored.managers.iter().map(Manager::shown).collect();

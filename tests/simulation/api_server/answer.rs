@@ -1,4 +1,4 @@
-//! What the API server says, in the words of `k8s.io/apimachinery/pkg/api/errors`.
+//! The answers of the API server, in the words of `k8s.io/apimachinery/pkg/api/errors`.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-/// What an answer is about.
+/// The subject of an answer.
 pub(super) struct Subject<'a> {
     kind: &'static Kind,
     namespace: &'a str,
@@ -74,7 +74,7 @@ impl<'a> Subject<'a> {
         failure(409, "Conflict", &message, &self.details(kind))
     }
 
-    /// Nothing is made in a namespace that is being deleted.
+    /// Nothing can be created in a namespace that is being deleted.
     pub(super) fn terminating(&self) -> Answer {
         let Self { kind, namespace, name } = self;
         let message = format!(
@@ -108,7 +108,7 @@ impl<'a> Subject<'a> {
         failure(422, "Invalid", &message, &details)
     }
 
-    /// The object is gone.
+    /// The object was deleted.
     pub(super) fn deleted(&self, uid: &Value) -> Answer {
         let mut details = self.details(self.kind.plural);
         details["uid"] = uid.clone();

@@ -1,4 +1,4 @@
-//! What controllers of Kubernetes do by themselves, one step at a time.
+//! The work of Kubernetes' own controllers, one step at a time.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::kinds::{KINDS, NAMESPACE};
 use super::{ApiServer, Place, Target};
 
 impl ApiServer {
-    /// Collects one object whose owners are gone, or takes one owner that is gone off an object that has others. Whether
+    /// Deletes one object without existing owners, or removes one missing owner from an object that has others. Whether
     /// there was anything to do.
     pub(crate) fn collect_garbage(&mut self) -> bool {
         let found = self.objects.iter().find_map(|(place, stored)| {

@@ -1,13 +1,13 @@
-//! Who manages which field: server-side apply, and what other writes make of it (`structured-merge-diff`).
+//! The managers of fields: server-side apply, and the effect of other writes on them (`structured-merge-diff`).
 //!
-//! Mappings are merged by key, `metadata.finalizers` is a set, `metadata.ownerReferences` is merged by UID, and all other
-//! lists are one value: so it is in the definitions of ours and of Flux.
+//! Mappings are merged by key, `metadata.finalizers` is a set, `metadata.ownerReferences` is merged by UID, and all
+//! other lists are atomic, as in our and in Flux's definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-/// A field, as `managedFields` names the way to it: `["f:spec", "f:interval"]`.
+/// The path of a field in `managedFields`: `["f:spec", "f:interval"]`.
 type Field = Vec<String>;
 
 /// A field manager of an object.
@@ -21,7 +21,7 @@ pub(super) struct Manager {
     fields: BTreeSet<Field>,
 }
 
-/// Who writes, and when.
+/// The writer, and the time of the write.
 pub(super) struct Writer<'a> {
     pub(super) name: &'a str,
     pub(super) of_status: bool,
@@ -29,7 +29,7 @@ pub(super) struct Writer<'a> {
     pub(super) time: String,
 }
 
-/// What the API server itself keeps in the metadata.
+/// The fields of the metadata that the API server itself manages.
 const SYSTEM: [&str; 9] = [
     "name",
     "namespace",
@@ -80,10 +80,10 @@ fn collect<'a>(value: &'a Value, field: Field, found: &mut BTreeMap<Field, &'a V
     }
 }
 
-/// The value of a mapping that is a field of its own beside what is in it.
+/// The value of a mapping that is a field of its own beside its content.
 static MEMBER: Value = Value::Null;
 
-/// Whether no schema names the field: then a mapping there is had as a whole by who applies it, and goes as a whole.
+/// Whether no schema names the field: a mapping there is applied and removed as a whole.
 fn is_open(field: &[String]) -> bool {
     field.len() > 2 && field.starts_with(&["f:spec".to_owned(), "f:values".to_owned()])
 }
@@ -100,14 +100,15 @@ fn owner_part(owner: &Value) -> String {
     format!("k:{}", json!({"uid": owner["uid"]}))
 }
 
-/// Merges an applied object into the present one: what this manager applied before, applies no more and has alone goes.
+/// Merges an applied object into the present one. Fields that this manager alone applied before and no longer applies
+/// are removed.
 pub(super) fn apply(object: &mut Value, managers: &mut Vec<Manager>, applied: &Value, writer: &Writer<'_>) {
     let new: BTreeMap<Field, Value> =
         fields(applied).into_iter().map(|(field, value)| (field, value.clone())).collect();
     let is_writer = |manager: &Manager| manager.applies && manager.name == writer.name;
     let old = managers.iter().find(|manager| is_writer(manager)).map(|manager| manager.fields.clone());
     for field in old.into_iter().flatten().filter(|field| !has(&new, field)) {
-        // That a manager which applies nothing has set it, too, does not keep it.
+        // A manager that set the field without applying it does not keep it.
         let mut others = managers.iter().filter(|manager| manager.applies && !is_writer(manager));
         if !others.any(|manager| manager.fields.contains(&field)) {
             take_out(object, &field);
@@ -129,7 +130,7 @@ fn has(fields: &BTreeMap<Field, Value>, field: &Field) -> bool {
     fields.range(field.clone()..).next().is_some_and(|(found, _)| found.starts_with(field))
 }
 
-/// Notes what a write that is no apply has changed.
+/// Notes the changes of a write other than an apply.
 pub(super) fn update(before: &Value, after: &Value, managers: &mut Vec<Manager>, writer: &Writer<'_>) {
     let (old, new) = (fields(before), fields(after));
     let changed = |field: &Field| old.get(field) != new.get(field);
@@ -145,7 +146,7 @@ pub(super) fn update(before: &Value, after: &Value, managers: &mut Vec<Manager>,
     note(managers, writer, false, own);
 }
 
-/// Gives a manager these fields. One that has none is none. The time is that of the last change.
+/// Assigns these fields to a manager. A manager without fields is removed. The time is that of the last change.
 fn note(managers: &mut Vec<Manager>, writer: &Writer<'_>, applies: bool, fields: BTreeSet<Field>) {
     let is_writer = |manager: &Manager| {
         (manager.name.as_str(), manager.applies, manager.of_status)
@@ -169,7 +170,7 @@ fn note(managers: &mut Vec<Manager>, writer: &Writer<'_>, applies: bool, fields:
     managers.retain(|manager| !manager.fields.is_empty());
 }
 
-/// Takes a field out of an object, and what is empty then above it.
+/// Removes a field from an object, and its parents that become empty.
 fn take_out(object: &mut Value, field: &[String]) {
     let Some((first, rest)) = field.split_first() else { return };
     if let Value::Array(items) = object {
@@ -187,7 +188,7 @@ fn take_out(object: &mut Value, field: &[String]) {
     }
 }
 
-/// Puts what is applied into an object.
+/// Merges an applied object into an object.
 fn merge(object: &mut Value, applied: &Value, field: &mut Field) {
     match (&mut *object, applied) {
         (Value::Object(object), Value::Object(applied)) => {

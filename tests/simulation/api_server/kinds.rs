@@ -1,4 +1,4 @@
-//! The kinds that the API server has.
+//! The kinds of the API server.
 
 use serde_json::{Value, json};
 
@@ -9,15 +9,15 @@ pub(crate) struct Kind {
     pub(crate) version: &'static str,
     pub(crate) plural: &'static str,
     pub(crate) kind: &'static str,
-    /// What the schema adds where it is not there: a path, and the JSON of the value.
+    /// Defaults of the schema: a path, and the JSON of the value.
     defaults: &'static [(&'static [&'static str], &'static str)],
 }
 
 const OURS: (&str, &str) = ("clusterstack.x-k8s.io", "v1alpha1");
-/// What the definitions of Flux have as a status before there is one.
+/// The status before the first one, by the definitions of Flux.
 const UNOBSERVED: (&[&str], &str) = (&["status"], r#"{"observedGeneration":-1}"#);
 
-/// All of them. Those that the operator only creates (events) or never writes are left out.
+/// All kinds. Those that the operator only creates (events) or never writes are left out.
 pub(crate) const KINDS: &[Kind] = &[
     Kind { group: "", version: "v1", plural: "namespaces", kind: "Namespace", defaults: &[] },
     Kind {
@@ -117,17 +117,17 @@ impl Kind {
         }
     }
 
-    /// `<plural>.<group>`, as messages name it.
+    /// `<plural>.<group>`, as in messages.
     pub(super) fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// Whether objects have a generation and a status of its own: those of definitions.
+    /// Whether objects have a generation and a status of their own: those of custom definitions.
     pub(super) fn is_custom(&self) -> bool {
         !self.group.is_empty()
     }
 
-    /// Adds what the schema says to an object.
+    /// Adds the defaults of the schema to an object.
     pub(super) fn add_defaults(&self, object: &mut Value) {
         for (path, value) in self.defaults {
             let Some((last, above)) = path.split_last() else { continue };

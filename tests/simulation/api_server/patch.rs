@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-/// Changes a value by a JSON patch. Whether the patch fits; if not, the value may be changed in part.
+/// Changes a value by a JSON patch. Whether the patch fits; if not, the value may be partly changed.
 pub(super) fn json_patch(target: &mut Value, patch: &Value) -> bool {
     let operations = patch.as_array().expect("a JSON patch is a list");
     operations.iter().all(|operation| {
         let (path, value) = (operation["path"].as_str().unwrap(), &operation["value"]);
         match operation["op"].as_str().unwrap() {
             "test" => target.pointer(path).unwrap_or(&Value::Null) == value,
-            // The library of the real one replaces also what is not there.
+            // The library of the real one also replaces a missing value.
             "add" | "replace" => put(target, path, value.clone()),
             "remove" => remove(target, path),
             other => panic!("the operation {other} is not in use"),
@@ -17,7 +17,7 @@ pub(super) fn json_patch(target: &mut Value, patch: &Value) -> bool {
     })
 }
 
-/// The parent of what a pointer points to, and the last part of the pointer.
+/// The parent of a pointer's target, and the last part of the pointer.
 fn parent<'a>(target: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
     let (above, last) = path.rsplit_once('/')?;
     Some((target.pointer_mut(above)?, last.replace("~1", "/").replace("~0", "~")))

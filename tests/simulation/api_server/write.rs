@@ -1,4 +1,4 @@
-//! What every write does: resource versions, generations, finalizers, and the log that watches read.
+//! The common part of all writes: resource versions, generations, finalizers, and the log that watches read.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ impl ApiServer {
         Ok(Answer { code: 200, body })
     }
 
-    /// Changes an object, or its status alone, by a patch; `change` says whether that fits.
+    /// Changes an object, or its status alone, by a patch; `change` returns whether the patch fits.
     pub(super) fn patch(
         &mut self,
         target: &Target,
@@ -102,7 +102,7 @@ impl ApiServer {
         Ok(Answer { code: 200, body })
     }
 
-    /// Keeps an object, unless nothing is new of it; returns it as it is sent.
+    /// Stores an object, unless nothing changed; returns it as it is sent.
     fn store(&mut self, place: &Place, mut new: Stored) -> Value {
         complete(place, &mut new.object);
         if let Some(old) = self.objects.get(place) {
@@ -117,7 +117,7 @@ impl ApiServer {
         let metadata = &mut new.object["metadata"];
         let is_going = metadata.get("deletionTimestamp").is_some() && place.0 != NAMESPACE;
         if is_going && metadata.get("finalizers").is_none() {
-            // The write itself is not kept.
+            // The write itself is not stored.
             let body = shown(&new);
             self.objects.insert(place.clone(), new);
             self.remove(place);
@@ -131,7 +131,7 @@ impl ApiServer {
         body
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     pub(super) fn remove(&mut self, place: &Place) {
         if let Some(mut gone) = self.objects.remove(place) {
             self.version += 1;
@@ -140,7 +140,7 @@ impl ApiServer {
         }
     }
 
-    /// What the API server itself puts into a new object.
+    /// The fields that the API server itself sets in a new object.
     fn created(&mut self, (kind, namespace, name): &Place) -> Value {
         self.uids += 1;
         let kind = &KINDS[*kind];
@@ -158,7 +158,7 @@ impl ApiServer {
         json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata})
     }
 
-    /// Whether something can be made in a namespace.
+    /// Whether an object can be created in a namespace.
     fn check_namespace(&self, place: &Place) -> Result<(), Answer> {
         if place.0 == NAMESPACE {
             return Ok(());
@@ -186,7 +186,7 @@ fn are_same(one: &[Manager], other: &[Manager]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_same(other))
 }
 
-/// What counts for the generation: all but the metadata and the status.
+/// The parts that count for the generation: all but the metadata and the status.
 fn content(object: &Value) -> Vec<(&String, &Value)> {
     let fields = object.as_object().into_iter().flatten();
     fields.filter(|(name, _)| !["metadata", "status"].contains(&name.as_str())).collect()
@@ -201,7 +201,7 @@ fn check_finalizers(place: &Place, before: &Value, after: &Value) -> Result<(), 
     if is_going && !added.is_empty() { Err(Subject::of(place).new_finalizers(&added)) } else { Ok(()) }
 }
 
-/// Adds what the schema says, and drops what is empty in the metadata.
+/// Adds the defaults of the schema, and drops empty metadata fields.
 fn complete(place: &Place, object: &mut Value) {
     KINDS[place.0].add_defaults(object);
     let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
@@ -218,7 +218,7 @@ fn remove(object: &mut Value, name: &str) {
     }
 }
 
-/// Gives an object a field of another one.
+/// Copies a field from another object.
 fn keep(object: &mut Value, from: &Value, name: &str) {
     put(object, name, from.get(name).cloned());
 }
