@@ -1,10 +1,10 @@
-//! What the tests on the testbed share: the program itself, a Git work tree, and what Flux made.
+//! The common parts of the tests on the testbed: the program itself, a Git work tree, and Flux's artifacts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a run of the program gave.
+/// The result of a run of the program.
 pub(crate) struct Run {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -21,7 +21,7 @@ pub(crate) fn stackflux(arguments: &[&str]) -> Run {
     }
 }
 
-/// A directory of its own below the target directory, empty.
+/// An empty directory of its own below the target directory.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if path.exists() {
@@ -31,7 +31,7 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     path
 }
 
-/// Copies a directory and all below it. Links stay links.
+/// Copies a directory and everything below it. Links stay links.
 pub(crate) fn copy(from: &Path, to: &Path) {
     let status = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(status.success(), "cp -a {} {}", from.display(), to.display());

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Runs git in a work tree, without this machine's settings, and returns what it printed.
+/// Runs git in a work tree, without this machine's settings, and returns its output.
 pub(crate) fn git(work_tree: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(work_tree)

@@ -1,5 +1,5 @@
-//! Pushes releases to an OCI registry, as the programs do that publish them: plain requests, nothing of stackflux's own
-//! reading of registries.
+//! Pushes releases to an OCI registry like the programs that publish them: by plain requests, without stackflux's own
+//! code for registries.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use stackflux::http::{Answer, Client, Method, Options, Request, Url};
 use stackflux::release::Digest;
 
-/// How a release's layers are described.
+/// The metadata of a release's layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Media types `application/vnd.scs.…`, and annotations of the manifest.
     Scs,
-    /// The default media type of layers, and nothing but titles.
+    /// The default media type of layers, and only titles.
     Plain,
 }
 
-/// What a manifest is.
+/// The media type of a manifest.
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// What a registry is asked with.
+/// A client of a registry.
 pub(crate) struct Pusher {
     client: Client,
     address: String,
@@ -32,7 +32,7 @@ pub(crate) struct Pusher {
 }
 
 impl Pusher {
-    /// For a registry at `host:port`.
+    /// A client of the registry at `host:port`.
     pub(crate) fn new(address: &str, user: Option<(&str, &str)>) -> Self {
         let client = Client::plain(Options::default()).unwrap();
         let basic = |(user, password)| format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
@@ -72,7 +72,7 @@ impl Pusher {
         digest
     }
 
-    /// Pushes bytes: a POST says where, a PUT brings them.
+    /// Pushes bytes: a POST returns the address, a PUT sends the bytes.
     pub(crate) async fn blob(&self, repository: &str, content: &[u8]) {
         let begun = self.send(self.request(Method::POST, &format!("{repository}/blobs/uploads/"))).await;
         let mut url: Url = begun.url().join(begun.header("location").unwrap()).unwrap();
@@ -135,8 +135,8 @@ fn manifest(layers: &[Value], layout: Layout) -> Value {
     manifest
 }
 
-/// A release's directory as files to push: what is in it, its directories packed as the builders name them. Those that
-/// are packed already stay as they are.
+/// The files to push for a release's directory: its files, and its directories packed and named as the builders do.
+/// Packed ones stay as they are.
 pub(crate) fn packed(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let release = directory.file_name().unwrap().to_str().unwrap();
     let (line, version) = release.rsplit_once('-').unwrap();
@@ -145,7 +145,7 @@ pub(crate) fn packed(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if entry.file_type().unwrap().is_dir() {
-            // The builders have it in the singular.
+            // The builders use the singular.
             let part = name.strip_suffix("images").map_or(name.clone(), |part| format!("{part}image"));
             let archive = format!("{line}-{part}-{version}.tgz");
             files.insert(archive, tar(directory, &name));

@@ -9,8 +9,8 @@ use crate::support::copy;
 const V1: &str = "docker-demo-1-34-v1";
 const V2: &str = "docker-demo-1-34-v2";
 
-/// A new work tree in a directory: both stages have the first release of the example, and stage has the second one as well.
-/// Prod has two clusters.
+/// Creates a work tree in a directory: both stages have the first release of the example, and stage has the second one
+/// as well. Prod has two clusters.
 pub(crate) fn two_stages(directory: &Path) -> PathBuf {
     let (root, work) = (Path::new(env!("CARGO_MANIFEST_DIR")), directory.join("work"));
     copy(&root.join("examples/promotion"), &work);

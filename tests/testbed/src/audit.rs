@@ -1,6 +1,6 @@
-//! Who wrote what to the management cluster, from the audit log of its API server.
+//! The writes to the management cluster and their users, from the audit log of its API server.
 //!
-//! The form of its lines: <https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/>.
+//! The format of its lines: <https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/>.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::error::{Context as _, Result};
 
-/// All that writes and all that the installed operator asks, without bodies; in blocking mode the line is there soon
+/// Logs all writes and all requests of the installed operator, without bodies. In blocking mode the line is there soon
 /// after the answer.
 const POLICY: &str = r"
 apiVersion: audit.k8s.io/v1
@@ -45,28 +45,29 @@ fn path(logs: &Path) -> PathBuf {
 #[derive(Clone, Debug)]
 pub struct Audit(PathBuf);
 
-/// A moment in the log. Two are the same when nothing was written between them.
+/// A moment in the log. Two are equal if nothing was written between them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Mark(u64);
 
-/// A request, as it was answered.
+/// A request and its answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Write {
-    /// Who: `stackflux` (the operator), `admin` (tests and all controllers), `system:serviceaccount:<namespace>:<name>`.
+    /// The user: `stackflux` (the operator), `admin` (tests and all controllers),
+    /// `system:serviceaccount:<namespace>:<name>`.
     pub user: String,
-    /// `create`, `update`, `patch`, `delete` or `deletecollection`; `get`, `list` or `watch` where reads are told.
+    /// `create`, `update`, `patch`, `delete` or `deletecollection`; `get`, `list` or `watch` if reads are included.
     pub verb: String,
     /// The plural name of the kind, such as `helmreleases`.
     pub resource: String,
-    /// `status`, for example; nothing where the object itself was written.
+    /// `status`, for example; empty if the object itself was written.
     pub subresource: String,
-    /// The namespace, or nothing.
+    /// The namespace; empty if there is none.
     pub namespace: String,
     /// The name of the object.
     pub name: String,
     /// The HTTP status of the answer.
     pub code: u16,
-    /// When the answer was given: RFC 3339 with microseconds, UTC.
+    /// Time of the answer: RFC 3339 with microseconds, UTC.
     pub time: String,
 }
 
@@ -75,21 +76,21 @@ impl Audit {
         Self(path(logs))
     }
 
-    /// Now.
+    /// The current moment.
     pub fn mark(&self) -> Result<Mark> {
         let length = fs::metadata(&self.0).context(|| format!("cannot read {}", self.0.display()))?.len();
         Ok(Mark(length))
     }
 
-    /// What was written since then by anybody, in the order of the answers. Dry runs do not count; refused requests
-    /// do, see [`Write::code`].
+    /// All writes since then by any user, in the order of the answers. Dry runs do not count; refused requests do, see
+    /// [`Write::code`].
     pub fn writes_since(&self, mark: Mark) -> Result<Vec<Write>> {
         let mut requests = self.requests_since(mark)?;
         requests.retain(|request| WRITES.contains(&request.verb.as_str()));
         Ok(requests)
     }
 
-    /// What was asked since then and RBAC forbade: writes by anybody, and reads by the service account of the installed
+    /// The requests since then that RBAC refused: writes by any user, and reads by the service account of the installed
     /// operator, `stackflux` in Flux's namespace.
     pub fn forbidden_since(&self, mark: Mark) -> Result<Vec<Write>> {
         let mut requests = self.requests_since(mark)?;
@@ -115,7 +116,7 @@ impl Audit {
         Ok(requests)
     }
 
-    /// What the operator under test has written since then, other than Leases.
+    /// The writes of the operator under test since then, other than Leases.
     pub fn operator_writes_since(&self, mark: Mark) -> Result<Vec<Write>> {
         let mut writes = self.writes_since(mark)?;
         writes.retain(|write| write.user == "stackflux" && write.resource != "leases");

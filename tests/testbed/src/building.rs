@@ -1,4 +1,4 @@
-//! Builds each component once, into a cache that is keyed by everything that decides what comes out.
+//! Builds each component once, into a cache that is keyed by everything that determines the result.
 
 use std::env::consts::ARCH;
 use std::fs::{self, File};
@@ -40,7 +40,7 @@ const KWOK_STAGES: [&str; 4] = [
     "kustomize/stage/pod/fast/pod-delete.yaml",
 ];
 
-/// Builds what is not built yet, telling its progress on stderr. Returns the directory of the built things.
+/// Builds missing components, with progress on stderr. Returns the directory of the results.
 pub fn build() -> Result<PathBuf> {
     ensure_built().map(|toolbox| toolbox.directory().to_owned())
 }
@@ -51,7 +51,7 @@ pub(crate) fn ensure_built() -> Result<Toolbox> {
     fs::create_dir_all(&bin).context(|| format!("cannot create {}", bin.display()))?;
     let lock_path = directory.join("lock");
     let lock = File::create(&lock_path).context(|| format!("cannot create {}", lock_path.display()))?;
-    // Another test process may be building the same: wait for it. The lock goes with the file handle.
+    // Another test process may be building the same: wait for it. The lock ends with the file handle.
     lock.lock().context(|| format!("cannot lock {}", lock_path.display()))?;
     let toolbox = Toolbox::new(directory);
     build_tools(&toolbox)?;
@@ -68,7 +68,7 @@ pub(crate) fn ensure_built() -> Result<Toolbox> {
     Ok(toolbox)
 }
 
-/// A name for all that the cache holds: the pinned modules, our own sources, the list of tools, the machine.
+/// The key of everything in the cache: the pinned modules, our own sources, the list of tools, the machine.
 ///
 /// The standard hasher may change with the Rust version; then everything is linked once more, from Go's own cache.
 fn key() -> Result<String> {
@@ -124,7 +124,7 @@ fn compile(tool: &Tool, output: &Path) -> Result<()> {
     run(&mut command).map(drop).map_err(|error| Error::new(format!("{error}{hint}")))
 }
 
-/// Makes a file or directory that is not there yet: under another name first, so that half of one is never used.
+/// Creates a missing file or directory: under another name first, so that a partial one is never used.
 pub(crate) fn once(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if path.exists() {
         return Ok(());
@@ -134,7 +134,7 @@ pub(crate) fn once(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Resul
     fs::rename(&incomplete, path).context(|| format!("cannot rename {}", incomplete.display()))
 }
 
-/// Copies CRDs out of modules as JSON, each changed by `adapt`.
+/// Copies CRDs from modules as JSON, each changed by `adapt`.
 fn copy_crds(
     module: &str,
     sources: &[(&str, &str)],
@@ -168,7 +168,7 @@ fn write_kwok_stages(target: &Path) -> Result<()> {
     fs::write(target, stages).context(|| format!("cannot write {}", target.display()))
 }
 
-/// Where Go keeps the sources of a dependency; downloaded first where they are not there yet.
+/// The directory of a dependency's sources in Go's cache; downloads them first if they are missing.
 pub(crate) fn source_directory(module: &str, dependency: &str) -> Result<PathBuf> {
     run(go(module).args(["mod", "download", dependency]))?;
     let directory = run(go(module).args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", dependency]))?;
@@ -197,7 +197,7 @@ pub(crate) fn run(command: &mut Command) -> Result<String> {
     }
 }
 
-/// Tells people how it goes. Written to stderr directly: the test runner captures what `eprint!` prints.
+/// Prints progress. Written to stderr directly: the test runner captures the output of `eprint!`.
 pub(crate) fn say(text: &str) -> Result<()> {
     let mut stderr = io::stderr().lock();
     stderr

@@ -1,4 +1,4 @@
-//! A client for what kubectl is too slow for, or cannot do.
+//! A client for operations that are too slow with kubectl, or impossible.
 
 use std::path::Path;
 

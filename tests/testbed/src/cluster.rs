@@ -1,4 +1,5 @@
-//! One API server and what a test does with it: it reads by requests of its own, and writes through the built kubectl.
+//! One API server and the operations of tests on it: it reads by requests of its own, and writes through the built
+//! kubectl.
 
 mod access;
 mod helm;
@@ -21,19 +22,19 @@ use crate::error::{Context as _, Error, Result};
 use crate::probe;
 use crate::process::{log_path, tail};
 
-/// The components whose logs say why an object is not what a test waits for.
+/// The components whose logs explain why an object is not as a test expects.
 const CONTROLLERS: [&str; 3] = ["source-controller", "kustomize-controller", "helm-controller"];
 
 /// The kinds of Flux that its controllers reconcile again and again.
 const FLUX: [&str; 5] = ["helmrelease", "kustomization", "helmchart", "gitrepository", "ocirepository"];
 
-/// Names an object: `kind` as kubectl takes it (`helmrelease`, `daemonset.apps`), `namespace` empty for
-/// cluster-scoped kinds.
+/// Names an object: `kind` as kubectl accepts it (`helmrelease`, `daemonset.apps`), `namespace` empty for cluster-scoped
+/// kinds.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a> {
     /// The kind or resource.
     pub kind: &'a str,
-    /// The namespace, or nothing.
+    /// The namespace; empty for cluster-scoped kinds.
     pub namespace: &'a str,
     /// The name.
     pub name: &'a str,
@@ -76,26 +77,26 @@ impl Cluster {
         &self.kubectl
     }
 
-    /// Runs kubectl against this cluster: its stdout, or an error with its stderr.
+    /// Runs kubectl against this cluster. Returns its stdout, or an error with its stderr.
     pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
         self.kubectl_with_input(arguments, "")
     }
 
-    /// Applies YAML documents by server-side apply; an error with the API server's refusal.
+    /// Applies YAML documents by server-side apply. The error has the API server's refusal.
     pub fn apply(&self, yaml: &str) -> Result<String> {
         self.kubectl_with_input(&["apply", "--server-side", "--force-conflicts", "-f", "-"], yaml)
     }
 
-    /// The object as it is now, or nothing when it does not exist.
+    /// The current object, or `None` if it does not exist.
     pub fn get(&self, object: Object<'_>) -> Result<Option<Value>> {
         let failed =
             || format!("get {} {}/{} on cluster {}", object.kind, object.namespace, object.name, self.name);
         self.requests.send(&self.kubeconfig, &Method::GET, object, &Value::Null).context(failed)
     }
 
-    /// Waits until the object exists and `condition` holds, and returns it. `what` says what is waited for.
+    /// Waits until the object exists and `condition` holds, and returns it. `what` names the expectation.
     ///
-    /// When the time is over: an error with the object's last status and what the controllers logged about it.
+    /// After the timeout: an error with the object's last status and the controllers' log lines about it.
     pub fn wait(
         &self,
         object: Object<'_>,
@@ -119,7 +120,7 @@ impl Cluster {
         self.wait(object, "Ready=True", timeout, is_ready)
     }
 
-    /// Waits until the object does not exist any more.
+    /// Waits until the object is deleted.
     pub fn wait_gone(&self, object: Object<'_>, timeout: Duration) -> Result<()> {
         let mut last = None;
         let gone = probe::poll(timeout, || {
@@ -129,8 +130,8 @@ impl Cluster {
         if gone { Ok(()) } else { Err(self.timed_out(object, "absence", timeout, last.as_ref())) }
     }
 
-    /// Suspends all objects of Flux in a namespace: its controllers have nothing more to do for them. All are tried; the
-    /// first error is returned.
+    /// Suspends all objects of Flux in a namespace, so that its controllers have nothing more to do for them. All are
+    /// tried; the first error is returned.
     pub fn suspend_flux(&self, namespace: &str) -> Result<()> {
         let mut result = Ok(());
         let suspended = json!({"spec": {"suspend": true}});
@@ -150,7 +151,7 @@ impl Cluster {
         let failed = || format!("kubectl {} on cluster {}", arguments.join(" "), self.name);
         let mut child = Command::new(&self.kubectl)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
-            // Discovery is cached by host and port, and ports come back in later runs with other CRDs.
+            // Discovery is cached by host and port, and ports are used again in later runs with other CRDs.
             .arg(format!("--cache-dir={}", self.kubeconfig.with_extension("kubectl-cache").display()))
             .args(arguments)
             .stdin(Stdio::piped())
@@ -192,7 +193,7 @@ impl Cluster {
     }
 }
 
-/// The last lines of a log that name the object; the last lines at all where none does.
+/// The last lines of a log that name the object; the last lines at all if none does.
 fn lines_about(name: &str, log: &Path) -> String {
     let recent = tail(log, 2000);
     let about: Vec<&str> = recent.lines().filter(|line| line.contains(name)).collect();
@@ -202,8 +203,8 @@ fn lines_about(name: &str, log: &Path) -> String {
     about.iter().skip(about.len().saturating_sub(8)).fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// Helm-controller says `Ready=True` a moment before it writes what it has done; only the generation that the status as
-/// a whole has observed tells the two apart (-1 before the first time).
+/// helm-controller sets `Ready=True` a moment before it writes its results. Only the observed generation of the whole
+/// status distinguishes the two (-1 before the first time).
 fn is_ready(object: &Value) -> bool {
     let number = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
     let generation = number(object, "/metadata/generation");

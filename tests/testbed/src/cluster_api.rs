@@ -1,4 +1,4 @@
-//! Objects of Cluster API, as its controllers would leave them: none of them runs here.
+//! Objects of Cluster API, in the state in which its controllers would leave them: no controller runs here.
 
 use axum::http::{Method, Request, header};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -15,7 +15,7 @@ const IN_FLIGHT: usize = 32;
 
 const CLUSTERS: &str = "cluster.x-k8s.io/v1beta2";
 
-/// Which provider's object is a cluster's infrastructure.
+/// The provider of a cluster's infrastructure object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Infrastructure {
     /// `DevCluster`, of Cluster API's own provider for tests.
@@ -27,7 +27,7 @@ pub enum Infrastructure {
 /// A cluster to create.
 #[derive(Clone, Debug)]
 pub struct NewCluster {
-    /// The namespace, which exists.
+    /// The namespace, which must exist.
     pub namespace: String,
     /// The name, also of its infrastructure and its control plane.
     pub name: String,
@@ -50,7 +50,7 @@ pub struct ClusterApi {
 }
 
 impl ClusterApi {
-    /// Works on the management cluster, as its administrator.
+    /// A client for the management cluster, as its administrator.
     pub fn new(management: &Cluster) -> Result<Self> {
         let runtime = client::runtime()?;
         let client = runtime.block_on(client::connect(management.kubeconfig()))?;
@@ -73,13 +73,13 @@ impl ClusterApi {
         self.runtime.block_on(self.set_status(namespace, name, change))
     }
 
-    /// Moves a cluster to another class and version in one request, as an upgrade is.
+    /// Moves a cluster to another class and version in one request, like an upgrade.
     pub fn upgrade(&self, namespace: &str, name: &str, class: &str, version: &str) -> Result<()> {
         let topology = json!({"classRef": {"name": class}, "version": version});
         self.patch(namespace, name, &json!({"spec": {"topology": topology}}))
     }
 
-    /// Deletes clusters. What they own is collected soon after.
+    /// Deletes clusters. Their owned objects are collected soon after.
     pub fn delete(&self, namespace: &str, names: &[String]) -> Result<()> {
         self.each(names, |name| async move {
             let path = object_path(CLUSTERS, "clusters", namespace, name);

@@ -15,7 +15,7 @@ use crate::probe;
 use crate::process::{Process, Supervisor};
 use crate::tools::Toolbox;
 
-/// What the control planes of one testbed share.
+/// The common parts of the control planes of one testbed.
 pub(crate) struct Site<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) supervisor: &'a Supervisor,
@@ -24,20 +24,20 @@ pub(crate) struct Site<'a> {
     pub(crate) options: &'a Options,
 }
 
-/// The user that the operator under test is, so that its requests can be told from those of tests.
+/// The user of the operator under test, so that its requests are distinct from those of tests.
 const OPERATOR: &str = "stackflux";
 
-/// The management cluster runs no pods: only what cleans up after objects.
+/// The management cluster runs no pods: only controllers that clean up after objects.
 const MANAGEMENT_CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,serviceaccount-controller,clusterrole-aggregation-controller";
 
-/// What workloads need to become ready.
+/// The controllers that workloads need to become ready.
 const WORKLOAD_CONTROLLERS: &str = "deployment-controller,replicaset-controller,daemonset-controller,\
      statefulset-controller,job-controller,namespace-controller,garbage-collector-controller,\
      serviceaccount-controller,endpointslice-controller,disruption-controller,\
      clusterrole-aggregation-controller";
 
-/// Two nodes on which everything fits: charts for real clusters look for a control plane node, and some
-/// (Cilium's operator) put their replicas on different nodes.
+/// Two nodes with room for everything: charts for real clusters look for a control plane node, and some (Cilium's
+/// operator) put their replicas on different nodes.
 const NODES: &str = r#"
 apiVersion: v1
 kind: Node
@@ -67,7 +67,7 @@ status:
 
 const SOON: Duration = Duration::from_mins(1);
 
-/// Starts the control plane of the management cluster; with it comes the kubeconfig of the operator under test.
+/// Starts the control plane of the management cluster, and returns the kubeconfig of the operator under test as well.
 pub(crate) fn start_management(site: &Site<'_>) -> Result<(Cluster, PathBuf)> {
     let operator = random_token()?;
     let users = format!("{operator},{OPERATOR},{OPERATOR},system:masters\n");
@@ -113,7 +113,7 @@ fn start_etcd(site: &Site<'_>, name: &str) -> Result<String> {
     Ok(client)
 }
 
-/// `users` are lines of a token file besides the administrator's.
+/// Starts an API server. `users` are lines of a token file besides the administrator's.
 fn start_api_server(site: &Site<'_>, name: &str, users: &str, flags: &[String]) -> Result<Cluster> {
     let directory = site.supervisor.data().join(name);
     fs::create_dir_all(&directory).context(|| format!("cannot create {}", directory.display()))?;
@@ -138,7 +138,7 @@ fn start_api_server(site: &Site<'_>, name: &str, users: &str, flags: &[String]) 
             "--allow-privileged=true",
             "--service-cluster-ip-range=10.0.0.0/16",
         ])
-        // Pods get no token (nobody signs one), nodes no taint that only a node controller removes.
+        // Pods get no token (no component signs one), and nodes no taint that only a node controller removes.
         .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
         .arg("--service-account-issuer=https://kubernetes.default.svc")
         .arg(format!("--service-account-key-file={}", key.display()))
@@ -163,7 +163,7 @@ fn start_api_server(site: &Site<'_>, name: &str, users: &str, flags: &[String]) 
     Ok(cluster)
 }
 
-/// Writes a kubeconfig with everything in it, as Cluster API's are. Flux refuses one without an authority.
+/// Writes a kubeconfig with everything embedded, as Cluster API's are. Flux refuses one without an authority.
 fn write_kubeconfig(
     site: &Site<'_>,
     name: &str,
@@ -214,7 +214,7 @@ fn start_scheduler(site: &Site<'_>, cluster: &Cluster) -> Result<Process> {
     site.supervisor.start(&format!("{}-kube-scheduler", cluster.name), command)
 }
 
-/// kwok plays the kubelet of every node: no container runs, pods become ready at once.
+/// Starts kwok, which plays the kubelet of every node: no container runs, pods become ready at once.
 fn start_kwok(site: &Site<'_>, cluster: &Cluster) -> Result<Process> {
     let mut command = Command::new(site.toolbox.program("kwok")?);
     command
@@ -224,7 +224,7 @@ fn start_kwok(site: &Site<'_>, cluster: &Cluster) -> Result<Process> {
     site.supervisor.start(&format!("{}-kwok", cluster.name), command)
 }
 
-/// A secret of this run: other users of the machine reach loopback too.
+/// A random secret of this run: other users of the machine can reach loopback too.
 fn random_token() -> Result<String> {
     let mut bytes = [0_u8; 16];
     fs::File::open("/dev/urandom")

@@ -1,4 +1,4 @@
-//! Programs that come from a Debian package: fetched without root rights, and unpacked beside what is built.
+//! Programs from a Debian package: fetched without root rights, and unpacked beside the built ones.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use crate::building::{once, run, say};
 use crate::error::{Context as _, Error, Result};
 use crate::paths;
 
-/// A Debian package of which one program is used.
+/// A Debian package, one program of which is used.
 pub(crate) struct Package {
-    /// Its name.
+    /// The package's name.
     pub(crate) name: &'static str,
     /// The program in it.
     program: &'static str,
-    /// The variable that names an installed program instead.
+    /// The environment variable that names an installed program instead.
     variable: &'static str,
 }
 
@@ -26,8 +26,8 @@ pub(crate) const DOCKER_REGISTRY: Package = Package {
 };
 
 impl Package {
-    /// The program: the one that the environment names, else the installed one, else that of the package, which is
-    /// fetched into the cache first where it is not there yet.
+    /// The program: the one that the environment names, otherwise the installed one, otherwise that of the package,
+    /// which is first fetched into the cache if it is missing.
     pub(crate) fn program(&self) -> Result<PathBuf> {
         if let Some(path) = paths::variable(self.variable).map(PathBuf::from) {
             let missing = || Error::new(format!("{}={} is not a file", self.variable, path.display()));
@@ -42,7 +42,7 @@ impl Package {
         let unpacked = cache.join(format!("{}-{}", self.name, std::env::consts::ARCH));
         let lock_path = unpacked.with_added_extension("lock");
         let lock = File::create(&lock_path).context(|| format!("cannot create {}", lock_path.display()))?;
-        // Another test process may be fetching the same: wait for it. The lock goes with the file handle.
+        // Another test process may be fetching the same: wait for it. The lock ends with the file handle.
         lock.lock().context(|| format!("cannot lock {}", lock_path.display()))?;
         once(&unpacked, |incomplete| self.fetch(incomplete))?;
         Ok(unpacked.join(self.program))

@@ -1,7 +1,8 @@
-//! What Flux's controllers need to elect a leader outside a Pod.
+//! Adapts Flux's controllers so that they can elect a leader outside a Pod.
 //!
-//! controller-runtime reads the namespace of the election from a file that only a Pod has, and Flux has no flag for it. So
-//! the built binaries get another path of the same length, which is relative to the directory that they are started in.
+//! controller-runtime reads the namespace of the election from a file that only a Pod has, and Flux has no flag for it.
+//! So the built binaries get another path of the same length, which is relative to the directory that they are started
+//! in.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use crate::error::{Context as _, Error, Result};
 
-/// The path that controller-runtime has (`pkg/leaderelection/leader_election.go`).
+/// The path in controller-runtime (`pkg/leaderelection/leader_election.go`).
 const POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// The name of the file that is read instead.
@@ -35,13 +36,13 @@ pub(crate) fn adapt(program: &Path, target: &Path) -> Result<()> {
     fs::set_permissions(target, executable).context(|| format!("cannot set the mode of {}", target.display()))
 }
 
-/// Says in a directory which namespace the election of what is started there is in.
+/// Sets the namespace of the election for programs that are started in a directory.
 pub(crate) fn set_namespace(directory: &Path, namespace: &str) -> Result<()> {
     let file = directory.join(FILE);
     fs::write(&file, namespace).context(|| format!("cannot write {}", file.display()))
 }
 
-/// The path of the file, as long as that of a Pod: slashes in a row are one.
+/// The path of the file, as long as that of a Pod: consecutive slashes count as one.
 fn relative() -> String {
     let slashes = POD.len().saturating_sub(FILE.len() + 1);
     format!(".{}{FILE}", "/".repeat(slashes))

@@ -1,8 +1,8 @@
-//! What goes wrong in a testbed is read by people: one message that says everything.
+//! Errors of a testbed, for readers: one message with everything.
 
 use std::fmt;
 
-/// A failure of the testbed: what was tried, what came of it, and the end of the logs that explain it.
+/// A failure of the testbed: the operation, its result, and the end of the logs that explain it.
 ///
 /// `Debug` prints the same text as `Display`, so that `unwrap` in a test is readable.
 #[derive(Clone)]
@@ -12,7 +12,7 @@ pub struct Error(String);
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error that says this.
+    /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -32,7 +32,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Says what was tried when it failed.
+/// Adds the failed operation to an error.
 pub(crate) trait Context<T> {
     fn context(self, what: impl FnOnce() -> String) -> Result<T>;
 }

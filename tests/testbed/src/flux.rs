@@ -11,19 +11,19 @@ use crate::options::Options;
 use crate::probe;
 use crate::process::Process;
 
-/// The namespace that the controllers take for their own.
+/// The namespace that the controllers use as their own.
 pub(crate) const NAMESPACE: &str = "flux-system";
 
-/// The times of the election. No kubelet starts a controller again that lost its Lease, so one outlives an API server that
-/// is away for less than a minute.
+/// The times of the election. No kubelet restarts a controller that lost its Lease, so a Lease outlives an API server
+/// that is down for less than a minute.
 const ELECTION: [&str; 3] = [
     "--leader-election-lease-duration=75s",
     "--leader-election-renew-deadline=60s",
     "--leader-election-retry-period=2s",
 ];
 
-/// Deletes the Lease that a controller left behind when it was killed: the next one would wait until it is over. Other
-/// components have none.
+/// Deletes the Lease that a killed controller left behind: the next one would wait until it passes. Other components
+/// have none.
 pub(crate) fn release_lease(management: &Cluster, component: &str) -> Result<()> {
     if !Options::default().flux.contains(&component) {
         return Ok(());
@@ -79,7 +79,7 @@ fn start_controller(
         .current_dir(&directory)
         .env("KUBECONFIG", &management.kubeconfig)
         .env("RUNTIME_NAMESPACE", NAMESPACE)
-        // No notification-controller runs; what others wait for is looked at again soon.
+        // No notification-controller runs; dependants are requeued soon.
         .args(["--events-addr=", "--log-encoding=console", "--requeue-dependency=2s"])
         .arg("--enable-leader-election")
         .args(ELECTION)

@@ -18,14 +18,14 @@ use crate::tools::Toolbox;
 
 pub use guarded::GuardedGitServer;
 
-/// A Git server on loopback: every repository exists as soon as somebody asks for it, anybody may push.
+/// A Git server on loopback: every repository is created at its first request, and any user may push.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct GitServer {
     url: String,
     scratch: PathBuf,
 }
 
-/// Tells apart the pushes of one process.
+/// Distinguishes the pushes of one process.
 static PUSHES: AtomicU32 = AtomicU32::new(0);
 
 impl GitServer {
@@ -59,8 +59,8 @@ impl GitServer {
         format!("{}/{repository}.git", self.url)
     }
 
-    /// Makes a branch hold exactly the content of a directory, in one commit on top of what it has,
-    /// also what a `.gitignore` in it names. Returns the commit's hash.
+    /// Makes a branch hold exactly the content of a directory, in one commit on top of its history, including the files
+    /// that a `.gitignore` in it names. Returns the commit's hash.
     pub fn push_directory(
         &self,
         repository: &str,

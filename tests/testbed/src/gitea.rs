@@ -1,5 +1,5 @@
-//! A forge: Gitea, with one user and a token. It is no part of the testbed that everybody starts: the tests that need
-//! it start one of their own, which is built then.
+//! A forge: Gitea, with one user and a token. Gitea is not part of the shared testbed: the tests that need it start one
+//! of their own, which is built then.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -24,7 +24,7 @@ const TAGS: &str = "sqlite sqlite_unlock_notify";
 const USER: &str = "stackflux";
 const PASSWORD: &str = "a-password-of-tests";
 
-/// What the token may do: what `docs/pull-requests.md` asks for, and making repositories.
+/// The scopes of the token: those that `docs/pull-requests.md` requires, and creating repositories.
 const SCOPES: &str = "write:repository,write:user";
 
 /// A running Gitea on loopback. It stops when it is dropped; its log stays until the next run.
@@ -35,7 +35,7 @@ pub struct Gitea {
 }
 
 impl Gitea {
-    /// Builds it where it is not built yet (three and a half minutes on two cores), and starts it (six seconds).
+    /// Builds Gitea if needed (three and a half minutes on two cores), and starts it (six seconds).
     pub fn start() -> Result<Self> {
         let program = built()?;
         let supervisor = Supervisor::new(&paths::run_of_component(MODULE)?)?;
@@ -47,7 +47,7 @@ impl Gitea {
         let gitea = |arguments: &[&str]| {
             let mut command = Command::new(&program);
             command.arg("--config").arg(&settings).args(arguments);
-            // Nothing else runs as root here, but machines of tests often do.
+            // Nothing else runs as root here, but test machines often do.
             command.env("GITEA_I_AM_BEING_UNSAFE_RUNNING_AS_ROOT", "true").env("HOME", supervisor.data());
             command
         };
@@ -67,13 +67,13 @@ impl Gitea {
         Ok(Self { url, token, _supervisor: supervisor })
     }
 
-    /// Where it is, without a path.
+    /// The URL, without a path.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Its user, who owns all repositories.
+    /// The user that owns all repositories.
     #[must_use]
     pub fn user(&self) -> &'static str {
         USER
@@ -92,7 +92,7 @@ fn built() -> Result<PathBuf> {
     fs::create_dir_all(&directory).context(|| format!("cannot create {}", directory.display()))?;
     let lock_path = directory.join("lock");
     let lock = File::create(&lock_path).context(|| format!("cannot create {}", lock_path.display()))?;
-    // Another test process may be building the same: wait for it. The lock goes with the file handle.
+    // Another test process may be building the same: wait for it. The lock ends with the file handle.
     lock.lock().context(|| format!("cannot lock {}", lock_path.display()))?;
     let program = directory.join(MODULE);
     once(&program, |incomplete| {
@@ -107,7 +107,7 @@ fn built() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A name for what decides what is built.
+/// The key of everything that determines the build.
 fn key() -> Result<String> {
     let mut hasher = DefaultHasher::new();
     (std::env::consts::ARCH, TAGS).hash(&mut hasher);

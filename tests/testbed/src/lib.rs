@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! management: etcd, kube-apiserver, kube-controller-manager,      Git server (git http-backend)
-//!             source-, kustomize-, helm-controller  ◀──────────────  pushes of tests and people
+//!             source-, kustomize-, helm-controller  ◀──────────────  pushes of tests and users
 //!                 │ Secret <cluster>-kubeconfig
 //!                 ▼
 //! one, two:   etcd, kube-apiserver, kube-controller-manager,      OCI registries (docker-registry)
 //!             kube-scheduler, kwok, two nodes
 //! ```
-//! Tests call [`Testbed::shared`]; people call the binary `testbed` (see `README.md` beside it).
+//! Tests call [`Testbed::shared`]; users call the binary `testbed` (see `README.md` beside it).
 #![allow(
     clippy::disallowed_methods,
     reason = "a harness is nothing but clock, environment and files; only the core of stackflux must be pure"

@@ -27,30 +27,30 @@ use crate::client;
 use crate::error::{Context as _, Result};
 use question::Question;
 
-/// What the proxy says of lists and watches.
+/// The proxy's answers to lists and watches.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Lie {
     /// The truth.
     None,
     /// Every list and watch is refused with this HTTP status, such as 401, 410 or 500.
     Refused(u16),
-    /// There is nothing; watches are refused with 410 so that clients list again.
+    /// Lists are empty; watches are refused with 410 so that clients list again.
     EmptyLists,
-    /// A list is answered as it was answered for the first time; watches are refused with 410.
+    /// Every list gets its first answer; watches are refused with 410.
     StaleLists,
-    /// Watches end as soon as they begin.
+    /// Watches end immediately.
     ClosedWatches,
 }
 
 /// A proxy in front of the management API server, with a kubeconfig for the operator under test.
 pub struct LyingProxy {
-    /// Its threads end with it, and so do all connections.
+    /// Its threads and all connections end with the runtime.
     _runtime: Runtime,
     proxy: Arc<Proxy>,
     kubeconfig: PathBuf,
 }
 
-/// A lie, and the plural name of the kind that it is about; none for all kinds.
+/// A lie, and the plural name of its kind; `None` for all kinds.
 type About = (Option<&'static str>, Lie);
 
 struct Proxy {
@@ -59,13 +59,14 @@ struct Proxy {
     told: AtomicUsize,
     /// The first answer to each list.
     lists: Mutex<BTreeMap<String, Value>>,
-    /// The paths that were last listed by a lie. A true watch that goes on from there would never tell what the lie left
-    /// out, as no API server does.
+    /// The paths whose last list was a lie. A true watch that continues from such a list would never report what the lie
+    /// left out, like any API server.
     misled: Mutex<BTreeSet<String>>,
 }
 
 impl LyingProxy {
-    /// Starts to tell the truth on a port of its own. Writes its kubeconfig beside the one of the user it speaks for.
+    /// Starts to tell the truth on a port of its own. Writes its kubeconfig beside the one of the user whose requests it
+    /// forwards.
     pub fn start(kubeconfig: &Path) -> Result<Self> {
         let runtime = client::runtime()?;
         let client = runtime.block_on(client::connect(kubeconfig))?;
@@ -86,23 +87,24 @@ impl LyingProxy {
         Ok(Self { _runtime: runtime, proxy, kubeconfig: write_kubeconfig(kubeconfig, address)? })
     }
 
-    /// The kubeconfig of whoever is to be lied to.
+    /// The kubeconfig for the client that is lied to.
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// Tells this from now on. All running watches end.
+    /// Tells this lie from now on. All running watches end.
     pub fn tell(&self, lie: Lie) {
         self.proxy.lie.send_replace((None, lie));
     }
 
-    /// Tells this of one kind (its plural name) from now on, and the truth of all others. All running watches end.
+    /// Tells this lie about one kind (its plural name) from now on, and the truth about all others. All running watches
+    /// end.
     pub fn tell_of(&self, kind: &'static str, lie: Lie) {
         self.proxy.lie.send_replace((Some(kind), lie));
     }
 
-    /// How many requests were answered with a lie: a test that lied to nobody has shown nothing.
+    /// Number of requests that were answered with a lie: a test without any has shown nothing.
     #[must_use]
     pub fn lies_told(&self) -> usize {
         self.proxy.told.load(Ordering::Relaxed)
@@ -150,7 +152,7 @@ async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response {
 }
 
 impl Proxy {
-    /// What the API server says.
+    /// The API server's answer.
     async fn truth(&self, request: Request) -> Response {
         match self.forward(request).await {
             Ok(response) => response,
@@ -217,13 +219,13 @@ impl Proxy {
         json_response(&told)
     }
 
-    /// The first answer to a list; this one where there was none before.
+    /// The first answer to a list, or this one if there was none before.
     fn first(&self, key: String, list: Value) -> Value {
         locked(&self.lists).entry(key).or_insert(list).clone()
     }
 }
 
-/// What a panic left behind is whole: every change is one call.
+/// A panic leaves the value whole: every change is one call.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

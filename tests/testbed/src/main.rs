@@ -1,4 +1,4 @@
-//! `testbed`: brings the testbed up for people, and down.
+//! `testbed`: starts and stops the testbed for users.
 
 use std::fmt::Write as _;
 use std::io;
@@ -42,7 +42,7 @@ fn run(command: &str) -> Result<String> {
     }
 }
 
-/// What a script needs of a testbed, for `eval`.
+/// The variables of a testbed for scripts, for `eval`.
 fn environment(testbed: &Testbed) -> String {
     let management = testbed.management();
     format!(
@@ -53,7 +53,7 @@ fn environment(testbed: &Testbed) -> String {
     )
 }
 
-/// What somebody who has just started the testbed wants to know.
+/// An introduction for a user who has just started the testbed.
 fn introduction(testbed: &Testbed) -> String {
     let mut text = format!("testbed: up after {:.1} s\n\n", testbed.seconds());
     for cluster in std::iter::once(testbed.management()).chain(testbed.workloads()) {

@@ -17,8 +17,8 @@ use crate::testbed::Testbed;
 
 const NAME: &str = "operator";
 
-/// One process of the operator, and the same one started again. It is killed when this is dropped; the end of its log
-/// is printed where the test has failed.
+/// One process of the operator, and its restarts. The process is killed when this is dropped; if the test failed, the
+/// end of the log is printed.
 pub struct Operator {
     supervisor: Supervisor,
     log: PathBuf,
@@ -26,11 +26,11 @@ pub struct Operator {
     metrics_port: u16,
 }
 
-/// Tells apart the operators of one testbed.
+/// Distinguishes the operators of one testbed.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
 impl Operator {
-    /// The namespace that it runs in, where its Lease is.
+    /// The namespace of the operator and its Lease.
     pub const NAMESPACE: &'static str = flux::NAMESPACE;
 
     /// Runs `<binary> operator` with the flags of [`Operator::NAMESPACE`], health and metrics on free ports, and
@@ -53,17 +53,17 @@ impl Operator {
         Ok(Self { supervisor, log: log_path(&run.join("logs"), NAME), health_port, metrics_port })
     }
 
-    /// The process as it was last started, to pause, resume, kill (`kill -9`) or terminate, and to ask what it used.
+    /// The latest process, to pause, resume, kill (`kill -9`) or terminate, and to measure.
     pub fn process(&self) -> Result<Process> {
         self.supervisor.process(NAME)
     }
 
-    /// Starts it again after it has ended, with the same flags and ports. Does not wait until it is ready.
+    /// Restarts the operator after it has ended, with the same flags and ports. Does not wait until it is ready.
     pub fn start_again(&self) -> Result<()> {
         self.supervisor.start_again(NAME).map(drop)
     }
 
-    /// Whether `/readyz` says that it is ready; otherwise what it says instead.
+    /// Whether `/readyz` reports that it is ready; otherwise the report.
     pub fn ready(&self) -> std::result::Result<(), String> {
         match probe::get(self.health_port, "/readyz") {
             Some((200, _)) => Ok(()),
@@ -72,7 +72,7 @@ impl Operator {
         }
     }
 
-    /// Waits until it is ready; an error with what it waits for and the end of its log.
+    /// Waits until it is ready. The error names what it waits for and has the end of its log.
     pub fn wait_ready(&self, timeout: Duration) -> Result<()> {
         let mut last = String::new();
         let ready = probe::poll(timeout, || {
@@ -94,7 +94,7 @@ impl Operator {
         }
     }
 
-    /// The file with all that it has logged, also before it was started again.
+    /// The file with its whole log, including earlier processes.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log

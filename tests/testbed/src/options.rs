@@ -1,6 +1,6 @@
-//! What a testbed consists of.
+//! The parts of a testbed.
 
-/// What runs in a testbed that a test starts for itself.
+/// The parts of a testbed that a test starts for itself.
 ///
 /// ```
 /// use stackflux_testbed::Options;
@@ -11,9 +11,9 @@
 pub struct Options {
     /// The names of the workload clusters.
     pub workloads: &'static [&'static str],
-    /// The Flux controllers that run: `source-controller`, `kustomize-controller`, `helm-controller`.
+    /// The Flux controllers to run: `source-controller`, `kustomize-controller`, `helm-controller`.
     pub flux: &'static [&'static str],
-    /// How many releases helm-controller works on at the same time (`--concurrent`).
+    /// Number of releases that helm-controller reconciles at the same time (`--concurrent`).
     pub helm_concurrent: u32,
     /// Whether kustomize- and helm-controller refuse references to other namespaces (`--no-cross-namespace-refs`).
     pub no_cross_namespace_refs: bool,
@@ -35,7 +35,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The testbed that tests share and people start.
+    /// The testbed that tests share and users start.
     pub(crate) fn shared() -> Self {
         Self { workloads: &["one", "two"], ..Self::default() }
     }

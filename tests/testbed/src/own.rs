@@ -1,4 +1,4 @@
-//! A testbed that one test has to itself, and its components to stop and start.
+//! A testbed for one test, with components to stop and start.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,13 +13,13 @@ use crate::seconds;
 use crate::start;
 use crate::testbed::Testbed;
 
-/// A testbed that one test has to itself. It stops when it is dropped; its logs stay until the next run.
+/// A testbed for one test. It stops when it is dropped; its logs stay until the next run.
 pub struct OwnTestbed {
     testbed: Testbed,
     supervisor: Supervisor,
 }
 
-/// Tells apart the testbeds of one process.
+/// Distinguishes the testbeds of one process.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
 impl OwnTestbed {
@@ -45,7 +45,7 @@ impl Deref for OwnTestbed {
     }
 }
 
-/// A component that a test disturbs. It keeps its ports and its data when it is started again.
+/// A component that a test disturbs. It keeps its ports and its data across restarts.
 #[derive(Clone, Copy)]
 pub struct Component<'a> {
     supervisor: &'a Supervisor,
@@ -54,13 +54,13 @@ pub struct Component<'a> {
 }
 
 impl Component<'_> {
-    /// The process as it was last started, to pause, resume, kill or terminate.
+    /// The latest process, to pause, resume, kill or terminate.
     pub fn process(&self) -> Result<Process> {
         self.supervisor.process(self.name)
     }
 
-    /// Starts it again after it has ended, and waits until it is ready. A controller of Flux need not wait for the Lease of
-    /// the one before.
+    /// Restarts the component after it has ended, and waits until it is ready. A controller of Flux need not wait for
+    /// the Lease of the one before.
     pub fn start_again(&self) -> Result<()> {
         flux::release_lease(self.management, self.name)?;
         self.supervisor.start_again(self.name).map(drop)

@@ -1,4 +1,4 @@
-//! Where things are: the sources of the testbed, the cache of built binaries, the directories of runs.
+//! Paths of a testbed: its sources, the cache of built binaries, the directories of runs.
 
 use std::env;
 use std::fs;
@@ -12,8 +12,8 @@ pub(crate) fn sources() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The cache of built binaries, outside the work tree so that it outlives `cargo clean`:
-/// `TESTBED_CACHE`, else `stackflux-testbed` in the user's cache directory.
+/// The cache of built binaries, outside the work tree so that it outlives `cargo clean`: `TESTBED_CACHE`, by default
+/// `stackflux-testbed` in the user's cache directory.
 pub(crate) fn cache() -> Result<PathBuf> {
     if let Some(directory) = variable("TESTBED_CACHE") {
         return Ok(directory.into());
@@ -26,18 +26,18 @@ pub(crate) fn cache() -> Result<PathBuf> {
     Ok(user_cache.join("stackflux-testbed"))
 }
 
-/// The file with the seconds of each test on the testbed; who reads it removes it.
+/// The file with the seconds of each test on the testbed; its reader removes it.
 pub(crate) fn seconds() -> PathBuf {
     runs().join("seconds")
 }
 
-/// The directory of the testbed that a person starts.
+/// The directory of the testbed that a user starts.
 pub(crate) fn run_of_person() -> PathBuf {
     runs().join("up")
 }
 
-/// The directory of this test process's own testbed, beside those of other test processes.
-/// Directories that earlier test processes left (they keep the logs) go when their process is gone.
+/// The directory of this test process's own testbed, beside those of other test processes. The directories of earlier
+/// test processes, which hold their logs, are removed if their process has ended.
 pub(crate) fn run_of_tests() -> Result<PathBuf> {
     let runs = runs();
     fs::create_dir_all(&runs).context(|| format!("cannot create {}", runs.display()))?;
@@ -52,13 +52,13 @@ pub(crate) fn run_of_tests() -> Result<PathBuf> {
     Ok(runs.join(format!("tests-{}", std::process::id())))
 }
 
-/// The directory of a testbed that one test of this process has to itself.
+/// The directory of a testbed for one test of this process.
 pub(crate) fn run_of_one_test(number: u32) -> Result<PathBuf> {
     let run = run_of_tests()?;
     Ok(run.with_file_name(format!("tests-{}-{number}", std::process::id())))
 }
 
-/// Tells apart the components of one process.
+/// Distinguishes the components of one process.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// The directory of a component that a test of this process starts on its own: another one each time.
@@ -75,6 +75,6 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 
 fn runs() -> PathBuf {
     let workspace = sources().ancestors().nth(2).unwrap_or_else(sources);
-    // Relative to the workspace, as Cargo takes it when it is called there.
+    // Relative to the workspace, as Cargo reads it when it is called there.
     workspace.join(variable("CARGO_TARGET_DIR").unwrap_or_else(|| "target".to_owned())).join("testbed")
 }

@@ -6,12 +6,12 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::error::{Error, Result};
 
-/// Below the range that Linux gives to outgoing connections (32768 and up): a connection of a component that
-/// is already running must not take the port of one that starts a second later.
+/// The first port: below the range that Linux uses for outgoing connections (32768 and up), because a connection of a
+/// running component must not take the port of one that starts a second later.
 const FIRST: u16 = 10_000;
 const COUNT: u16 = 20_000;
 
-/// Hands out every port at most once in a process, whatever asks there; begins where another process is unlikely to begin.
+/// Hands out every port at most once in a process; starts at a port at which another process is unlikely to start.
 pub(crate) struct Ports {
     next: Mutex<u16>,
 }
@@ -25,7 +25,7 @@ impl Ports {
         })
     }
 
-    /// A port of 127.0.0.1 on which nothing listens now.
+    /// A port of 127.0.0.1 on which no process listens now.
     pub(crate) fn free(&self) -> Result<u16> {
         let mut next = self.next.lock().map_err(|_| Error::new("another thread of the testbed failed"))?;
         for _ in 0..COUNT {

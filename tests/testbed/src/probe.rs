@@ -1,4 +1,4 @@
-//! Waiting for something to come up, without a client library.
+//! Waits for a server to come up, without a client library.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(100);
 const ATTEMPT: Duration = Duration::from_secs(2);
 
-/// Asks again and again until the answer is yes, an error ends it, or the time is over (`false`).
+/// Repeats `ask` until the answer is yes, an error ends it, or the time is over (`false`).
 pub(crate) fn poll<E>(timeout: Duration, mut ask: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
     let start = Instant::now();
     loop {
@@ -22,7 +22,7 @@ pub(crate) fn poll<E>(timeout: Duration, mut ask: impl FnMut() -> Result<bool, E
     }
 }
 
-/// Whether something accepts connections on this loopback port.
+/// Whether a process accepts connections on this loopback port.
 pub(crate) fn accepts(port: u16) -> bool {
     connect(port).is_some()
 }
@@ -32,8 +32,8 @@ pub(crate) fn answers(port: u16, path: &str) -> bool {
     get(port, path).is_some_and(|(status, _)| status == 200)
 }
 
-/// The status and the body that `GET <path>` over plain HTTP on this loopback port answers; nothing where no answer
-/// comes soon.
+/// The status and the body of the answer to `GET <path>` over plain HTTP on this loopback port; `None` if there is no
+/// answer soon.
 pub(crate) fn get(port: u16, path: &str) -> Option<(u16, String)> {
     // Version 1.0: the body ends with the connection, in one piece.
     let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");

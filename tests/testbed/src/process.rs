@@ -16,17 +16,17 @@ use crate::error::{Context as _, Error, Result};
 use crate::probe;
 use stopper::Stopper;
 
-/// How long one component may take to start on a busy machine.
+/// Maximum time for one component to start on a busy machine.
 const START: Duration = Duration::from_mins(2);
 
 /// One running component.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Process {
-    /// What it is, such as `one-kube-scheduler`; also the name of its log.
+    /// The name, such as `one-kube-scheduler`; also the name of its log.
     pub name: String,
-    /// Its process id, which is also its process group.
+    /// The process id, which is also the process group.
     pub id: u32,
-    /// When it started, in clock ticks since boot: tells it from a later process with the same id.
+    /// Start time in clock ticks since boot: distinguishes it from a later process with the same id.
     pub start_time: u64,
 }
 
@@ -41,7 +41,7 @@ impl Process {
 /// The start time of a process that exists and is not a zombie: see proc(5), `/proc/<id>/stat`.
 fn running_since(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The second field is the program's name in brackets, which may hold blanks and brackets.
+    // The second field is the program's name in brackets, which may contain blanks and brackets.
     let (_, fields) = status.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let state = fields.next()?;
@@ -51,10 +51,10 @@ fn running_since(id: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Starts components and sees to it that they stop.
+/// Starts components and makes sure that they stop.
 ///
-/// A small shell process (`stop.sh`) at the end of a pipe kills them when this process ends, however it ends;
-/// after [`Supervisor::leave_running`] they outlive it.
+/// A small shell process (`stop.sh`) at the end of a pipe kills them when this process ends, for any reason; after
+/// [`Supervisor::leave_running`] they outlive it.
 pub(crate) struct Supervisor {
     logs: PathBuf,
     data: PathBuf,
@@ -62,13 +62,13 @@ pub(crate) struct Supervisor {
     started: Mutex<Vec<Started>>,
 }
 
-/// A component with what it takes to start it again.
+/// A component with everything needed to restart it.
 struct Started {
     process: Process,
-    /// What is not waited for stays in the table of processes after its end.
+    /// The child: unless it is waited for, it stays in the table of processes after its end.
     child: Child,
     command: Command,
-    /// Its sign of being ready: the one that was last waited for.
+    /// The sign of readiness that was last awaited.
     is_ready: Option<Sign>,
 }
 
@@ -76,7 +76,7 @@ struct Started {
 type Sign = Box<dyn Fn() -> bool + Send>;
 
 impl Supervisor {
-    /// Prepares `run` (emptied first): `logs/` to keep, `data/` to throw away.
+    /// Prepares `run` (emptied first): `logs/` to keep, `data/` to remove.
     pub(crate) fn new(run: &Path) -> Result<Self> {
         if run.exists() {
             fs::remove_dir_all(run).context(|| format!("cannot empty {}", run.display()))?;
@@ -89,7 +89,7 @@ impl Supervisor {
         Ok(Self { logs, data, stopper, started: Mutex::default() })
     }
 
-    /// The directory of what components store; it goes when they are stopped.
+    /// The directory of the components' data; removed when they are stopped.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
@@ -101,7 +101,7 @@ impl Supervisor {
         self.check(process)
     }
 
-    /// Starts a component again that has ended, as it was started before, and waits until it is ready.
+    /// Restarts a component that has ended, as it was started before, and waits until it is ready.
     pub(crate) fn start_again(&self, name: &str) -> Result<Process> {
         let mut started = locked(&self.started)?;
         let again = named(&mut started, name)?;
@@ -117,19 +117,19 @@ impl Supervisor {
         Ok(process)
     }
 
-    /// The process of a component as it was last started.
+    /// The latest process of a component.
     pub(crate) fn process(&self, name: &str) -> Result<Process> {
         named(&mut locked(&self.started)?, name).map(|started| started.process.clone())
     }
 
-    /// Waits until a component says that it is ready; an error with its log when it ends or takes too long.
+    /// Waits until a component is ready. The error has its log if it ends or takes too long.
     pub(crate) fn wait(&self, process: &Process, is_ready: impl Fn() -> bool + Send + 'static) -> Result<()> {
         self.wait_for(process, &is_ready)?;
         named(&mut locked(&self.started)?, &process.name)?.is_ready = Some(Box::new(is_ready));
         Ok(())
     }
 
-    /// Everything that was started, in order.
+    /// All started processes, in order.
     pub(crate) fn processes(&self) -> Result<Vec<Process>> {
         Ok(locked(&self.started)?.iter().map(|started| started.process.clone()).collect())
     }
@@ -182,7 +182,7 @@ impl Supervisor {
     }
 }
 
-/// Kills exactly these processes (with what they started) and removes the data.
+/// Kills exactly these processes (with their children) and removes the data.
 pub(crate) fn stop(processes: &[Process], data: &Path) -> Result<()> {
     let mut stopper = Stopper::start(data)?;
     for process in processes {

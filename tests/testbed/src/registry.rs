@@ -1,4 +1,4 @@
-//! The OCI registries of the testbed: one for everybody, one for who has its password.
+//! The OCI registries of the testbed: an open one, and one with a password.
 
 use std::fs;
 use std::process::Command;
@@ -12,10 +12,10 @@ use crate::probe;
 
 /// The user of the protected registry, and its password.
 const USER: (&str, &str) = ("testbed", "open sesame");
-/// The same as a line of a htpasswd file: bcrypt is what the registry reads.
+/// The same as a line of an htpasswd file: the registry reads bcrypt.
 const HTPASSWD: &str = "testbed:$2b$05$dG8gYmUgb3Igbm90IHRvI.eTbq/0laY6mR1g/UCQyUH.B19eKSbYq";
 
-/// A registry on loopback, over plain HTTP. It stores what is pushed until the testbed stops.
+/// A registry on loopback, over plain HTTP. It stores pushed content until the testbed stops.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Registry {
     address: String,
@@ -23,12 +23,12 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The registry that anybody may push to and pull from.
+    /// The registry with anonymous push and pull.
     pub(crate) fn start(site: &Site<'_>) -> Result<Self> {
         Self::start_as(site, "registry", false)
     }
 
-    /// The registry that wants a user and a password (`WWW-Authenticate: Basic`).
+    /// The registry that requires a user and a password (`WWW-Authenticate: Basic`).
     pub(crate) fn start_protected(site: &Site<'_>) -> Result<Self> {
         Self::start_as(site, "protected-registry", true)
     }
@@ -61,13 +61,13 @@ impl Registry {
         Ok(Self { address, is_protected })
     }
 
-    /// Its host and port.
+    /// The host and port.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The user and the password that it wants, where it does.
+    /// The required user and password, if any.
     #[must_use]
     pub fn user(&self) -> Option<(&'static str, &'static str)> {
         self.is_protected.then_some(USER)

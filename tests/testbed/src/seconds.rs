@@ -1,7 +1,7 @@
-//! How long each test on the testbed takes: a line per test in a file that `make test` prints, the slowest first.
+//! Durations of the tests on the testbed: a line per test in a file that `make test` prints, the slowest first.
 //!
 //! Stable Rust's test harness does not report times. It runs each test in a thread of the test's name, which ends with
-//! the test, failed or not: so does a value of the thread.
+//! the test, failed or not: so does a thread-local value.
 
 use std::cell::OnceCell;
 use std::fs::{self, OpenOptions};
@@ -22,7 +22,8 @@ struct Scenario {
     begun: Instant,
 }
 
-/// Notes that the test of this thread uses a testbed from now on. Not the first time, and not in a thread without a name.
+/// Notes that the test of this thread uses a testbed from now on. No effect after the first call, and in a thread
+/// without a name.
 pub(crate) fn count() {
     if let Some(name) = thread::current().name().filter(|name| *name != "main") {
         SCENARIO.with(|scenario| {
@@ -33,7 +34,7 @@ pub(crate) fn count() {
 
 impl Drop for Scenario {
     fn drop(&mut self) {
-        // A test does not fail for this file.
+        // A test does not fail because of this file.
         drop(append(&paths::seconds(), &line(&self.name, self.begun.elapsed().as_secs())));
     }
 }

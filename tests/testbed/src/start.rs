@@ -1,4 +1,4 @@
-//! Brings everything up, side by side where nothing depends on the other.
+//! Starts everything, in parallel if nothing depends on the other.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -17,7 +17,7 @@ use crate::process::Supervisor;
 use crate::registry::Registry;
 use crate::testbed::Testbed;
 
-/// What an existing management cluster must serve.
+/// The kinds that an existing management cluster must serve.
 const NEEDED: [&str; 4] = [
     "helmreleases.helm.toolkit.fluxcd.io",
     "kustomizations.kustomize.toolkit.fluxcd.io",
@@ -25,11 +25,11 @@ const NEEDED: [&str; 4] = [
     "clusterclasses.cluster.x-k8s.io",
 ];
 
-/// Where people try things: its workload clusters have their kubeconfig Secrets.
+/// The namespace for trying things: its workload clusters have their kubeconfig Secrets.
 pub(crate) const DEMO_NAMESPACE: &str = "demo";
 
-/// Builds what is missing and starts everything in the directory `run`, which is emptied first.
-/// Everything stops with the supervisor that comes back.
+/// Builds missing components and starts everything in the directory `run`, which is emptied first. Everything stops with
+/// the returned supervisor.
 pub(crate) fn start(run: &Path, options: &Options) -> Result<(Testbed, Supervisor)> {
     let toolbox = building::ensure_built()?;
     let start = Instant::now();
@@ -99,8 +99,8 @@ fn start_management(site: &Site<'_>) -> Result<(Cluster, PathBuf)> {
     Ok((cluster, operator))
 }
 
-/// A cluster that somebody else runs, with Flux in it. Nothing of it is started, stopped or installed here.
-/// The operator under test is the user of its kubeconfig too.
+/// An external management cluster with Flux in it, in which nothing is started, stopped or installed here. The user of
+/// its kubeconfig is also that of the operator under test.
 fn existing_management(site: &Site<'_>, kubeconfig: &Path) -> Result<(Cluster, PathBuf)> {
     let mut cluster = Cluster {
         name: "management".to_owned(),
@@ -127,7 +127,7 @@ fn create_crds(cluster: &Cluster, directory: &Path) -> Result<()> {
     cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f", &path]).map(drop)
 }
 
-/// Creates a namespace and waits for the account that the controllers put into each.
+/// Creates a namespace and waits for the account that the controllers create in each.
 pub(crate) fn create_namespace(cluster: &Cluster, name: &str) -> Result<()> {
     cluster.kubectl(&["create", "namespace", name])?;
     let account = Object { kind: "serviceaccount", namespace: name, name: "default" };

@@ -1,7 +1,7 @@
-# Reads one line "<process id> <start time>" for each process group that was started, and kills them all when
-# its input ends: also when the program at the other end was killed. A line "leave" makes it go away instead.
-# A process id that another program has got meanwhile has another start time (field 22 of /proc/<id>/stat).
-# $1: the directory of data that is worthless after that.
+# Reads one line "<process id> <start time>" for each started process group, and kills them all when its input ends: also
+# when the program at the other end was killed. A line "leave" makes it exit instead. A process id that another program
+# has got meanwhile has another start time (field 22 of /proc/<id>/stat).
+# $1: the directory of data to remove after that.
 started=""
 while read -r process time; do
     [ "$process" = leave ] && exit 0

@@ -1,4 +1,4 @@
-//! The testbed as tests and people see it.
+//! The testbed as tests and users see it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::registry::Registry;
 use crate::seconds;
 use crate::start;
 
-/// A running testbed. Written as JSON, it is the state file of the one that a person started.
+/// A running testbed. Written as JSON, it is the state file of the one that a user started.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Testbed {
     pub(crate) directory: PathBuf,
@@ -35,21 +35,22 @@ pub struct Testbed {
     pub(crate) processes: Vec<Process>,
 }
 
-/// What one test process uses, with what keeps it running.
+/// The testbed of one test process, and its supervisor.
 struct Shared {
     testbed: Testbed,
-    /// Everything stops when this goes; none where the process uses a person's testbed.
+    /// Everything stops when this is dropped; `None` if the process uses a user's testbed.
     _supervisor: Option<Supervisor>,
 }
 
 static SHARED: OnceLock<Result<Shared>> = OnceLock::new();
 
 impl Testbed {
-    /// The testbed of this test process: started by the first test that asks (built before that where needed),
-    /// gone with the process, however it ends. With `TESTBED_STATE` the one of that state file is used instead.
+    /// The testbed of this test process: started by the first test that needs it (built before if needed), and stopped
+    /// with the process, for any reason. With `TESTBED_STATE` the one of that state file is used instead.
     ///
     /// # Panics
-    /// When it cannot be built or started: every test that needs it fails, none is skipped.
+    ///
+    /// If it cannot be built or started: every test that needs it fails, none is skipped.
     #[expect(clippy::panic, reason = "a test without its testbed has failed")]
     pub fn shared() -> &'static Self {
         match SHARED.get_or_init(start_shared) {
@@ -61,14 +62,14 @@ impl Testbed {
         }
     }
 
-    /// Starts a testbed that one test has to itself, to stop parts of it or to count what is written there. It stops
-    /// when the value is dropped, or with the process. Takes as long to start as the shared one.
+    /// Starts a testbed for one test that stops parts of it or counts writes. It stops when the value is dropped, or
+    /// with the process. Takes as long to start as the shared one.
     pub fn start_own(options: &Options) -> Result<OwnTestbed> {
         OwnTestbed::start(options)
     }
 
-    /// Starts a testbed that outlives this process and writes its state file; the one that is up already,
-    /// where it is whole, is returned as it is.
+    /// Starts a testbed that outlives this process and writes its state file. If one is up and complete, it is returned
+    /// unchanged.
     pub fn up() -> Result<Self> {
         let run = paths::run_of_person();
         let _lock = lock(&run)?;
@@ -87,7 +88,7 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// Stops the testbed that a person started: exactly its processes. `false` when there is none.
+    /// Stops the testbed that a user started: exactly its processes. `false` if there is none.
     pub fn down() -> Result<bool> {
         let run = paths::run_of_person();
         let _lock = lock(&run)?;
@@ -99,7 +100,7 @@ impl Testbed {
         Ok(true)
     }
 
-    /// Where the state file of the testbed that a person starts is; it exists while that is up.
+    /// The path of the state file of the testbed that a user starts; the file exists while that testbed is up.
     #[must_use]
     pub fn state_path() -> PathBuf {
         state_file(&paths::run_of_person())
@@ -112,13 +113,13 @@ impl Testbed {
     }
 
     /// A kubeconfig of the management cluster for the operator under test: an administrator too, but as user
-    /// `stackflux`, so that its requests can be told from those of tests.
+    /// `stackflux`, so that its requests are distinct from those of tests.
     #[must_use]
     pub fn operator_kubeconfig(&self) -> &Path {
         &self.operator_kubeconfig
     }
 
-    /// The workload cluster of this name: `one` or `two`, unless [`Options`] said others.
+    /// The workload cluster of this name: `one` or `two`, unless [`Options`] named others.
     pub fn workload(&self, name: &str) -> Result<&Cluster> {
         let found = self.workloads.iter().find(|cluster| cluster.name() == name);
         found.ok_or_else(|| Error::new(format!("there is no workload cluster {name}")))
@@ -136,13 +137,13 @@ impl Testbed {
         &self.git
     }
 
-    /// The OCI registry that anybody may push to and pull from.
+    /// The OCI registry with anonymous push and pull.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// The OCI registry that wants a user and a password.
+    /// The OCI registry that requires a user and a password.
     #[must_use]
     pub fn protected_registry(&self) -> &Registry {
         &self.protected_registry
@@ -154,14 +155,14 @@ impl Testbed {
         self.directory.join("logs")
     }
 
-    /// The log of what is written to the management cluster, unless [`Options::audit`] says that there is none. On the
-    /// testbed that tests share it has the writes of all of them.
+    /// The log of writes to the management cluster, unless [`Options::audit`] is false. On the shared testbed it has the
+    /// writes of all tests.
     #[must_use]
     pub fn audit(&self) -> Audit {
         Audit::of(&self.logs())
     }
 
-    /// How long it took to start, in seconds, without building.
+    /// Duration of the start, in seconds, without building.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.seconds
@@ -175,8 +176,8 @@ impl Testbed {
         Ok(name)
     }
 
-    /// Gives the cluster `cluster_name` of a namespace the kubeconfig of a workload cluster, as Cluster API does:
-    /// Secret `<cluster_name>-kubeconfig`, key `value`.
+    /// Gives the cluster `cluster_name` of a namespace the kubeconfig of a workload cluster, like Cluster API: Secret
+    /// `<cluster_name>-kubeconfig`, key `value`.
     pub fn add_kubeconfig_secret(&self, namespace: &str, cluster_name: &str, workload: &str) -> Result<()> {
         let path = self.workload(workload)?.kubeconfig();
         let kubeconfig = fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
@@ -210,7 +211,7 @@ fn start_shared() -> Result<Shared> {
     Ok(Shared { testbed, _supervisor: Some(supervisor) })
 }
 
-/// Waits until nobody else starts or stops the testbed in this directory.
+/// Waits until no other process starts or stops the testbed in this directory.
 fn lock(run: &Path) -> Result<File> {
     let path = run.with_added_extension("lock");
     fs::create_dir_all(run).context(|| format!("cannot create {}", run.display()))?;

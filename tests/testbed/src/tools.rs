@@ -1,4 +1,4 @@
-//! The components: which Go package each is built from, or which installed binary stands in for it.
+//! The components: the Go package that each is built from, or the installed binary that replaces it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,18 +11,18 @@ use crate::paths;
 /// A program of the testbed.
 #[derive(Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Tool {
-    /// Its name, also of its binary.
+    /// The name, also of the binary.
     pub(crate) name: &'static str,
     /// The Go module below `go/` that pins its version.
     pub(crate) module: &'static str,
-    /// Its main package.
+    /// The main package.
     pub(crate) package: &'static str,
 }
 
 /// The module of everything but kwok and the Git server.
 pub(crate) const KUBERNETES_AND_FLUX: &str = "kubernetes-and-flux";
 
-/// All programs, in an order in which what is shared is compiled with the first that needs it.
+/// All programs, ordered so that shared packages are compiled with the first program that needs them.
 pub(crate) const TOOLS: [Tool; 10] = [
     Tool { name: "git-server", module: "git-server", package: "." },
     Tool { name: "etcd", module: KUBERNETES_AND_FLUX, package: "go.etcd.io/etcd/server/v3" },
@@ -61,7 +61,7 @@ pub(crate) const TOOLS: [Tool; 10] = [
 ];
 
 impl Tool {
-    /// The variable that names an installed binary, such as `TESTBED_KUBE_APISERVER`.
+    /// The environment variable that names an installed binary, such as `TESTBED_KUBE_APISERVER`.
     pub(crate) fn variable(&self) -> String {
         format!("TESTBED_{}", self.name.to_uppercase().replace('-', "_"))
     }
@@ -71,7 +71,7 @@ impl Tool {
         self.package.starts_with("github.com/fluxcd/")
     }
 
-    /// The installed binary that the environment names instead of building one.
+    /// The installed binary that the environment names instead of a built one.
     pub(crate) fn installed(&self) -> Result<Option<PathBuf>> {
         match paths::variable(&self.variable()).map(PathBuf::from) {
             Some(path) if !path.is_file() => {
@@ -81,8 +81,8 @@ impl Tool {
         }
     }
 
-    /// What goes to the linker: no symbols, and for Kubernetes the version that it reports
-    /// (without it Helm sees `v0.0.0` and refuses charts with a `kubeVersion`).
+    /// The linker flags: no symbols, and for Kubernetes the version that it reports (without it Helm sees `v0.0.0` and
+    /// refuses charts with a `kubeVersion`).
     pub(crate) fn linker_flags(&self) -> Result<String> {
         let mut flags = String::from("-s -w");
         if self.package.starts_with("k8s.io/kubernetes/") {
@@ -118,7 +118,7 @@ fn required_version(module: &str, dependency: &str) -> Result<String> {
     Ok(version.to_owned())
 }
 
-/// Where the built tools and the files from their modules are.
+/// The directory of the built tools and the files from their modules.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolbox(PathBuf);
 
@@ -127,7 +127,7 @@ impl Toolbox {
         Self(directory)
     }
 
-    /// The program of this name: the installed one that the environment names, else the built one.
+    /// The program of this name: the installed one that the environment names, otherwise the built one.
     pub(crate) fn program(&self, name: &str) -> Result<PathBuf> {
         let tool = TOOLS.iter().find(|tool| tool.name == name);
         let tool = tool.ok_or_else(|| Error::new(format!("{name} is no program of the testbed")))?;
@@ -135,14 +135,14 @@ impl Toolbox {
         Ok(if tool.elects() { self.electing(tool, &program) } else { program })
     }
 
-    /// Where the copy of a program goes that can elect a leader outside a Pod: one for each program that is installed.
+    /// The path of a program's copy that can elect a leader outside a Pod: one for each installed program.
     pub(crate) fn electing(&self, tool: &Tool, program: &Path) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         program.hash(&mut hasher);
         self.0.join("bin").join(format!("{}-{:x}", tool.name, hasher.finish()))
     }
 
-    /// Where the built binary of a tool goes.
+    /// The path of the built binary of a tool.
     pub(crate) fn built(&self, tool: &Tool) -> PathBuf {
         self.0.join("bin").join(tool.name)
     }
@@ -157,7 +157,7 @@ impl Toolbox {
         self.0.join("crds/cluster-api")
     }
 
-    /// What kwok does with nodes and pods.
+    /// kwok's handling of nodes and pods.
     pub(crate) fn kwok_stages(&self) -> PathBuf {
         self.0.join("kwok-stages.yaml")
     }

@@ -1,4 +1,4 @@
-//! What the operator's tests need besides: components that go away, what was written, a proxy that lies, clusters as data.
+//! Further needs of the operator's tests: components that stop, the log of writes, a proxy that lies, clusters as data.
 #![allow(
     clippy::disallowed_methods,
     clippy::indexing_slicing,
@@ -19,7 +19,7 @@ use stackflux_testbed::{
 /// The garbage collector looks for new kinds every 30 seconds.
 const SOON: Duration = Duration::from_mins(1);
 
-/// One testbed for the tests that stop nothing, without what none of them needs.
+/// One testbed for the tests that stop nothing, without the parts that none of them needs.
 fn own() -> &'static OwnTestbed {
     static OWN: OnceLock<OwnTestbed> = OnceLock::new();
     OWN.get_or_init(|| {
@@ -28,7 +28,7 @@ fn own() -> &'static OwnTestbed {
     })
 }
 
-/// Runs kubectl as the user of a kubeconfig: what it prints, or what it complains about.
+/// Runs kubectl as the user of a kubeconfig. Returns its output, or its error.
 fn kubectl(kubeconfig: &Path, arguments: &[&str]) -> Result<String, String> {
     let program = own().management().kubectl_path();
     let output = Command::new(program)
@@ -164,14 +164,14 @@ fn lying_proxy_falsifies_lists_and_watches_but_not_objects() {
     assert_eq!(ask(&watch).unwrap(), "");
     assert_eq!(proxy.lies_told(), 10);
 
-    // Who has listed a lie has to list again before a watch is true.
+    // A client that got a false list has to list again before a watch is true.
     proxy.tell(Lie::EmptyLists);
     ask(&list).unwrap();
     proxy.tell(Lie::None);
     assert!(ask(&watch).unwrap_err().contains("the proxy refuses"));
     assert_eq!(names(&ask(&list).unwrap()).len(), before.len() + 1);
 
-    // A watch that runs ends when another lie is told.
+    // A running watch ends when another lie begins.
     std::thread::scope(|scope| {
         let running = scope.spawn(|| ask(&watch));
         std::thread::sleep(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Other users of an API server than its administrator.
+//! Users of an API server other than its administrator.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use super::Cluster;
 use crate::error::{Context as _, Error, Result};
 
 impl Cluster {
-    /// Writes a kubeconfig of a service account that exists, with a token that is good for an hour.
+    /// Writes a kubeconfig of an existing service account, with a token that is valid for an hour.
     pub fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let token = self.kubectl(&["create", "token", name, "-n", namespace, "--duration=1h"])?;
         self.kubeconfig_with_token(&format!("{namespace}.{name}"), token.trim())
     }
 
-    /// Writes a kubeconfig of a user who has this token, beside the administrator's.
+    /// Writes a kubeconfig of a user with this token, beside the administrator's.
     pub(crate) fn kubeconfig_with_token(&self, user: &str, token: &str) -> Result<PathBuf> {
         let text = self.kubectl(&["config", "view", "--raw", "--minify", "-o", "json"])?;
         let mut config: Value =

@@ -1,5 +1,5 @@
-//! What Helm has recorded in a workload cluster: one Secret `sh.helm.release.v1.<release>.v<revision>` per revision,
-//! see <https://helm.sh/docs/topics/advanced/#storage-backends>.
+//! Helm's records in a workload cluster: one Secret `sh.helm.release.v1.<release>.v<revision>` per revision, see
+//! <https://helm.sh/docs/topics/advanced/#storage-backends>.
 
 use serde_json::Value;
 
@@ -9,15 +9,15 @@ use crate::error::{Context as _, Error, Result};
 /// One revision of a Helm release.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HelmRevision {
-    /// 1 is the installation.
+    /// The number; 1 is the installation.
     pub revision: u32,
     /// `deployed`, `superseded`, `failed`, `pending-upgrade`, `uninstalling`, ...
     pub status: String,
 }
 
 impl Cluster {
-    /// The revisions of a Helm release in its storage namespace, oldest first; none where it was never installed, and
-    /// where it was uninstalled.
+    /// The revisions of a Helm release in its storage namespace, oldest first; empty if it was never installed, and if
+    /// it was uninstalled.
     pub fn helm_revisions(&self, namespace: &str, release: &str) -> Result<Vec<HelmRevision>> {
         let selector = format!("--selector=owner=helm,name={release}");
         let text = self.kubectl(&["get", "secrets", "-n", namespace, &selector, "-o", "json"])?;
@@ -28,8 +28,8 @@ impl Cluster {
         Ok(revisions)
     }
 
-    /// Fails where a release that was installed has been uninstalled here, or is about to be: no revision is left, or
-    /// one of them says so.
+    /// Fails if an installed release has been uninstalled here, or is being uninstalled: no revision is left, or one of
+    /// them says so.
     pub fn assert_no_helm_uninstall(&self, namespace: &str, release: &str) -> Result<()> {
         let revisions = self.helm_revisions(namespace, release)?;
         let uninstalled = |revision: &HelmRevision| revision.status.starts_with("uninstall");

@@ -1,5 +1,5 @@
-//! Requests to an API server without kubectl. One kubectl costs 0.15 s of a processor, and a test that waits asks ten times
-//! a second.
+//! Requests to an API server without kubectl. One kubectl costs 0.15 s of a processor, and a waiting test sends ten
+//! requests a second.
 
 use std::fmt;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::error::{Context as _, Error, Result};
 /// All kinds in one answer: <https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery>.
 const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// The connection to one API server, made at the first request. Clones share it.
+/// The connection to one API server, opened at the first request. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Requests(Arc<Mutex<Option<Connection>>>);
 
@@ -48,7 +48,8 @@ enum Answer {
 }
 
 impl Requests {
-    /// Sends a request about an object, or with an empty name about all of the namespace. `None` when there is no such object.
+    /// Sends a request about an object, or with an empty name about all of the namespace. `None` if the object does not
+    /// exist.
     pub(super) fn send(
         &self,
         kubeconfig: &Path,
@@ -62,7 +63,7 @@ impl Requests {
             None => Answer::NotServed,
         };
         if matches!(answer, Answer::NotServed) {
-            // The kind may have come, or changed its version, since the API server was asked for its kinds.
+            // The kind may have been added, or changed its version, since discovery.
             let connection = Connection::new(kubeconfig)?;
             *self.lock() = Some(connection.clone());
             answer = connection.send(method, object, body)?;
@@ -108,7 +109,7 @@ impl Connection {
         wait(async move {
             let failed = || format!("{method} {path}");
             let mut last = None;
-            // A connection that was kept may have ended with the API server that it led to.
+            // A kept connection may have ended with its API server.
             for _ in 0..2 {
                 let request = Request::builder().method(&method).uri(&path);
                 let request = request.header(header::CONTENT_TYPE, "application/merge-patch+json");
@@ -135,7 +136,7 @@ impl Connection {
     }
 }
 
-/// The kinds of an `APIGroupDiscoveryList`, in the order that the API server prefers.
+/// The kinds of an `APIGroupDiscoveryList`, in the API server's order of preference.
 fn resources_of(list: &Value) -> Vec<Resource> {
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let array = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
@@ -163,7 +164,7 @@ fn resources_of(list: &Value) -> Vec<Resource> {
     all
 }
 
-/// Where an object is, its kind named as kubectl takes it.
+/// The path of an object, with its kind named as kubectl accepts it.
 fn path_of(resources: &[Resource], object: Object<'_>) -> Option<String> {
     let kind = object.kind.to_lowercase();
     let (name, group) =
@@ -192,7 +193,7 @@ fn path_of(resources: &[Resource], object: Object<'_>) -> Option<String> {
     Some(if object.name.is_empty() { found } else { format!("{found}/{}", object.name) })
 }
 
-/// Waits for work that runs elsewhere, so that tests with a runtime of their own can wait too.
+/// Waits for work that runs on another runtime, so that tests with a runtime of their own can wait too.
 fn wait<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(client::runtime).as_ref().map_err(Clone::clone)?;

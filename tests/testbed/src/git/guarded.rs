@@ -1,4 +1,4 @@
-//! A Git server on its own that lets in whoever has the password or the key, without any cluster.
+//! A Git server with access control, without any cluster.
 
 use std::fs;
 use std::ops::Deref;
@@ -14,8 +14,8 @@ use crate::ports::Ports;
 use crate::probe;
 use crate::process::Supervisor;
 
-/// A Git server that stops when it is dropped: the same repositories over HTTP for anybody, over HTTPS for whoever has
-/// the password, and over SSH for whoever has the key.
+/// A Git server that stops when it is dropped: the same repositories over HTTP for any user, over HTTPS with the
+/// password, and over SSH with the key.
 pub struct GuardedGitServer {
     server: GitServer,
     root: PathBuf,
@@ -26,7 +26,7 @@ pub struct GuardedGitServer {
 }
 
 impl GuardedGitServer {
-    /// Starts one.
+    /// Starts a server.
     pub fn start() -> Result<Self> {
         let toolbox = building::ensure_built()?;
         let supervisor = Supervisor::new(&paths::run_of_component("git")?)?;
@@ -65,20 +65,20 @@ impl GuardedGitServer {
         format!("ssh://git@127.0.0.1:{}/{repository}.git", self.ssh)
     }
 
-    /// `host:port` of the server without password.
+    /// `host:port` of the server without a password.
     #[must_use]
     pub fn address(&self) -> &str {
         self.server.url.strip_prefix("http://").unwrap_or_default()
     }
 
-    /// The directory of a repository that was asked for before.
+    /// The directory of a repository that was requested before.
     #[must_use]
     pub fn repository(&self, name: &str) -> PathBuf {
         self.root.join(format!("{name}.git"))
     }
 
-    /// A file of the server: `password`, `key` (the private half of the SSH key that is let in), `known_hosts` (its
-    /// Ed25519 and its ECDSA key), `ca.crt` (its certificate's authority, two steps up) or `other-ca.crt`.
+    /// A file of the server: `password`, `key` (the private half of the accepted SSH key), `known_hosts` (its Ed25519
+    /// and its ECDSA key), `ca.crt` (its certificate's authority, two steps up) or `other-ca.crt`.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.join(name)

@@ -1,4 +1,4 @@
-//! What a request to an API server asks for, from its path:
+//! Derives the subject of a request to an API server from its path:
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris>.
 
 use axum::http::{Method, Uri};
@@ -10,7 +10,7 @@ pub(super) enum Question {
     List(String),
     /// The changes of a kind.
     Watch,
-    /// Anything else: a single object, a write, what is served.
+    /// Anything else: a single object, a write, discovery.
     Other,
 }
 
@@ -22,7 +22,7 @@ impl Question {
             _ => &[],
         };
         let is_collection = matches!(below_version, [_] | ["namespaces", _, _]);
-        // What else is below a namespace object: its subresources.
+        // Everything else below a namespace object: its subresources.
         let is_namespace = matches!(below_version, ["namespaces", _, "status" | "finalize"]);
         if method != Method::GET || !is_collection || is_namespace {
             return Self::Other;

@@ -1,4 +1,4 @@
-//! What tests do to running components: signals, by id and start time.
+//! The signals of tests to running components, by id and start time.
 
 use std::fs;
 use std::process::Command;
@@ -8,35 +8,35 @@ use super::{Process, running_since};
 use crate::error::{Context as _, Error, Result};
 use crate::probe;
 
-/// How long a component may take to end after it was asked to.
+/// Maximum time for a component to end after `SIGTERM`.
 const END: Duration = Duration::from_secs(40);
 /// The clock of proc(5) that Linux shows to programs: `sysconf(_SC_CLK_TCK)` is 100 on every architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 impl Process {
-    /// Stops it where it stands (`SIGSTOP`): its connections stay open, nobody answers on them.
+    /// Stops the process (`SIGSTOP`): its connections stay open, without answers.
     pub fn pause(&self) -> Result<()> {
         self.signal("STOP")
     }
 
-    /// Lets it go on after [`Process::pause`].
+    /// Resumes the process after [`Process::pause`].
     pub fn resume(&self) -> Result<()> {
         self.signal("CONT")
     }
 
-    /// Kills it (`SIGKILL`) and waits until it is gone.
+    /// Kills the process (`SIGKILL`) and waits until it has ended.
     pub fn kill(&self) -> Result<()> {
         self.signal("KILL")?;
         self.wait_for_end()
     }
 
-    /// Asks it to end (`SIGTERM`) and waits until it has; an error when it has not within 40 seconds.
+    /// Terminates the process (`SIGTERM`) and waits until it has ended; an error if it has not within 40 seconds.
     pub fn terminate(&self) -> Result<()> {
         self.signal("TERM")?;
         self.wait_for_end()
     }
 
-    /// The processor time that it has used so far, user and system, in seconds.
+    /// The processor time that the process has used so far, user and system, in seconds.
     pub fn cpu_seconds(&self) -> Result<f64> {
         let status = self.read("stat")?;
         // Fields 14 and 15 of proc(5), counted from the third, which follows the program's name in brackets.
@@ -48,7 +48,7 @@ impl Process {
         Ok(f64::from(ticks) / TICKS_PER_SECOND)
     }
 
-    /// The most memory that it has had resident so far, in bytes.
+    /// The peak resident memory so far, in bytes.
     pub fn peak_memory_bytes(&self) -> Result<u64> {
         let status = self.read("status")?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -58,13 +58,13 @@ impl Process {
         Ok(kibibytes * 1024)
     }
 
-    /// An id stays taken until the child is waited for, so the signal reaches no other process.
+    /// Sends a signal. An id stays taken until the child is waited for, so the signal reaches no other process.
     fn signal(&self, signal: &str) -> Result<()> {
         if !self.is_running() {
             return Err(Error::new(format!("{} does not run", self.name)));
         }
         let group = format!("-{}", self.id);
-        // The shell has it built in; a program `kill` is not on every machine.
+        // The shell has it built in; not every machine has a program `kill`.
         let status = Command::new("/bin/sh")
             .args(["-c", "kill -s \"$1\" -- \"$2\"", "kill", signal, &group])
             .status()

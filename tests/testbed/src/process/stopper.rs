@@ -1,4 +1,4 @@
-//! The end of a pipe: what kills the components when this process ends, however it ends.
+//! The end of a pipe: it kills the components when this process ends, for any reason.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
