@@ -1,4 +1,4 @@
-//! The operator reads releases from what a real source-controller serves.
+//! The operator reads releases from artifacts of a real source-controller.
 
 use std::fs;
 use std::path::Path;

@@ -86,7 +86,7 @@ fn what_names_the_releases_cannot_be_changed() {
     assert_eq!(get("csk", &namespace, "stack")["spec"]["flux"]["interval"], "3m");
 }
 
-/// What somebody writes for the cluster-stack-operator, with each field of its kinds' specs.
+/// Manifests for the cluster-stack-operator, with each field of its kinds' specs.
 fn manifests_for_the_go_operator(namespace: &str) -> [Value; 4] {
     let version = "clusterstack.x-k8s.io/v1alpha1";
     let reference = json!({
@@ -190,7 +190,7 @@ fn patch_status(kind: &str, namespace: &str, name: &str, status: &Value) -> Resu
     management().kubectl(&arguments).map_err(|error| error.to_string())
 }
 
-/// The words of a table's header and of its only row, the row's without what depends on the time.
+/// The words of a table's header and of its only row, without the words of the row that depend on the time.
 fn table(kind: &str, namespace: &str, name: &str) -> String {
     let text = management().kubectl(&["get", kind, name, "-n", namespace]).unwrap();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

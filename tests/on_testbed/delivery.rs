@@ -1,4 +1,4 @@
-//! The main job, end to end: what `generate` wrote of the example is applied with kubectl and gets Ready.
+//! The main task, end to end: kubectl applies the output of `generate` for the example, and everything gets Ready.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Example {
         commit_and_push(&self.path("stack"), &self.url(), release)
     }
 
-    /// The second release again as another one, with another image in its chart `monitoring`. Not committed yet.
+    /// Derives another release from the second one, with another image in its chart `monitoring`. Not committed yet.
     fn derive(&self, version: &str, image: &str) {
         let (from, name) = ("docker-demo-1-34-v2", format!("docker-demo-1-34-{version}"));
         let scratch = self.path(version);
@@ -141,7 +141,7 @@ fn examples(below: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(below)
 }
 
-/// Name, generation, and Helm's revision of what is deployed.
+/// Name, generation, and Helm's revision of the deployed release.
 fn state(release: &Value) -> (String, i64, i64) {
     let number = |pointer: &str| {
         release
@@ -207,7 +207,7 @@ fn the_example_gets_ready_and_a_new_release_upgrades_one_addon() {
         }
     }
 
-    // Without what exists the same sources are found: the first release is pinned where it was published.
+    // Without existing objects the same sources are found: the first release is pinned where it was published.
     let kept = example.generate(&["--existing", example.path("output").to_str().unwrap()]);
     for kind in ["GitRepository", "HelmChart", "HelmRelease"] {
         assert_eq!(documents(&anew, kind), documents(&kept, kind));
@@ -218,9 +218,9 @@ fn the_example_gets_ready_and_a_new_release_upgrades_one_addon() {
     two_releases_of_one_commit_are_told_apart(&example);
 }
 
-/// Both have the same chart name and version, so that Helm's own comparison finds nothing to do. What depends on the
-/// changed addon waits for it, also while it is suspended and its status still says that it is ready. (Part of the one
-/// test: a second example in the same workload clusters would fight it.)
+/// Both releases have the same chart name and version, so that Helm's own comparison finds nothing to do. Dependants of
+/// the changed addon wait for it, also while it is suspended and its status still says that it is ready. (Part of the
+/// one test: a second example in the same workload clusters would conflict with it.)
 fn two_releases_of_one_commit_are_told_apart(example: &Example) {
     let settings = fs::read_to_string(example.path("clusterstack.yaml")).unwrap();
     let depends = "  flux:\n    addons:\n      ccm: {dependsOn: [monitoring]}\n";

@@ -1,4 +1,4 @@
-//! The digest of a work tree is the digest of what Flux made of it.
+//! The digest of a work tree equals the digest of Flux's artifact.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -34,7 +34,7 @@ fn a_work_tree_has_the_digest_of_its_artifact() {
     write("release/notes.bak", "ignored by .sourceignore");
     write("release/keep.bak", "kept by .sourceignore");
     write("release/secret/key", "ignored by .sourceignore");
-    // By name it comes before the file of the directory above.
+    // Sorted by name, it precedes the file of the directory above.
     write("release/.config/.sourceignore", "!kept.bak\n");
     write("release/.config/kept.bak", "kept by its own .sourceignore");
     write("release/run.sh", "#!/bin/sh\n");
@@ -65,7 +65,7 @@ fn a_work_tree_has_the_digest_of_its_artifact() {
     assert_eq!(Digest::of(&of_flux, "release"), Digest::of(&of_tree, "release"));
 }
 
-/// The body of an answer to GET, from a server on loopback.
+/// The body of a GET response from a server on loopback.
 fn http_get(url: &str) -> Vec<u8> {
     let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap();
     let mut stream = TcpStream::connect(host).unwrap();

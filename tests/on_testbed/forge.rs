@@ -1,4 +1,4 @@
-//! Pull requests on a real Gitea, of branches that are pushed by stackflux's own Git.
+//! Pull requests on a real Gitea, from branches that stackflux's own Git pushes.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl<'a> Site<'a> {
         format!("{}/{}/{}.git", self.gitea.url(), self.gitea.user(), self.name).parse().unwrap()
     }
 
-    /// Asks Gitea's API, for what stackflux does not do.
+    /// Sends a request to Gitea's API, for operations that stackflux does not have.
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
         let url = format!("{}/api/v1{path}", self.gitea.url()).parse().unwrap();
         let token = format!("token {}", self.gitea.token()).into();
@@ -79,7 +79,7 @@ impl<'a> Site<'a> {
         updated.unwrap()
     }
 
-    /// What the branch `main` has.
+    /// The released file in the branch `main`.
     fn released(&self) -> Option<File> {
         let clone = self.clone();
         let commit = clone.fetch(&Reference::Branch("main".to_owned())).unwrap();
@@ -110,7 +110,7 @@ async fn a_pull_request_on_gitea_is_opened_found_changed_and_merged() {
     let gitea = Gitea::start().unwrap();
     let site = Site::create(&gitea, "stacks").await;
 
-    // Nothing is there to open one for.
+    // There is no branch to open one for.
     let error = site.open(&wanted()).await.unwrap_err();
     assert!(matches!(error, ForgeError::Refused { status: 404, .. }), "{error}");
 
@@ -120,7 +120,7 @@ async fn a_pull_request_on_gitea_is_opened_found_changed_and_merged() {
     assert_eq!(opened, Opened { url, number: 1, created: true });
     assert_eq!(site.released(), None);
 
-    // The same again, from another machine.
+    // The same push again, from another machine.
     assert!(matches!(site.push(), Updated::Present(_)));
     assert_eq!(site.open(&wanted()).await.unwrap(), Opened { created: false, ..opened.clone() });
     let before = site.pulls().await;
@@ -137,14 +137,14 @@ async fn a_pull_request_on_gitea_is_opened_found_changed_and_merged() {
     merged(&site, &merge).await;
     assert_eq!(site.released().unwrap().content, TEXT.as_bytes());
 
-    // There is nothing for another one.
+    // There are no changes for another one.
     assert_eq!(site.push(), Updated::Nothing);
 
     refusals(&site).await;
     more_pages(&site).await;
 }
 
-/// Merges, once Gitea has found out whether it can.
+/// Merges, once Gitea has determined whether it can.
 pub(crate) async fn merged(site: &Site<'_>, path: &str) {
     for _ in 0..100 {
         let pull = site.pulls().await.remove(0);
@@ -156,7 +156,7 @@ pub(crate) async fn merged(site: &Site<'_>, path: &str) {
     site.ask(Method::POST, path, Some(&json!({"Do": "merge"}))).await;
 }
 
-/// What may not is told what it needs.
+/// A refusal names the missing permission or repository.
 async fn refusals(site: &Site<'_>) {
     let error = site.forge("not-a-token").pull_request(&wanted()).await.unwrap_err();
     let text = error.to_string();
@@ -172,7 +172,7 @@ async fn refusals(site: &Site<'_>) {
     );
 }
 
-/// Gitea cannot search for a branch: more than a page of other pull requests hides none.
+/// Gitea cannot search for a branch: more than a page of other pull requests does not hide ours.
 async fn more_pages(site: &Site<'_>) {
     let branches = format!("/repos/{}/stacks/branches", site.gitea.user());
     let (mut first, count) = (None, 5);

@@ -1,5 +1,5 @@
-//! What `flux/` installs, on a real API server with RBAC: that it applies, by hand and by Flux, and that the operator's
-//! account may do what it has to, and nothing else.
+//! The installation in `flux/`, on a real API server with RBAC: it can be applied by hand and by Flux, and the
+//! operator's account has the permissions that it needs and no others.
 
 mod account;
 mod policy;
@@ -18,14 +18,14 @@ use crate::support::{copy, scratch};
 use crate::text;
 
 const PATIENCE: Duration = Duration::from_mins(1);
-/// What Flux installs into by default.
+/// Default namespace of Flux's installation.
 const NAMESPACE: &str = "flux-system";
 
 fn repository(below: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
 }
 
-/// The management cluster with `flux/base` applied as a person does.
+/// The management cluster with `flux/base` applied by hand.
 fn installed() -> &'static Cluster {
     static INSTALLED: OnceLock<&'static Cluster> = OnceLock::new();
     INSTALLED.get_or_init(|| {
@@ -37,13 +37,13 @@ fn installed() -> &'static Cluster {
     })
 }
 
-/// What kustomize makes of a directory of `flux/`.
+/// The output of kustomize for a directory of `flux/`.
 fn built(overlay: &str) -> String {
     let directory = repository("flux").join(overlay);
     Testbed::shared().management().kubectl(&["kustomize", directory.to_str().unwrap()]).unwrap()
 }
 
-/// The objects that kustomize makes of a directory, as the API server would read them.
+/// The objects that kustomize builds from a directory, as the API server would read them.
 fn objects(overlay: &str) -> Vec<Value> {
     let yaml = built(overlay);
     yaml.split("\n---\n").map(|document| serde_yaml::from_str(document).unwrap()).collect()
@@ -67,7 +67,7 @@ fn crds_are_exempt_from_prune_and_substitution() {
     }
 }
 
-/// All but the definitions and what is for the whole cluster is in one namespace, and so are the accounts of bindings.
+/// All namespaced objects are in one namespace, and so are the accounts of bindings.
 #[test]
 fn each_overlay_is_in_its_namespace() {
     for (overlay, namespace, elsewhere) in [
@@ -110,7 +110,7 @@ fn no_role_has_a_wildcard_or_secrets() {
     }
 }
 
-/// What Pod Security calls restricted, and what it does not ask for: a root file system that cannot be written to.
+/// The requirements of Pod Security's level `restricted`, and a read-only root file system, which it does not require.
 #[test]
 fn the_pod_is_restricted() {
     let namespace = Testbed::shared().namespace("restricted").unwrap();
@@ -134,7 +134,8 @@ fn the_pod_is_restricted() {
     assert!(refusal.contains("violates PodSecurity"), "{refusal}");
 }
 
-/// Flux takes over what was applied by hand. The testbed's management cluster runs no Pods, so nothing waits for them.
+/// Flux takes over objects that were applied by hand. The testbed's management cluster runs no Pods, so nothing waits
+/// for them.
 #[test]
 fn flux_installs_it() {
     let cluster = installed();
@@ -143,7 +144,7 @@ fn flux_installs_it() {
     for directory in ["crds", "flux"] {
         copy(&repository(directory), &work_tree);
     }
-    // A person's testbed keeps its repositories from one run to the next.
+    // A user's testbed keeps its repositories from one run to the next.
     let url = Testbed::shared().git().url(&format!("stackflux-{}", std::process::id()));
     let commit = commit_and_push(&work_tree, &url, "stackflux");
     let with = |file: &str, old: &str, new: &str| {

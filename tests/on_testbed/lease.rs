@@ -1,4 +1,4 @@
-//! Leader election on a real API server: two that want one Lease.
+//! Leader election on a real API server: two candidates for one Lease.
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use stackflux_testbed::Testbed;
 
 const NAME: &str = "operator";
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Times that a test can wait for, and that do not pass because the machine is busy.
+/// Times that are short enough to wait for, and long enough for a busy machine.
 const SHORT: LeaseSettings = LeaseSettings {
     duration: Duration::from_secs(8),
     renew_deadline: Duration::from_secs(6),
     retry_period: Duration::from_millis(200),
 };
-/// A Lease that nobody gets by waiting for it.
+/// A Lease that does not pass during a test.
 const LONG: LeaseSettings = LeaseSettings { duration: Duration::from_hours(1), ..SHORT };
 
 fn namespace(name: &str) -> Namespace {
@@ -53,7 +53,7 @@ async fn lease(namespace: &Namespace) -> LeaseSpec {
 #[test]
 fn paused_leader_is_replaced_after_lease_and_stays_fenced() {
     let namespace = namespace("lease-paused");
-    // No task of this runtime runs but within `block_on`: the same as a process that is stopped.
+    // Tasks of this runtime run only within `block_on`: like a stopped process.
     let paused = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let running = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (first, mut first_holding) = paused.block_on(async {
@@ -77,7 +77,7 @@ fn paused_leader_is_replaced_after_lease_and_stays_fenced() {
         assert_eq!(second.check(), Ok(()), "renewed since");
         soon("release", second_holding.release()).await.unwrap();
     });
-    // It goes on, and the Lease is even free: what it was about to write is lost all the same.
+    // It continues, and the Lease is even free: its pending write is lost nevertheless.
     paused.block_on(async {
         let written = first.guard(async { panic!("written without the Lease") }).await;
         assert_eq!(written, Err::<(), _>(NotLeader));
@@ -99,7 +99,7 @@ async fn a_leader_that_ends_in_good_order_hands_over_at_once() {
     assert_eq!(lease(&namespace).await.holder_identity.as_deref(), Some("second"));
     soon("release", second_holding.release()).await.unwrap();
     assert_eq!(lease(&namespace).await.holder_identity.as_deref(), Some(""));
-    // One that only waits has nothing to give back.
+    // A waiting candidate has nothing to release.
     let (third, third_holding) = candidate(&namespace, "third", LONG).await;
     soon("leadership", third.leading()).await.unwrap();
     let (_, fourth_holding) = candidate(&namespace, "fourth", LONG).await;

@@ -1,4 +1,4 @@
-//! The commands on a live cluster, against a real API server: what they read, write and wait for.
+//! The commands on a live cluster, against a real API server: their reads, writes and waits.
 
 use serde_json::{Value, json};
 use stackflux_testbed::Testbed;
@@ -7,7 +7,7 @@ use crate::support::{Run, stackflux};
 
 const RELEASE: &str = "docker-demo-1-34-v1";
 
-/// A namespace of its own with a ClusterStack that only looks as if an operator had seen it.
+/// A namespace with a ClusterStack whose status looks as if an operator had written it.
 struct Live {
     testbed: &'static Testbed,
     namespace: String,
@@ -43,7 +43,7 @@ impl Live {
         self.testbed.management().apply(&object.to_string()).unwrap();
     }
 
-    /// Says of an object what an operator would.
+    /// Writes the status of an object as an operator would.
     fn say(&self, resource: &str, name: &str, status: &str, handled: Option<&str>) {
         let condition = |kind| {
             json!({

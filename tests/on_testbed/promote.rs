@@ -1,5 +1,5 @@
-//! A release goes from stage to prod, and back: two ClusterStacks in two namespaces that follow two directories of one
-//! repository, each with a cluster, and one operator for both.
+//! Promotion of a release from stage to prod, and its rollback: two ClusterStacks in two namespaces that follow two
+//! directories of one repository, each with a cluster, and one operator for both.
 
 mod gitea;
 mod pull_request;
@@ -96,7 +96,7 @@ impl Stages {
         list["items"].as_array().unwrap().iter().filter_map(of).collect()
     }
 
-    /// What kubectl prints of prod, in a file.
+    /// The output of kubectl for prod, in a file.
     fn prod_objects(&self) -> String {
         let namespace = format!("--namespace={}", self.prod);
         let kinds = "clusterstacks,clusters,devclusters,kubeadmcontrolplanes";
@@ -112,10 +112,10 @@ impl Stages {
         stackflux(&[arguments, &more].concat())
     }
 
-    /// `promote`, with the clusters of stage asked.
+    /// Runs `promote`, which queries the clusters of stage.
     fn promote(&self, more: &[&str]) -> Run {
         let kubeconfig = self.stage.management().kubeconfig().display().to_string();
-        // Not the namespace: the Clusters of the stage are asked wherever they are.
+        // Without the namespace: the Clusters of the stage are queried in all namespaces.
         let asked = ["--kubeconfig", &kubeconfig];
         self.run(&[&["promote", V2, "--from", "stage", "--to", "prod"], &asked[..], more].concat())
     }

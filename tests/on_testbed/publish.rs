@@ -1,4 +1,4 @@
-//! `stackflux publish`: from a registry into a repository that Flux follows, by several at once, and killed.
+//! `stackflux publish`: from a registry into a repository that Flux follows, by several processes at once, and killed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,7 +45,7 @@ fn clone(url: &str, name: &str) -> PathBuf {
     directory
 }
 
-/// What is in a directory, but for Git's own: paths and the digests of contents.
+/// The files of a directory, except Git's own: paths and the digests of contents.
 fn contents(directory: &Path) -> BTreeMap<PathBuf, Digest> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -62,7 +62,7 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Digest> {
     found
 }
 
-/// A stack repository of small releases, each with as many manifests.
+/// A stack repository of small releases, each with this number of manifests.
 fn stacks(name: &str, releases: &[&str], manifests: usize) -> PathBuf {
     let directory = scratch(name);
     for release in releases {

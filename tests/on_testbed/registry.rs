@@ -15,7 +15,7 @@ use crate::support::{scratch, stackflux};
 
 const V1: &str = "docker-demo-1-34-v1";
 
-/// A release in files of which one is large enough to come in many pieces.
+/// A release in files, one of which is large enough to arrive in many pieces.
 fn release(name: &str) -> BTreeMap<String, Vec<u8>> {
     let directory = scratch(&format!("registry-{name}")).join(name);
     for chart in ["cluster-class", "cluster-addon/cni"] {

@@ -1,4 +1,4 @@
-//! Git over real transports: HTTP, HTTPS with an own authority and a password, SSH; and servers that misbehave.
+//! Git over real transports: HTTP, HTTPS with a private authority and a password, SSH; and servers that misbehave.
 
 mod faults;
 mod transports;
@@ -17,7 +17,7 @@ use stackflux::http::TransportError;
 use stackflux::release::File;
 use stackflux_testbed::GuardedGitServer;
 
-/// What no error and no commit may show.
+/// Texts that no error and no commit may show.
 const SECRETS: [&str; 3] = ["correct-horse", "wrong-horse", "PRIVATE KEY"];
 
 /// The server of all these tests, which needs no cluster; each test has repositories of its own.
@@ -29,7 +29,7 @@ fn server() -> &'static GuardedGitServer {
     })
 }
 
-/// The first connection of the process decides how long servers may keep silent: whoever may be first calls this.
+/// The first connection of the process decides how long servers may be silent: every test that may be first calls this.
 pub(crate) fn be_impatient() {
     limit_waiting(Some(Waiting { connect: Duration::from_secs(5), silence: Duration::from_secs(10) }));
 }

@@ -1,4 +1,4 @@
-//! The API server of the simulations answers as the real one does: every request of this list goes to both.
+//! The API server of the simulations answers like the real one: every request of this list is sent to both.
 
 #[path = "../simulation/api_server.rs"]
 #[expect(dead_code, reason = "the simulations use all of it")]
@@ -24,7 +24,7 @@ use stackflux_testbed::Testbed;
 
 use crate::definitions::apply_definitions;
 
-/// Asks both, and notes where they differ.
+/// Sends requests to both, and notes their differences.
 struct Both {
     real: Client,
     memory: Mutex<Memory>,
@@ -86,7 +86,8 @@ impl Memory {
         self.names.iter().fold(text.to_owned(), quoted)
     }
 
-    /// Notes which UID and which resource version of the one is which of the other; the same is the same in both.
+    /// Notes which UID and which resource version of one corresponds to which of the other; equal ones must be equal in
+    /// both.
     fn learn(&mut self, real: &Value, memory: &Value, about: &str) {
         let Value::Object(fields) = real else { return };
         for (name, real) in fields {
@@ -112,7 +113,7 @@ fn code(code: u16) -> StatusCode {
     StatusCode::from_u16(code).unwrap()
 }
 
-/// What is compared of an answer: no times, and of the field managers what the operator reads.
+/// The compared parts of an answer: no times, and of the field managers only those that the operator reads.
 fn compared(mut answer: Value) -> Value {
     if let Some(metadata) = answer.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -128,7 +129,7 @@ fn compared(mut answer: Value) -> Value {
     answer
 }
 
-/// The field managers of an object, and what others have put into its spec.
+/// The field managers of an object, and the fields of its spec that others have set.
 fn managed(object: &Value) -> (BTreeSet<String>, BTreeSet<String>) {
     let managers = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     let named = |manager: &Value| {
@@ -143,7 +144,7 @@ fn manager(both: &Arc<Both>, name: &'static str) -> ApiServer {
     ApiServer::new(both.clone(), Fence::open(), Metrics::new(&mut Registry::default()), name)
 }
 
-/// What the requests are sent with: as the operator, and as another client.
+/// The clients that send the requests: the operator, and another one.
 struct Session {
     ours: ApiServer,
     other: ApiServer,
@@ -157,7 +158,7 @@ impl Session {
         Key::new(&self.namespace, name)
     }
 
-    /// A `ClusterStackRelease` that is none of a release, so that no operator of another test writes to it.
+    /// A `ClusterStackRelease` without a release, so that no operator of another test writes to it.
     fn object(&self, name: &str, change: &Value) -> Value {
         let mut object = json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
@@ -177,7 +178,7 @@ impl Session {
         self.ours.patch(&self.key(name), operations).await
     }
 
-    /// Asks both to delete, where the answer does not matter here.
+    /// Sends a deletion to both, if the answer does not matter.
     async fn delete(&self, name: &str, uid: &str, version: Option<&str>) {
         _ = self.ours.delete::<ClusterStackRelease>(&self.key(name), uid, version.map(str::to_owned)).await;
     }
@@ -289,7 +290,7 @@ impl Session {
             .await;
         let mut fewer = object;
         fewer["spec"]["values"] = json!({});
-        // What is read after that has a resource version of Flux.
+        // Reads after that have a resource version of Flux.
         _ = self.ours.apply::<HelmRelease>(&key, &fewer, None).await;
     }
 }

@@ -28,7 +28,7 @@ fn recorded(name: &str) -> Vec<u8> {
     std::fs::read(path(name)).unwrap()
 }
 
-/// A repository with the release that was signed.
+/// A repository with the signed release.
 struct Site {
     registry: &'static Registry,
     pusher: Pusher,
@@ -51,7 +51,7 @@ impl Site {
         }
     }
 
-    /// With the signatures of the older format.
+    /// Adds the signatures of the older format.
     async fn with_signatures(self) -> Self {
         self.blobs(&["signatures-config.json", "payload.json"]).await;
         let tag = format!("{}.sig", DIGEST.replace(':', "-"));
@@ -59,7 +59,7 @@ impl Site {
         self
     }
 
-    /// With the bundles of the newer format, which this registry has no API to find by.
+    /// Adds the bundles of the newer format; this registry has no API to find them.
     async fn with_bundles(self) -> Self {
         for key in ["ed25519", "p256"] {
             self.blobs(&[&format!("bundle-{key}.json")]).await;

@@ -1,4 +1,4 @@
-//! What the accounts may do, as the API server's own authorizer says.
+//! The permissions of the accounts, according to the API server's own authorizer.
 
 use std::fs;
 use std::thread;
@@ -24,7 +24,7 @@ type Row = (&'static str, &'static str, &'static [&'static str]);
 
 /// In any namespace.
 const EVERYWHERE: &[Row] = &[
-    // What it reads and never writes.
+    // Kinds that it reads and never writes.
     (CAPI, "clusters", READ),
     (CAPI, "clusters/status", &[]),
     (INFRASTRUCTURE, "openstackclusters", READ),
@@ -43,7 +43,7 @@ const EVERYWHERE: &[Row] = &[
     // The provider contract.
     ("infrastructure.clusterstack.x-k8s.io", "openstackclusterstackreleasetemplates", READ),
     ("infrastructure.clusterstack.x-k8s.io", "openstackclusterstackreleases", OWN),
-    // What it makes for Flux.
+    // Kinds that it creates for Flux.
     ("source.toolkit.fluxcd.io", "gitrepositories", OWN),
     ("source.toolkit.fluxcd.io", "helmcharts", OWN),
     ("helm.toolkit.fluxcd.io", "helmreleases", OWN),
@@ -51,7 +51,7 @@ const EVERYWHERE: &[Row] = &[
     ("helm.toolkit.fluxcd.io", "helmreleases/status", &[]),
     ("events.k8s.io", "events", &["create", "patch"]),
     ("", "namespaces", OWN),
-    // What is none of its business.
+    // Kinds that it must not touch.
     ("", "secrets", &[]),
     ("", "configmaps", &[]),
     ("", "pods", &[]),
@@ -60,7 +60,7 @@ const EVERYWHERE: &[Row] = &[
     ("", "serviceaccounts", &[]),
     ("", "serviceaccounts/token", &[]),
     ("apps", "deployments", &[]),
-    // In which version Cluster API's contract is fulfilled.
+    // The labels that name the versions for Cluster API's contract.
     ("apiextensions.k8s.io", "customresourcedefinitions", &["get"]),
     (RBAC, "clusterroles", &[]),
     (RBAC, "rolebindings", &[]),
@@ -90,7 +90,7 @@ fn review(user: &str, namespace: &str, (group, resource, _): &Row, verb: &str, n
     })
 }
 
-/// What the API server says to each review, in their order.
+/// The API server's answers to the reviews, in their order.
 fn answers(name: &str, reviews: &[Value]) -> Vec<bool> {
     let file = scratch(name).join("reviews.json");
     let list = json!({"apiVersion": "v1", "kind": "List", "items": reviews});
@@ -100,8 +100,8 @@ fn answers(name: &str, reviews: &[Value]) -> Vec<bool> {
     answers.map(|answer| answer.unwrap()["status"]["allowed"] == true).collect()
 }
 
-/// The account may do with each resource what its row says, and none of the other verbs. The authorizer follows changed
-/// roles within moments.
+/// Asserts that the account may do with each resource what its row says, and none of the other verbs. The authorizer
+/// follows changed roles within moments.
 fn assert_may(test: &str, user: &str, namespace: &str, name: &str, rows: &[Row]) {
     let cells: Vec<_> = rows.iter().flat_map(|row| ALL.iter().map(move |verb| (row, *verb))).collect();
     let reviews: Vec<_> = cells.iter().map(|(row, verb)| review(user, namespace, row, verb, name)).collect();
@@ -150,7 +150,7 @@ fn leases_are_its_own() {
     assert_may("leases", OPERATOR, NAMESPACE, "", &secrets);
 }
 
-/// A provider brings a role for its kinds, and the operator may read them; nobody changes the operator's roles.
+/// A provider brings a role for its kinds, which lets the operator read them; no user changes the operator's roles.
 #[test]
 fn a_provider_adds_its_kinds() {
     installed();

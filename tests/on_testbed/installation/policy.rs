@@ -14,8 +14,8 @@ use crate::support::scratch;
 const OPERATOR: &str = "--as=system:serviceaccount:flux-system:stackflux";
 const RELEASES: [(&str, &str); 2] = [("docker-demo-1-33-v1", "v1.33.4"), ("docker-demo-1-34-v1", "v1.34.0")];
 
-/// A namespace in which the policies hold and two releases are known. Elsewhere the policy for Clusters does not hold:
-/// other tests have Clusters that it refuses.
+/// A namespace in which the policies apply and two releases are known. Elsewhere the policy for Clusters does not apply:
+/// other tests have Clusters that it would refuse.
 fn namespace() -> &'static str {
     static NAMESPACE: OnceLock<String> = OnceLock::new();
     NAMESPACE.get_or_init(|| {
@@ -39,7 +39,7 @@ fn namespace() -> &'static str {
             ];
             installed().kubectl(&patch).unwrap();
         }
-        // A Cluster from before the policy, with a version that its release is not for.
+        // A Cluster older than the policy, with a version that does not fit its release.
         apply(&cluster_of(&namespace, "before", "v1beta2", &with_class_ref(RELEASES[1].0), "v1.29.0"))
             .unwrap();
         let policies = built("policy");
@@ -106,7 +106,7 @@ fn a_cluster_has_the_version_of_its_release() {
     let by_name = |class: &str| json!({"class": class});
     let elsewhere = json!({"classRef": {"name": new, "namespace": "elsewhere"}});
     let here = json!({"classRef": {"name": new, "namespace": namespace}});
-    // Each is applied over what the ones before it left.
+    // Each is applied over the result of those before it.
     let cases = [
         ("one", "v1beta2", by_reference(new), "v1.34.0", true),
         ("one", "v1beta2", by_reference(new), "v1.34.1", false),

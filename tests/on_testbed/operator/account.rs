@@ -1,4 +1,4 @@
-//! The operator as the account that `flux/base` installs, where RBAC decides.
+//! The operator as the account that `flux/base` installs, with RBAC.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use super::state::WRITTEN;
 const NAMESPACE: &str = Operator::NAMESPACE;
 const ACCOUNT: &str = "system:serviceaccount:flux-system:stackflux";
 
-/// Runs kubectl as the operator's account: the API server's refusal.
+/// Runs kubectl as the operator's account. Returns the API server's refusal.
 fn refusal(management: &Cluster, kubeconfig: &Path, arguments: &[&str]) -> String {
     let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
     management.kubectl(&[&[kubeconfig.as_str()], arguments].concat()).unwrap_err().to_string()
 }
 
-/// A part of the test in `process.rs`: there is no other ClusterStack, for this operator would deliver it.
+/// A part of the test in `process.rs`: no other ClusterStack may exist, because this operator would deliver it.
 pub(super) fn the_installed_account_may_do_all_that_it_has_to(testbed: &Testbed) {
     let (management, audit) = (testbed.management(), testbed.audit());
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("flux/base");
@@ -28,7 +28,7 @@ pub(super) fn the_installed_account_may_do_all_that_it_has_to(testbed: &Testbed)
     let begun = audit.mark().unwrap();
     let kubeconfig = management.kubeconfig_for_service_account(NAMESPACE, "stackflux").unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
-    // As it is installed: all ClusterStacks, and the Lease that the role names.
+    // As installed: all ClusterStacks, and the Lease that the role names.
     let operator = Operator::start(testbed, binary, &kubeconfig, &[]).unwrap();
     operator.wait_ready(PATIENCE).unwrap();
     eventually("it leads", || leads(&operator));
@@ -45,7 +45,7 @@ pub(super) fn the_installed_account_may_do_all_that_it_has_to(testbed: &Testbed)
         );
     }
 
-    // The log tells what was refused: the account may read no Secret, not even those of its Clusters.
+    // The log has all refusals: the account may read no Secret, not even those of its Clusters.
     let secret = ["get", "secret", "a-kubeconfig", "--namespace", &scenario.namespace];
     for arguments in
         [&secret[..], &["get", "secrets", "--all-namespaces"], &["get", "secrets", "--namespace", NAMESPACE]]
@@ -61,7 +61,7 @@ pub(super) fn the_installed_account_may_do_all_that_it_has_to(testbed: &Testbed)
     );
 }
 
-/// The role for infrastructure is put together by a controller.
+/// A controller aggregates the role for infrastructure.
 fn wait_for_aggregation(management: &Cluster) {
     let role =
         stackflux_testbed::Object { kind: "clusterrole", namespace: "", name: "stackflux-infrastructure" };
@@ -69,7 +69,7 @@ fn wait_for_aggregation(management: &Cluster) {
     management.wait(role, "aggregated rules", PATIENCE, has_rules).unwrap();
 }
 
-/// A stack, its class, a cluster with all addons, a move to another release, events; and the cluster is let go.
+/// A stack, its class, a cluster with all addons, an upgrade, events; then the cluster is deleted.
 fn scenario_one(scenario: &Scenario) {
     scenario.publish(&[V1, V2]);
     scenario.apply_stack(&["v1", "v2"], &json!({}));

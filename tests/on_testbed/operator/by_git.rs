@@ -60,7 +60,7 @@ fn one_field(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     assert!(message.contains("changed HelmRelease"), "{message}");
 }
 
-/// A file that somebody else has edited is not written over, and its cluster's status names it.
+/// The operator does not overwrite a file that another author edited, and the cluster's status names the file.
 fn somebody_else(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     let file = format!("clusters/{}/a/helmrelease-{}.yaml", scenario.namespace, scenario.object("a", "cni"));
     fleet.edit("edit", &file, |text| format!("# mine\n{text}"));
@@ -77,7 +77,7 @@ fn somebody_else(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     scenario.wait_endpoint_ready("a", "again.example.org");
 }
 
-/// The cluster moves on, and only what differs is committed.
+/// The cluster is upgraded, and only files that differ are committed.
 fn an_upgrade(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     scenario.upgrade("a", V2);
     scenario.wait_at("a", V2);
@@ -88,7 +88,7 @@ fn an_upgrade(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     assert!(std::fs::read_to_string(release).unwrap().contains(V2));
 }
 
-/// The cluster goes: its files go, and nothing is uninstalled.
+/// The cluster is deleted: its files are removed, and nothing is uninstalled.
 fn a_cluster_goes(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     for addon in ADDONS.iter().filter(|addon| **addon != "policies") {

@@ -10,9 +10,9 @@ use super::random::Random;
 use super::scenario::{STACK, Scenario, V1, V2, condition};
 use crate::git::git;
 
-/// How often it is killed.
+/// Number of kills.
 const KILLS: usize = 10;
-/// Where the random pauses begin.
+/// The seed of the random pauses.
 const SEED: u64 = 0xc0117;
 
 #[test]
@@ -28,7 +28,7 @@ fn operator_killed_during_commits_loses_and_repeats_nothing() {
     let mut random = Random(SEED);
     for kill in 0..KILLS {
         scenario.set_endpoint("a", &format!("moved-{kill}.example.org"));
-        // A pass begins 300 ms after something is wanted, and takes about as long.
+        // A pass begins 300 ms after a change is wanted, and takes about as long.
         thread::sleep(random.pause(900));
         operator.process().unwrap().kill().unwrap();
         operator.start_again().unwrap();

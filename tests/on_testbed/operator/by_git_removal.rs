@@ -1,4 +1,4 @@
-//! What goes when delivery is through Git: its file, and Flux does the rest.
+//! Removal with delivery through Git: the operator removes the file, and Flux does the rest.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use super::fleet::{Fleet, PATH};
 use super::removal::without;
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 
-/// A release that lacks one more addon than the second.
+/// A release that lacks one addon more than the second one.
 const V3: &str = "docker-demo-1-34-v3";
 
-/// The names of all generated files that are objects, without their directories.
+/// The names of all generated files of objects, without their directories.
 fn objects(clone: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut directories = vec![clone.join(PATH)];

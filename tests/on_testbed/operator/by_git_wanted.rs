@@ -1,4 +1,4 @@
-//! What is committed is what is wanted now, by the one ClusterStack that has the Cluster.
+//! Only the current plan is committed, by the one ClusterStack that owns the Cluster.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use super::scenario::{STACK, Scenario, V1, condition};
 /// The same stack for the next version of Kubernetes, and its release.
 const NEXT: (&str, &str) = ("docker-demo-1-35", "docker-demo-1-35-v1");
 
-/// Names a Secret for the pushes that is not there.
+/// Names a Secret for the pushes that does not exist.
 fn without_secret(scenario: &Scenario<'_>, secret: &str) {
     let change = json!({"spec": {"delivery": {"git": {"secretRef": {"name": secret}}}}});
     scenario.patch("clusterstack", STACK, &change);
 }
 
-/// Creates it. The Git server lets everybody in.
+/// Creates that Secret. The Git server admits any user.
 fn with_secret(scenario: &Scenario<'_>, secret: &str) {
     let object = json!({
         "apiVersion": "v1", "kind": "Secret", "stringData": {"username": "any", "password": "any"},
@@ -51,7 +51,7 @@ fn paused_cluster_discards_held_plan() {
     scenario.patch("cluster", "b", &json!({"spec": {"paused": false}}));
     scenario.wait_addons("b");
 
-    // Somebody else's stack of the same line has no say, and what a deletion waits for is told.
+    // Another owner's stack of the same line has no influence, and the status says what a deletion waits for.
     let other = format!("{}-other", scenario.namespace);
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}});
     scenario.management().apply(&namespace.to_string()).unwrap();
@@ -71,7 +71,7 @@ fn paused_cluster_discards_held_plan() {
     scenario.management().kubectl(&["delete", "namespace", &other, "--wait=false"]).unwrap();
 }
 
-/// Makes the release of the next version of Kubernetes.
+/// Publishes the release of the next version of Kubernetes.
 fn publish_next(scenario: &Scenario<'_>) {
     let (line, release) = NEXT;
     scenario.derive(V1, release);

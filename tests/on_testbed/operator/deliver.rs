@@ -1,4 +1,4 @@
-//! From a ClusterStack to Ready addons, and what a change of a cluster or a release changes.
+//! From a ClusterStack to Ready addons, and the effects of changing a cluster or a release.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use stackflux_testbed::{Audit, Write};
 
 use super::scenario::{ADDONS, STACK, Scenario, V1, V2, condition};
 
-/// How soon a change of a cluster has to be written.
+/// Maximum time until a change of a cluster is written.
 const SOON: Duration = Duration::from_secs(1);
 
 fn names(addon: &Value) -> Vec<&str> {
@@ -42,8 +42,8 @@ fn a_stack_and_two_clusters_get_ready_and_follow_what_changes() {
     a_suspended_stack(&scenario, &audit);
 }
 
-/// The endpoint of one cluster changes: what reads it changes, within a second, and nothing else. The machine may be busy
-/// with something else for a moment, hence three times.
+/// The endpoint of one cluster changes: the addons that read it change within a second, and nothing else. The machine
+/// may be busy for a moment, hence three attempts.
 fn one_field_changes(scenario: &Scenario, audit: &Audit) {
     let mut reactions = [1, 2, 3].map(|number| {
         let begun = audit.mark().unwrap();
@@ -70,7 +70,7 @@ fn a_new_release(scenario: &Scenario, audit: &Audit) {
     assert!(scenario.get("clusterclass", V1).is_some(), "the old class stays, it is in use");
 }
 
-/// While its ClusterStack is suspended a cluster that moves on stays where it is, and its status says so.
+/// While its ClusterStack is suspended, a cluster that is upgraded keeps its objects, and its status says so.
 fn a_suspended_stack(scenario: &Scenario, audit: &Audit) {
     let suspend = |suspend| scenario.patch("clusterstack", STACK, &json!({"spec": {"suspend": suspend}}));
     suspend(true);
@@ -89,7 +89,7 @@ fn a_suspended_stack(scenario: &Scenario, audit: &Audit) {
     scenario.wait_at("b", V2);
 }
 
-/// What the operator has written other than status, Leases and events: the resource and the name of each, once.
+/// The operator's writes other than status, Leases and events: the resource and the name of each, once.
 fn delivered(writes: &[Write]) -> Vec<String> {
     let is_one = |write: &&Write| {
         write.user == "stackflux"
@@ -103,7 +103,7 @@ fn delivered(writes: &[Write]) -> Vec<String> {
     all
 }
 
-/// When the API server answered the first write that a user sent of an object.
+/// Time at which the API server answered the first write of an object by a user.
 fn time_of(writes: &[Write], user: &str, (resource, name): (&str, &str)) -> Timestamp {
     let is_it = |write: &&Write| write.user == user && write.resource == resource && write.name == name;
     writes.iter().find(is_it).unwrap().time.parse().unwrap()

@@ -1,5 +1,5 @@
-//! All that the operator's kinds say while something goes on: every state that a watch tells, not only those that a look
-//! from time to time would find.
+//! All states of the operator's kinds during a test: every state that a watch reports, not only those that polling would
+//! find.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,15 +15,15 @@ use tokio::runtime::Runtime;
 
 use super::scenario::Scenario;
 
-/// What was said, once each: `ClusterAddon cluster-addon-a: Ready=False Waiting: ccm: ...`.
+/// The states, once each: `ClusterAddon cluster-addon-a: Ready=False Waiting: ccm: ...`.
 pub(crate) struct Diary {
-    /// Its watches end with it. After a failure they go on.
+    /// The watches end with the runtime. After a failure they are restarted.
     _runtime: Runtime,
     told: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Diary {
-    /// Begins to write down what the objects of the scenario's namespace say, from now on.
+    /// Starts to record the states of the objects in the scenario's namespace.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let runtime = Runtime::new().unwrap();
         let access =
@@ -47,11 +47,11 @@ impl Diary {
         Self { _runtime: runtime, told }
     }
 
-    /// Fails where anything was said to have failed, or to need somebody.
+    /// Fails if any state was a failure, or required action by a user.
     pub(crate) fn assert_nothing_failed(&self, during: &str) {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(!told.is_empty(), "the diary is empty: nothing was watched");
-        // Whether a release is in use is no matter of success.
+        // Whether a release is in use is not a matter of success.
         let is_bad = |sentence: &&String| {
             !sentence.contains(": InUse=") && BAD.iter().any(|bad| sentence.contains(bad))
         };
@@ -60,7 +60,7 @@ impl Diary {
     }
 }
 
-/// What stands in a sentence about a failure.
+/// The marks of a state that is a failure.
 const BAD: [&str; 6] = ["=False", "Stalled=", " Failed", " DeadlineExceeded", " RolledBack", " Retrying"];
 
 fn sentences(object: &Value) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! `diff --live` says what the operator would do, and nothing once it has done it.
+//! `diff --live` prints what the operator would do, and nothing after the operator has done it.
 
 use serde_json::json;
 

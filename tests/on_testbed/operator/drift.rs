@@ -1,4 +1,4 @@
-//! Somebody changes what we made: in the workload cluster, in a generated object, and by suspending one.
+//! Changes of our objects by others: in the workload cluster, in a generated object, and a suspension.
 
 use serde_json::{Value, json};
 use stackflux_testbed::Object;
@@ -6,7 +6,7 @@ use stackflux_testbed::Object;
 use super::scenario::{PATIENCE, Scenario, condition, eventually};
 
 const ADDON: &str = "cluster-addon-a";
-/// What the chart `cni` of the first release runs.
+/// The image in the chart `cni` of the first release.
 const IMAGE: &str = "busybox:1.37.0";
 
 fn is_told(scenario: &Scenario, words: &[&str]) -> bool {
@@ -24,8 +24,8 @@ fn what_somebody_changes_is_put_back_and_told() {
     in_the_values(&scenario);
 }
 
-/// An object of an addon is edited. A request to reconcile makes Flux look now, and not at its interval: it puts the
-/// object back, or only reports it where the settings say so.
+/// An object of an addon is edited. A request to reconcile makes Flux check now, and not at its interval: Flux corrects
+/// the object, or only reports it if the settings say so.
 fn in_the_workload_cluster(scenario: &Scenario) {
     let cni = scenario.addon("cni");
     edit_image(scenario);
@@ -52,7 +52,7 @@ fn in_the_workload_cluster(scenario: &Scenario) {
     scenario.wait_addon("a", &cni, "Applied", |addon| addon["phase"] == "Applied");
 }
 
-/// Somebody edits an object of the addon `cni`.
+/// Edits an object of the addon `cni`.
 fn edit_image(scenario: &Scenario) {
     let container = json!({"name": "cni", "image": "other"});
     let edit = json!({"spec": {"template": {"spec": {"containers": [container]}}}}).to_string();
@@ -67,7 +67,7 @@ fn wait_for_image(scenario: &Scenario, image: &str) {
     scenario.testbed.workload("one").unwrap().wait(daemonset, image, PATIENCE, has).unwrap();
 }
 
-/// Asks for a reconciliation, and waits until it is done.
+/// Requests a reconciliation, and waits until it is done.
 fn request(scenario: &Scenario, token: &str) {
     let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
     scenario.patch("clusteraddon", ADDON, &request);
@@ -83,7 +83,7 @@ fn in_the_values(scenario: &Scenario) {
     scenario.patch("helmrelease", &name, &json!({"spec": {"values": {"hole": {"in": "the wall"}}}}));
     eventually("the key is gone", || release()["spec"] == before);
     eventually("an event names who it was", || is_told(scenario, &[&name, "somebody"]));
-    // The next one is told as well, also within the time in which events are taken for one.
+    // The next one is reported as well, also within the time in which equal events are merged.
     let other =
         ["patch", "helmrelease", &name, &format!("--namespace={}", scenario.namespace), "--type=merge"];
     let change = ["--field-manager=another", r#"--patch={"spec": {"values": {"hole": {"in": "the roof"}}}}"#];
@@ -109,14 +109,14 @@ fn by_a_person(scenario: &Scenario) {
     let is_shown = |addon: &Value| condition(addon, "Ready").1 == "Suspended";
     let addon = scenario.wait("clusteraddon", ADDON, "Ready with Suspended", is_shown);
     assert!(condition(&addon, "Ready").2.contains(&ccm), "{:?}", condition(&addon, "Ready"));
-    // New values are written all the same: they wait there for the day when it is resumed.
+    // New values are written nevertheless: they wait there until the object is resumed.
     scenario.set_endpoint("a", "moved.example.org");
     assert!(is_suspended(&scenario.wait_endpoint("a", "moved.example.org")));
     scenario.patch("helmrelease", &release, &json!({"spec": {"suspend": false}}));
     scenario.wait_addons("a");
 }
 
-/// The settings suspend two addons. A person had suspended one of them before, and that stays.
+/// The settings suspend two addons. A user had suspended one of them before, and that suspension stays.
 fn by_the_settings(scenario: &Scenario) {
     let [cni, monitoring, policies] =
         ["cni", "monitoring", "policies"].map(|addon| scenario.object("a", addon));

@@ -1,4 +1,5 @@
-//! Charts that do not work in one of two clusters: each failure is told apart, in Helm's words, and nothing else suffers.
+//! Charts that fail in one of two clusters: each failure is reported with its own cause, in Helm's words, and affects
+//! nothing else.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,12 +9,12 @@ use serde_json::{Value, json};
 use super::scenario::{STACK, Scenario, V1, V2, addon_status, condition};
 
 const V3: &str = "docker-demo-1-34-v3";
-/// How soon after Flux the operator has to tell it; generous, for both are asked by kubectl on a busy machine.
+/// Maximum time from Flux's status to the operator's; generous, because kubectl reads both on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
-/// What the API server says of a container without an image.
+/// The API server's message about a container without an image.
 const NO_IMAGE: &str = "image: Required value";
 
-/// Makes the values of a chart of a release: other ones in the cluster `bad`.
+/// Writes the values of a chart of a release: other ones in the cluster `bad`.
 fn values(scenario: &Scenario, release: &str, chart: &str, bad: &str, good: &str) {
     let file = scenario.path(&format!("releases/{release}/cluster-addon/{chart}/overwrite.yaml"));
     let template = format!(
@@ -22,7 +23,7 @@ fn values(scenario: &Scenario, release: &str, chart: &str, bad: &str, good: &str
     fs::write(file, template).unwrap();
 }
 
-/// Three releases. Of the first one chart cannot be installed and one hangs; of the second one cannot be upgraded.
+/// Three releases. In the first, one chart cannot be installed and one hangs; in the second, one cannot be upgraded.
 fn releases(scenario: &Scenario) {
     scenario.publish(&[V1, V2]);
     scenario.derive(V2, V3);
@@ -36,8 +37,8 @@ fn releases(scenario: &Scenario) {
     scenario.push("three releases");
 }
 
-/// Waits until Flux knows of a failure, and then for the `ClusterAddon`, which has to follow: in this phase, and with
-/// the message that Flux has then. What Helm says of a wait that ran out depends on where it was.
+/// Waits until Flux reports a failure, and then for the `ClusterAddon`, which has to follow: in this phase, and with
+/// Flux's current message. Helm's message about a wait that timed out depends on the point at which it did.
 fn told(scenario: &Scenario, addon: &str, (kind, status): (&str, &str), phase: &str) -> String {
     let (addon, object) = (scenario.addon(addon), scenario.object("bad", addon));
     let knows = |release: &Value| condition(release, kind).0 == status;
@@ -59,7 +60,7 @@ fn told(scenario: &Scenario, addon: &str, (kind, status): (&str, &str), phase: &
     }
 }
 
-/// A message as conditions of ours have it.
+/// A message in the form of our conditions.
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -97,7 +98,7 @@ fn failing_addons_report_helm_messages_and_others_stay_ready() {
         let healthy = addon_status(&addon, &scenario.addon(healthy)).unwrap();
         assert_eq!(healthy["phase"], "Applied", "{addon:#}");
     }
-    // Flux gives an installation up that failed twice, and is made to try again.
+    // Flux gives up on an installation that failed twice, and the operator makes it retry.
     let is_reset = |release: &Value| release["status"]["lastHandledResetAt"].is_string();
     scenario.wait("helmrelease", &scenario.object("bad", "monitoring"), "tried again", is_reset);
     let now = scenario.get("clusteraddon", "cluster-addon-good").unwrap();
@@ -106,7 +107,7 @@ fn failing_addons_report_helm_messages_and_others_stay_ready() {
     an_upgrade_is_rolled_back(&scenario);
 }
 
-/// The second release mends both and breaks another one, which Flux rolls back; the third mends that.
+/// The second release fixes both and breaks another one, which Flux rolls back; the third fixes that.
 fn an_upgrade_is_rolled_back(scenario: &Scenario) {
     for cluster in ["bad", "good"] {
         scenario.upgrade(cluster, V2);

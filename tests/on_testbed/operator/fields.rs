@@ -1,4 +1,4 @@
-//! Values that are not there yet.
+//! Values that do not exist yet.
 
 use std::fs;
 
@@ -71,7 +71,7 @@ fn an_addon_waits_for_a_field_and_is_delivered_when_it_appears() {
         "{before:?} {after:?}"
     );
 
-    // It goes again: what was delivered stays as it is, and that is told.
+    // It is removed again: the delivered objects stay as they are, and the status reports that.
     network(&scenario, &Value::Null);
     wait_for_field(&scenario);
     assert_eq!(generations(&scenario), after);

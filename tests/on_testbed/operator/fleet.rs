@@ -9,10 +9,10 @@ use super::scenario::Scenario;
 use crate::git::git;
 use crate::support::scratch;
 
-/// The directory of the repository that is written.
+/// The directory of the repository that the operator writes.
 pub(crate) const PATH: &str = "fleet/stage";
 
-/// A repository that Flux applies a directory of.
+/// A repository with a directory that Flux applies.
 pub(crate) struct Fleet<'a> {
     pub(crate) scenario: &'a Scenario<'a>,
     url: String,
@@ -46,24 +46,24 @@ impl<'a> Fleet<'a> {
         Self { scenario, url: url.to_owned() }
     }
 
-    /// What a ClusterStack says to be delivered through it.
+    /// The `delivery` of a ClusterStack through this repository.
     pub(crate) fn delivery(&self) -> Value {
         json!({"delivery": {"mode": "Git", "git": {"url": self.url, "path": PATH}}})
     }
 
-    /// A clone of the branch as it is.
+    /// A clone of the branch in its current state.
     pub(crate) fn clone(&self, name: &str) -> PathBuf {
         let directory = scratch(&format!("{}-{name}", self.scenario.namespace));
         git(directory.parent().unwrap(), &["clone", "--quiet", &self.url, directory.to_str().unwrap()]);
         directory
     }
 
-    /// The commits of the branch, the last one first.
+    /// The commits of the branch, the latest first.
     pub(crate) fn commits(&self, name: &str) -> Vec<String> {
         git(&self.clone(name), &["log", "--format=%H"]).lines().map(str::to_owned).collect()
     }
 
-    /// Changes a file as somebody else would.
+    /// Changes a file as another author would.
     pub(crate) fn edit(&self, name: &str, path: &str, change: impl Fn(&str) -> String) {
         let clone = self.clone(name);
         let file = clone.join(PATH).join(path);

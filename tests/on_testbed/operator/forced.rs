@@ -1,5 +1,5 @@
-//! A `ClusterAddon` that is deleted in ways that go past the operator: in the foreground, and without its finalizer.
-//! Garbage collection must not have Helm uninstall anything.
+//! A `ClusterAddon` that is deleted in ways that bypass the operator: in the foreground, and without its finalizer.
+//! Garbage collection must not make Helm uninstall anything.
 
 use serde_json::{Value, json};
 use stackflux_testbed::Object;
@@ -26,14 +26,14 @@ fn garbage_collection_uninstalls_nothing() {
         || scenario.testbed.workload("one").unwrap().get(storage).unwrap().map(|secret| uid(&secret));
     let once = installed();
 
-    // Argo CD and `kubectl delete --cascade=foreground` have garbage collection delete what is owned first.
+    // Argo CD and `kubectl delete --cascade=foreground` make garbage collection delete owned objects first.
     let first = uid(&scenario.wait_addons("a"));
     delete("clusteraddon", ADDON, "--cascade=foreground");
     scenario.wait("clusteraddon", ADDON, "another one", |addon| uid(addon) != first);
     let second = uid(&scenario.wait_addons("a"));
     assert_eq!(installed(), once, "uninstalled");
 
-    // Without an operator, somebody takes the finalizer off.
+    // Without an operator, a user removes the finalizer.
     operator.process().unwrap().kill().unwrap();
     scenario.patch("clusteraddon", ADDON, &json!({"metadata": {"finalizers": null}}));
     delete("clusteraddon", ADDON, "--cascade=background");
@@ -50,7 +50,7 @@ fn garbage_collection_uninstalls_nothing() {
     scenario.wait_addons("a");
     assert_eq!(installed(), once, "uninstalled");
 
-    // The Cluster goes, and takes what it owns first.
+    // The Cluster is deleted, its owned objects first.
     delete("cluster", "a", "--cascade=foreground");
     scenario.wait_gone("clusteraddon", ADDON);
     scenario.wait_gone("helmrelease", &cni);

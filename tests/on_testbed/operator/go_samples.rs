@@ -10,7 +10,7 @@ use stackflux_testbed::Operator;
 /// The releases of the samples.
 const FERROL: [&str; 2] = ["docker-ferrol-1-27-v1", "docker-ferrol-1-27-v2"];
 
-/// The Go operator's own sample (its `config/cso`), in the namespace of the test: no source, the defaults spelled out.
+/// The Go operator's own sample (its `config/cso`), in the namespace of the test: no source, the defaults written out.
 fn sample(namespace: &str) -> Value {
     json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
@@ -23,7 +23,7 @@ fn sample(namespace: &str) -> Value {
     })
 }
 
-/// As its documents recommend: always the latest.
+/// The setting that its documents recommend: always the latest.
 fn subscribed(namespace: &str) -> Value {
     let mut stack = sample(namespace);
     stack["spec"]["autoSubscribe"] = json!(true);
@@ -31,7 +31,7 @@ fn subscribed(namespace: &str) -> Value {
     stack
 }
 
-/// The ClusterStack of SCS's quickstart: a test build, which has the hash of its content as version.
+/// The ClusterStack of SCS's quickstart: a test build, with the hash of its content as version.
 fn quickstart(namespace: &str) -> Value {
     json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
@@ -44,7 +44,7 @@ fn quickstart(namespace: &str) -> Value {
     })
 }
 
-/// The Clusters of its time: `topology.class`, references with a version.
+/// Clusters of that time: `topology.class`, references with a version.
 fn cluster_v1beta1(namespace: &str, name: &str, class: &str, version: &str) -> Value {
     json!({
         "apiVersion": "cluster.x-k8s.io/v1beta1",
@@ -78,7 +78,7 @@ fn deliver(scenario: &Scenario, name: &str, class: &str, version: &str) -> Value
     scenario.wait_addons(name)
 }
 
-/// An operator of one namespace, whose source is the default one.
+/// An operator of one namespace, with a default source.
 fn operator(scenario: &Scenario) -> Operator {
     let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
     let flags = [

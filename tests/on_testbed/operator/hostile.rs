@@ -1,5 +1,5 @@
-//! A registry as an upstream source that lies about most of its releases: the others are published, nothing of it is
-//! believed, and the operator stays small.
+//! An upstream registry that lies about most of its releases: the others are published, no lie is accepted, and the
+//! operator stays small.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ use crate::push::packed;
 use crate::support::scratch;
 
 const REPOSITORY: &str = "hostile/stacks";
-/// More than an operator needs that has read all of it to its end.
+/// More memory than an operator uses that has read all of it to its end.
 const MOST_MEMORY: u64 = 250 << 20;
 
 fn release(version: u32) -> String {
@@ -43,7 +43,7 @@ fn layer(title: &str, digest: &Digest, size: u64) -> Value {
     })
 }
 
-/// What the registry has: the second release as it should be; each other one is a lie of its own.
+/// The registry: the second release as it should be; each other one is a lie of its own.
 struct Registry {
     blobs: BTreeMap<String, Vec<u8>>,
     good: Vec<Value>,
@@ -97,7 +97,7 @@ impl Registry {
         }
     }
 
-    /// Serves it. Ends with the runtime.
+    /// Serves the registry. Ends with the runtime.
     fn serve(self, runtime: &Runtime) -> String {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let (address, registry) = (listener.local_addr().unwrap().to_string(), Arc::new(self));

@@ -1,5 +1,5 @@
-//! What `inputs export` prints gives, without the operator, the objects that the operator made, and the same bytes wherever
-//! they go.
+//! From the output of `inputs export`, stackflux generates the operator's objects without the operator, and the same
+//! bytes for any output directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ fn sorted(mut object: Value) -> Value {
     object
 }
 
-/// The objects that the operator made, as it wrote them.
+/// The operator's objects as it wrote them.
 fn live(scenario: &Scenario) -> BTreeMap<Place, Value> {
     let (namespace, ours) =
         (format!("--namespace={}", scenario.namespace), format!("--selector={MANAGED_BY}=stackflux"));

@@ -1,4 +1,4 @@
-//! An operator that is killed again and again comes to the same end, and changes nothing needlessly on the way.
+//! An operator that is killed repeatedly reaches the same end state, and changes nothing needlessly on the way.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -11,11 +11,11 @@ use super::random::Random;
 use super::scenario::{Alone, PATIENCE, Scenario, V1, V2};
 use super::state;
 
-/// How often it is killed.
+/// Number of kills.
 const KILLS: usize = 20;
-/// Where the random pauses begin.
+/// The seed of the random pauses.
 const SEED: u64 = 0x5eed;
-/// Where the endpoint of the first cluster ends.
+/// The last endpoint of the first cluster.
 const LAST_ENDPOINT: &str = "moved-13.example.org";
 
 #[test]
@@ -30,7 +30,7 @@ fn killed_twenty_times_it_ends_where_one_that_lives_does() {
     let writes = alone.testbed.audit().operator_writes_since(begun).unwrap();
     assert!(writes.iter().all(|write| !write.verb.starts_with("delete")), "{writes:#?}");
 
-    // Once more, with nothing to do.
+    // Once more, without changes.
     operator.process().unwrap().kill().unwrap();
     let restarted = alone.testbed.audit().mark().unwrap();
     operator.start_again().unwrap();
@@ -52,8 +52,8 @@ fn killed_twenty_times_it_ends_where_one_that_lives_does() {
     state::assert_same(&end, &settled(&lives, &its_commit));
 }
 
-/// Kills the operator while a stack and two clusters are created, while the endpoint of one changes and while it moves
-/// from one release to the other and back. The last one lives.
+/// Kills the operator while a stack and two clusters are created, while the endpoint of one changes and while it is
+/// moved from one release to the other and back. The last operator lives.
 fn kill_at_random(scenario: &Scenario, alone: &Alone) -> Operator {
     let mut random = Random(SEED);
     let operator = scenario.operator();
@@ -69,7 +69,7 @@ fn kill_at_random(scenario: &Scenario, alone: &Alone) -> Operator {
     operator
 }
 
-/// What somebody does before the operator is killed.
+/// The user's change before a kill.
 fn change(scenario: &Scenario, kill: usize) {
     match kill {
         0 => scenario.apply_stack(&["v1", "v2"], &json!({})),
@@ -85,9 +85,9 @@ fn change(scenario: &Scenario, kill: usize) {
     }
 }
 
-/// In the life of one process no object is written more than twice: once because what the last process made of it is
-/// not known (its answer was lost with that process; applying it again changes nothing), and once for the change. What
-/// two releases share gets its owners from both, which may cost one more.
+/// During the life of one process no object is written more than twice: once because the result of the last process's
+/// write is unknown (its answer was lost with that process; applying it again changes nothing), and once for the change.
+/// An object that two releases share gets an owner from each, which may cost one more.
 fn assert_no_repeats(writes: &[Write], life: usize) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for write in writes.iter().filter(|write| write.subresource.is_empty() && write.resource != "events") {
@@ -104,7 +104,7 @@ fn settled(scenario: &Scenario, commit: &str) -> BTreeMap<String, serde_json::Va
     state::of(scenario, commit)
 }
 
-/// No spec was changed but by what somebody did, and no chart installed twice.
+/// No spec was changed except by the user's changes, and no chart was installed twice.
 fn assert_history(scenario: &Scenario, alone: &Alone) {
     for (name, generation) in state::generations(scenario) {
         // Six endpoints, and six moves between the releases, of which a process may have missed some.

@@ -1,4 +1,4 @@
-//! Two operators at once: one writes. It is killed and stopped in the middle of its work, and the other goes on.
+//! Two operators at once: one writes. It is killed and stopped during its work, and the other continues.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use stackflux_testbed::{Audit, Operator, Write};
 use super::scenario::{Alone, PATIENCE, SHORT_LEASE, Scenario, V1, V2, eventually, leads, written_by};
 use super::state;
 
-/// An operator that is somebody of its own in the audit log.
+/// An operator with a user of its own in the audit log.
 struct Candidate {
     user: String,
     operator: Operator,
@@ -84,8 +84,8 @@ fn of_two_operators_one_writes_whatever_happens_to_it() {
     assert!(generations.iter().all(|(name, generation)| *generation <= most(name)), "{generations:#?}");
 }
 
-/// The leader is stopped at work (`SIGSTOP`) and its Lease passes; the other does the work. When it goes on there is a
-/// change that it knows how to deliver: it does not, and ends.
+/// The leader is stopped at work (`SIGSTOP`) and its Lease passes; the other does the work. When the first one is
+/// resumed, there is a change that it could deliver: it does not, and exits.
 fn leader_is_paused(
     scenario: &Scenario,
     audit: &Audit,
@@ -103,7 +103,7 @@ fn leader_is_paused(
     stopped.resume().unwrap();
     eventually("the one that lost its Lease ends", || !leader.is_running());
     let writes = audit.writes_since(resumed).unwrap();
-    // Its Lease has another holder, so the API server refuses a renewal that was on its way.
+    // Its Lease has another holder, so the API server refuses a late renewal.
     let is_late = |write: &Write| write.resource == "leases" && write.code == 409;
     let by_it: Vec<_> = writes.iter().filter(|write| write.user == leader.user && !is_late(write)).collect();
     assert!(by_it.is_empty(), "it wrote after its Lease had passed: {by_it:#?}");

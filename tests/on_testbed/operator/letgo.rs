@@ -1,4 +1,4 @@
-//! Clusters that go: nothing is uninstalled from them, and nothing hangs.
+//! Deleted clusters: nothing is uninstalled from them, and nothing hangs.
 
 use serde_json::{Value, json};
 use stackflux_testbed::{Object, OwnTestbed};
@@ -11,7 +11,7 @@ fn uid(object: &Value) -> &str {
     crate::text(object, "/metadata/uid")
 }
 
-/// Everything of a cluster in the management cluster is gone.
+/// Waits until all objects of a cluster in the management cluster are deleted.
 fn all_gone(scenario: &Scenario, cluster: &str) {
     for chart in CHARTS {
         scenario.wait_gone("helmrelease", &scenario.object(cluster, chart));
@@ -25,7 +25,7 @@ fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
     let (scenario, _operator) = Scenario::shared("letgo").with_cluster();
     let first = uid(&scenario.wait_addons("a")).to_owned();
 
-    // Somebody deletes the ClusterAddon of a cluster that lives.
+    // A user deletes the ClusterAddon of an existing cluster.
     scenario
         .management()
         .kubectl(&["delete", "clusteraddon", "cluster-addon-a", "--namespace", &scenario.namespace])
@@ -34,7 +34,7 @@ fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
     let second = uid(&scenario.wait_addons("a")).to_owned();
     scenario.assert_nothing_uninstalled("one");
 
-    // The cluster is deleted and another one of its name is there at once.
+    // The cluster is deleted and immediately created again under its name.
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     // Garbage collection may have been faster.
     let namespace = format!("--namespace={}", scenario.namespace);
@@ -45,7 +45,7 @@ fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
     scenario.wait_addons("a");
     scenario.assert_nothing_uninstalled("one");
 
-    // It goes for good, which takes long.
+    // The cluster is deleted for good, which takes long.
     goes_slowly(&scenario);
     all_gone(&scenario, "a");
     scenario.assert_nothing_uninstalled("one");
@@ -54,7 +54,7 @@ fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
     assert!(CHARTS.iter().all(|chart| workloads.contains(&scenario.addon(chart))), "{workloads}");
 }
 
-/// A Cluster that something holds while it is being deleted says so, before anything is let go.
+/// A deleted Cluster with another finalizer reports so, before anything is cleaned up.
 fn goes_slowly(scenario: &Scenario) {
     let hold = |finalizers: Value| {
         let change = json!({"metadata": {"finalizers": finalizers}});
@@ -95,7 +95,7 @@ fn goes_slowly(scenario: &Scenario) {
     hold(json!([]));
 }
 
-/// A cluster whose API server is dead is let go as well. On a testbed of its own: the one of the outages.
+/// A cluster whose API server is dead is cleaned up as well. On a testbed of its own: that of the outages.
 pub(super) fn dead_cluster_is_let_go(scenario: &Scenario, testbed: &OwnTestbed) {
     testbed.component("one-kube-apiserver").process().unwrap().kill().unwrap();
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
@@ -128,21 +128,21 @@ fn orphaned_stack_leaves_releases_suspended_and_installed() {
         assert!(!release["metadata"]["ownerReferences"].to_string().contains("ClusterAddon"), "{release:#}");
     }
     scenario.assert_nothing_uninstalled("one");
-    // What the documents wait for before the operator is removed.
+    // The objects that the documents wait for before the operator is removed.
     let ours = ["get", "clusterstacks,clusterstackreleases,clusteraddons", "--output=name"];
     let namespace = format!("--namespace={}", scenario.namespace);
     eventually("nothing of ours is left", || {
         scenario.management().kubectl(&[&ours[..], &[&namespace]].concat()).unwrap().is_empty()
     });
     assert!(scenario.get("clusterclass", V1).is_some());
-    // Garbage collection has seen the deletion by now, and had nothing to delete.
+    // By now garbage collection has seen the deletion, and had nothing to delete.
     std::thread::sleep(std::time::Duration::from_secs(3));
     for chart in CHARTS {
         let release = scenario.get("helmrelease", &scenario.object("a", chart)).unwrap();
         assert!(release["metadata"]["deletionTimestamp"].is_null(), "{release:#}");
     }
 
-    // The same ClusterStack again takes all of it over, and nothing is installed anew.
+    // The same ClusterStack takes over everything again, and nothing is installed again.
     scenario.apply_stack(&["v1"], &json!({}));
     let again = |addon: &Value| {
         condition(addon, "Ready").0 == "True"
@@ -158,7 +158,7 @@ fn orphaned_stack_leaves_releases_suspended_and_installed() {
     assert_eq!(installed(), before);
 }
 
-/// A paused Cluster's status says once that it is, and then nothing at all is written for it.
+/// A paused Cluster's status reports the pause once, and then nothing at all is written for it.
 fn paused(scenario: &Scenario) {
     let patch = |change: Value| scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
     patch(json!({"spec": {"paused": true}}));

@@ -9,7 +9,7 @@ use stackflux_testbed::{Audit, Lie, LyingProxy, Mark, Operator};
 use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually};
 use super::state::{self, WRITTEN};
 
-/// How long a lie is told. Long enough to list again after a failure, and to act on what was listed.
+/// Duration of a lie. Long enough to list again after a failure, and to act on the list.
 const A_WHILE: Duration = Duration::from_secs(4);
 #[test]
 fn lists_and_watches_that_lie_delete_nothing() {
@@ -25,7 +25,7 @@ fn lists_and_watches_that_lie_delete_nothing() {
     scenario.wait_settled(&[("a", V1), ("b", V1)]);
     let (end, uids) = (state::of(&scenario, &commit), state::uids(&scenario));
 
-    // What was listed first, when there was nothing, is what `StaleLists` tells.
+    // `StaleLists` answers with the first list, from when there were no objects.
     for lie in [
         Lie::Refused(401),
         Lie::Refused(410),
@@ -45,7 +45,7 @@ fn lists_and_watches_that_lie_delete_nothing() {
         truth_comes_back(&scenario, &operator, &proxy);
         assert_none_deleted(&audit, begun, &format!("{lie:?} since the start"));
     }
-    // Of one kind it is said that there are none, while all others are told as they are.
+    // The lie says that one kind has no objects; all other kinds are answered truthfully.
     for kind in WRITTEN.into_iter().chain(["clusters", "devclusters"]) {
         lied_to(&operator, &proxy, Some(kind), Lie::EmptyLists);
         restart(&operator);
@@ -62,7 +62,7 @@ fn lists_and_watches_that_lie_delete_nothing() {
     }
 }
 
-/// A proxy that first sees the first release in use, and tells that after the cluster has moved to the second.
+/// A proxy that first sees the first release in use, and answers so after the cluster has moved to the second.
 fn the_past_is_told(scenario: &Scenario, alone: &Alone, (audit, begun): (&Audit, Mark)) {
     let proxy = LyingProxy::start(alone.testbed.operator_kubeconfig()).unwrap();
     let operator = scenario.operator_as(proxy.kubeconfig(), &[]);
@@ -82,7 +82,7 @@ fn restart(operator: &Operator) {
     operator.start_again().unwrap();
 }
 
-/// Tells the lie for a while, and makes sure that the operator heard it.
+/// Lies for a while, and asserts that the operator received lies.
 fn lied_to(operator: &Operator, proxy: &LyingProxy, kind: Option<&'static str>, lie: Lie) {
     let before = proxy.lies_told();
     match kind {
@@ -100,7 +100,8 @@ fn truth_comes_back(scenario: &Scenario, operator: &Operator, proxy: &LyingProxy
     scenario.wait_ready("clusterstack", STACK);
 }
 
-/// Neither the operator nor anybody for its sake: garbage collection deletes what has lost its owners.
+/// Asserts that nothing was deleted, neither by the operator nor by garbage collection, which deletes objects without an
+/// owner.
 fn assert_none_deleted(audit: &Audit, begun: Mark, when: &str) {
     let mut deleted = audit.writes_since(begun).unwrap();
     deleted.retain(|write| {

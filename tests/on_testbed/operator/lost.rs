@@ -1,4 +1,4 @@
-//! A cluster that Cluster API does not reach for a while.
+//! A cluster that Cluster API cannot reach for a while.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn objects(scenario: &Scenario) -> [(&'static str, String); 4] {
     })
 }
 
-/// Says as Cluster API whether the cluster answers.
+/// Writes Cluster API's condition about whether the cluster answers.
 fn probe(scenario: &Scenario, status: &str, message: &str) {
     let probe = json!({
         "type": "RemoteConnectionProbe",
@@ -58,7 +58,7 @@ fn a_cluster_that_comes_back_is_looked_at_once_and_at_once() {
     let told = "the cluster's API server is reachable again: asked Flux to reconcile 4 objects now";
     eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(|note| note == told));
 
-    // What else happens to the Cluster asks for nothing.
+    // Other changes of the Cluster cause no requests.
     probe(&scenario, "True", "Remote connection probe succeeded again");
     scenario.set_endpoint("a", "moved.example.org");
     scenario.wait_endpoint("a", "moved.example.org");

@@ -1,5 +1,5 @@
-//! Parts of the management cluster that are away for half a minute: nothing is said to have failed, and all of it goes on
-//! where it stopped.
+//! Parts of the management cluster that are down for half a minute: nothing is reported as failed, and all work
+//! continues where it stopped.
 
 use std::process::Command;
 use std::thread;
@@ -13,12 +13,12 @@ use super::letgo;
 use super::scenario::{Alone, Scenario, V1, V2, condition, eventually, leads};
 use super::state;
 
-/// How long each is away.
+/// Duration of each outage.
 const AWAY: Duration = Duration::from_secs(30);
-/// How long etcd is away, and how long the API server may need to find it again.
+/// Duration of etcd's outage, and maximum time for the API server to find it again.
 const BRIEFLY: Duration = Duration::from_secs(5);
 const RECOVERY: Duration = Duration::from_secs(20);
-/// How long a kubelet waits before it starts a container again that has ended for the first time.
+/// Time that a kubelet waits before it restarts a container that has ended for the first time.
 const RESTART: Duration = Duration::from_secs(10);
 
 #[test]
@@ -26,7 +26,7 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     let alone = Alone::start(&["one"]);
     let scenario = Scenario::on(&alone.testbed, "outages");
     scenario.publish(&[V1, V2]);
-    // With the election and its times as they are shipped.
+    // With leader election and its times as shipped.
     let operator = scenario.candidate(alone.testbed.operator_kubeconfig(), &[]);
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.create_cluster("a", V1, "one");
@@ -44,7 +44,7 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     eventually("helm-controller is up again", || helm_controller_up(&operator) == Some(true));
     diary.assert_nothing_failed("without helm-controller");
 
-    // The operator is started anew, too: what it knew of the releases is gone, and it cannot read them.
+    // The operator is restarted, too: what it knew of the releases is lost, and it cannot read them.
     let source = alone.testbed.component("source-controller");
     source.process().unwrap().kill().unwrap();
     operator.process().unwrap().kill().unwrap();
@@ -52,7 +52,7 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     scenario.set_endpoint("a", "no-source.example.org");
     scenario.upgrade("a", V2);
     thread::sleep(AWAY);
-    // What the operator that was killed said before is not known to be so.
+    // The reports of the killed operator count as unknown.
     let is_unknown = |addon: &Value| {
         ["ReleaseReady", "Ready"].map(|kind| condition(addon, kind).0) == ["Unknown"; 2]
             && addon["status"]["release"]["desired"] == V2
@@ -80,7 +80,8 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     scenario.wait_settled(&[("a", V2)]);
     diary.assert_nothing_failed("without the API server");
 
-    // etcd is back before a Lease passes. How fast the API server finds it again decides whether the operator ends.
+    // etcd is back before a Lease passes. The time that the API server needs to find it decides whether the operator
+    // exits.
     eventually("it leads", || leads(&operator));
     let etcd = alone.testbed.component("management-etcd");
     etcd.process().unwrap().kill().unwrap();
@@ -99,7 +100,7 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     letgo::dead_cluster_is_let_go(&scenario, &alone.testbed);
 }
 
-/// Who has to act is told, since when, and where to look: in the condition, by `why`, and in a metric.
+/// The condition, `why` and a metric name the component that has to act, the time since when, and the place to look.
 fn wait_until_helm_controller_is_named(scenario: &Scenario, operator: &Operator) {
     let sentence = "helm-controller has not renewed its Lease helm-controller-leader-election since";
     eventually("helm-controller is named", || {
@@ -120,13 +121,13 @@ fn wait_until_helm_controller_is_named(scenario: &Scenario, operator: &Operator)
     assert!(text.contains(sentence) && text.contains("the Deployment of the controller"), "{text}");
 }
 
-/// Whether the metric says that it is up; `None` where there is no sample.
+/// Whether the metric says that helm-controller is up; `None` without a sample.
 fn helm_controller_up(operator: &Operator) -> Option<bool> {
     let metrics = operator.metrics().ok()?;
     metrics.get("stackflux_flux_controller_up{controller=\"helm-controller\"}").map(|up| *up > 0.5)
 }
 
-/// Starts the operator again where it has ended, for a time. Returns how often.
+/// Restarts the operator whenever it has ended, for a time. Returns the number of restarts.
 fn as_a_kubelet_does(operator: &Operator, time: Duration) -> usize {
     let (begun, mut restarts) = (Instant::now(), 0);
     while begun.elapsed() < time {

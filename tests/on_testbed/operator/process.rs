@@ -1,4 +1,5 @@
-//! The operator as a process on a real API server, through the proxy: started, asked, disturbed, told apart in the audit log.
+//! The operator as a process on a real API server, through the proxy: started, queried, disturbed, identified in the
+//! audit log.
 
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use super::scenario::{Alone, PATIENCE, SHORT_LEASE, eventually, leads};
 use super::secrets::only_the_secrets_that_are_named_are_read_and_none_is_told;
 use crate::definitions::apply_definitions;
 
-/// What needs an API server without operators of other tests, one after the other: all count what is written there, by an
-/// account or with a Lease that there is once.
+/// Parts that need an API server without operators of other tests, one after the other: all count the writes there, by
+/// an account or with a Lease that exists once.
 #[test]
 fn operator_alone_writes_and_reads_no_more_than_it_must() {
     let alone = Alone::start(&["one", "two"]);
@@ -21,7 +22,7 @@ fn operator_alone_writes_and_reads_no_more_than_it_must() {
     nothing_is_written_when_nothing_changes(&alone.testbed);
 }
 
-/// The first one: there is nothing of a ClusterStack yet.
+/// The first part: no ClusterStack exists yet.
 fn restarted_operator_leads_again_and_writes_only_its_lease(testbed: &Testbed) {
     apply_definitions(testbed.management());
     let mark = testbed.audit().mark().unwrap();

@@ -1,4 +1,4 @@
-//! Delivery by pull requests, on a real Gitea: nothing is applied before somebody merges it.
+//! Delivery by pull requests, on a real Gitea: nothing is applied before a user merges it.
 
 use serde_json::json;
 use stackflux_testbed::Gitea;
@@ -42,7 +42,7 @@ fn what_is_planned_waits_in_a_pull_request_until_it_is_merged() {
 
     runtime.block_on(merged(&site, &format!("/repos/{}/fleet/pulls/1/merge", gitea.user())));
     scenario.wait("gitrepository", &format!("{STACK}-catalog"), "applied by Flux", |_| true);
-    // The catalog is read, and what its release needs waits in the next one.
+    // The catalog is read, and the objects for its release wait in the next one.
     eventually("another pull request", || {
         runtime.block_on(site.pulls()).iter().any(|pull| pull["state"] == "open" && pull["number"] == 2)
     });

@@ -1,5 +1,4 @@
-//! An operator that has nothing to do does nothing: no write but of its Lease, for as long as nothing changes and also
-//! after a new start.
+//! An idle operator does nothing: it writes only its Lease, as long as nothing changes and also after a restart.
 
 use std::thread;
 use std::time::Duration;
@@ -9,22 +8,22 @@ use stackflux_testbed::{Audit, Mark, Operator, Testbed};
 
 use super::scenario::{PATIENCE, Scenario, V1, V2, eventually, leads};
 
-/// How long nothing may be written.
+/// Time during which nothing may be written.
 const IDLE: Duration = Duration::from_mins(1);
-/// How long a process that has just begun to lead is watched: its first look at everything takes a second.
+/// Time for which a new leader is watched: its first pass over everything takes a second.
 const AFTER_START: Duration = Duration::from_secs(15);
 
-/// A part of the test in `process.rs`: whatever is written there is written by this operator.
+/// A part of the test in `process.rs`: this operator is the only writer there.
 pub(super) fn nothing_is_written_when_nothing_changes(testbed: &Testbed) {
     let (scenario, audit) = (Scenario::beside_others(testbed, "quiet"), testbed.audit());
     scenario.publish(&[V1, V2]);
-    // With the election and its times as they are shipped.
+    // With leader election and its times as shipped.
     let operator = scenario.candidate(testbed.operator_kubeconfig(), &[]);
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.create_cluster("a", V1, "one");
     scenario.create_cluster("b", V2, "two");
     scenario.wait_settled(&[("a", V1), ("b", V2)]);
-    // The last status may be written a moment after what it says can be read.
+    // The last status may be written a moment after its content can be read.
     eventually("all is said", || {
         let mark = audit.mark().unwrap();
         thread::sleep(Duration::from_secs(5));

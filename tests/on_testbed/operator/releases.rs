@@ -1,4 +1,4 @@
-//! Releases that come and go: broken, changed, retired, held, let go and taken over.
+//! The life of releases: broken, changed, retired, held, orphaned and taken over.
 
 use std::fs;
 
@@ -66,7 +66,7 @@ fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
     }
     assert_eq!(before, after);
 
-    // What was wrong with a release is not said of one that is not there.
+    // The errors in a release are not reported of a release that does not exist.
     fs::remove_dir_all(scenario.path(&format!("releases/{V3}"))).unwrap();
     scenario.push("the broken release is taken back");
     scenario.wait("clusterstackrelease", V3, "no release any longer", |release| {
@@ -81,8 +81,8 @@ fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
     a_refused_request_is_told_in_an_event(&scenario, ("clusterstackrelease", V1), V1);
 }
 
-/// A request to reconcile that the API server does not let through to the `GitRepository` is handled, and changes nothing
-/// else; the next one goes through.
+/// A request to reconcile that the API server refuses for the `GitRepository` is handled, and changes nothing else; the
+/// next request succeeds.
 fn a_refused_request_is_told_in_an_event(scenario: &Scenario, (kind, name): (&str, &str), repository: &str) {
     let ask = |token: &str| {
         let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
@@ -161,7 +161,7 @@ fn clusters_in_trouble_leave_the_stack_ready() {
         assert!(run.stdout.contains("ReleaseNotFound") || run.stdout.contains(v99), "{}", run.stdout);
     }
 
-    // Another Kubernetes version than that of the release.
+    // A Kubernetes version other than that of the release.
     scenario.upgrade("a", V1);
     scenario.clusters.delete(&scenario.namespace, &["c".to_owned()]).unwrap();
     scenario.wait("clusterstack", STACK, "2 of 2 again", is("2 of 2 Clusters are ready"));
@@ -215,7 +215,7 @@ fn unused_release_is_removed_and_used_one_is_held() {
     };
     assert_eq!(of_v2(), [true; 4]);
     scenario.apply_stack(&[], &json!({"revisionHistoryLimit": 0}));
-    // It goes when its ten minutes end, and not before.
+    // It is deleted after its ten minutes, and not before.
     let end = Timestamp::now() + SignedDuration::from_secs(8);
     scenario.retire_since(V2, &(end - PATIENCE).to_string());
     scenario.wait_gone("clusterstackrelease", V2);
@@ -277,7 +277,7 @@ fn a_class_that_shares_an_object_with_another_stays() {
     assert!(scenario.get("configmap", "shared").is_some());
 }
 
-/// A provider's kind, whose objects may hold anything.
+/// A provider's kind, whose objects may have any fields.
 fn provider_kind(kind: &str) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});

@@ -1,4 +1,4 @@
-//! What is not there any more: an addon that a release drops, the old release in the end, a class, a stack repository.
+//! Removals: an addon that a release drops, later the old release, a class, a stack repository.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::git::git;
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 use super::state::generations;
 
-/// Takes an addon out of a release.
+/// Removes an addon from a release.
 pub(crate) fn without(scenario: &Scenario, release: &str, addon: &str) {
     let release = scenario.path(&format!("releases/{release}"));
     std::fs::remove_dir_all(release.join("cluster-addon").join(addon)).unwrap();
@@ -17,7 +17,7 @@ pub(crate) fn without(scenario: &Scenario, release: &str, addon: &str) {
     std::fs::write(release.join("clusteraddon.yaml"), without_entries(&stages, addon)).unwrap();
 }
 
-/// The list entries of YAML text but for those of an addon; an entry goes on in lines that are indented more.
+/// The list entries of a YAML text without those of an addon; lines that are indented more belong to an entry.
 fn without_entries(text: &str, addon: &str) -> String {
     let mut kept = Vec::new();
     let mut dropped: Option<usize> = None;
@@ -67,7 +67,7 @@ fn addon_dropped_by_release_is_uninstalled_within_budget() {
     the_old_release_goes(&scenario);
 }
 
-/// One of eight may go in an hour: the second waits until somebody allows it.
+/// One of eight may be removed in an hour: the second waits until a user allows it.
 fn the_budget_is_used_up(scenario: &Scenario) {
     scenario.upgrade("b", V2);
     let addon = scenario.wait("clusteraddon", "cluster-addon-b", "held by the budget", |addon| {
@@ -99,7 +99,7 @@ fn the_budget_is_used_up(scenario: &Scenario) {
     );
 }
 
-/// The next `ClusterAddon` takes over what the deleted one had, also what only waits for its removal.
+/// The next `ClusterAddon` takes over the objects of the deleted one, including one that waits for its removal.
 fn what_waits_outlives_its_cluster_addon(scenario: &Scenario, addon: &serde_json::Value) {
     let uid = |name: &str| {
         let release = scenario.get("helmrelease", name).unwrap();
@@ -128,7 +128,7 @@ fn what_waits_outlives_its_cluster_addon(scenario: &Scenario, addon: &serde_json
     assert!(names.iter().all(|name| owner(name) == crate::text(&next, "/metadata/uid")));
 }
 
-/// Nobody uses the first release now, and it is not offered: after its time it goes, and touches no cluster.
+/// No cluster uses the first release now, and it is not offered: after its time it is deleted, and no cluster changes.
 fn the_old_release_goes(scenario: &Scenario) {
     let addons = || {
         let mut all = generations(scenario);
@@ -151,7 +151,7 @@ fn a_stack_repository_that_vanishes_is_told_and_touches_nothing() {
     let scenario = Scenario::shared("vanishes");
     scenario.publish(&[V1]);
     let _operator = scenario.operator();
-    // The server keeps its default branch, so another one vanishes.
+    // The server keeps its default branch, so another one is deleted.
     let push = |what: &str| git(&scenario.path("."), &["push", "--quiet", &scenario.url(), what]);
     push("HEAD:refs/heads/live");
     let git_source = json!({"url": scenario.url(), "ref": {"branch": "live"}, "interval": "2s"});

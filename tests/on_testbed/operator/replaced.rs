@@ -1,5 +1,4 @@
-//! What something else takes the place of: an addon in another form, the source of a ClusterStack, copies of sources. Nothing
-//! is left behind.
+//! Replacements: an addon in another form, the source of a ClusterStack, copies of sources. Nothing is left behind.
 
 use std::fs;
 
@@ -9,7 +8,7 @@ use stackflux::runtime::api_server::TEST_FAILED;
 use super::scenario::{Alone, STACK, Scenario, V1, V2, addon_status, eventually};
 use super::state::generations;
 
-/// A copy of the first release's chart of `monitoring` is called so.
+/// The prefix of a copy of the first release's chart of `monitoring`.
 const CHART: &str = "HelmChart monitoring-";
 
 /// Makes the addon `monitoring` of the second release a directory of manifests.
@@ -22,8 +21,8 @@ fn monitoring_as_manifests(scenario: &Scenario) {
     fs::write(addon.join("configmap.yaml"), manifest).unwrap();
 }
 
-/// What the operator relies on where several releases write one source: an apply with the resource version of an object that
-/// was not there creates it, and conflicts with one that is.
+/// The operator relies on this if several releases write one source: an apply with the resource version of a missing
+/// object creates the object, and conflicts with an existing one.
 #[test]
 fn apply_of_an_absent_object_never_overwrites_one() {
     let scenario = Scenario::shared("absent");
@@ -43,7 +42,8 @@ fn apply_of_an_absent_object_never_overwrites_one() {
     assert_eq!(scenario.get("gitrepository", "stacks").unwrap()["metadata"]["labels"]["owner"], "one");
 }
 
-/// What the operator relies on to tell a lost race from a refusal: what the API server says of a patch whose test fails.
+/// The operator relies on this to distinguish a lost race from a refusal: the API server's answer to a patch whose test
+/// fails.
 #[test]
 fn patch_whose_test_fails_is_told_from_a_refusal() {
     let scenario = Scenario::shared("tested");
@@ -93,7 +93,8 @@ fn an_addon_in_another_form(scenario: &Scenario) {
     eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(told));
 }
 
-/// The GitRepository that was made for the ClusterStack goes when it refers to another one; nothing else is touched.
+/// The GitRepository that was made for the ClusterStack is deleted when the ClusterStack refers to another one; nothing
+/// else changes.
 fn another_source(scenario: &Scenario) {
     let repository = json!({
         "apiVersion": "source.toolkit.fluxcd.io/v1",
@@ -116,7 +117,7 @@ fn another_source(scenario: &Scenario) {
     assert_eq!(others(), before);
 }
 
-/// Copies that no cluster uses go with their release.
+/// Copies that no cluster uses are deleted with their release.
 fn copies_of_an_old_release(scenario: &Scenario) {
     assert!(has_chart(scenario), "its release is there");
     let more = json!({

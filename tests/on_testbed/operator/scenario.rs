@@ -1,4 +1,4 @@
-//! A ClusterStack of the example, an operator of its own that looks at nothing else, and clusters.
+//! A ClusterStack of the example, an operator of its own that watches nothing else, and clusters.
 
 mod policy;
 mod releases;
@@ -19,7 +19,7 @@ use crate::definitions::apply_definitions;
 use crate::git::git;
 use crate::support::scratch;
 
-/// How long anything may take. Generous: other tests use the same two cores.
+/// Maximum time for any step. Generous: other tests use the same two cores.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 /// The first release of the example, and so the class of its clusters.
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
@@ -28,28 +28,28 @@ pub(crate) const V2: &str = "docker-demo-1-34-v2";
 /// The name of the ClusterStack.
 pub(crate) const STACK: &str = "docker-demo-1-34";
 
-/// A Lease that passes soon, and not because the machine is busy.
+/// A Lease that passes soon, but not because the machine is busy.
 pub(crate) const SHORT_LEASE: [&str; 3] = [
     "--leader-election-lease-duration=8s",
     "--leader-election-renew-deadline=6s",
     "--leader-election-retry-period=500ms",
 ];
-/// The charts of the example.
+/// The addons of the example that are charts.
 pub(crate) const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
 /// All addons of the example: the last one is plain manifests.
 pub(crate) const ADDONS: [&str; 4] = ["cni", "ccm", "monitoring", "policies"];
-/// Long enough ago for a release to be deleted that nothing wants.
+/// A time long enough ago that an unused release is deleted.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 
-/// A testbed of the test's own, for what stops components, starts Flux with other flags, or needs an API server without other
-/// operators or ClusterStacks. All else is on the shared one, without the cost of a start.
+/// A testbed of the test's own, for tests that stop components, start Flux with other flags, or need an API server
+/// without other operators or ClusterStacks. All other tests are on the shared one, without the cost of a start.
 pub(crate) struct Alone {
     pub(crate) testbed: OwnTestbed,
     _turn: Turn,
 }
 
 impl Alone {
-    /// Waits for its turn and starts it with these workload clusters.
+    /// Waits for its turn and starts the testbed with these workload clusters.
     pub(crate) fn start(workloads: &'static [&'static str]) -> Self {
         Self::start_with(&Options { workloads, ..Options::default() })
     }
@@ -61,8 +61,9 @@ impl Alone {
     }
 }
 
-/// A permission to run a testbed beside the shared one. There are two, for the machine's memory: each needs up to 3 GiB. With
-/// two tests at a time none waits; most of these scenarios sleep, so two at a time do not get in each other's way.
+/// A permission to run a testbed beside the shared one. There are two, because of the machine's memory: each needs up to
+/// 3 GiB. With two tests at a time none waits; most of these scenarios sleep, so two at a time do not disturb each
+/// other.
 struct Turn;
 
 static TURNS: (Mutex<usize>, Condvar) = (Mutex::new(2), Condvar::new());
@@ -91,7 +92,7 @@ pub(crate) struct Scenario<'a> {
     pub(crate) namespace: String,
     pub(crate) clusters: ClusterApi,
     directory: PathBuf,
-    /// What the names of addons begin with.
+    /// The prefix of the addons' names.
     prefix: String,
 }
 
@@ -103,8 +104,8 @@ impl Scenario<'static> {
 }
 
 impl<'a> Scenario<'a> {
-    /// On a testbed that other scenarios use, too. The addons have names that no other scenario has: they meet nobody's in the
-    /// workload clusters.
+    /// On a testbed that other scenarios use, too. The addons have names that no other scenario has, so that they do not
+    /// collide in the workload clusters.
     pub(crate) fn beside_others(testbed: &'a Testbed, name: &str) -> Self {
         let mut scenario = Self::on(testbed, name);
         scenario.prefix = format!("{name}-");
@@ -121,7 +122,7 @@ impl<'a> Scenario<'a> {
         Self { testbed, namespace, clusters, directory, prefix: String::new() }
     }
 
-    /// With the first release, a cluster `a` of it in workload cluster `one`, and an operator that has made all of it
+    /// Adds the first release, a cluster `a` of it in workload cluster `one`, and an operator that has made all of it
     /// ready.
     pub(crate) fn with_cluster(self) -> (Self, Operator) {
         self.publish(&[V1]);
@@ -133,7 +134,7 @@ impl<'a> Scenario<'a> {
         (self, operator)
     }
 
-    /// The name that an addon of the example has here.
+    /// The name of an addon of the example in this scenario.
     pub(crate) fn addon(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
@@ -147,7 +148,7 @@ impl<'a> Scenario<'a> {
         self.testbed.management()
     }
 
-    /// Applies the ClusterStack, with more in its spec; a field that is null is left out.
+    /// Applies the ClusterStack, with more in its spec; a null field is left out.
     pub(crate) fn apply_stack(&self, versions: &[&str], more: &Value) {
         let mut stack = json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
@@ -168,7 +169,7 @@ impl<'a> Scenario<'a> {
         self.management().apply(&stack.to_string()).unwrap();
     }
 
-    /// Starts an operator that looks at this ClusterStack alone.
+    /// Starts an operator that watches only this ClusterStack.
     pub(crate) fn operator(&self) -> Operator {
         self.operator_as(self.testbed.operator_kubeconfig(), &[])
     }
@@ -180,7 +181,7 @@ impl<'a> Scenario<'a> {
         operator
     }
 
-    /// Starts an operator with a leader election. Does not wait.
+    /// Starts an operator with leader election. Does not wait.
     pub(crate) fn candidate(&self, kubeconfig: &Path, more: &[&str]) -> Operator {
         self.start(kubeconfig, more)
     }
@@ -192,13 +193,13 @@ impl<'a> Scenario<'a> {
         Operator::start(self.testbed, binary, kubeconfig, &flags).unwrap()
     }
 
-    /// Creates a cluster whose addons go to one of the workload clusters.
+    /// Creates a cluster whose addons are installed in one of the workload clusters.
     pub(crate) fn create_cluster(&self, name: &str, class: &str, workload: &str) {
         self.testbed.add_kubeconfig_secret(&self.namespace, name, workload).unwrap();
         self.clusters.create(&[self.new_cluster(name, class)]).unwrap();
     }
 
-    /// What such a cluster is.
+    /// The definition of such a cluster.
     pub(crate) fn new_cluster(&self, name: &str, class: &str) -> NewCluster {
         NewCluster {
             namespace: self.namespace.clone(),
@@ -216,13 +217,13 @@ impl<'a> Scenario<'a> {
         self.management().get(Object { kind, namespace: &self.namespace, name }).unwrap()
     }
 
-    /// Waits until an object is as it should be, and returns it.
+    /// Waits until `is_so` holds for an object, and returns the object.
     pub(crate) fn wait(&self, kind: &str, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let object = Object { kind, namespace: &self.namespace, name };
         self.management().wait(object, what, PATIENCE, is_so).unwrap()
     }
 
-    /// Waits until an object of ours says that it is ready.
+    /// Waits until an object of ours reports that it is ready.
     pub(crate) fn wait_ready(&self, kind: &str, name: &str) -> Value {
         self.wait(kind, name, "Ready=True", |object| condition(object, "Ready").0 == "True")
     }
@@ -253,7 +254,7 @@ impl<'a> Scenario<'a> {
         self.wait_addons(cluster);
     }
 
-    /// Waits until a release is on its way out, and lets it be so for long.
+    /// Waits until a release is retiring, and backdates that state.
     pub(crate) fn retire(&self, release: &str) {
         self.retire_since(release, LONG_AGO);
     }
@@ -292,7 +293,7 @@ impl<'a> Scenario<'a> {
         });
     }
 
-    /// Fails where Helm has uninstalled one of the charts from a workload cluster.
+    /// Fails if Helm has uninstalled one of the charts from a workload cluster.
     pub(crate) fn assert_nothing_uninstalled(&self, workload: &str) {
         let workload = self.testbed.workload(workload).unwrap();
         for chart in CHARTS {
@@ -300,12 +301,12 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// Waits until an object is gone.
+    /// Waits until an object is deleted.
     pub(crate) fn wait_gone(&self, kind: &str, name: &str) {
         self.management().wait_gone(Object { kind, namespace: &self.namespace, name }, PATIENCE).unwrap();
     }
 
-    /// Changes an object by a merge patch, as somebody with kubectl would.
+    /// Changes an object by a merge patch, as a user with kubectl would.
     pub(crate) fn patch(&self, kind: &str, name: &str, change: &Value) {
         let namespace = format!("--namespace={}", self.namespace);
         let change = change.to_string();
@@ -314,7 +315,7 @@ impl<'a> Scenario<'a> {
         self.management().kubectl(&arguments).unwrap();
     }
 
-    /// Waits until the status of a cluster's addon is as it should be, and returns it.
+    /// Waits until `is_so` holds for the status of a cluster's addon, and returns it.
     pub(crate) fn wait_addon(
         &self,
         cluster: &str,
@@ -341,17 +342,17 @@ impl<'a> Scenario<'a> {
         list["items"].as_array().unwrap().iter().map(note).collect()
     }
 
-    /// Lets nothing of this scenario go on, so that another one can use its workload clusters.
+    /// Suspends the Flux objects of this scenario, so that another one can use its workload clusters.
     pub(crate) fn suspend_all(&self) {
         self.management().suspend_flux(&self.namespace).unwrap();
     }
 
-    /// What operators have written since then in the namespace of this scenario, other than Leases.
+    /// The operators' writes since then in the namespace of this scenario, other than Leases.
     pub(crate) fn operator_writes_since(&self, mark: Mark) -> Vec<Write> {
         written_by("stackflux", self.writes_since(mark))
     }
 
-    /// What was written since then in the namespace of this scenario. Others may write to the same API server.
+    /// All writes since then in the namespace of this scenario. Other tests may write to the same API server.
     pub(crate) fn writes_since(&self, mark: Mark) -> Vec<Write> {
         let mut writes = self.testbed.audit().writes_since(mark).unwrap();
         writes.retain(|write| {
@@ -375,18 +376,18 @@ impl<'a> Scenario<'a> {
 }
 
 impl Drop for Scenario<'_> {
-    /// Flux has nothing more to do for a scenario that ended well, so that others have the machine. One that failed stays as
-    /// it is, for people to look at.
+    /// Suspends Flux for a scenario that succeeded, so that others can use the machine. A failed one stays as it is, for
+    /// users to inspect.
     fn drop(&mut self) {
         if !thread::panicking() {
-            // What cannot be suspended costs time, and fails no test.
+            // An object that cannot be suspended costs time, and fails no test.
             let suspended = self.management().suspend_flux(&self.namespace);
             suspended.unwrap_or_else(|error| eprintln!("cannot suspend {}: {error}", self.namespace));
         }
     }
 }
 
-/// Whether an operator runs and says that it leads.
+/// Whether an operator runs and reports that it leads.
 pub(crate) fn leads(operator: &Operator) -> bool {
     operator.metrics().is_ok_and(|metrics| metrics.get("stackflux_leader").is_some_and(|leads| *leads > 0.5))
 }
@@ -397,7 +398,7 @@ pub(crate) fn written_by(user: &str, mut writes: Vec<Write>) -> Vec<Write> {
     writes
 }
 
-/// Status, reason and message of a condition; empty where it is not there.
+/// Status, reason and message of a condition; empty if it does not exist.
 pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> (&'v str, &'v str, &'v str) {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
     let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
@@ -405,13 +406,13 @@ pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> (&'v str, &'v str,
     (text("status"), text("reason"), text("message"))
 }
 
-/// What the status of a `ClusterAddon` says of one addon.
+/// The entry of one addon in the status of a `ClusterAddon`.
 pub(crate) fn addon_status<'v>(object: &'v Value, addon: &str) -> Option<&'v Value> {
     let addons = object.pointer("/status/addons").and_then(Value::as_array);
     addons.into_iter().flatten().find(|found| found["name"] == addon)
 }
 
-/// Waits until something is so.
+/// Waits until `is_so` holds.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {

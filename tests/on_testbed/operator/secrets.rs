@@ -1,4 +1,4 @@
-//! The Secrets that a ClusterStack names for Git: readable only with the Role of the documents, and never told.
+//! The Secrets that a ClusterStack names for Git: readable only with the documented Role, and never shown.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::support::scratch;
 
 const DOCUMENT: &str = "docs/operator-and-git.md";
 
-/// What nobody may ever read anywhere.
+/// Texts that must not appear anywhere.
 fn secrets_of(server: &GuardedGitServer, registry: &str) -> Vec<String> {
     let read = |name: &str| fs::read_to_string(server.file(name)).unwrap();
     let key = read("key").lines().nth(1).unwrap().to_owned();
@@ -31,7 +31,7 @@ fn secret(scenario: &Scenario<'_>, name: &str, data: &BTreeMap<&str, String>) {
     scenario.management().apply(&secret.to_string()).unwrap();
 }
 
-/// The Role that the documents give, for this scenario.
+/// The documented Role, for this scenario.
 fn role(scenario: &Scenario<'_>) -> String {
     let document = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(DOCUMENT)).unwrap();
     let (_, rest) = document.split_once("```yaml\napiVersion: rbac").unwrap();
@@ -70,7 +70,7 @@ pub(super) fn only_the_secrets_that_are_named_are_read_and_none_is_told(testbed:
     let repository = format!("{}/stacks", scenario.namespace);
     upstream::push(registry, &repository, V1, Layout::Scs);
     let mut spec = upstream::source(&scenario, registry, &repository);
-    // Flux reads with the same key as the operator pushes.
+    // Flux reads with the key that the operator pushes with.
     spec["source"]["git"]["url"] = json!(server.ssh_url(&stacks));
     spec["source"]["git"]["secretRef"] = json!({"name": "stacks-push"});
     spec["delivery"] = json!({"mode": "Git", "git": {

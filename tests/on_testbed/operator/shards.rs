@@ -1,5 +1,5 @@
-//! Operators with label selectors beside each other: each Cluster has one that writes, also after its ClusterStack was
-//! given to another shard.
+//! Operators with label selectors beside each other: exactly one writes for each Cluster, also after its ClusterStack
+//! was moved to another shard.
 
 use std::path::Path;
 use std::thread;
@@ -49,7 +49,7 @@ fn a_stack_that_moves_to_another_shard_has_one_writer() {
     let release = scenario.get("helmrelease", &scenario.object("a", "cni")).unwrap();
     assert!(moved(&release), "{release:#}");
 
-    // What one shard lets go the other one does not bring back.
+    // The other shard does not create again what one shard cleans up.
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     scenario.wait_gone("clusteraddon", "cluster-addon-a");
     scenario.wait_gone("helmrelease", &scenario.object("a", "cni"));

@@ -1,4 +1,4 @@
-//! The whole of a scenario as a value: two that came to the same end are equal, however they came there.
+//! The whole state of a scenario as a value: two scenarios with the same end state are equal, however they reached it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use stackflux::api::labels;
 
 use super::scenario::Scenario;
 
-/// What the operator writes in a namespace, but for events.
+/// The kinds that the operator writes in a namespace, except events.
 pub(crate) const WRITTEN: [&str; 7] = [
     "clusterstacks",
     "clusterstackreleases",
@@ -18,7 +18,7 @@ pub(crate) const WRITTEN: [&str; 7] = [
     "kustomizations",
 ];
 
-/// What each object says and is said of it, by kind and name: without what differs between two namespaces.
+/// Each object's spec and status, by kind and name, without the parts that differ between two namespaces.
 pub(crate) fn of(scenario: &Scenario, commit: &str) -> BTreeMap<String, Value> {
     let told = objects(scenario).iter().map(told).collect::<BTreeMap<_, _>>();
     let text = serde_json::to_string(&told).unwrap();
@@ -26,7 +26,7 @@ pub(crate) fn of(scenario: &Scenario, commit: &str) -> BTreeMap<String, Value> {
     serde_json::from_str(&text.replace(&commit[..12], "<commit>")).unwrap()
 }
 
-/// Fails where two scenarios differ, with what differs.
+/// Fails if two scenarios differ, with the differences.
 pub(crate) fn assert_same(one: &BTreeMap<String, Value>, other: &BTreeMap<String, Value>) {
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let differing = names.into_iter().filter(|name| one.get(*name) != other.get(*name));
@@ -34,14 +34,14 @@ pub(crate) fn assert_same(one: &BTreeMap<String, Value>, other: &BTreeMap<String
     assert_eq!(told.collect::<Vec<_>>().join("\n"), "", "these differ");
 }
 
-/// How often the spec of each Flux object was changed since it was created, and one for that.
+/// The generation of each Flux object: 1 for its creation, and one more for each change of its spec.
 pub(crate) fn generations(scenario: &Scenario) -> BTreeMap<String, i64> {
     let objects = objects(scenario);
     let flux = objects.iter().filter(|object| crate::text(object, "/apiVersion").contains("fluxcd"));
     flux.map(|object| (name(object), object["metadata"]["generation"].as_i64().unwrap())).collect()
 }
 
-/// The UID of each object: another one was deleted and created again.
+/// The UID of each object: a different one shows that the object was deleted and created again.
 pub(crate) fn uids(scenario: &Scenario) -> BTreeMap<String, String> {
     let uid = |object| (name(object), crate::text(object, "/metadata/uid").to_owned());
     objects(scenario).iter().map(uid).collect()
@@ -68,7 +68,7 @@ fn told(object: &Value) -> (String, Value) {
     let metadata = &object["metadata"];
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
-    // They hold the namespace.
+    // They contain the namespace.
     annotations.remove(labels::PLAN_DIGEST);
     let mut owners: Vec<_> = list(&metadata["ownerReferences"])
         .iter()
@@ -76,7 +76,7 @@ fn told(object: &Value) -> (String, Value) {
         .map(|owner| json!([owner["kind"], owner["name"]]))
         .collect();
     owners.sort_by_key(Value::to_string);
-    // Flux tells whether its last action was an installation or an upgrade: that depends on how it came to the end.
+    // Flux records whether its last action was an installation or an upgrade, which depends on the history.
     let is_ours = crate::text(object, "/apiVersion").starts_with("clusterstack");
     let conditions: BTreeMap<String, Value> = list(&object["status"]["conditions"])
         .iter()

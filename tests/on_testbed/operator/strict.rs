@@ -1,5 +1,5 @@
-//! A Flux and an operator that refuse references to other namespaces, and a Cluster beside neither the ClusterStack nor its
-//! sources.
+//! A Flux and an operator that refuse references to other namespaces, and a Cluster in a namespace with neither the
+//! ClusterStack nor its sources.
 
 use serde_json::{Value, json};
 use stackflux_testbed::{Object, Options};
@@ -30,7 +30,7 @@ fn copied_sources_work_without_cross_namespace_refs() {
 
     references_are_refused(&scenario, &tenant);
 
-    // Nothing is uninstalled with the Cluster; the copies go with the release.
+    // Nothing is uninstalled with the Cluster; the copies are deleted with the release.
     scenario.clusters.delete(&tenant, &["a".to_owned()]).unwrap();
     scenario.management().wait_gone(addon, PATIENCE).unwrap();
     scenario.assert_nothing_uninstalled("one");

@@ -1,4 +1,5 @@
-//! A ClusterStack in the provider's namespace, and Clusters in those of tenants, who see and change nothing but their own.
+//! A ClusterStack in the provider's namespace, and Clusters in those of tenants, which see and change only their own
+//! objects.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ impl Tenant {
         management.kubectl(&["create", "serviceaccount", name, &namespace]).unwrap();
         let clusters = ["--verb=*", "--resource=clusters.cluster.x-k8s.io"];
         management.kubectl(&[&["create", "role", "clusters", &namespace], &clusters[..]].concat()).unwrap();
-        // What Flux's own installation gives to Kubernetes' roles.
+        // The roles that Flux's own installation adds to those of Kubernetes.
         let flux =
             "--resource=helmreleases.helm.toolkit.fluxcd.io,kustomizations.kustomize.toolkit.fluxcd.io";
         let read = ["--verb=get,list,watch", flux];
@@ -50,7 +51,7 @@ impl Tenant {
         self.kubectl(&["patch", "cluster", cluster, "--type=merge", &patch]).unwrap();
     }
 
-    /// Runs kubectl as the tenant: its output, or the API server's refusal.
+    /// Runs kubectl as the tenant. Returns its output, or the API server's refusal.
     fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
         let access = [
             format!("--kubeconfig={}", self.kubeconfig.display()),
@@ -116,7 +117,7 @@ fn sees_its_own_only(tenant: &Tenant, provider: &Scenario) {
         let refusal = tenant.kubectl(&[arguments, &[&of_provider]].concat()).unwrap_err();
         assert!(refusal.contains("Forbidden"), "{arguments:?}: {refusal}");
     }
-    // What is remembered of a release is not a tenant's to write.
+    // A tenant cannot write the remembered release of a status.
     let forged = json!({"status": {"release": {"applied": V2, "appliedNamespace": provider.namespace}}});
     let forged = format!("--patch={forged}");
     let patch = ["patch", "clusteraddon", "cluster-addon-a", "--type=merge", "--subresource=status", &forged];
@@ -129,7 +130,7 @@ fn sees_its_own_only(tenant: &Tenant, provider: &Scenario) {
     assert_eq!(why.code, 0, "{}{}", why.stdout, why.stderr);
 }
 
-/// The first release is not offered any longer: it stays for the tenant, and goes once nobody has it.
+/// The first release is no longer offered: it stays for the tenant, and is deleted when no Cluster uses it.
 fn moves_and_the_old_release_goes(tenant: &Tenant, provider: &Scenario) {
     provider.apply_stack(&["v2"], &json!({"revisionHistoryLimit": 0}));
     provider.wait_ready("clusterstackrelease", V2);
@@ -145,7 +146,8 @@ fn moves_and_the_old_release_goes(tenant: &Tenant, provider: &Scenario) {
     tenant.scenario.wait_at("a", V2);
 }
 
-/// A Cluster without a class keeps the release that it has, where that is; and no Cluster installs one elsewhere.
+/// A Cluster without a class keeps its release, in that release's namespace; and no Cluster installs a release
+/// elsewhere.
 fn brings_nothing_into_other_namespaces(tenant: &Tenant, provider: &Scenario) {
     let other = Scenario::on(Testbed::shared(), "bystander");
     apply_other_stack(provider, &other);
@@ -188,7 +190,7 @@ fn brings_nothing_into_other_namespaces(tenant: &Tenant, provider: &Scenario) {
     other.wait_gone("clusterstack", STACK);
 }
 
-/// The ClusterStack waits for the tenant's Cluster, and nothing is uninstalled from that.
+/// The deletion of the ClusterStack waits for the tenant's Cluster, from which nothing is uninstalled.
 fn goes(tenant: &Tenant, provider: &Scenario) {
     let delete =
         ["delete", "clusterstack", STACK, "--wait=false", &format!("--namespace={}", provider.namespace)];

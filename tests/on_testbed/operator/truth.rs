@@ -1,8 +1,8 @@
-//! Each bad situation that can be produced, in a table: what the workload cluster really has, and what conditions, `status`,
-//! `tree`, `why`, metrics and exit codes say of it.
+//! A table of all bad situations that can be produced: the real content of the workload cluster, and the reports of
+//! conditions, `status`, `tree`, `why`, metrics and exit codes.
 //!
-//! Every situation is a ClusterStack with one Cluster in a namespace of its own, all of them at once under one operator. A
-//! new reason needs a row in `situations`, or the name of the test that produces it in `elsewhere`.
+//! Every situation is a ClusterStack with one Cluster in a namespace of its own, all of them at once under one operator.
+//! A new reason needs a row in `situations`, or the name of the test that produces it in `elsewhere`.
 
 mod elsewhere;
 mod situations;
@@ -48,7 +48,7 @@ fn conditions_and_commands_agree_with_the_cluster() {
         (case.situation.make)(&case.scenario);
     }
     let mut wrong = Vec::new();
-    // What is said once must still be said when all others are through.
+    // A report must still be there when all other situations are done.
     for patience in [PATIENCE, Duration::from_mins(1)] {
         let limit = Instant::now() + patience;
         wrong.extend(cases.iter().flat_map(|case| settled(limit, || case.differences(&operator))));
@@ -58,7 +58,7 @@ fn conditions_and_commands_agree_with_the_cluster() {
     elsewhere::complete(&scenarios.flat_map(reasons).collect());
 }
 
-/// The differences that are left at the limit: Flux shows other faces while it tries again.
+/// The differences that remain at the limit: Flux shows other states while it retries.
 fn settled(limit: Instant, differences: impl Fn() -> Vec<String>) -> Vec<String> {
     loop {
         let found = differences();
@@ -104,7 +104,7 @@ fn operator<'a>(scenarios: impl Iterator<Item = &'a Scenario<'static>>) -> Opera
 }
 
 impl Case {
-    /// The stack repository with two releases, the ClusterStack, and the Cluster where it starts ready.
+    /// Prepares the stack repository with two releases, the ClusterStack, and the Cluster if it starts ready.
     fn new(situation: &'static Situation) -> Self {
         let scenario = published(situation.name, situation.prepare);
         let spec = (situation.spec)(&scenario);
@@ -115,7 +115,7 @@ impl Case {
         Self { situation, scenario }
     }
 
-    /// Of which release the content of the workload cluster is.
+    /// The release of the workload cluster's content.
     fn content(&self) -> Option<String> {
         let name = self.scenario.addon("app");
         let object = Object { kind: "configmap", namespace: "kube-system", name: &name };
@@ -123,12 +123,12 @@ impl Case {
         Some(crate::text(&found, "/data/content").to_owned())
     }
 
-    /// What differs from the row now.
+    /// The current differences from the row.
     fn differences(&self, operator: &Operator) -> Vec<String> {
         let (name, mut wrong) = (self.situation.name, Vec::new());
         let addon = self.scenario.get("clusteraddon", ADDON).unwrap_or_default();
         self.compare_objects(&addon, operator, &mut expectations(name, &mut wrong));
-        // Commands take a second each: they are run once what they read is as it should be.
+        // Commands take a second each: they run only after the objects that they read match the row.
         if wrong.is_empty() {
             let (_, _, message) = condition(&addon, "Ready");
             self.compare_commands(message, &mut expectations(name, &mut wrong));
@@ -136,7 +136,7 @@ impl Case {
         wrong
     }
 
-    /// The objects, the workload cluster and the metric are as the row says.
+    /// Compares the objects, the workload cluster and the metric with the row.
     fn compare_objects(&self, addon: &Value, operator: &Operator, expect: &mut impl FnMut(&str, &str, &str)) {
         let Says { ready, reason, content, .. } = self.situation.says;
         let (status, because, message) = condition(addon, "Ready");
@@ -152,7 +152,7 @@ impl Case {
         expect(&label, &format!("{label} {clusters};"), &format!("{label} {};", rows.count()));
     }
 
-    /// The ClusterStack is ready, and counts its one Cluster as the row says.
+    /// Compares the ClusterStack: it is ready, and counts its one Cluster as the row says.
     fn compare_stack(&self, expect: &mut impl FnMut(&str, &str, &str)) {
         let Says { clusters_ready, counted_as, stack_ready, .. } = self.situation.says;
         let stack = self.scenario.get("clusterstack", STACK).unwrap_or_default();
@@ -163,7 +163,8 @@ impl Case {
         expect("the ClusterStack", &said, counted_as);
     }
 
-    /// `tree` and `why` say the reason and `status` the message, and all exit with 1 if the Cluster is not ready.
+    /// Compares `tree` and `why` with the reason and `status` with the message. All exit with 1 if the Cluster is not
+    /// ready.
     fn compare_commands(&self, message: &str, expect: &mut impl FnMut(&str, &str, &str)) {
         let Says { reason, ready, why, .. } = self.situation.says;
         let code = if ready == "True" { "exit code 0" } else { "exit code 1" };
@@ -181,7 +182,7 @@ impl Case {
     }
 }
 
-/// Compares texts, and notes what is missing in one: what it is, the text, and what the text should have.
+/// Compares texts, and notes a missing part: the subject, the text, and the expected part.
 fn expectations(situation: &str, wrong: &mut Vec<String>) -> impl FnMut(&str, &str, &str) {
     move |what, is, should| {
         if !is.contains(should) {
@@ -190,7 +191,7 @@ fn expectations(situation: &str, wrong: &mut Vec<String>) -> impl FnMut(&str, &s
     }
 }
 
-/// What a command prints in the namespace of a scenario, and its exit code.
+/// The output of a command in the namespace of a scenario, and its exit code.
 fn said_by(scenario: &Scenario, command: &[&str]) -> String {
     let kubeconfig = scenario.management().kubeconfig().to_str().unwrap();
     let access = ["--namespace", &scenario.namespace, "--kubeconfig", kubeconfig];
@@ -218,7 +219,7 @@ impl StackCase {
         }
     }
 
-    /// What differs from the row now: the condition, the exit code and the words of `status`.
+    /// The current differences from the row: the condition, the exit code and the words of `status`.
     fn differences(&self) -> Vec<String> {
         let StackSituation { name, object: (kind, object), ready, reason, .. } = self.situation;
         let found = self.scenario.get(kind, object).unwrap_or_default();

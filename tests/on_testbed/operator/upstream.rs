@@ -1,4 +1,4 @@
-//! Releases on their way by themselves: from a registry into the stack repository, and from there to a ready stack.
+//! Automatic releases: from a registry into the stack repository, and from there to a ready stack.
 
 use serde_json::{Value, json};
 use stackflux::release::Digest;
@@ -28,7 +28,7 @@ fn push_files(
     runtime.block_on(pusher.push(repository, release, files, layout))
 }
 
-/// A source whose releases come from a registry that wants a password.
+/// A source whose releases come from a registry that requires a password.
 pub(crate) fn source(scenario: &Scenario<'_>, registry: &Registry, repository: &str) -> Value {
     let (user, password) = registry.user().unwrap();
     let secret = json!({
@@ -52,7 +52,7 @@ fn what_is_published_upstream_is_offered_by_itself() {
     let scenario = Scenario::shared("upstream");
     let (registry, repository) =
         (scenario.testbed.protected_registry(), format!("{}/stacks", scenario.namespace));
-    // A release that is no release is told, and does not keep the one after it back.
+    // An invalid release is reported, and does not hold back the one after it.
     let files = [("metadata.yaml".to_owned(), b"versions: {}\n".to_vec())].into();
     push_files(registry, &repository, V1, Layout::Scs, &files);
     push(registry, &repository, V2, Layout::Plain);
@@ -64,7 +64,7 @@ fn what_is_published_upstream_is_offered_by_itself() {
     });
     assert!(condition(&stack, "ReleasesPublished").2.contains(V1), "{stack:#}");
 
-    // Nothing of it was written, and once it is mended it comes by itself.
+    // None of it was written, and after it is fixed it is published automatically.
     let digest = push(registry, &repository, V1, Layout::Scs);
     scenario.wait_ready("clusterstackrelease", V1);
     let stack = scenario.wait("clusterstack", STACK, "published", |stack| {

@@ -1,4 +1,4 @@
-//! A promotion by pull request on a real Gitea, which merges it as it likes.
+//! A promotion by pull request on a real Gitea, which merges it in its own way.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ impl Site {
         site.ask(Method::POST, "/user/repos", &json!({"name": "stacks", "default_branch": "main"}));
         let with_token = format!("http://{}:{}@", site.gitea.user(), site.gitea.token());
         commit_and_push(&two_stages(&directory), &site.url().replace("http://", &with_token), "two stages");
-        // Before it has seen the first push the repository is empty for Gitea, and has no pull requests.
+        // Until Gitea has seen the first push, the repository counts as empty and has no pull requests.
         site.ask(Method::GET, &format!("/repos/{}/stacks/pulls", site.gitea.user()), &json!({}));
         site
     }
@@ -37,7 +37,8 @@ impl Site {
         format!("{}/{}/stacks.git", self.gitea.url(), self.gitea.user())
     }
 
-    /// Asks Gitea for what stackflux does not do, until it does it: it looks at a new pull request before it merges it.
+    /// Sends requests to Gitea for operations that stackflux does not have, until one succeeds: Gitea checks a new pull
+    /// request before it can merge it.
     fn ask(&self, method: Method, path: &str, body: &Value) {
         let client = Client::new(Options { attempts: 1, ..Options::default() }).unwrap();
         let token = format!("token {}", self.gitea.token()).into();
@@ -77,7 +78,7 @@ impl Site {
         run
     }
 
-    /// What happened to prod, the newest first: cause, what came and what went.
+    /// The history of prod, the latest first: cause, added and removed releases.
     fn history(&self) -> Vec<(String, Value, Value)> {
         let history = self.run(&["history", "prod", "--output", "json"]);
         let history: Value = serde_json::from_str(&history.stdout).unwrap();

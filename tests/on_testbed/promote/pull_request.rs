@@ -1,5 +1,5 @@
-//! A promotion and a rollback by pull request: on the testbed's Git server, as a repository of a forge, and the forge as
-//! its documentation describes it. Gitea is there itself.
+//! A promotion and a rollback by pull request: on the testbed's Git server, as a repository of a forge, with the forge
+//! as its documentation describes it. `gitea.rs` uses a real Gitea.
 
 #[path = "../../../src/forge/tests/fake.rs"]
 #[allow(dead_code, reason = "the forge's own tests use all of it")]
@@ -21,10 +21,10 @@ use crate::operator::scenario::V2;
 use crate::stages::two_stages;
 use crate::support::{Run, scratch, stackflux};
 
-/// What the forge takes.
+/// The token that the forge accepts.
 const TOKEN: &str = "a-token";
 
-/// A repository of a forge: where Git reaches it, and the forge.
+/// A repository of a forge: its Git address, and the forge.
 struct Hosted {
     runtime: tokio::runtime::Runtime,
     fake: Fake,
@@ -77,7 +77,7 @@ impl Hosted {
         refs.lines().map(|line| line.split_once("refs/heads/").unwrap().1.to_owned()).collect()
     }
 
-    /// Merges a branch as a forge does it.
+    /// Merges a branch as a forge does.
     fn merge(&self, branch: &str) {
         let work = self.directory.join("work");
         git(&work, &["fetch", "--quiet", &self.url, "main"]);
@@ -88,7 +88,7 @@ impl Hosted {
     }
 }
 
-/// Serves a repository at another path than it has.
+/// Serves a repository at another path than its own.
 async fn proxy(path: String, to: String) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}{path}", listener.local_addr().unwrap());

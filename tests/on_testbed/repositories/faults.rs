@@ -9,7 +9,7 @@ use stackflux::git::{CloneLimits, Reference};
 
 use super::*;
 
-/// Takes connections on loopback for as long as the tests run; returns where.
+/// Accepts connections on loopback for as long as the tests run; returns the address.
 fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
     listen_on("127.0.0.1:0", serve)
 }
@@ -27,7 +27,7 @@ fn listen_on(address: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -
     address
 }
 
-/// Answers each request with what `answer` makes of its head.
+/// Answers each request with the result of `answer` for its head.
 fn answer(mut stream: TcpStream, mut answer: impl FnMut(&str) -> String) {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -47,16 +47,16 @@ fn reply(status: &str, header: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{header}\r\nContent-Length: 0\r\n\r\n")
 }
 
-/// Where a push breaks.
+/// The moment at which a push breaks.
 #[derive(Clone, Copy, Debug)]
 enum Break {
-    /// Before the server has got it.
+    /// Before the server has received it.
     Before,
-    /// After the server has taken it, before it can say so.
+    /// After the server has accepted it, before its answer.
     After,
 }
 
-/// Passes connections on to the server, and breaks the first pushes.
+/// Forwards connections to the server, and breaks the first pushes.
 fn breaking(at: Break, times: u32) -> String {
     let left = AtomicU32::new(times);
     listen(move |client| {
@@ -89,7 +89,7 @@ fn take_one(left: &AtomicU32) -> bool {
     left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
 }
 
-/// Passes on what the server answers, but the whole answer to a push that breaks.
+/// Forwards the server's answers, except the answer to a push that breaks.
 fn pass_answers(mut from: TcpStream, mut to: TcpStream, is_broken: &AtomicBool) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
@@ -262,7 +262,7 @@ fn a_redirect_takes_no_password_elsewhere() {
 fn a_repository_that_sends_too_much_is_given_up() {
     let url = server().url("too-much");
     let mut state = 1_u64;
-    // Nothing that could be packed.
+    // Content that does not compress.
     let noise: String = (0..200_000)
         .map(|_| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,11 +1,11 @@
-//! An admission policy that refuses what the operator writes.
+//! An admission policy that refuses the operator's writes.
 
 use serde_json::json;
 
 use super::{Scenario, eventually};
 
 impl Scenario<'_> {
-    /// An admission policy refuses every write of objects of a kind in the namespace. `object` is one of them.
+    /// Makes an admission policy refuse every write of objects of a kind in the namespace. `object` is one of them.
     pub(crate) fn refuse(&self, resource: &str, object: &str) {
         let name = self.policy();
         let rules = json!([{
@@ -28,7 +28,7 @@ impl Scenario<'_> {
         eventually("the policy holds", || self.is_refused(resource, object));
     }
 
-    /// That policy is deleted, and has no effect any longer.
+    /// Deletes that policy, and waits until it has no effect.
     pub(crate) fn refuse_no_more(&self, resource: &str, object: &str) {
         let name = self.policy();
         for kind in ["validatingadmissionpolicybinding", "validatingadmissionpolicy"] {

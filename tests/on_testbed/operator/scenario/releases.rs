@@ -61,7 +61,8 @@ impl Scenario<'_> {
         fs::write(path, text.replace(old, new)).unwrap();
     }
 
-    /// Charts call what they install after themselves; the manifests get a namespace of the scenario's.
+    /// Renames the addons of a release. Charts name their objects after themselves; the manifests get a namespace of the
+    /// scenario.
     fn rename_addons(&self, release: &str) {
         let addon = |name: &str| format!("releases/{release}/cluster-addon/{name}");
         for name in ADDONS {
@@ -76,7 +77,7 @@ impl Scenario<'_> {
         }
     }
 
-    /// Makes another release of one in the work tree: the same but for its name.
+    /// Derives another release from one in the work tree: the same except for its name.
     pub(crate) fn derive(&self, from: &str, to: &str) {
         let scratch = scratch(&format!("{}-derived", self.namespace));
         copy(&self.path("releases").join(from), &scratch);

@@ -1,4 +1,4 @@
-//! The reasons that no row of the tables is sure to produce, each with the test that does.
+//! The reasons that no row of the tables reliably produces, each with the test that does.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stackflux::api::Reason;
 
-/// A reason, the file of the test that produces it, and the function of the test that reads it.
+/// A reason, the file of the test that produces it, and the function of the test that checks it.
 const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::Committing, "src/rollup/cluster_stack/tests.rs", "of_git_delivery_only_own_trouble_counts"),
     (
@@ -103,7 +103,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     ),
 ];
 
-/// Every reason was seen, or a test is named that produces it.
+/// Asserts that every reason was seen, or has a test that produces it.
 pub(super) fn complete(seen: &BTreeSet<String>) {
     let mut wrong = Vec::new();
     for reason in Reason::ALL {

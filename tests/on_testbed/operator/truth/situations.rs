@@ -1,4 +1,4 @@
-//! The table: how each situation is brought about, and what has to be said of it.
+//! The table: how each situation is produced, and its expected reports.
 
 use std::fs;
 
@@ -7,46 +7,46 @@ use serde_json::{Value, json};
 use super::{ADDON, CLUSTER, add_app};
 use crate::operator::scenario::{Scenario, V1, V2};
 
-/// What the Cluster is before the situation is made.
+/// The Cluster before the situation is produced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Start {
     /// Ready at the first release.
     Ready,
-    /// Not there.
+    /// Absent.
     Absent,
 }
 
-/// What has to be said of a situation.
+/// The expected reports about a situation.
 pub(super) struct Says {
     /// `Ready` of the `ClusterAddon`.
     pub(super) ready: &'static str,
-    /// Its reason, which `why` and the metric say too.
+    /// The reason of that `Ready`, which `why` and the metric report too.
     pub(super) reason: &'static str,
     /// The release whose content the workload cluster has, or [`NOTHING`].
     pub(super) content: &'static str,
     /// `Ready` of the `ClusterStack`.
     pub(super) stack_ready: &'static str,
-    /// Its `ClustersReady`.
+    /// `ClustersReady` of the `ClusterStack`.
     pub(super) clusters_ready: &'static str,
-    /// What the message of `ClustersReady` has.
+    /// A part of the message of `ClustersReady`.
     pub(super) counted_as: &'static str,
-    /// What `why` has besides the reason.
+    /// A part of the output of `why`, besides the reason.
     pub(super) why: &'static str,
 }
 
 /// A row of the table.
 pub(super) struct Situation {
-    /// What its namespace begins with.
+    /// The prefix of the namespace.
     pub(super) name: &'static str,
-    /// What the Cluster is before.
+    /// The Cluster before the situation.
     pub(super) start: Start,
     /// Changes the releases before they are published.
     pub(super) prepare: fn(&Scenario),
     /// More of the ClusterStack's spec.
     pub(super) spec: fn(&Scenario) -> Value,
-    /// Brings the situation about.
+    /// Produces the situation.
     pub(super) make: fn(&Scenario),
-    /// What has to be said of it.
+    /// The expected reports.
     pub(super) says: Says,
 }
 
@@ -61,7 +61,7 @@ const fn waits(reason: &'static str, content: &'static str) -> Says {
     Says { ready: "Unknown", clusters_ready: "Unknown", ..broken(reason, content) }
 }
 
-/// The Cluster is shown in a number of its own.
+/// The Cluster counts in a number of its own.
 const fn apart(
     ready: &'static str,
     reason: &'static str,
@@ -95,7 +95,7 @@ pub(super) static SITUATIONS: &[Situation] = &[
     from_nothing("unborn", |of| of.create_cluster(CLUSTER, "docker-demo-1-34-v99", "one"), {
         broken("ReleaseNotFound", NOTHING)
     }),
-    // A Cluster of no ClusterStack's class counts for none.
+    // A Cluster without a ClusterStack's class does not count.
     from_ready("classless", |of| of.upgrade(CLUSTER, "quick-start"), {
         apart("False", "ClassUnknown", "v1", "no Cluster to count")
     }),
@@ -180,13 +180,13 @@ fn unreachable(of: &Scenario) {
     of.clusters.patch_status(&of.namespace, CLUSTER, &status).unwrap();
 }
 
-/// Every write of a `HelmRelease` is refused, and the Cluster wants another one.
+/// Every write of a `HelmRelease` is refused, and the Cluster moves to another release.
 fn refused(of: &Scenario) {
     of.refuse("helmreleases", &of.object(CLUSTER, "app"));
     to_v2(of);
 }
 
-/// Objects in the workload cluster are changed, and Flux is asked to look.
+/// Objects in the workload cluster are changed, and Flux is requested to reconcile.
 fn drifted(of: &Scenario) {
     let edit = json!({"data": {"content": "other"}}).to_string();
     let edit = ["patch", "configmap", &of.addon("app"), "--namespace=kube-system", "--patch", &edit];
@@ -210,18 +210,18 @@ fn suspended_by_a_person(of: &Scenario) {
     to_v2(of);
 }
 
-/// The second release's chart cannot be upgraded to.
+/// The upgrade to the second release's chart fails.
 fn failing(of: &Scenario) {
     let file = format!("releases/{V2}/cluster-addon/{}/templates/configmap.yaml", of.addon("app"));
     of.edit(&file, "content: v2", "content: {v2: is no text}");
 }
 
-/// The second release's chart has an object of a kind that no cluster knows.
+/// The second release's chart has an object of an unknown kind.
 fn unknown_kind(of: &Scenario) {
     add_template(of, "apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: unknown}\n");
 }
 
-/// The second release's chart has a mapping with a key that is there twice.
+/// The second release's chart has a mapping with a duplicate key.
 fn key_twice(of: &Scenario) {
     add_template(of, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: twice\n  name: twice\n");
 }

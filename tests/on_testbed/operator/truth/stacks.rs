@@ -1,4 +1,4 @@
-//! What can be wrong with a ClusterStack or a release itself: the condition that says it, and the exit codes.
+//! Problems of a ClusterStack or a release itself: the condition that reports each, and the exit codes.
 
 use std::fs;
 
@@ -9,19 +9,19 @@ use crate::operator::scenario::{STACK, Scenario, V1, V2};
 
 /// A row of the table.
 pub(super) struct StackSituation {
-    /// What its namespace begins with.
+    /// The prefix of the namespace.
     pub(super) name: &'static str,
     /// Changes the releases before they are published.
     pub(super) prepare: fn(&Scenario),
     /// More of the ClusterStack's spec.
     pub(super) spec: fn() -> Value,
-    /// Brings the situation about, once the ClusterStack is ready; `None`: it never gets ready.
+    /// Produces the situation, once the ClusterStack is ready; `None` if it never gets ready.
     pub(super) make: Option<fn(&Scenario)>,
-    /// The object that says it: its kind and its name.
+    /// The object that reports the situation: its kind and its name.
     pub(super) object: (&'static str, &'static str),
     /// `Ready` of that object.
     pub(super) ready: &'static str,
-    /// Its reason.
+    /// The reason of that `Ready`.
     pub(super) reason: &'static str,
 }
 
@@ -112,24 +112,24 @@ fn mutated(of: &Scenario) {
     of.push("change a release in use");
 }
 
-/// A person suspends the followed GitRepository.
+/// A user suspends the followed GitRepository.
 fn source_suspended(of: &Scenario) {
     of.patch("gitrepository", &format!("{STACK}-catalog"), &json!({"spec": {"suspend": true}}));
 }
 
-/// The followed GitRepository is to change, and an admission policy refuses that.
+/// The followed GitRepository has to change, and an admission policy refuses that.
 fn source_refused(of: &Scenario) {
     of.refuse("gitrepositories", &format!("{STACK}-catalog"));
     of.patch("clusterstack", STACK, &json!({"spec": {"source": {"git": {"interval": "3s"}}}}));
 }
 
-/// The HelmRelease of a class is to change, and an admission policy refuses that.
+/// The HelmRelease of a class has to change, and an admission policy refuses that.
 fn class_refused(of: &Scenario) {
     of.refuse("helmreleases", V1);
     of.patch("clusterstack", STACK, &json!({"spec": {"flux": {"interval": "9m"}}}));
 }
 
-/// A second ClusterStack wants the releases of the first.
+/// A second ClusterStack offers the releases of the first.
 fn claimed(of: &Scenario) {
     let first = of.get("clusterstack", STACK).unwrap();
     let metadata = json!({"name": "second", "namespace": of.namespace, "labels": {"test": of.namespace}});
@@ -139,7 +139,7 @@ fn claimed(of: &Scenario) {
     of.management().apply(&second.to_string()).unwrap();
 }
 
-/// The branch loses the commit that the release is pinned to, and Flux looks at the pin again.
+/// The branch loses the commit that the release is pinned to, and Flux fetches the pin again.
 fn history_rewritten(of: &Scenario) {
     let work_tree = of.path("");
     git(&work_tree, &["checkout", "--quiet", "--orphan", "rewritten"]);
