@@ -1,17 +1,17 @@
-# The image of stackflux, for its operator (flux/base) and its commands: one binary, and the two programs that sign commits;
-# not root.
-# Both images that it is made from are the official ones of Docker Hub.
+# The image of stackflux, for its operator (flux/base) and its commands: one binary, and the two programs that sign
+# commits. It does not run as root.
+# Both base images are the official ones of Docker Hub.
 
-# The compiler's version is that of rust-toolchain.toml, which .dockerignore keeps out: with it, rustup would download
-# the linters as well.
+# The compiler's version is that of rust-toolchain.toml, which .dockerignore excludes: with it, rustup would download the
+# linters as well.
 FROM rust:1.95.0-slim-trixie AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends libssl-dev pkg-config && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
 RUN cargo build --release --locked --package stackflux --bin stackflux
 
-# The C library and OpenSSL of the builder's Debian release; libgit2 and libssh2 are in the binary. Commits are signed by
-# ssh-keygen, which wants its user to have a name, and by gpg.
+# The C library and OpenSSL of the builder's Debian release; libgit2 and libssh2 are in the binary. ssh-keygen and gpg
+# sign commits; ssh-keygen requires a name for its user.
 FROM debian:trixie-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates gnupg libssl3t64 openssh-client \
     && rm -rf /var/lib/apt/lists/* \
@@ -19,7 +19,7 @@ RUN apt-get update && apt-get install --yes --no-install-recommends ca-certifica
     && useradd --uid 65532 --gid 65532 --home-dir /data --no-create-home --shell /usr/sbin/nologin stackflux
 COPY --from=build /source/target/release/stackflux /usr/local/bin/stackflux
 COPY LICENSE NOTICE /usr/share/doc/stackflux/
-# The number of nobody in distroless images. Nothing in the image is written to: run it with a read-only root. Commits need
+# The user id of `nobody` in distroless images. The image is never written to: run it with a read-only root. Commits need
 # a directory for temporary files.
 USER 65532:65532
 WORKDIR /data

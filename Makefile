@@ -1,11 +1,11 @@
-# The one entry for people. CI calls the same targets.
+# The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-down testbed testbed-down build check deny test test-shared conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
-# What the pure core must not depend on (docs: the core cannot do I/O).
+# Dependencies that the pure core must not have (docs: the core cannot do I/O).
 SHELL_ONLY := tokio|hyper|tower|rustls|git2|kube-client
-# The seconds of each test on the testbed, as the tests write them.
+# The seconds of each test on the testbed, written by the tests.
 SCENARIOS := $(or $(CARGO_TARGET_DIR),target)/testbed/seconds
 
 help: ## list the targets
@@ -74,7 +74,7 @@ bench-operator: ## what the operator costs, beside a plain client that writes th
 SECONDS ?= 30
 FUZZ_DIRS := tests/fuzz crates/gotemplate/fuzz
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard $(FUZZ_DIRS:%=%/fuzz_targets/*.rs))))
-# The directory that a target is in.
+# The directory of a target.
 fuzz_dir = $(patsubst %/fuzz_targets/$(1).rs,%,$(wildcard $(FUZZ_DIRS:%=%/fuzz_targets/$(1).rs)))
 
 fuzz: $(FUZZ_TARGETS:%=fuzz-%) ## feed hostile bytes to every parser, SECONDS=30 for each; needs nightly Rust and cargo-fuzz
