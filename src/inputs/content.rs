@@ -134,8 +134,8 @@ impl Existing {
         Some((source.clone(), release_path(&stack.source.path, source, &addon.path)))
     }
 
-    /// The source that pins a release. It is beside the class: whoever may write objects in the namespace of a Cluster must
-    /// not pin releases, so copies of sources do not count.
+    /// The source that pins a release. It is beside the class: users who may write objects in the namespace of a Cluster
+    /// must not pin releases, so copies of sources do not count.
     fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
         let namespace = match stack.flux.sources {
             SourcePlacement::Shared => &stack.source.namespace,
@@ -144,8 +144,8 @@ impl Existing {
         self.sources.get(&release.to_string())?.get(namespace.as_str())
     }
 
-    /// The chart of an addon's content: beside the stack's source, or if charts are copied to their users, a copy that is as
-    /// a plan would have it. Users may write such objects, so no other copy counts.
+    /// The chart of an addon's content: beside the stack's source, or if charts are copied to their users, a copy as a
+    /// plan would have it. Users may write such objects, so no other copy counts.
     fn chart(
         &self,
         stack: &Stack,

@@ -83,7 +83,8 @@ fn addon_release_cluster_and_stack_are_removed_one_by_one() {
     assert_eq!(objects(&fleet.clone("stack")), [] as [String; 0]);
 }
 
-/// A deleted `ClusterAddon` stays until the addon that waits for the budget is uninstalled: no next one would know of it.
+/// A deleted `ClusterAddon` stays until the addon that waits for the budget is uninstalled: the next one would not know
+/// of it.
 fn a_removal_ends_before_the_cluster_addon(scenario: &Scenario, fleet: &Fleet, workload: &Cluster) {
     scenario.derive(V2, V3);
     let ccm = scenario.object("a", "ccm");
@@ -121,8 +122,8 @@ fn a_removal_ends_before_the_cluster_addon(scenario: &Scenario, fleet: &Fleet, w
     workload.assert_no_helm_uninstall("kube-system", &scenario.addon("cni")).unwrap();
 }
 
-/// Flux deletes the suspended objects of a deleted `ClusterAddon` before there is another one. The next one resumes what it
-/// finds, and Flux would uninstall what it deletes after that.
+/// Flux deletes the suspended objects of a deleted `ClusterAddon` before there is another one. The next one resumes
+/// existing objects, and Flux would uninstall those that it deletes after that.
 fn flux_prunes_before_the_next_cluster_addon(scenario: &Scenario, fleet: &Fleet, workload: &Cluster) {
     let (cni, name) = (scenario.object("a", "cni"), "cluster-addon-a");
     let revision = format!("sh.helm.release.v1.{}.v1", scenario.addon("cni"));
