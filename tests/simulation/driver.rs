@@ -1,4 +1,4 @@
-//! The driver: lets one thing happen at a time, in an order that is the seed's.
+//! The driver: takes one step at a time, in an order that the seed determines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,12 +15,12 @@ use crate::operator::{Millis, Operator};
 use crate::random::Random;
 use crate::wire::Wire;
 
-/// How far ahead something may be due for what happens next: what is due later waits for people or for the time of day.
+/// Maximum time until due work that still belongs to the present: later work waits for users or for the time of day.
 const HORIZON: Millis = 60_000;
-/// How many steps a simulation may take between two changes from outside.
+/// Maximum number of steps of a simulation between two changes from outside.
 const STEPS: usize = 20_000;
 
-/// When every simulation begins, in milliseconds of Unix time.
+/// Time at which every simulation begins, in milliseconds of Unix time.
 const BEGIN: i64 = 1_795_000_000_000;
 
 /// The clock of the operator.
@@ -29,17 +29,17 @@ fn told_by(clock: &Arc<AtomicI64>) -> Clock {
     Clock::new(move || Timestamp::from_millisecond(clock.load(Ordering::Relaxed)).unwrap())
 }
 
-/// One thing that can happen.
+/// One step of a simulation.
 enum Step {
-    /// The watch of a kind tells its next event.
+    /// The watch of a kind sends its next event.
     Tell(usize),
     /// A reconcile begins.
     Begin((usize, stackflux::runtime::cache::Key)),
-    /// A running reconcile goes on.
+    /// A running reconcile continues.
     GoOn(usize),
-    /// Flux looks at an object.
+    /// Flux reconciles an object.
     Flux(Place),
-    /// A controller of Kubernetes does something.
+    /// A controller of Kubernetes acts.
     Controllers,
 }
 
@@ -50,20 +50,21 @@ pub(crate) struct Simulation {
     pub(crate) namespace: String,
     random: Random,
     operator: Operator,
-    /// How much of the log each watch has told.
+    /// The position of each watch in the log.
     told: Vec<usize>,
     now: Millis,
-    /// The time that the operator is told.
+    /// The time of the operator's clock.
     clock: Arc<AtomicI64>,
-    /// How often the operator may still crash.
+    /// Number of crashes that the operator may still have.
     crashes: usize,
-    /// How much of the log the controllers of Kubernetes have looked at.
+    /// The position of the controllers of Kubernetes in the log.
     collected: usize,
     _entered: tokio::runtime::EnterGuard<'static>,
 }
 
 impl Simulation {
-    /// An empty management cluster. The namespace is the seed's: what is in memory of the stack repository is kept by it.
+    /// An empty management cluster. The namespace contains the seed, because it is a key of the stack repository in
+    /// memory.
     pub(crate) fn new(seed: u64, runtime: &'static tokio::runtime::Runtime) -> Self {
         let entered = runtime.enter();
         let namespace = format!("demo-{seed}");
@@ -77,7 +78,7 @@ impl Simulation {
         Self { wire, flux, namespace, random, operator, told, now, clock, crashes, collected, _entered: entered }
     }
 
-    /// Goes on until nothing is left to do. What a step left behind is looked at by `check`.
+    /// Continues until nothing is left to do. `check` inspects the state after each step.
     pub(crate) fn settle(&mut self, mut check: impl FnMut(&mut Self)) {
         for _ in 0..STEPS {
             if self.crashes > 0 && self.random.once_in(150) {
@@ -104,7 +105,7 @@ impl Simulation {
         self.clock.store(BEGIN + i64::try_from(now).unwrap(), Ordering::Relaxed);
     }
 
-    /// The operator dies, and another one starts: all that it had not written is lost.
+    /// Ends the operator and starts another one: everything that it had not written is lost.
     fn crash(&mut self) {
         self.crashes -= 1;
         self.note("crash".to_owned());
@@ -161,7 +162,7 @@ impl Simulation {
         }
     }
 
-    /// Tells the next event of a watch, once in a while twice.
+    /// Sends the next event of a watch, occasionally twice.
     fn tell(&mut self, kind: usize) {
         let from = self.told[kind];
         let found = self.wire.cluster().server.log[from..].iter().position(|told| told.kind == kind);
@@ -178,14 +179,14 @@ impl Simulation {
         self.wire.cluster().log.push(note);
     }
 
-    /// Writes as a person does.
+    /// Applies an object as a user does.
     pub(crate) fn apply(&self, object: &Value) {
         let answer = self.wire.cluster().server.apply_as("kubectl", object);
         assert!(answer.code < 300, "{answer:?}");
         self.note(format!("person: applies {} {}", object["kind"], object["metadata"]["name"]));
     }
 
-    /// Deletes as a person does.
+    /// Deletes an object as a user does.
     pub(crate) fn delete(&self, kind: &str, name: &str) {
         let answer = self.wire.cluster().server.delete_now(&self.place(kind, name));
         assert!(answer.code < 300, "{answer:?}");

@@ -1,7 +1,7 @@
 //! A stand-in for Flux, and the workload clusters that it installs into.
 //!
-//! It writes statuses as a running Flux does (`tests/recorded`), each attempt in two steps: that it has begun, and what came
-//! of it.
+//! It writes statuses as a running Flux does (`tests/recorded`), each attempt in two steps: its beginning and its
+//! result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,28 @@ use crate::repository::{COMMITS, Repository};
 
 const FINALIZER: &str = "finalizers.fluxcd.io";
 
-/// What an addon's object has put into a cluster: the version of the chart or the commit, and the digest of its spec.
+/// The content that an addon's object has installed in a cluster: the version of the chart or the commit, and the digest
+/// of its spec.
 pub(crate) type Content = (String, String);
 
-/// Flux.
+/// The stand-in for Flux.
 #[derive(Debug, Default)]
 pub(crate) struct Flux {
-    /// How much of the API server's log was looked at.
+    /// The position in the API server's log.
     seen: usize,
     pending: BTreeSet<Place>,
-    /// What each `HelmRelease` and `Kustomization` has put into its cluster.
+    /// The content that each `HelmRelease` and `Kustomization` has installed in its cluster.
     pub(crate) installed: BTreeMap<Place, Content>,
-    /// The objects whose deletion uninstalled what they had installed.
+    /// The objects whose deletion uninstalled their content.
     pub(crate) uninstalled: BTreeSet<Place>,
     /// The names of `HelmRelease`s that cannot be installed.
     pub(crate) failing: BTreeSet<String>,
-    /// The number of the commit that the stack repository's branch is at.
+    /// The number of the commit at the head of the stack repository's branch.
     pub(crate) head: usize,
 }
 
 impl Flux {
-    /// The objects that Flux has to look at.
+    /// The objects that Flux has to reconcile.
     pub(crate) fn pending(&mut self, server: &ApiServer) -> Vec<Place> {
         for told in &server.log[self.seen..] {
             let kind = KINDS[told.kind].kind;
@@ -49,19 +50,19 @@ impl Flux {
         self.pending.iter().cloned().collect()
     }
 
-    /// The branch of the stack repository moves: Flux looks at it at its next interval.
+    /// Moves the branch of the stack repository: Flux fetches it at its next interval.
     pub(crate) fn publish(&mut self, server: &ApiServer) {
         self.head += 1;
         self.pending.extend(places(server, &["GitRepository"]));
     }
 
-    /// What had failed can be installed from now on.
+    /// Makes failed releases installable from now on.
     pub(crate) fn mend(&mut self, server: &ApiServer) {
         self.failing.clear();
         self.pending.extend(places(server, &["HelmRelease"]));
     }
 
-    /// Looks at one object; what was done, where anything was.
+    /// Reconciles one object. Returns a note about the change, if there was one.
     pub(crate) fn look_at(&mut self, server: &mut ApiServer, place: &Place) -> Option<String> {
         self.pending.remove(place);
         let object = server.get(place)?;
@@ -94,7 +95,7 @@ impl Flux {
         (server.log.len() > before).then(|| format!("flux: {kind} {} is {}: {}", place.2, ready["status"], ready["reason"]))
     }
 
-    /// An object is being deleted: what it has installed is uninstalled, unless it is suspended.
+    /// Reconciles an object that is being deleted: its content is uninstalled, unless it is suspended.
     fn finalize(&mut self, server: &mut ApiServer, place: &Place, object: &Value) -> Option<String> {
         let finalizers = object["metadata"]["finalizers"].as_array()?;
         let left: Vec<&Value> = finalizers.iter().filter(|name| **name != FINALIZER).collect();
@@ -118,7 +119,7 @@ impl Flux {
         done(object, "Succeeded", &message, &json!({"artifact": artifact}))
     }
 
-    /// One attempt at a `HelmRelease`.
+    /// Makes one attempt at a `HelmRelease`.
     fn installed(&mut self, server: &ApiServer, place: &Place, object: &Value) -> Option<Value> {
         let chart = referred(server, "HelmChart", object, "chartRef")?;
         let version = chart["status"]["artifact"]["revision"].as_str()?.to_owned();
@@ -149,7 +150,7 @@ impl Flux {
         Some(done(object, "InstallSucceeded", "Helm install succeeded", &merged(attempted, &more)))
     }
 
-    /// One attempt at a `Kustomization`.
+    /// Makes one attempt at a `Kustomization`.
     fn applied(&mut self, server: &ApiServer, place: &Place, object: &Value) -> Option<Value> {
         let source = referred(server, "GitRepository", object, "sourceRef")?;
         let revision = source["status"]["artifact"]["revision"].as_str()?.to_owned();
@@ -172,7 +173,7 @@ fn packaged(server: &ApiServer, object: &Value) -> Option<Value> {
     Some(done(object, "ChartPackageSucceeded", "packaged the chart", &more))
 }
 
-/// What an object's reference names, if it is ready in its present generation.
+/// The object that a reference names, if it is ready in its present generation.
 fn referred(server: &ApiServer, kind: &str, object: &Value, reference: &str) -> Option<Value> {
     let reference = &object["spec"][reference];
     let namespace = reference.get("namespace").unwrap_or(&object["metadata"]["namespace"]);
@@ -181,7 +182,7 @@ fn referred(server: &ApiServer, kind: &str, object: &Value, reference: &str) -> 
     (found["status"]["observedGeneration"] == found["metadata"]["generation"]).then_some(found)
 }
 
-/// A status that says that all is done.
+/// The status of a successful reconciliation.
 fn done(object: &Value, reason: &str, message: &str, more: &Value) -> Value {
     let ready = condition(object, "Ready", "True", reason, message);
     let status = json!({"observedGeneration": object["metadata"]["generation"], "conditions": [ready]});

@@ -1,4 +1,4 @@
-//! One life of the operator: its context, its caches, its queues, and the reconciles that run.
+//! One life of the operator: its context, its caches, its queues, and the running reconciles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -38,12 +38,12 @@ pub(crate) type Millis = u64;
 /// The pause after a reconcile that failed.
 const RETRY: Millis = 200;
 
-/// What is reconciled.
+/// The key of a reconcile: its queue and its object.
 type Work = (usize, Key);
 
 type Running = Pin<Box<dyn Future<Output = Result<Next, ReconcileError>>>>;
 
-/// The queues that are worked on.
+/// The queues whose work is run.
 const QUEUES: [Queue; 3] = [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster];
 
 /// The operator.
@@ -55,7 +55,7 @@ pub(crate) struct Operator {
     running: Vec<(Work, Running)>,
 }
 
-/// The flags of the operator, as the command line has them.
+/// The flags of the operator, as on the command line.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -63,7 +63,7 @@ struct Arguments {
 }
 
 impl Operator {
-    /// A new process, which has listed everything.
+    /// A new process that has listed everything.
     pub(crate) fn start(wire: &Wire, clock: Clock, now: Millis) -> Self {
         let transport = Arc::new(wire.clone());
         let metrics = Metrics::new();
@@ -105,7 +105,7 @@ impl Operator {
         self.tell(kind, Event::InitDone, now);
     }
 
-    /// Tells the operator an event of the watch of a kind.
+    /// Sends the operator an event of the watch of a kind.
     pub(crate) fn tell(&mut self, kind: usize, event: Event<Value>, now: Millis) {
         let (context, caches) = (&*self.context, &self.context.caches);
         match KINDS[kind].kind {
@@ -123,24 +123,24 @@ impl Operator {
         self.gather(now);
     }
 
-    /// What can be begun now.
+    /// The work that can begin now.
     pub(crate) fn startable(&self, now: Millis) -> Vec<Work> {
         let busy: BTreeSet<&Work> = self.running.iter().map(|(work, _)| work).collect();
         let due = self.due.iter().filter(|(work, at)| **at <= now && !busy.contains(work));
         due.map(|(work, _)| work.clone()).collect()
     }
 
-    /// When something is due that waits for nothing else.
+    /// The next time at which queued work is due.
     pub(crate) fn next_due(&self) -> Option<Millis> {
         self.due.values().min().copied()
     }
 
-    /// How many reconciles run.
+    /// Number of running reconciles.
     pub(crate) fn running(&self) -> usize {
         self.running.len()
     }
 
-    /// Begins a reconcile. Nothing of it is done before it goes on.
+    /// Begins a reconcile, without its first step.
     pub(crate) fn begin(&mut self, work: Work) {
         self.due.remove(&work);
         let (context, (queue, key)) = (self.context.clone(), work.clone());
@@ -154,7 +154,7 @@ impl Operator {
         self.running.push((work, reconcile));
     }
 
-    /// Lets a running reconcile go on to its next request.
+    /// Continues a running reconcile up to its next request. Returns its error, if it failed.
     pub(crate) fn go_on(&mut self, number: usize, now: Millis) -> Option<String> {
         let mut waking = Waking::from_waker(Waker::noop());
         let polled = self.running[number].1.as_mut().poll(&mut waking);
@@ -175,13 +175,13 @@ impl Operator {
         failed
     }
 
-    /// Takes in what was put into the queues, and changes that were kept back.
+    /// Takes over the requests in the queues, and the changes that were withheld.
     fn gather(&mut self, now: Millis) {
         while self.late.iter_mut().any(|late| late(&self.context)) {}
         for queue in 0..self.inbox.len() {
             while let Some(Some(request)) = self.inbox[queue].next().now_or_never() {
                 let pause = request.run_at.saturating_duration_since(Instant::now());
-                // The clock has gone on a little since it was put in.
+                // Some time has passed since the request was queued: the pause is rounded up.
                 let pause = (millis(pause) + 49) / 50 * 50;
                 self.enqueue((queue, request.message), now + pause);
             }
@@ -194,7 +194,7 @@ impl Operator {
     }
 }
 
-/// A client that nothing is sent with: Clusters of simulations refer to no other objects.
+/// A client that sends no requests: Clusters of simulations refer to no other objects.
 fn nowhere() -> kube::Client {
     static CLIENT: OnceLock<kube::Client> = OnceLock::new();
     let config = || kube::Config::new("http://127.0.0.1:1".parse().unwrap());
@@ -222,7 +222,7 @@ fn feed<K: Cached + DeserializeOwned>(
     cache.take(event).iter().for_each(|change| changed(context, change));
 }
 
-/// What takes in the changes that the caches kept back.
+/// Functions that take over the changes that the caches withheld.
 fn late(context: &Context) -> Vec<Box<dyn FnMut(&Context) -> bool>> {
     fn of<K: Cached>(cache: &Cache<K>, changed: fn(&Context, &Change<K>)) -> Box<dyn FnMut(&Context) -> bool> {
         let mut late = cache.late().unwrap();

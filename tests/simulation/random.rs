@@ -1,6 +1,6 @@
-//! Numbers that look random and are the seed's (SplitMix64).
+//! Pseudo-random numbers from a seed (`SplitMix64`).
 
-/// A source of them.
+/// A source of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -18,12 +18,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is not 0.
+    /// A number below `end`, which must not be 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
     }
 
-    /// Whether something happens that happens once in so many times.
+    /// Whether an event happens now that happens once in so many times.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

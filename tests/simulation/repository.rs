@@ -20,7 +20,7 @@ use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits};
 /// A commit of the stack repository, with the releases that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Commit {
-    /// The commit.
+    /// The hash of the commit.
     pub(crate) id: &'static str,
     releases: &'static [&'static str],
 }
@@ -34,7 +34,7 @@ pub(crate) const COMMITS: [Commit; 2] = [
     Commit { id: "2222222222222222222222222222222222222222", releases: &[V1, V2] },
 ];
 
-/// What has been read of the artifacts, once for all simulations of the process.
+/// The releases of the artifacts, read once for all simulations of the process.
 pub(crate) struct Repository {
     /// The releases in memory: nothing is fetched while a simulation runs.
     pub(crate) library: Library,
@@ -47,7 +47,7 @@ impl Repository {
         SHARED.get_or_init(Self::read)
     }
 
-    /// The artifact of a commit, as the status of a `GitRepository` has it.
+    /// The artifact of a commit, as in the status of a `GitRepository`.
     pub(crate) fn artifact(&self, commit: &str) -> Value {
         self.artifacts[commit].clone()
     }
@@ -83,7 +83,7 @@ impl Repository {
     }
 }
 
-/// The artifact of a commit.
+/// The archive of a commit.
 fn archive(commit: &Commit) -> Vec<u8> {
     let releases = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack/releases");
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
@@ -114,7 +114,7 @@ fn collect(directory: &Path, files: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// Serves these files as long as the process lives; returns the address.
+/// Serves these files as long as the process lives. Returns the address.
 fn serve(files: BTreeMap<&'static str, Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! What happens in a simulation, and what has to hold of it whatever the order.
+//! The scenarios of simulations, and the properties that hold in any order of steps.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use crate::driver::Simulation;
 use crate::flux::number;
 use crate::repository::{V1, V2};
 
-/// How many seeds each scenario runs with.
+/// Number of seeds that each scenario runs with.
 const SEEDS: u64 = 50;
 
-/// Runs a scenario with many seeds: it ends, nothing wrong happens, and the end is the same for all.
+/// Runs a scenario with many seeds: it ends, no rule is broken, and the end is the same for all.
 fn run(scenario: impl Fn(&mut Simulation)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let runtime: &'static _ = Box::leak(Box::new(runtime));
@@ -32,7 +32,7 @@ fn run(scenario: impl Fn(&mut Simulation)) {
     }
 }
 
-/// Lets things settle, and holds every state that is passed to the truth.
+/// Lets the simulation settle, and checks every state on the way.
 fn settle(simulation: &mut Simulation) {
     simulation.settle(|simulation| {
         if let Some(lie) = lie(simulation) {
@@ -41,7 +41,7 @@ fn settle(simulation: &mut Simulation) {
     });
 }
 
-/// A `ClusterAddon` that is `Ready` without its cluster having what its status names.
+/// A `ClusterAddon` that is `Ready` although its cluster lacks the content that the status names.
 fn lie(simulation: &Simulation) -> Option<String> {
     let addons = simulation.wire.cluster().server.list(number("ClusterAddon"));
     let ready = addons.iter().filter(|addon| condition(addon, "Ready") == Some(("True", true)));
@@ -63,7 +63,7 @@ fn condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, bool)> {
     Some((found["status"].as_str()?, is_current))
 }
 
-/// All objects as they are at the end, without what differs by the order: UIDs, versions and times.
+/// All objects at the end, without the parts that depend on the order: UIDs, versions and times.
 fn end(simulation: &Simulation) -> Vec<String> {
     let cluster = simulation.wire.cluster();
     let kinds = 0..crate::api_server::kinds::KINDS.len();
@@ -106,7 +106,7 @@ fn cluster(simulation: &Simulation, class: &str) -> Value {
     })
 }
 
-/// A stack repository with one release, and a Cluster that is up and has its class.
+/// Creates a stack repository with one release, and a Cluster that is up and has its class.
 fn deliver(simulation: &mut Simulation) {
     simulation.apply(&stack(simulation, &["v1"]));
     simulation.apply(&cluster(simulation, V1));

@@ -1,4 +1,4 @@
-//! What carries the operator's requests to the API server in memory, in steps that the driver takes.
+//! The transport of the operator's requests to the API server in memory, in steps that the driver takes.
 
 use std::future::poll_fn;
 use std::mem::take;
@@ -12,20 +12,20 @@ use stackflux::runtime::api_server::{Answer, Transport};
 
 use crate::api_server::{ApiServer, Call};
 
-/// What the operator and its surroundings share.
+/// The state that the operator and its surroundings share.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     /// The API server.
     pub(crate) server: ApiServer,
-    /// What happened, for people.
+    /// The log of all steps, for readers.
     pub(crate) log: Vec<String>,
-    /// How many requests of the operator have changed something.
+    /// Number of changes by requests of the operator.
     pub(crate) writes: usize,
-    /// What must never happen, and did.
+    /// Broken rules.
     pub(crate) wrong: Vec<String>,
 }
 
-/// The operator's way to the API server.
+/// The operator's connection to the API server.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire(Arc<Mutex<Cluster>>);
 
@@ -40,8 +40,8 @@ impl Wire {
 }
 
 impl Transport for Wire {
-    /// The request is on its way until the driver goes on, and so is the answer: a crash in between loses the one or the
-    /// other.
+    /// Sends a request. The request is on its way until the driver continues, and so is the answer: a crash in between
+    /// loses one or the other.
     fn send(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, kube::Result<Answer>> {
         let media = request.headers().get("content-type").and_then(|media| media.to_str().ok());
         let call = Call {
@@ -84,13 +84,13 @@ impl Cluster {
     }
 }
 
-/// Whether the operator may write to an object: it is of our API, or was made by us.
+/// Whether the operator may write to an object: it is of our API, or we created it.
 fn is_ours(object: &Value) -> bool {
     let is_of_api = object["apiVersion"].as_str().is_some_and(|version| version.starts_with("clusterstack.x-k8s.io/"));
     is_of_api || object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "stackflux"
 }
 
-/// Gives way once.
+/// Yields once.
 async fn pause() {
     let mut is_first = true;
     let wait = poll_fn(|context| {
