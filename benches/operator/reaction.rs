@@ -31,8 +31,7 @@ pub(crate) fn measure(ground: &Ground, clusters: usize) -> bool {
     let operator = ground.operator();
     ground.wait_until_quiet(mark);
     let followed = changes(ground, &namespace, clusters);
-    // Without these statuses nothing would come to rest: after two minutes the operator reports that Flux does not
-    // answer.
+    // Without these statuses nothing would come to rest: after two minutes the operator reports that Flux does not answer.
     ground.play_helm(&namespace);
     operator.process().unwrap().terminate().unwrap();
     let rests = restart(ground, clusters);

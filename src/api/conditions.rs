@@ -45,8 +45,7 @@ words! {
         Stalled,
         /// `ClusterStack`: Flux follows the stack repository, and it was read.
         SourceReady,
-        /// `ClusterStack`: a `ClusterStackRelease` exists for each release that is offered or in use, and no others
-        /// exist.
+        /// `ClusterStack`: a `ClusterStackRelease` exists for each release that is offered or in use, and no others exist.
         ReleasesSynced,
         /// `ClusterStack`: the cluster classes of all releases in use exist.
         ClusterClassesReady,

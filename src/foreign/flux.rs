@@ -2,8 +2,7 @@
 //! view (metadata, conditions and the status fields that stackflux reads).
 //!
 //! Field names and meanings are those of Flux's API reference (`docs/spec` of each controller). An authored view holds
-//! exactly the fields that stackflux sets and so owns. All other fields are left to Flux's defaults or to other
-//! managers.
+//! exactly the fields that stackflux sets and so owns. All other fields are left to Flux's defaults or to other managers.
 
 pub mod helm;
 pub mod kustomize;

@@ -73,8 +73,7 @@ type Manifests = (String, String, String);
 type Namespaced<T> = BTreeMap<String, BTreeMap<String, T>>;
 
 impl Existing {
-    /// Adds an object. Only a `GitRepository`, `HelmChart` or `Kustomization` of stackflux that is not being deleted
-    /// counts.
+    /// Adds an object. Only a `GitRepository`, `HelmChart` or `Kustomization` of stackflux that is not being deleted counts.
     pub fn insert(&mut self, object: &Value) {
         match text(object, &["kind"]) {
             "GitRepository" => self.read(object, Self::insert_repository),

@@ -51,8 +51,7 @@ pub(super) fn addon(
 
 /// Adds the digest of the content to the values. helm-controller compares name and version of the chart and the values
 /// to decide whether a Helm release is up to date, and two contents that entered the repository with one commit have the
-/// same name and version. Without the digest, helm-controller would take a failed upgrade that it rolled back for a
-/// success.
+/// same name and version. Without the digest, helm-controller would take a failed upgrade that it rolled back for a success.
 fn marked(mut values: Map<String, Value>, addon: &Addon, content: &Content) -> Map<String, Value> {
     if addon.chart().is_some_and(|chart| chart.ignores_unknown_values) {
         values.insert(labels::CONTENT_DIGEST.to_owned(), content.digest.to_string().into());
@@ -109,8 +108,7 @@ fn helm_release(
     });
     let depends_on = depends_on.collect::<Result<_, NameError>>()?;
     // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist. The namespace
-    // depends on the form of the addons and not on their number: Flux uninstalls a release whose storage namespace
-    // changes.
+    // depends on the form of the addons and not on their number: Flux uninstalls a release whose storage namespace changes.
     let adopted = format!("{}-helm", addon.name);
     let (release_name, storage_namespace) = match (stack.flux.adopt, inputs.release.form) {
         (true, Form::MultiStage) => (ADOPTED_RELEASE, adopted.as_str()),

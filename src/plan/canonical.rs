@@ -134,8 +134,7 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Writes a value without lines of its own after a colon or a dash; `indent` is the column of a text's further
-    /// lines.
+    /// Writes a value without lines of its own after a colon or a dash; `indent` is the column of a text's further lines.
     fn write_leaf(&mut self, leaf: &Value, indent: usize) {
         self.out.push(' ');
         scalar::write_value(self.out, leaf, indent);

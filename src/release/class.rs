@@ -1,5 +1,4 @@
-//! The cluster class's chart: checks whether two releases of one class can have its objects side by side, by their
-//! names.
+//! The cluster class's chart: checks whether two releases of one class can have its objects side by side, by their names.
 //!
 //! The names that Helm would render are not known here. The templates' text is read line by line, so these are hints: a
 //! name that gets its version in a way that the text does not show is reported without need.

@@ -93,8 +93,7 @@ pub enum Verdict {
     Pending,
     /// The object is in the cluster as expected, and was ready.
     Applied,
-    /// The object was applied as expected, and objects in the workload cluster were changed since. Flux only reports
-    /// that.
+    /// The object was applied as expected, and objects in the workload cluster were changed since. Flux only reports that.
     Drifted {
         /// Flux's message, which names the objects.
         message: String,

@@ -63,8 +63,7 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    /// An empty management cluster. The namespace contains the seed, because it is a key of the stack repository in
-    /// memory.
+    /// An empty management cluster. The namespace contains the seed, because it is a key of the stack repository in memory.
     pub(crate) fn new(seed: u64, runtime: &'static tokio::runtime::Runtime) -> Self {
         let entered = runtime.enter();
         let namespace = format!("demo-{seed}");

@@ -1,7 +1,6 @@
 //! A stand-in for Flux, and the workload clusters that it installs into.
 //!
-//! It writes statuses as a running Flux does (`tests/recorded`), each attempt in two steps: its beginning and its
-//! result.
+//! It writes statuses as a running Flux does (`tests/recorded`), each attempt in two steps: its beginning and its result.
 
 use std::collections::{BTreeMap, BTreeSet};
 

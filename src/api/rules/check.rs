@@ -33,8 +33,7 @@ impl fmt::Display for Violation {
 }
 
 impl ClusterStack {
-    /// All rules that the object breaks, in the order of its fields. The API server refuses the object for the same
-    /// rules.
+    /// All rules that the object breaks, in the order of its fields. The API server refuses the object for the same rules.
     #[must_use]
     pub fn validate(&self) -> Vec<Violation> {
         let mut violations = Violations::default();

@@ -39,8 +39,7 @@ fn pattern(rule: Rule) -> Regex {
 
 static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| PATTERNS.map(|(rule, ..)| pattern(rule)).into());
 
-/// Texts close to valid ones: of the right form and near a limit, or pieces of valid ones with an odd character in
-/// between.
+/// Texts close to valid ones: of the right form and near a limit, or pieces of valid ones with an odd character in between.
 fn texts() -> impl Strategy<Value = String> {
     let pieces = [
         "v",

@@ -330,8 +330,7 @@ fn an_installation_that_flux_gave_up_on_is_tried_again() {
     assert_eq!(due(&release), None, "another reason: that is Flux's own decision");
 }
 
-/// During repeated attempts Flux shows three states; after several attempts they are one, so that the reason changes
-/// once.
+/// During repeated attempts Flux shows three states; after several attempts they are one, so that the reason changes once.
 #[test]
 fn repeated_failure_keeps_one_reason_in_all_faces() {
     let faces = [

@@ -99,8 +99,7 @@ fn ready_with_another_chart_than_ours_is_not_applied() {
     assert!(told.starts_with(expected) && told.ends_with(" is deployed"), "{told}");
 }
 
-/// A user's addition is in the digest, and Flux's own writes are not: without the addition the digest is that of our
-/// write.
+/// A user's addition is in the digest, and Flux's own writes are not: without the addition the digest is that of our write.
 #[test]
 fn the_digest_of_a_live_spec_is_that_of_what_was_written() {
     let mut edited = recorded("helm-release-edited");
@@ -119,8 +118,7 @@ fn recorded(file: &str) -> Value {
     record(ROWS.iter().find(|row| row.0 == file).unwrap().1)
 }
 
-/// The verdict of a record: the object, its expected version, and its spec as stackflux wrote it if it was changed
-/// since.
+/// The verdict of a record: the object, its expected version, and its spec as stackflux wrote it if it was changed since.
 fn judge(record: &Value) -> Verdict {
     let object = record["object"].clone();
     let written = record.get("written").unwrap_or(&object["spec"]).clone();

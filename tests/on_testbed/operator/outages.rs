@@ -80,8 +80,7 @@ fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
     scenario.wait_settled(&[("a", V2)]);
     diary.assert_nothing_failed("without the API server");
 
-    // etcd is back before a Lease passes. The time that the API server needs to find it decides whether the operator
-    // exits.
+    // etcd is back before a Lease passes. The time that the API server needs to find it decides whether the operator exits.
     eventually("it leads", || leads(&operator));
     let etcd = alone.testbed.component("management-etcd");
     etcd.process().unwrap().kill().unwrap();

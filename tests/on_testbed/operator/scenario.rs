@@ -62,8 +62,7 @@ impl Alone {
 }
 
 /// A permission to run a testbed beside the shared one. There are two, because of the machine's memory: each needs up to
-/// 3 GiB. With two tests at a time none waits; most of these scenarios sleep, so two at a time do not disturb each
-/// other.
+/// 3 GiB. With two tests at a time none waits; most of these scenarios sleep, so two at a time do not disturb each other.
 struct Turn;
 
 static TURNS: (Mutex<usize>, Condvar) = (Mutex::new(2), Condvar::new());

@@ -146,8 +146,7 @@ fn moves_and_the_old_release_goes(tenant: &Tenant, provider: &Scenario) {
     tenant.scenario.wait_at("a", V2);
 }
 
-/// A Cluster without a class keeps its release, in that release's namespace; and no Cluster installs a release
-/// elsewhere.
+/// A Cluster without a class keeps its release, in that release's namespace; and no Cluster installs a release elsewhere.
 fn brings_nothing_into_other_namespaces(tenant: &Tenant, provider: &Scenario) {
     let other = Scenario::on(Testbed::shared(), "bystander");
     apply_other_stack(provider, &other);

@@ -163,8 +163,7 @@ impl Case {
         expect("the ClusterStack", &said, counted_as);
     }
 
-    /// Compares `tree` and `why` with the reason and `status` with the message. All exit with 1 if the Cluster is not
-    /// ready.
+    /// Compares `tree` and `why` with the reason and `status` with the message. All exit with 1 if the Cluster is not ready.
     fn compare_commands(&self, message: &str, expect: &mut impl FnMut(&str, &str, &str)) {
         let Says { reason, ready, why, .. } = self.situation.says;
         let code = if ready == "True" { "exit code 0" } else { "exit code 1" };

@@ -1,5 +1,4 @@
-//! One API server and the operations of tests on it: it reads by requests of its own, and writes through the built
-//! kubectl.
+//! One API server and the operations of tests on it: it reads by requests of its own, and writes through the built kubectl.
 
 mod access;
 mod helm;

@@ -1,8 +1,7 @@
 //! Adapts Flux's controllers so that they can elect a leader outside a Pod.
 //!
 //! controller-runtime reads the namespace of the election from a file that only a Pod has, and Flux has no flag for it.
-//! So the built binaries get another path of the same length, which is relative to the directory that they are started
-//! in.
+//! So the built binaries get another path of the same length, which is relative to the directory that they are started in.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -98,8 +98,7 @@ impl LyingProxy {
         self.proxy.lie.send_replace((None, lie));
     }
 
-    /// Tells this lie about one kind (its plural name) from now on, and the truth about all others. All running watches
-    /// end.
+    /// Tells this lie about one kind (its plural name) from now on, and the truth about all others. All running watches end.
     pub fn tell_of(&self, kind: &'static str, lie: Lie) {
         self.proxy.lie.send_replace((Some(kind), lie));
     }

@@ -90,7 +90,8 @@ pub(in super::super) fn is_http_url(text: &str) -> bool {
     begins_with_one_of(text, &["https://", "http://"])
 }
 
-/// Whether a text begins with one of `beginnings` and continues with any character but a line break, like `.` in CEL.
+/// Whether a text of at most 2,048 characters begins with one of `beginnings` and continues with any character but a
+/// line break, like `.` in CEL.
 pub(super) fn begins_with_one_of(text: &str, beginnings: &[&str]) -> bool {
     let rest = beginnings.iter().find_map(|beginning| text.strip_prefix(beginning));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('\n')) && text.chars().count() <= 2048
