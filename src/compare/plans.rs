@@ -78,7 +78,7 @@ impl ClusterChange {
 
     /// Whether any object changes or any addon is held.
     #[must_use]
-    pub fn says_something(&self) -> bool {
+    pub fn is_reportable(&self) -> bool {
         !self.objects.is_empty() || !self.held.is_empty()
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::follow::{Apart, Followed, StageTarget, apart};
+use super::follow::{Mismatch, Followed, StageTarget, mismatch};
 use crate::api::ClusterStack;
 use crate::compare::Side;
 use crate::compare::change::Change;
@@ -55,14 +55,14 @@ pub struct Effect {
     pub stacks: Vec<Offer>,
     /// If no `ClusterStack` of the release's stack follows the stage: those that do not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub elsewhere: Vec<Elsewhere>,
+    pub elsewhere: Vec<NotFollowing>,
     /// The differences from the stage's releases, and their effect on the Clusters that use these releases.
     pub upgrades: Vec<Upgrade>,
     /// The releases of the stage that cannot be compared, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Unreadable>,
     /// The Clusters that are not planned, each with the reason.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Skipped>,
 }
 
 /// The response of a `ClusterStack` to the release.
@@ -97,7 +97,7 @@ pub enum Offered {
 /// A `ClusterStack` that does not follow the stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Elsewhere {
+pub struct NotFollowing {
     /// Namespace and name.
     pub stack: String,
     /// The reason: what it follows instead.
@@ -151,7 +151,7 @@ pub struct Unreadable {
 /// A Cluster that is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LeftOut {
+pub struct Skipped {
     /// Namespace and name.
     pub cluster: String,
     /// The reason.
@@ -164,28 +164,28 @@ pub fn followers<'a>(
     target: &Target<'a>,
     release: &'a ReleaseName,
 ) -> impl Iterator<Item = &'a ClusterStack> {
-    sorted(target, release)
-        .filter(|(_, apart)| matches!(apart, None | Some(Apart::Unknown { .. })))
+    with_mismatch(target, release)
+        .filter(|(_, mismatch)| matches!(mismatch, None | Some(Mismatch::Unknown { .. })))
         .map(|(stack, _)| stack)
 }
 
 /// Returns the `ClusterStacks` of the release's stack, each with the reason why it does not follow the stage, if so.
-fn sorted<'a>(
+fn with_mismatch<'a>(
     target: &Target<'a>,
     release: &'a ReleaseName,
-) -> impl Iterator<Item = (&'a ClusterStack, Option<Apart>)> {
+) -> impl Iterator<Item = (&'a ClusterStack, Option<Mismatch>)> {
     let Target { place, stacks, objects, .. } = *target;
     let known = move |namespace: &str, name: &str| Followed::among(objects, namespace, name);
     let of_stack = stacks.iter().filter(|stack| subscription::is_of(&stack.spec, release));
-    of_stack.map(move |stack| (stack, apart(stack, &place, known)))
+    of_stack.map(move |stack| (stack, mismatch(stack, &place, known)))
 }
 
 /// Describes a `ClusterStack` that does not follow the stage; `None` if it does.
-fn elsewhere((stack, apart): (&ClusterStack, Option<Apart>)) -> Option<Elsewhere> {
+fn elsewhere((stack, mismatch): (&ClusterStack, Option<Mismatch>)) -> Option<NotFollowing> {
     let metadata = &stack.metadata;
     let namespace = metadata.namespace.as_deref().unwrap_or("default");
     let stack = format!("{namespace}/{}", metadata.name.as_deref().unwrap_or_default());
-    Some(Elsewhere { stack, why: apart?.to_string() })
+    Some(NotFollowing { stack, why: mismatch?.to_string() })
 }
 
 /// Computes the effect of the promotion of `to`. `present` returns the content of a release that the stage has, or why
@@ -207,7 +207,7 @@ pub fn effect(
         }
     }
     if effect.stacks.is_empty() {
-        effect.elsewhere = sorted(target, &to.release.name).filter_map(elsewhere).collect();
+        effect.elsewhere = with_mismatch(target, &to.release.name).filter_map(elsewhere).collect();
     }
     // Without Clusters, compare with the latest earlier release of the stage.
     let before = target.releases.iter().filter(|name| name.prefix() == to.release.name.prefix());
@@ -230,7 +230,7 @@ impl Effect {
             self.unreadable.push(unreadable);
         }
         let named = clusters.iter().map(|inputs| &inputs.cluster);
-        self.left_out.extend(named.map(|cluster| LeftOut {
+        self.left_out.extend(named.map(|cluster| Skipped {
             cluster: format!("{}/{}", cluster.namespace(), cluster.name()),
             why: format!("it has {from}, which cannot be compared"),
         }));
@@ -261,7 +261,7 @@ fn by_release(
     stack: &Stack,
     target: &Target,
     to: &ReleaseName,
-    left_out: &mut Vec<LeftOut>,
+    left_out: &mut Vec<Skipped>,
 ) -> BTreeMap<ReleaseName, Vec<ClusterInputs>> {
     let mut found: BTreeMap<ReleaseName, Vec<ClusterInputs>> = BTreeMap::new();
     for cluster in target.clusters.iter().filter(|cluster| plans::is_of_stack(stack, to, cluster)) {
@@ -270,7 +270,7 @@ fn by_release(
             None => found.entry(from).or_default().push(cluster.clone()),
             Some(why) => {
                 let cluster = format!("{}/{}", cluster.cluster.namespace(), cluster.cluster.name());
-                left_out.push(LeftOut { cluster, why });
+                left_out.push(Skipped { cluster, why });
             }
         }
     }

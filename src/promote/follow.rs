@@ -32,7 +32,7 @@ pub struct Followed {
 
 /// The reason why a `ClusterStack` does not follow a stage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Apart {
+pub enum Mismatch {
     /// It uses the operator's default source.
     #[error("it has no spec.source of its own")]
     NoSource,
@@ -84,15 +84,15 @@ impl Followed {
 /// Returns the reason why a `ClusterStack` does not follow the stage; `None` if it does. `known` looks up a
 /// `GitRepository` by namespace and name.
 #[must_use]
-pub fn apart(
+pub fn mismatch(
     stack: &ClusterStack,
     place: &StageTarget,
     known: impl Fn(&str, &str) -> Option<Followed>,
-) -> Option<Apart> {
-    let Some(source) = &stack.spec.source else { return Some(Apart::NoSource) };
+) -> Option<Mismatch> {
+    let Some(source) = &stack.spec.source else { return Some(Mismatch::NoSource) };
     let path = source.release_path().trim_start_matches("./").trim_end_matches('/');
     if path != place.stage.path {
-        return Some(Apart::Directory(path.to_owned()));
+        return Some(Mismatch::Directory(path.to_owned()));
     }
     let followed = match (&source.git, &source.git_repository_ref) {
         (Some(git), _) => {
@@ -103,19 +103,19 @@ pub fn apart(
             let namespace = namespace.as_deref().unwrap_or(own);
             let Some(followed) = known(namespace, name) else {
                 let (namespace, name) = (namespace.to_owned(), name.clone());
-                return Some(Apart::Unknown { namespace, name });
+                return Some(Mismatch::Unknown { namespace, name });
             };
             followed
         }
-        (None, None) => return Some(Apart::NoSource),
+        (None, None) => return Some(Mismatch::NoSource),
     };
     of_branch(&followed.reference, place.branch).or_else(|| of_repository(&followed.url, place.repository))
 }
 
 /// Compares a Flux reference with a branch. Of several fields, the one that Flux uses counts.
-fn of_branch(reference: &GitReference, branch: &str) -> Option<Apart> {
+fn of_branch(reference: &GitReference, branch: &str) -> Option<Mismatch> {
     let GitReference { commit, name, semver, tag, branch: named } = reference;
-    let no_branch = |kind, name: &String| Some(Apart::NoBranch { kind, name: name.clone() });
+    let no_branch = |kind, name: &String| Some(Mismatch::NoBranch { kind, name: name.clone() });
     let named = match (commit, name, semver, tag) {
         (Some(commit), ..) => return no_branch("commit", commit),
         (_, Some(name), ..) => match name.strip_prefix("refs/heads/") {
@@ -126,16 +126,16 @@ fn of_branch(reference: &GitReference, branch: &str) -> Option<Apart> {
         (.., Some(tag)) => return no_branch("tag", tag),
         (None, None, None, None) => named.as_deref().unwrap_or(DEFAULT_BRANCH),
     };
-    (named != branch).then(|| Apart::Branch(named.to_owned()))
+    (named != branch).then(|| Mismatch::Branch(named.to_owned()))
 }
 
 /// Compares a URL with a repository by their names on the server (`owner/name`), because one repository has several
 /// addresses: by HTTPS, by SSH, from inside a cluster. A URL without such a name, for example a directory, matches any
 /// repository.
-fn of_repository(url: &str, repository: &str) -> Option<Apart> {
+fn of_repository(url: &str, repository: &str) -> Option<Mismatch> {
     let (one, other) = name_on_server(url).zip(name_on_server(repository))?;
     // No forge has two repositories whose names differ only in case.
-    (!one.eq_ignore_ascii_case(other)).then(|| Apart::Repository(one.to_owned()))
+    (!one.eq_ignore_ascii_case(other)).then(|| Mismatch::Repository(one.to_owned()))
 }
 
 /// Returns `owner/name` of `https://host/owner/name.git`, `ssh://git@host:22/owner/name` or `git@host:owner/name.git`.

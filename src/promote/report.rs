@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::compare::{Effect, Offer, Offered, PartChange, Upgrade};
 use super::document::{Block, Document, Line};
-use super::soak::{SoakResult, Spoken};
+use super::soak::{SoakResult, HumanDuration};
 use crate::compare::change::Change;
 use crate::compare::charts::{KindChange, Owner, VersionChange};
 
@@ -63,7 +63,7 @@ impl Soak {
                 format!(
                     "{} {clusters} ready with this content for {}, since {}{}",
                     soaked.clusters.len(),
-                    Spoken(jiff::SignedDuration::from_secs(soaked.seconds)),
+                    HumanDuration(jiff::SignedDuration::from_secs(soaked.seconds)),
                     soaked.since,
                     soaked.only
                 )

@@ -26,7 +26,7 @@ pub struct Rollback {
     /// The reason of the rollback.
     pub reason: String,
     /// The effect on each `ClusterStack` of the stage.
-    pub stacks: Vec<Left>,
+    pub stacks: Vec<StackEffect>,
     /// The Clusters among the stage's inputs that have the release.
     pub clusters: Vec<String>,
     /// The Kubernetes version of the release; absent if its content cannot be read.
@@ -50,7 +50,7 @@ pub struct Earlier {
 /// The state of a `ClusterStack` after the rollback.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Left {
+pub struct StackEffect {
     /// The namespace of the `ClusterStack`.
     pub namespace: String,
     /// The name.
@@ -80,7 +80,7 @@ impl Rollback {
         let left: Vec<&ReleaseName> = target.releases.iter().filter(|name| *name != release).collect();
         let before = left.iter().copied().filter(|name| *name < release && name.same_line(release));
         let earlier = before.filter(|name| name.prefix() == release.prefix()).max();
-        let stacks = followers(target, release).map(|stack| Left {
+        let stacks = followers(target, release).map(|stack| StackEffect {
             namespace: stack.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()),
             name: stack.metadata.name.clone().unwrap_or_default(),
             listed: subscription::offered(&stack.spec, None).contains(release),
@@ -119,7 +119,7 @@ impl Rollback {
                 .code(&self.stage)
                 .words(" until the hold is lifted"),
         ];
-        let mut stacks: Vec<Line> = self.stacks.iter().map(|left| self.of_stack(left)).collect();
+        let mut stacks: Vec<Line> = self.stacks.iter().map(|stack| self.of_stack(stack)).collect();
         if stacks.is_empty() {
             let line = Line::new("No ClusterStack of ").code(&self.stage).words(" is known for this release");
             stacks.push(line.words(" (see inputs in stackflux.yaml)"));
@@ -134,7 +134,7 @@ impl Rollback {
         ])
     }
 
-    fn of_stack(&self, left: &Left) -> Line {
+    fn of_stack(&self, left: &StackEffect) -> Line {
         let line = Line::new("ClusterStack ").code(&format!("{}/{}", left.namespace, left.name));
         if left.listed {
             let line =

@@ -25,7 +25,7 @@ const MAX_LISTED: usize = 20;
 
 /// The requirement that the clusters of a stage must meet.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct Requirement<'a> {
     /// The stage whose clusters are checked.
     pub stage: &'a str,
     /// The release.
@@ -37,12 +37,12 @@ pub struct Question<'a> {
     /// The current time.
     pub now: Timestamp,
     /// The selection of Clusters to check.
-    pub only: &'a Only,
+    pub only: &'a Selection,
 }
 
 /// A selection of Clusters; by default, all of the stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Only {
+pub struct Selection {
     /// Only Clusters in this namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
@@ -51,14 +51,14 @@ pub struct Only {
     pub selector: Option<String>,
 }
 
-impl Only {
+impl Selection {
     fn is_all(&self) -> bool {
         *self == Self::default()
     }
 }
 
 /// Writes the end of a sentence; empty if all Clusters are selected.
-impl fmt::Display for Only {
+impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_all() {
             return Ok(());
@@ -94,13 +94,13 @@ pub struct SoakResult {
     /// The time for which all Clusters have been ready, in seconds.
     pub seconds: i64,
     /// The selection of Clusters, if not all were checked.
-    #[serde(skip_serializing_if = "Only::is_all")]
-    pub only: Only,
+    #[serde(skip_serializing_if = "Selection::is_all")]
+    pub only: Selection,
 }
 
 /// The result of a failed check. Its text lists the first twenty problems.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", told(self))]
+#[error("{}", failure_text(self))]
 pub struct SoakFailure {
     /// The stage.
     pub stage: String,
@@ -110,7 +110,7 @@ pub struct SoakFailure {
     pub problems: Vec<String>,
 }
 
-fn told(refusal: &SoakFailure) -> String {
+fn failure_text(refusal: &SoakFailure) -> String {
     let SoakFailure { stage, release, problems } = refusal;
     let listed: Vec<String> =
         problems.iter().take(MAX_LISTED).map(|problem| format!("\n  {problem}")).collect();
@@ -125,8 +125,8 @@ fn told(refusal: &SoakFailure) -> String {
 /// Checks the releases of this name in the namespaces of the stage's `ClusterStacks`, and all their Clusters. `others`
 /// states for each `ClusterStack` of the release's stack why it does not have the release, for the case that none has
 /// it.
-pub fn judge(
-    question: &Question,
+pub fn check(
+    requirement: &Requirement,
     (releases, others): (&[&ClusterStackRelease], &[String]),
     members: &[Member],
 ) -> Result<SoakResult, SoakFailure> {
@@ -137,36 +137,36 @@ pub fn judge(
         Err(problem) => problems.push(problem),
     };
     for release in releases {
-        take(of_release(question, release));
+        take(of_release(requirement, release));
     }
     let members: Vec<&Member> = members.iter().filter(|member| !member.cluster.deleting()).collect();
     for member in &members {
-        take(of_member(question, member));
+        take(of_member(requirement, member));
     }
     if releases.is_empty() {
         let none = if others.is_empty() { ": there is none of its stack" } else { "" };
-        problems.insert(0, format!("no ClusterStack of {} has it{none}", question.stage));
+        problems.insert(0, format!("no ClusterStack of {} has it{none}", requirement.stage));
         problems.splice(1..1, others.iter().cloned());
     } else if members.is_empty() {
-        problems.push(format!("no Cluster runs it{}", question.only));
+        problems.push(format!("no Cluster runs it{}", requirement.only));
     }
     match begins.into_iter().max() {
         Some(since) if problems.is_empty() => Ok(SoakResult {
             clusters: members.iter().map(|member| name_of(member.cluster)).collect(),
             since,
-            seconds: question.now.duration_since(since).as_secs(),
-            only: question.only.clone(),
+            seconds: requirement.now.duration_since(since).as_secs(),
+            only: requirement.only.clone(),
         }),
         _ => Err(SoakFailure {
-            stage: question.stage.to_owned(),
-            release: question.release.to_string(),
+            stage: requirement.stage.to_owned(),
+            release: requirement.release.to_string(),
             problems,
         }),
     }
 }
 
 /// Returns since when a release is ready with the content that the stage has.
-fn of_release(question: &Question, release: &ClusterStackRelease) -> Result<Timestamp, String> {
+fn of_release(requirement: &Requirement, release: &ClusterStackRelease) -> Result<Timestamp, String> {
     let metadata = &release.metadata;
     let called = format!(
         "ClusterStackRelease {}/{}",
@@ -175,19 +175,19 @@ fn of_release(question: &Question, release: &ClusterStackRelease) -> Result<Time
     );
     let status = release.status.as_ref();
     let digest = status.and_then(|status| status.digest.as_deref());
-    if digest != Some(question.digest) {
+    if digest != Some(requirement.digest) {
         let has = digest.unwrap_or("not been read");
-        return Err(format!("{called} has {has}, but the stage has {} in Git", question.digest));
+        return Err(format!("{called} has {has}, but the stage has {} in Git", requirement.digest));
     }
     let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
-    ready(question, &called, metadata.generation, conditions)
+    ready(requirement, &called, metadata.generation, conditions)
 }
 
 /// Returns since when a Cluster is ready with the release.
-fn of_member(question: &Question, member: &Member) -> Result<Timestamp, String> {
+fn of_member(requirement: &Requirement, member: &Member) -> Result<Timestamp, String> {
     let called = format!("Cluster {}", name_of(member.cluster));
     let release = member.cluster.class().as_ref().and_then(ClassReference::release);
-    if release.as_ref() != Some(question.release) {
+    if release.as_ref() != Some(requirement.release) {
         let runs = release.map_or_else(|| "no release".to_owned(), |release| release.to_string());
         return Err(format!("{called} runs {runs}"));
     }
@@ -195,7 +195,7 @@ fn of_member(question: &Question, member: &Member) -> Result<Timestamp, String> 
     let addon = member.addon.ok_or_else(|| format!("{called} has no ClusterAddon yet"))?;
     let status = addon.status.clone().unwrap_or_default();
     let applied = status.release.unwrap_or_default().applied;
-    if applied.as_deref() != Some(question.release.to_string().as_str()) {
+    if applied.as_deref() != Some(requirement.release.to_string().as_str()) {
         let has = applied.unwrap_or_else(|| "nothing".to_owned());
         return Err(format!("{called}: the addons of {has} are applied, not those of the release yet"));
     }
@@ -203,8 +203,8 @@ fn of_member(question: &Question, member: &Member) -> Result<Timestamp, String> 
     let transitions = status.conditions.iter().filter(|condition| condition.status == "True");
     let began =
         settled.chain(transitions.map(|condition| condition.last_transition_time.0)).chain(of_cluster).max();
-    let since = ready(question, &called, addon.metadata.generation, &status.conditions)?;
-    long_enough(question, &called, began.map_or(since, |began| began.max(since)))
+    let since = ready(requirement, &called, addon.metadata.generation, &status.conditions)?;
+    long_enough(requirement, &called, began.map_or(since, |began| began.max(since)))
 }
 
 /// Returns when Cluster API last brought the Cluster to its class and was able to reach it, as far as Cluster API
@@ -228,7 +228,7 @@ fn cluster_since(called: &str, cluster: &Cluster) -> Result<Option<Timestamp>, S
 
 /// Returns since when the condition `Ready` is true for the current generation.
 fn ready(
-    question: &Question,
+    requirement: &Requirement,
     called: &str,
     generation: Option<i64>,
     conditions: &[Condition],
@@ -237,20 +237,20 @@ fn ready(
     let report = mirror(conditions, generation.unwrap_or_default(), kind);
     let condition = conditions.iter().find(|condition| condition.type_ == kind);
     match condition.filter(|_| report.status == ConditionStatus::True) {
-        Some(condition) => long_enough(question, called, condition.last_transition_time.0),
+        Some(condition) => long_enough(requirement, called, condition.last_transition_time.0),
         None => Err(format!("{called} is not Ready: {}: {}", report.reason, report.message)),
     }
 }
 
-fn long_enough(question: &Question, called: &str, since: Timestamp) -> Result<Timestamp, String> {
-    let lasts = question.now.duration_since(since);
-    if lasts >= question.required {
+fn long_enough(requirement: &Requirement, called: &str, since: Timestamp) -> Result<Timestamp, String> {
+    let lasts = requirement.now.duration_since(since);
+    if lasts >= requirement.required {
         return Ok(since);
     }
     Err(format!(
         "{called} has been ready with it for {}, since {since}, but {} are required",
-        Spoken(lasts.max(SignedDuration::ZERO)),
-        Spoken(question.required)
+        HumanDuration(lasts.max(SignedDuration::ZERO)),
+        HumanDuration(requirement.required)
     ))
 }
 
@@ -260,9 +260,9 @@ fn name_of(cluster: &Cluster) -> String {
 
 /// A duration in its two largest units: `26h 3m`, `3m 20s`.
 #[derive(Clone, Copy, Debug)]
-pub struct Spoken(pub SignedDuration);
+pub struct HumanDuration(pub SignedDuration);
 
-impl fmt::Display for Spoken {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

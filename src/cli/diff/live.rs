@@ -142,7 +142,7 @@ fn compare(
     for cluster in &present.clusters {
         let Some(prepared) = stacks.of_cluster(cluster) else { continue };
         let change = of_cluster(present, &found, prepared, cluster)?;
-        clusters.extend(Some(change).filter(ClusterChange::says_something));
+        clusters.extend(Some(change).filter(ClusterChange::is_reportable));
     }
     Ok(Plans { objects, clusters })
 }

@@ -10,9 +10,9 @@ use crate::cli::live::snapshot::Snapshot;
 use crate::cli::live::{Access, Scope, block_on};
 use crate::cli::stages::Repository;
 use crate::cli::terminal;
-use crate::promote::follow::{Apart, StageTarget, apart};
+use crate::promote::follow::{Mismatch, StageTarget, mismatch};
 use crate::promote::report::Soak;
-use crate::promote::soak::{self, Member, Only, Question};
+use crate::promote::soak::{self, Member, Selection, Requirement};
 use crate::subscription;
 
 /// Which clusters are asked, and how they are reached.
@@ -32,14 +32,14 @@ pub(in crate::cli) struct ClusterQuery {
 }
 
 impl ClusterQuery {
-    fn only(&self) -> Only {
+    fn only(&self) -> Selection {
         let namespace = self.namespace.clone().filter(|_| !self.all_namespaces);
-        Only { namespace, selector: self.selector.clone() }
+        Selection { namespace, selector: self.selector.clone() }
     }
 
     /// Reads the Clusters of the selection.
     async fn read(&self) -> Result<(Snapshot, Vec<String>), CliError> {
-        let Only { namespace, selector } = self.only();
+        let Selection { namespace, selector } = self.only();
         let session = self.access.open(namespace.clone()).await?;
         read(&session, &Scope { namespace, selector }).await
     }
@@ -68,14 +68,14 @@ pub(super) fn soak(
     for notice in unread {
         terminal::warning(notice);
     }
-    Ok(judge(step, &snapshot, repository, (digest, required, &arguments.asked.only())))
+    Ok(check(step, &snapshot, repository, (digest, required, &arguments.asked.only())))
 }
 
-fn judge(
+fn check(
     step: &Step,
     snapshot: &Snapshot,
     repository: &Repository,
-    (digest, required, only): (&str, SignedDuration, &Only),
+    (digest, required, only): (&str, SignedDuration, &Selection),
 ) -> Soak {
     let (namespaces, others) = stacks(step, snapshot, &repository.place(step.from));
     let releases = namespaces.iter().filter_map(|namespace| snapshot.release(namespace, step.release));
@@ -86,7 +86,7 @@ fn judge(
         let is_of_stack = release.prefix() == step.release.prefix() && release.same_line(step.release);
         (is_of_stack && namespaces.contains(&class.namespace.as_str())).then_some(Member { cluster, addon })
     });
-    let question = Question {
+    let requirement = Requirement {
         stage: &step.from.name,
         release: step.release,
         digest,
@@ -94,7 +94,7 @@ fn judge(
         now: snapshot.now(),
         only,
     };
-    match soak::judge(&question, (&releases, &others), &members.collect::<Vec<_>>()) {
+    match soak::check(&requirement, (&releases, &others), &members.collect::<Vec<_>>()) {
         Ok(soaked) => Soak::Vouched(soaked),
         Err(refusal) => Soak::Missing(refusal.problems),
     }
@@ -109,8 +109,8 @@ fn stacks<'a>(step: &Step, snapshot: &'a Snapshot, place: &StageTarget) -> (Vec<
         let namespace = stack.metadata.namespace.as_deref().unwrap_or_default();
         let called =
             format!("ClusterStack {namespace}/{}", stack.metadata.name.as_deref().unwrap_or_default());
-        let why = apart(stack, place, known);
-        if let Some(why @ Apart::Unknown { .. }) = &why {
+        let why = mismatch(stack, place, known);
+        if let Some(why @ Mismatch::Unknown { .. }) = &why {
             terminal::warning(format!("{called} is not queried: {why}"));
         }
         match why {

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Followed, StageTarget, apart};
+use super::{Followed, StageTarget, mismatch};
 use crate::api::ClusterStack;
 use crate::promote::stages::{FILE, Stages};
 
@@ -18,8 +18,8 @@ fn stack(source: &Value) -> ClusterStack {
 fn why(source: &Value, (branch, repository): (&str, &str), objects: &[Value]) -> String {
     let stages = Stages::parse(FILE, b"stages: [{name: prod, path: prod/releases}]", None).unwrap();
     let place = StageTarget { stage: stages.stage("prod").unwrap(), branch, repository };
-    let apart = apart(&stack(source), &place, |namespace, name| Followed::among(objects, namespace, name));
-    apart.map(|apart| apart.to_string()).unwrap_or_default()
+    let mismatch = mismatch(&stack(source), &place, |namespace, name| Followed::among(objects, namespace, name));
+    mismatch.map(|mismatch| mismatch.to_string()).unwrap_or_default()
 }
 
 fn git(path: &str, reference: &Value) -> Value {

@@ -6,8 +6,8 @@ use crate::compare::charts::{ChartsAndKinds, KindChange, Owner, VersionChange};
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
-use crate::promote::compare::{Effect, Elsewhere, LeftOut, Offer, Offered, PartChange, Upgrade};
-use crate::promote::soak::{Only, SoakResult};
+use crate::promote::compare::{Effect, NotFollowing, Skipped, Offer, Offered, PartChange, Upgrade};
+use crate::promote::soak::{Selection, SoakResult};
 
 /// The length that a forge accepts.
 const MOST_MARKDOWN: usize = 60_000;
@@ -85,7 +85,7 @@ fn promotion() -> Promotion {
             clusters: vec!["a/b".into(), "a/c".into()],
             since: "2026-11-20T10:00:00Z".parse().unwrap(),
             seconds: 93_780,
-            only: Only::default(),
+            only: Selection::default(),
         }),
         lifts_hold: None,
         effect: Effect {
@@ -185,7 +185,7 @@ fn what_is_too_long_takes_no_warning_with_it() {
     upgrade.clusters[2].held =
         vec![HeldAddon { addon: Some("cni".into()), reason: "Held", message: format!("{long} \u{1f6d1}") }];
     promotion.effect.left_out = (0..2000)
-        .map(|at| LeftOut { cluster: format!("tenant/left-{at}"), why: "it is later".into() })
+        .map(|at| Skipped { cluster: format!("tenant/left-{at}"), why: "it is later".into() })
         .collect();
     let text = document(&promotion).to_markdown(MOST_MARKDOWN);
     assert!(text.len() <= MOST_MARKDOWN, "{}", text.len());
@@ -205,7 +205,7 @@ fn without_a_stack_it_is_said_what_is_not_known() {
     let mut promotion = promotion();
     promotion.effect.stacks.clear();
     let why = "it follows the branch other".to_owned();
-    promotion.effect.elsewhere.push(Elsewhere { stack: "prod/other".into(), why });
+    promotion.effect.elsewhere.push(NotFollowing { stack: "prod/other".into(), why });
     promotion.effect.upgrades[0].namespace = None;
     promotion.soak = Soak::NotAsked;
     let text = document(&promotion).to_plain();

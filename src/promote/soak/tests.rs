@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Member, Only, Question, SoakFailure, SoakResult, Spoken, judge};
+use super::{Member, Selection, Requirement, SoakFailure, SoakResult, HumanDuration, check};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
@@ -52,7 +52,7 @@ struct World {
     releases: Vec<ClusterStackRelease>,
     members: Vec<(Cluster, Option<ClusterAddon>)>,
     others: Vec<String>,
-    only: Only,
+    only: Selection,
 }
 
 impl World {
@@ -65,7 +65,7 @@ impl World {
             releases: vec![release(DIGEST, &since)],
             members: vec![one, two],
             others: Vec::new(),
-            only: Only::default(),
+            only: Selection::default(),
         }
     }
 
@@ -74,14 +74,14 @@ impl World {
         let name: ReleaseName = RELEASE.parse().unwrap();
         let required: SignedDuration = required.parse().unwrap();
         let now = at("21T12:00");
-        let question =
-            Question { stage: "stage", release: &name, digest: DIGEST, required, now, only: &self.only };
+        let requirement =
+            Requirement { stage: "stage", release: &name, digest: DIGEST, required, now, only: &self.only };
         let releases: Vec<&ClusterStackRelease> = self.releases.iter().collect();
         let member = |(cluster, addon): &'_ (Cluster, Option<ClusterAddon>)| (cluster.clone(), addon.clone());
         let owned: Vec<_> = self.members.iter().map(member).collect();
         let members: Vec<Member> =
             owned.iter().map(|(cluster, addon)| Member { cluster, addon: addon.as_ref() }).collect();
-        judge(&question, (&releases, &self.others), &members)
+        check(&requirement, (&releases, &self.others), &members)
     }
 
     fn problems(&self, required: &str) -> Vec<String> {
@@ -186,12 +186,12 @@ fn other_content_vouches_for_nothing() {
 #[test]
 fn who_was_not_asked_is_told() {
     let mut world = World::good();
-    world.only = Only { namespace: Some("tenant".to_owned()), selector: Some("a=b".to_owned()) };
+    world.only = Selection { namespace: Some("tenant".to_owned()), selector: Some("a=b".to_owned()) };
     assert_eq!(world.ask("1h").unwrap().only, world.only);
     world.members.clear();
     let told = "no Cluster runs it; only Clusters in namespace tenant with the labels a=b were queried";
     assert_eq!(world.problems("1h"), [told]);
-    assert_eq!(Only::default().to_string(), "");
+    assert_eq!(Selection::default().to_string(), "");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_long_list_is_told_in_part() {
 
 #[test]
 fn durations_are_told_in_two_units() {
-    let told = |seconds| Spoken(SignedDuration::from_secs(seconds)).to_string();
+    let told = |seconds| HumanDuration(SignedDuration::from_secs(seconds)).to_string();
     let seconds = [0, 59, 60, 200, 3600, 3659, 3660, 93_780];
     assert_eq!(seconds.map(told), ["0s", "59s", "1m", "3m 20s", "1h", "1h", "1h 1m", "26h 3m"]);
 }
