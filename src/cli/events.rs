@@ -9,7 +9,7 @@ use super::output::{Format, print};
 use super::{CommandResult, Outcome, terminal};
 
 /// Pause between two reads.
-const REST: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Show the events of ClusterStacks, clusters and the objects made for them
 ///
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
             return Ok(Outcome::Done);
         }
         loop {
-            tokio::time::sleep(REST).await;
+            tokio::time::sleep(PAUSE).await;
             match lines(arguments, &session, &scope, false).await {
                 Ok(now) => {
                     let new: Vec<Line> = now.iter().filter(|line| !known.contains(line)).cloned().collect();
@@ -64,15 +64,15 @@ async fn lines(
     arguments: &Arguments,
     session: &Session,
     scope: &Scope,
-    tell: bool,
+    warn: bool,
 ) -> Result<Vec<Line>, CliError> {
     let (snapshot, events) = tokio::join!(read::read(session, scope), read_events(session, scope));
     let (snapshot, notices) = snapshot?;
-    for notice in notices.iter().filter(|_| tell) {
+    for notice in notices.iter().filter(|_| warn) {
         terminal::warning(notice);
     }
     let cluster = arguments.cluster.as_deref();
-    if let Some(name) = cluster.filter(|name| tell && notices.is_empty() && !snapshot.has(name)) {
+    if let Some(name) = cluster.filter(|name| warn && notices.is_empty() && !snapshot.has(name)) {
         terminal::warning(format!("Cluster {name} not found{}", snapshot.place()));
     }
     Ok(select(&events?, &snapshot, cluster))

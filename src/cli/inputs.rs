@@ -73,7 +73,7 @@ fn export(arguments: &Export) -> CommandResult {
         return Err(CliError::usage(format!("ClusterStack {key} not found"))
             .hint("stackflux status --all-namespaces lists the ClusterStacks"));
     }
-    stream::only(&mut present, &key, &defaults);
+    stream::restrict_to(&mut present, &key, &defaults);
     terminal::data(&stream::write(&present)?)?;
     Ok(Outcome::Done)
 }

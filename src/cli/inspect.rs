@@ -84,7 +84,7 @@ fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
         })?,
     }
     for contents in &found {
-        for values in contents.unread() {
+        for values in contents.unreadable() {
             terminal::warning(format!(
                 "{}: skipping the images in values that cannot be read: {values}",
                 contents.name()

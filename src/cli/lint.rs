@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     for source in &arguments.sources {
         all.extend(run::lint(source)?);
     }
-    siblings::tell(&mut all);
+    siblings::add_cross_release(&mut all);
     let report = Report::of(&all);
     match arguments.output {
         Some(format) => print(&report, format, Report::table)?,

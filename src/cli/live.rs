@@ -17,7 +17,7 @@ pub(super) mod request;
 pub(super) mod snapshot;
 pub(super) mod subject;
 pub(super) mod tree;
-mod unclaimed;
+mod obstacle;
 pub(super) mod versions;
 pub(super) mod view;
 pub(super) mod watch;

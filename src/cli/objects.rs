@@ -90,7 +90,7 @@ fn options() -> serde_yaml::Options {
 }
 
 /// Adds the objects of a file of a repository. Skips documents that are not objects, such as Kustomize's.
-pub(super) fn take_in(file: &Path, content: &[u8], objects: &mut Vec<Sourced>) -> Result<(), CliError> {
+pub(super) fn add_file(file: &Path, content: &[u8], objects: &mut Vec<Sourced>) -> Result<(), CliError> {
     let content = std::str::from_utf8(content);
     let content =
         content.map_err(|_| CliError::usage(format!("{}: the file is not UTF-8", file.display())))?;

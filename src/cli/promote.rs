@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let (step, commit, content) = promote().map_err(|failure| failure.explained())?;
     let (_, target) = repository.tip(step.to).map_err(|failure| failure.explained())?;
     if step.is_there(&target).map_err(|failure| failure.explained())? {
-        return lift::there(&step, arguments, &target);
+        return lift::already_present(&step, arguments, &target);
     }
     // Report refusals before querying clusters.
     step.edit(&target).map_err(|failure| failure.explained())?;

@@ -222,11 +222,11 @@ async fn publish(
         }
         Published::Written(place) => {
             let place = target.propose(arguments, place).await?;
-            let (told, done) = match place {
+            let (verb, done) = match place {
                 Destination::PullRequest { .. } => ("proposed", Done::Proposed),
                 _ => ("published", Done::Published),
             };
-            terminal::success(format!("{name} is {told}: {place}"));
+            terminal::success(format!("{name} is {verb}: {place}"));
             Ok(Entry::new(&prepared, done, Some(place)))
         }
     }

@@ -36,7 +36,7 @@ impl StackArguments {
     ) -> Result<Stack, CliError> {
         let stack = match &self.settings {
             Some(file) => from_file(file)?,
-            None => self.made_up(release)?,
+            None => self.built_from_url(release)?,
         };
         if !subscription::is_of(&stack.spec, release) {
             let spec = &stack.spec;
@@ -52,7 +52,7 @@ impl StackArguments {
         })
     }
 
-    fn made_up(&self, release: &ReleaseName) -> Result<ClusterStack, CliError> {
+    fn built_from_url(&self, release: &ReleaseName) -> Result<ClusterStack, CliError> {
         let Some(url) = &self.url else {
             return Err(CliError::usage(format!("the ClusterStack of release {release} is unknown"))
                 .hint("give its file with --settings, or the URL of its stack repository with --url"));

@@ -5,7 +5,7 @@ use super::live::Named;
 use super::live::overview;
 use super::live::subject::OptionalObject;
 use super::live::view::View;
-use super::live::watch::Seen;
+use super::live::watch::Rendered;
 use super::output::{count, rendered};
 
 /// Show the status of ClusterStacks, releases and clusters
@@ -55,6 +55,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
                 "not shown, without a ClusterStack: {clusters}; stackflux why <cluster> explains why"
             ));
         }
-        Ok(Seen { text, notices, ready: overview.all_ready() })
+        Ok(Rendered { text, notices, ready: overview.all_ready() })
     })
 }

@@ -74,11 +74,11 @@ pub(super) fn data(text: &str) -> io::Result<()> {
 }
 
 /// Prints clap's help or error message instead of a command's result, and returns its exit code.
-pub(super) fn usage(said: &clap::Error) -> ExitCode {
-    let is_lost = |error: io::Error| !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe;
-    match said.print().map_err(is_lost) {
+pub(super) fn usage(message: &clap::Error) -> ExitCode {
+    let is_lost = |error: io::Error| !message.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe;
+    match message.print().map_err(is_lost) {
         Err(true) => ExitCode::from(2),
-        Ok(()) | Err(false) => u8::try_from(said.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+        Ok(()) | Err(false) => u8::try_from(message.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
     }
 }
 

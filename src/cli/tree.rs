@@ -5,7 +5,7 @@ use super::live::Named;
 use super::live::subject::OptionalObject;
 use super::live::tree::{self, Only};
 use super::live::view::View;
-use super::live::watch::Seen;
+use super::live::watch::Rendered;
 use super::output::rendered;
 
 /// Show ClusterStacks and everything below them in a live cluster
@@ -44,6 +44,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
             None => snapshot.nothing(),
         };
         let notices = if nodes.is_empty() { vec![nothing()] } else { Vec::new() };
-        Ok(Seen { text, notices, ready: tree::all_ready(&nodes) })
+        Ok(Rendered { text, notices, ready: tree::all_ready(&nodes) })
     })
 }

@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
                 for note in versions::notes(&session, member).await {
                     terminal::warning(note);
                 }
-                return tell(arguments, snapshot, candidate);
+                return explain(arguments, snapshot, candidate);
             }
         }
         Err(unknown(&arguments.subject, &candidates, all_read))
@@ -84,7 +84,7 @@ fn unknown(subject: &str, candidates: &[Candidate], all_read: bool) -> CliError 
         .hint("kubectl get clusters.cluster.x-k8s.io --all-namespaces lists the Clusters")
 }
 
-fn tell(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> CommandResult {
+fn explain(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> CommandResult {
     let Candidate { namespace, cluster: name, addon } = subject;
     let Some((key, member)) = snapshot.member(namespace, name) else {
         return Err(unknown(&arguments.subject, std::slice::from_ref(subject), true));

@@ -92,8 +92,8 @@ pub(super) fn run(
         ));
         BTreeMap::new()
     });
-    let (stacks, left_out) = Stacks::of(&present, &releases, &defaults, scope.namespace.as_deref());
-    for reason in &left_out {
+    let (stacks, skipped) = Stacks::of(&present, &releases, &defaults, scope.namespace.as_deref());
+    for reason in &skipped {
         terminal::warning(reason);
     }
     let plans = compare(&present, &namespaces, &stacks, scope.namespace.as_deref())?;

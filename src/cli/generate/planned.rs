@@ -92,7 +92,7 @@ impl Files {
             |cluster: &&ClusterInputs| !classes.iter().any(|class| stack.is_class(class, &cluster.cluster));
         let others: Vec<&ClusterInputs> = clusters.iter().filter(is_elsewhere).collect();
         let mut warnings: Vec<String> =
-            others.iter().map(|cluster| report::left_out(stack, cluster)).collect();
+            others.iter().map(|cluster| report::skipped(stack, cluster)).collect();
         warnings.extend(report::about_releases(found.releases.values()));
         let elsewhere = others.into_iter().map(name).collect::<Result<_, _>>()?;
         Ok(Planned { plan, stack: format!("{}/{}", stack.namespace, stack.name), elsewhere, warnings })
@@ -115,8 +115,8 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
         return Err(CliError::usage(format!("ClusterStack {stack} is suspended: nothing is written")));
     }
     let none = Defaults { source: None, account: None };
-    let (stacks, left_out) = Stacks::over(present, written, releases, &none, None);
-    if let Some(first) = left_out.first() {
+    let (stacks, skipped) = Stacks::over(present, written, releases, &none, None);
+    if let Some(first) = skipped.first() {
         return Err(CliError::usage(first).hint("the plan would be incomplete: nothing is written"));
     }
     let mut planned =

@@ -22,7 +22,7 @@ pub(super) fn report(warnings: &[String], plan: &Plan) {
 }
 
 /// Returns the warning about a Cluster whose class is of no planned release.
-pub(super) fn left_out(stack: &Stack, ClusterInputs { cluster, .. }: &ClusterInputs) -> String {
+pub(super) fn skipped(stack: &Stack, ClusterInputs { cluster, .. }: &ClusterInputs) -> String {
     let why = cluster.class().map_or_else(
         || "it has no class".to_owned(),
         |class| {

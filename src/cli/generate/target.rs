@@ -47,7 +47,7 @@ pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules) -> CommandR
     directory.apply(&changes)?;
     terminal::success(format!("{}: {}", path.display(), counted(&changes)));
     report::report(&planned.warnings, &planned.plan);
-    Ok(tell(&planned, &changes))
+    Ok(report_outcome(&planned, &changes))
 }
 
 /// Counts the changes of objects.
@@ -72,7 +72,7 @@ pub(super) fn refuse_all(changes: &Changes, target: &str) -> Result<(), CliError
 }
 
 /// Reports what is not written, and returns the outcome of the command.
-pub(super) fn tell(planned: &Planned, changes: &Changes) -> Outcome {
+pub(super) fn report_outcome(planned: &Planned, changes: &Changes) -> Outcome {
     for refused in &changes.refused {
         let part =
             refused.part.as_ref().map_or_else(|| "the list of directories".to_owned(), ToString::to_string);

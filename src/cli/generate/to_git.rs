@@ -2,7 +2,7 @@
 
 use super::planned::{Inputs, Planned};
 use super::report;
-use super::target::{Rules, counted, refuse_all, tell};
+use super::target::{Rules, counted, refuse_all, report_outcome};
 use crate::cli::error::CliError;
 use crate::cli::git_access::{Authorship, GitAccess, branch_of, explain};
 use crate::cli::{CommandResult, Outcome, terminal};
@@ -92,7 +92,7 @@ pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: 
         Updated::Nothing => terminal::success(format!("{url}: {}: no commit", counted(&changes))),
     }
     report::report(&planned.warnings, &planned.plan);
-    Ok(tell(&planned, &changes))
+    Ok(report_outcome(&planned, &changes))
 }
 
 fn attempt(
@@ -123,6 +123,6 @@ fn shown(Attempt { planned, changes, message }: &Attempt) -> CommandResult {
         terminal::data(&format!("{message}\n{files}"))?;
     }
     report::report(&planned.warnings, &planned.plan);
-    let outcome = tell(planned, changes);
+    let outcome = report_outcome(planned, changes);
     Ok(if changes.is_empty() { outcome } else { Outcome::Differs })
 }

@@ -29,7 +29,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Reduces `present` to the inputs of one `ClusterStack`, and sets the operator's defaults if it has none. Clusters of
 /// other classes are kept without the objects that they refer to.
-pub(super) fn only(present: &mut Present, key: &Key, defaults: &Defaults) {
+pub(super) fn restrict_to(present: &mut Present, key: &Key, defaults: &Defaults) {
     let Some(mut stack) = present.stacks.remove(key) else { return };
     stack.spec.source = stack.spec.source.take().or_else(|| defaults.source.clone());
     let account = &mut stack.spec.flux.service_account_name;

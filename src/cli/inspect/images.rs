@@ -20,12 +20,12 @@ pub(super) struct Images {
     /// The images, sorted. An image whose tag is chosen by the chart has no tag here.
     pub(super) names: Vec<String>,
     /// The values that could not be read, each with the error: the images in them are unknown.
-    pub(super) unread: Vec<String>,
+    pub(super) unreadable: Vec<String>,
 }
 
 /// Finds the images of an addon.
 pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Images {
-    let mut search = Search { limits: limits.clone(), images: BTreeSet::new(), unread: Vec::new() };
+    let mut search = Search { limits: limits.clone(), images: BTreeSet::new(), unreadable: Vec::new() };
     match &addon.kind {
         AddonKind::Chart(chart) => {
             let values = search.values_of(files, &addon.path);
@@ -33,7 +33,7 @@ pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Images 
         }
         AddonKind::Manifests => written(files, &addon.path, &["image"], &mut search.images),
     }
-    Images { names: search.images.into_iter().collect(), unread: search.unread }
+    Images { names: search.images.into_iter().collect(), unreadable: search.unreadable }
 }
 
 /// Finds the images of nodes, sorted: those that the manifests of node images and the templates of the cluster class
@@ -49,7 +49,7 @@ struct Search {
     /// The limits of what may still be unpacked.
     limits: Limits,
     images: BTreeSet<String>,
-    unread: Vec<String>,
+    unreadable: Vec<String>,
 }
 
 impl Search {
@@ -72,13 +72,13 @@ impl Search {
             }
             for (name, archive) in files.below(&charts).filter(|(name, _)| is_archive(name)) {
                 let Some(inner) = self.unpack(&archive.content) else { continue };
-                let before = self.unread.len();
+                let before = self.unreadable.len();
                 for top in inner.directories("") {
                     let own = self.set_by_parent(&inner, top, top, &mut values, dependencies);
                     self.chart(&inner, top, own, &[], levels);
                 }
-                for unread in self.unread.iter_mut().skip(before) {
-                    *unread = format!("{charts}/{name}: {unread}");
+                for unreadable in self.unreadable.iter_mut().skip(before) {
+                    *unreadable = format!("{charts}/{name}: {unreadable}");
                 }
             }
         }
@@ -119,7 +119,7 @@ impl Search {
         let text = std::str::from_utf8(&file.content).map_err(|error| error.to_string());
         let values = text.and_then(|text| read_values(text).map_err(|error| error.to_string()));
         values.unwrap_or_else(|error| {
-            self.unread.push(format!("{path}: {error}"));
+            self.unreadable.push(format!("{path}: {error}"));
             Map::new()
         })
     }

@@ -27,7 +27,7 @@ pub(super) struct Contents {
     warnings: usize,
     /// The values in which no image could be searched for, each with the error.
     #[serde(skip)]
-    unread: Vec<String>,
+    unreadable: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -120,10 +120,10 @@ impl Contents {
     /// Collects the content of a release.
     pub(super) fn of(loaded: &Loaded, limits: &Limits) -> Self {
         let Loaded { release, files, warnings } = loaded;
-        let mut unread = Vec::new();
+        let mut unreadable = Vec::new();
         let mut addon = |addon: &Addon| {
             let images = images::of_addon(addon, files, limits);
-            unread.extend(images.unread);
+            unreadable.extend(images.unreadable);
             AddonContents::of(addon, images.names)
         };
         Self {
@@ -150,7 +150,7 @@ impl Contents {
                 images: images::of_nodes(files),
             },
             warnings: warnings.len(),
-            unread,
+            unreadable,
         }
     }
 
@@ -165,8 +165,8 @@ impl Contents {
     }
 
     /// The values in which no image could be searched for, each with the error.
-    pub(super) fn unread(&self) -> &[String] {
-        &self.unread
+    pub(super) fn unreadable(&self) -> &[String] {
+        &self.unreadable
     }
 
     /// Formats the content for people: first the single properties, then a table for each list.

@@ -86,11 +86,11 @@ impl Line {
     }
 
     fn problems(&self) -> String {
-        let told: Vec<String> = [(self.errors, "error"), (self.warnings, "warning")]
+        let counts: Vec<String> = [(self.errors, "error"), (self.warnings, "warning")]
             .into_iter()
             .filter(|(number, _)| *number > 0)
             .map(|(number, thing)| count(number, thing))
             .collect();
-        if told.is_empty() { NOTHING.to_owned() } else { told.join(", ") }
+        if counts.is_empty() { NOTHING.to_owned() } else { counts.join(", ") }
     }
 }

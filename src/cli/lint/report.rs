@@ -19,14 +19,14 @@ const BOLD: Style = Style::new().bold();
 /// All findings, in the order of releases, files and lines.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    findings: Vec<Told>,
+    findings: Vec<FindingLine>,
     errors: usize,
     warnings: usize,
 }
 
 /// A finding with its full location.
 #[derive(Debug, Serialize)]
-struct Told {
+struct FindingLine {
     /// Null if the finding is about the stack repository.
     release: Option<String>,
     severity: &'static str,
@@ -42,10 +42,10 @@ struct Told {
 impl Report {
     /// Collects the findings.
     pub(super) fn of(all: &[Linted]) -> Self {
-        let told =
-            |linted: &Linted| linted.findings.iter().map(|finding| Told::of(linted, finding)).collect();
-        let findings: Vec<Told> = all.iter().flat_map(|linted| -> Vec<Told> { told(linted) }).collect();
-        let is_error = |told: &&Told| told.is_error();
+        let lines =
+            |linted: &Linted| linted.findings.iter().map(|finding| FindingLine::of(linted, finding)).collect();
+        let findings: Vec<FindingLine> = all.iter().flat_map(|linted| -> Vec<FindingLine> { lines(linted) }).collect();
+        let is_error = |line: &&FindingLine| line.is_error();
         let errors = findings.iter().filter(is_error).count();
         let warnings = findings.len() - errors;
         Self { findings, errors, warnings }
@@ -61,7 +61,7 @@ impl Report {
 
     /// Formats the findings for people, with colours: each with the text of its line, separated by empty lines.
     pub(super) fn text(&self) -> String {
-        self.findings.iter().map(Told::text).collect::<Vec<_>>().join("\n")
+        self.findings.iter().map(FindingLine::text).collect::<Vec<_>>().join("\n")
     }
 
     /// Formats the findings as a table with one line each.
@@ -69,15 +69,15 @@ impl Report {
         if self.findings.is_empty() {
             return String::new();
         }
-        let rows = self.findings.iter().map(|told| {
-            let release = told.release.clone().unwrap_or_else(|| NOTHING.to_owned());
-            [release, told.severity.to_owned(), told.reason.to_owned(), told.place(), told.message.clone()]
+        let rows = self.findings.iter().map(|line| {
+            let release = line.release.clone().unwrap_or_else(|| NOTHING.to_owned());
+            [release, line.severity.to_owned(), line.reason.to_owned(), line.place(), line.message.clone()]
         });
         output::table(["RELEASE", "SEVERITY", "REASON", "PLACE", "MESSAGE"], rows)
     }
 }
 
-impl Told {
+impl FindingLine {
     fn of(linted: &Linted, finding: &Finding) -> Self {
         Self {
             release: linted.release.as_ref().map(ToString::to_string),

@@ -7,7 +7,7 @@ use crate::names::{AddonName, ReleaseName};
 use crate::release::{Finding, Reason};
 
 /// Adds the findings that depend on the other releases of a class.
-pub(super) fn tell(all: &mut [Linted]) {
+pub(super) fn add_cross_release(all: &mut [Linted]) {
     unversioned(all);
     two_forms(all);
 }

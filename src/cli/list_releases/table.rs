@@ -72,8 +72,8 @@ impl Line {
 impl Problem {
     /// Returns the first error of a release in one line, otherwise the reason and the message.
     fn line(&self) -> String {
-        let told = self.message.lines().find(|line| line.starts_with("error: "));
-        match told.and_then(|line| line.strip_prefix("error: ")) {
+        let error = self.message.lines().find(|line| line.starts_with("error: "));
+        match error.and_then(|line| line.strip_prefix("error: ")) {
             Some(finding) => finding.to_owned(),
             None => format!("{}: {}", self.reason, self.message.replace('\n', " ")),
         }

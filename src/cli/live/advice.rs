@@ -10,9 +10,9 @@ use crate::runtime::client::explain;
 pub(super) fn about_list(kinds: &str, error: &Error) -> Option<String> {
     let Error::Api(status) = error else { return None };
     if status.is_forbidden() {
-        let said = &status.message;
+        let message = &status.message;
         return Some(format!(
-            "are left out: you may not list them here ({said}); kubectl auth can-i --list shows your permissions"
+            "are left out: you may not list them here ({message}); kubectl auth can-i --list shows your permissions"
         ));
     }
     matches!(status.code, 404 | 405).then(|| not_served(kinds).to_owned())
@@ -37,16 +37,16 @@ pub(super) fn not_served(kinds: &str) -> &'static str {
 
 /// Creates the error of a failed request, with what to do about it.
 pub(super) fn failed(session: &Session, error: &Error) -> CliError {
-    let (server, said) = (&session.server, explain(error));
+    let (server, message) = (&session.server, explain(error));
     let outcome = if matches!(error, Error::Api(_)) { "refused the request" } else { "cannot be reached" };
-    let told = CliError::usage(format!("the API server {server} {outcome}: {said}"));
-    match hint(error, &said.to_lowercase()) {
-        Some(hint) => told.hint(hint),
-        None => told,
+    let failure = CliError::usage(format!("the API server {server} {outcome}: {message}"));
+    match hint(error, &message.to_lowercase()) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 
-fn hint(error: &Error, said: &str) -> Option<&'static str> {
+fn hint(error: &Error, message: &str) -> Option<&'static str> {
     if let Error::Api(status) = error {
         return match status.code {
             401 => Some(
@@ -62,7 +62,7 @@ fn hint(error: &Error, said: &str) -> Option<&'static str> {
             _ => None,
         };
     }
-    let has = |word: &str| said.contains(word);
+    let has = |word: &str| message.contains(word);
     if has("certificate") && has("expired") {
         Some(
             "a certificate has expired: fetch a new kubeconfig, or have the API server's certificate renewed",

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::flux::{FluxKind, FluxObject};
 use super::snapshot::{Member, Snapshot, mirrored, not_read, not_there, ready};
 use super::tree::{addon_report, catalog, titled};
-use super::unclaimed::unclaimed;
+use super::obstacle::obstacle;
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
 use crate::names::Key;
@@ -89,7 +89,7 @@ pub(in crate::cli) fn chain(
 ) -> Option<Chain> {
     let mut chain = Chain::of(key, only);
     let Some(addon) = &member.addon else {
-        let why = unclaimed(snapshot, key, member);
+        let why = obstacle(snapshot, key, member);
         chain.add(0, Role::Part, format!("Cluster {key}"), &why.report());
         let reference = Reason::of(why.reason).map(reference);
         chain.action = Some(Action { about: None, text: why.action, reference });
@@ -102,8 +102,8 @@ pub(in crate::cli) fn chain(
     if only.is_some() && named.is_empty() {
         return None;
     }
-    if let Some(goes) = member.goes() {
-        chain.add(0, Role::Gate, format!("Cluster {key}"), &goes);
+    if let Some(deletion) = member.deletion_report() {
+        chain.add(0, Role::Gate, format!("Cluster {key}"), &deletion);
         chain.action = Some(chain.advice());
         return Some(chain);
     }
@@ -221,10 +221,10 @@ impl Chain {
     fn conditions(&mut self, namespace: &str, release: &ClusterStackRelease) {
         let name = release.metadata.name.as_deref().unwrap_or_default();
         let conditions = release.status.as_ref().map(|status| &status.conditions);
-        let said = |kind: ConditionType| {
+        let mirrored_of = |kind: ConditionType| {
             has(conditions, kind).then(|| mirrored(&release.metadata, conditions, kind))
         };
-        for (kind, report) in OF_RELEASE.iter().filter_map(|kind| Some((kind, said(*kind)?))) {
+        for (kind, report) in OF_RELEASE.iter().filter_map(|kind| Some((kind, mirrored_of(*kind)?))) {
             if !is_true(&report) {
                 let what = format!("ClusterStackRelease {namespace}/{name} {kind}");
                 self.add(1, Role::Part, what, &report);

@@ -129,7 +129,7 @@ impl FluxObject {
             return unknown(Reason::Suspended, "is suspended, its state is not known");
         }
         match self.current("Ready") {
-            Some(ready) => told(ready),
+            Some(ready) => report_of(ready),
             None => unknown(Reason::Pending, "Flux has not looked at it yet"),
         }
     }
@@ -149,7 +149,7 @@ impl FluxObject {
         ];
         let found = wrong.into_iter().filter_map(|(kind, status)| {
             let condition = self.current(kind).filter(|condition| condition.status == status)?;
-            Some((kind, Report { status: ConditionStatus::False, ..told(condition) }))
+            Some((kind, Report { status: ConditionStatus::False, ..report_of(condition) }))
         });
         found.collect()
     }
@@ -186,7 +186,7 @@ fn applied(id: &str) -> Option<Applied> {
     Some(Applied { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.replace("__", ":") })
 }
 
-fn told(condition: &Condition) -> Report {
+fn report_of(condition: &Condition) -> Report {
     let status = match condition.status {
         Status::True => ConditionStatus::True,
         Status::False => ConditionStatus::False,

@@ -175,7 +175,7 @@ fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
     let addons = status.map(|status| status.addons.as_slice()).unwrap_or_default();
     let is_ready = |report: &Report| report.status == ConditionStatus::True;
     let addons: Vec<&AddonStatus> = addons.iter().filter(|addon| !is_dropped(addon)).collect();
-    let goes = member.goes().is_some();
+    let is_deleting = member.deletion_report().is_some();
     ClusterRow {
         row: Row {
             suspended: member.addon.as_ref().is_some_and(|addon| addon.spec.suspend),
@@ -186,7 +186,7 @@ fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
             .iter()
             .copied()
             .map(addon_report)
-            .filter(|report| !goes && is_ready(report))
+            .filter(|report| !is_deleting && is_ready(report))
             .count(),
         addons: addons.len(),
     }
@@ -207,8 +207,8 @@ impl Row {
 
     /// Returns the message, or the reason if there is none, after a note if the object is suspended.
     fn status(&self) -> String {
-        let told = if self.message.is_empty() { &self.reason } else { &self.message };
-        if self.suspended { format!("suspended; {told}") } else { told.clone() }
+        let shown = if self.message.is_empty() { &self.reason } else { &self.message };
+        if self.suspended { format!("suspended; {shown}") } else { shown.clone() }
     }
 }
 

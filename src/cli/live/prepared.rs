@@ -114,14 +114,14 @@ impl Stacks {
         defaults: &Defaults,
         namespace: Option<&str>,
     ) -> (Self, Vec<String>) {
-        let mut left_out = Vec::new();
-        let needed = needed(present, namespace, &mut left_out);
+        let mut skipped = Vec::new();
+        let needed = needed(present, namespace, &mut skipped);
         let mut existing = Existing::default();
         present.flux.iter().chain(written).for_each(|object| existing.insert(object));
         let in_use =
             present.stacks.values().filter(|stack| needed.iter().any(|one| one.object.is_owned_by(stack)));
         let lines: Vec<Line> = in_use.map(|stack| Line::of_stack(&stack.spec)).collect();
-        let loaded = load(releases, &lines, &mut left_out);
+        let loaded = load(releases, &lines, &mut skipped);
         let sources = Sources { present, loaded, existing };
         let mut stacks = Self::default();
         for (key, stack) in &present.stacks {
@@ -130,11 +130,11 @@ impl Stacks {
             if of_stack.is_empty() {
                 continue;
             }
-            if let Err(problem) = stacks.add(&sources, defaults, key, stack, &of_stack, &mut left_out) {
-                left_out.push(format!("ClusterStack {key} is left out: {problem}"));
+            if let Err(problem) = stacks.add(&sources, defaults, key, stack, &of_stack, &mut skipped) {
+                skipped.push(format!("ClusterStack {key} is left out: {problem}"));
             }
         }
-        (stacks, left_out)
+        (stacks, skipped)
     }
 
     fn add(
@@ -144,7 +144,7 @@ impl Stacks {
         key: &Key,
         object: &ClusterStack,
         releases: &[&Needed],
-        left_out: &mut Vec<String>,
+        skipped: &mut Vec<String>,
     ) -> Result<(), String> {
         let in_words = |error: &dyn std::error::Error| error.to_string();
         let stack = Stack::new(object, defaults.source.as_ref(), sources.present.flux.iter());
@@ -173,7 +173,7 @@ impl Stacks {
         let suspended = object.spec.suspend;
         for needed in releases {
             match sources.contents(&stack, needed) {
-                Err(problem) => left_out.push(format!("{} is left out: {problem}", needed.name)),
+                Err(problem) => skipped.push(format!("{} is left out: {problem}", needed.name)),
                 Ok((release, contents)) => {
                     let prepared = Prepared { suspended, stack: stack.clone(), release, contents };
                     let plan = plan::release(&prepared.inputs()).map_err(|error| in_words(&error))?;
@@ -184,7 +184,7 @@ impl Stacks {
             }
         }
         if suspended {
-            left_out.push(format!("ClusterStack {key} is suspended: nothing is written"));
+            skipped.push(format!("ClusterStack {key} is suspended: nothing is written"));
         } else {
             self.shared.push(shared);
         }
@@ -225,7 +225,7 @@ struct Needed<'a> {
 
 /// Returns the releases in the namespace and those that the Clusters in scope use. Leaves out releases that are being
 /// deleted, because the operator does not write them.
-fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<String>) -> Vec<Needed<'a>> {
+fn needed<'a>(present: &'a Present, namespace: Option<&str>, skipped: &mut Vec<String>) -> Vec<Needed<'a>> {
     let classes = present.clusters.iter().filter_map(|cluster| cluster.cluster.class());
     let used: BTreeSet<Key> =
         classes.map(|class| Key { namespace: class.namespace, name: class.name }).collect();
@@ -238,7 +238,7 @@ fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<
                 needed.push(Needed { name, object });
             }
             Err(error) if is_here => {
-                left_out.push(format!("ClusterStackRelease {key} is left out: {error}"));
+                skipped.push(format!("ClusterStackRelease {key} is left out: {error}"));
             }
             Ok(_) | Err(_) => {}
         }
@@ -247,7 +247,7 @@ fn needed<'a>(present: &'a Present, namespace: Option<&str>, left_out: &mut Vec<
 }
 
 /// Loads the releases of the directory from which the needed releases may take contents.
-fn load(releases: &Releases, lines: &[Line], left_out: &mut Vec<String>) -> BTreeMap<ReleaseName, Release> {
+fn load(releases: &Releases, lines: &[Line], skipped: &mut Vec<String>) -> BTreeMap<ReleaseName, Release> {
     let mut loaded = BTreeMap::new();
     for name in releases.names() {
         if !lines.iter().any(|line| line.has(&name)) {
@@ -255,7 +255,7 @@ fn load(releases: &Releases, lines: &[Line], left_out: &mut Vec<String>) -> BTre
         }
         match releases.load(&name) {
             Ok(found) => _ = loaded.insert(name, found.release),
-            Err(error) => left_out.push(format!("{name} cannot be read: {error}")),
+            Err(error) => skipped.push(format!("{name} cannot be read: {error}")),
         }
     }
     loaded

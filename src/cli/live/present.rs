@@ -8,7 +8,7 @@ use kube::{Api, Error};
 use serde_json::Value;
 
 use super::lists::{Listed, everything, list};
-use super::read::within_patience;
+use super::read::with_timeout;
 use super::{Scope, Session, advice};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
@@ -32,7 +32,7 @@ pub(in crate::cli) struct Present {
 
 /// Reads everything in scope. Fails if anything cannot be read, because a plan from incomplete inputs is wrong.
 pub(in crate::cli) async fn read(session: &Session, scope: &Scope) -> Result<Present, CliError> {
-    within_patience(session, Box::pin(present(session, scope))).await
+    with_timeout(session, Box::pin(present(session, scope))).await
 }
 
 async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> {

@@ -11,24 +11,24 @@ use super::{Scope, Session, advice};
 use crate::cli::error::CliError;
 
 /// Maximum time to read everything.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Reads everything in scope. The notices name the kinds that could not be read, if the rest is still useful.
 pub(in crate::cli) async fn read(
     session: &Session,
     scope: &Scope,
 ) -> Result<(Snapshot, Vec<String>), CliError> {
-    let (lists, notices) = within_patience(session, Box::pin(lists(session, scope))).await?;
+    let (lists, notices) = with_timeout(session, Box::pin(lists(session, scope))).await?;
     Ok((Snapshot::new(lists, scope.namespace.clone(), jiff::Timestamp::now()), notices))
 }
 
-/// Times out the reading after [`PATIENCE`].
-pub(super) async fn within_patience<T>(
+/// Times out the reading after [`TIMEOUT`].
+pub(super) async fn with_timeout<T>(
     session: &Session,
     reading: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    timeout(PATIENCE, reading).await.map_err(|_| {
-        let (server, seconds) = (&session.server, PATIENCE.as_secs());
+    timeout(TIMEOUT, reading).await.map_err(|_| {
+        let (server, seconds) = (&session.server, TIMEOUT.as_secs());
         CliError::usage(format!("the API server {server} timed out after {seconds} s"))
             .hint("check the API server with kubectl get --raw='/readyz?verbose'")
     })?

@@ -16,7 +16,7 @@ use crate::foreign::capi::text;
 use crate::rollup::Report;
 
 /// Timeout of one request.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval at which to check whether the operator has handled a request.
 const INTERVAL: Duration = Duration::from_millis(500);
 
@@ -96,9 +96,9 @@ impl Target {
         &self,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, CliError> {
-        let answer = timeout(PATIENCE, request).await;
+        let answer = timeout(TIMEOUT, request).await;
         let answer = answer.map_err(|_| {
-            let (server, seconds) = (&self.session.server, PATIENCE.as_secs());
+            let (server, seconds) = (&self.session.server, TIMEOUT.as_secs());
             CliError::usage(format!("{}: the API server {server} timed out after {seconds} s", self.label))
         })?;
         answer.map_err(|error| match &error {

@@ -198,7 +198,7 @@ fn members(clusters: Vec<Value>, addons: Vec<ClusterAddon>, selected: bool) -> B
 
 impl Member {
     /// Reports that a cluster with addons is being deleted, regardless of its `ClusterAddon`; `None` if it is not.
-    pub(super) fn goes(&self) -> Option<Report> {
+    pub(super) fn deletion_report(&self) -> Option<Report> {
         self.addon.as_ref()?;
         let since = self.cluster.as_ref()?.deleting_since()?;
         let message = format!(
@@ -236,12 +236,12 @@ impl Member {
         if cluster.paused() && status.conditions.iter().any(is_paused) {
             return None;
         }
-        let told = status.release.as_ref()?.desired.as_ref()?;
+        let reported = status.release.as_ref()?.desired.as_ref()?;
         let message = format!(
-            "the status is about release {told}; the operator has not reconciled {release} of the Cluster's class yet"
+            "the status is about release {reported}; the operator has not reconciled {release} of the Cluster's class yet"
         );
         let reason = Reason::NotYetReported.as_str();
-        (*told != release.to_string()).then(|| Report::new(ConditionStatus::Unknown, reason, &message))
+        (*reported != release.to_string()).then(|| Report::new(ConditionStatus::Unknown, reason, &message))
     }
 }
 

@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_accepted() {
-        let told = |text: &str, anywhere| {
+        let parsed = |text: &str, anywhere| {
             let found = candidates(text, "default", anywhere).into_iter().map(|found| {
                 let Candidate { namespace, cluster, addon } = found;
                 format!("{namespace}/{cluster}{}", addon.map(|addon| format!(" {addon}")).unwrap_or_default())
@@ -167,7 +167,7 @@ mod tests {
             ("cluster/one/cni", false, "default/one cni"),
             ("a/b/c/d", true, ""),
         ] {
-            assert_eq!(told(text, anywhere), expected, "{text}");
+            assert_eq!(parsed(text, anywhere), expected, "{text}");
         }
     }
 }

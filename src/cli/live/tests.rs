@@ -360,9 +360,9 @@ fn documented_transcripts_are_printed() {
     let mut document = std::fs::read_to_string(&path).unwrap();
     let all = snapshot(None);
     let overview = overview::overview(&all);
-    let left_out = crate::cli::output::count(overview.unclaimed(), "Cluster");
+    let hidden = crate::cli::output::count(overview.unclaimed(), "Cluster");
     let note =
-        format!("! not shown, without a ClusterStack: {left_out}; stackflux why <cluster> explains why\n");
+        format!("! not shown, without a ClusterStack: {hidden}; stackflux why <cluster> explains why\n");
     for (command, text) in [
         ("stackflux status --all-namespaces", overview.text() + &note),
         ("stackflux why two -n prod", why("two", None)),

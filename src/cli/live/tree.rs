@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Named;
 use super::flux::{FluxKind, FluxObject};
 use super::snapshot::{Member, Snapshot, age, clusters_ready, created, not_there, ready};
-use super::unclaimed::unclaimed;
+use super::obstacle::obstacle;
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterStack, Reason};
 use crate::cli::output::{NOTHING, table};
@@ -181,9 +181,9 @@ fn cluster_node(snapshot: &Snapshot, key: &Key, member: &Member) -> Node {
     let mut node = Node::new("Cluster", key, member.created, &report);
     let addons =
         member.addon.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.addons);
-    let goes = member.goes();
-    let said = |addon: &AddonStatus| goes.clone().unwrap_or_else(|| addon_report(addon));
-    node.children = addons.map(|addon| addon_node(snapshot, &key.namespace, addon, &said(addon))).collect();
+    let deletion = member.deletion_report();
+    let report_of = |addon: &AddonStatus| deletion.clone().unwrap_or_else(|| addon_report(addon));
+    node.children = addons.map(|addon| addon_node(snapshot, &key.namespace, addon, &report_of(addon))).collect();
     node
 }
 
@@ -192,10 +192,10 @@ pub(super) fn cluster_report(snapshot: &Snapshot, key: &Key, member: &Member) ->
     match &member.addon {
         Some(addon) => {
             let conditions = addon.status.as_ref().map(|status| &status.conditions);
-            let told = member.goes().or_else(|| member.outdated(key));
-            told.unwrap_or_else(|| ready(&addon.metadata, conditions))
+            let report = member.deletion_report().or_else(|| member.outdated(key));
+            report.unwrap_or_else(|| ready(&addon.metadata, conditions))
         }
-        None => unclaimed(snapshot, key, member).report(),
+        None => obstacle(snapshot, key, member).report(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::read::read;
 use super::snapshot::Snapshot;
-use super::watch::{Seen, Watch};
+use super::watch::{Rendered, Watch};
 use super::{Look, block_on};
 use crate::cli::CommandResult;
 use crate::cli::error::CliError;
@@ -25,17 +25,17 @@ impl View {
     /// and the notices of `see` are dropped: objects that they report as missing may exist.
     pub(in crate::cli) fn run(
         &self,
-        see: impl Fn(&Snapshot, Format) -> Result<Seen, CliError>,
+        see: impl Fn(&Snapshot, Format) -> Result<Rendered, CliError>,
     ) -> CommandResult {
         block_on(async {
             let (session, scope) = self.look.open().await?;
             let look = async || {
-                let (snapshot, unread) = read(&session, &scope).await?;
-                let seen = see(&snapshot, self.output)?;
-                Ok::<_, CliError>(if unread.is_empty() {
-                    seen
+                let (snapshot, notices) = read(&session, &scope).await?;
+                let rendered = see(&snapshot, self.output)?;
+                Ok::<_, CliError>(if notices.is_empty() {
+                    rendered
                 } else {
-                    Seen { notices: unread, ready: false, ..seen }
+                    Rendered { notices, ready: false, ..rendered }
                 })
             };
             self.watch.run(look).await

@@ -9,9 +9,9 @@ use crate::cli::terminal;
 use crate::cli::{CommandResult, Outcome};
 
 /// Minimum pause between two reads.
-const REST: Duration = Duration::from_secs(2);
+const MIN_PAUSE: Duration = Duration::from_secs(2);
 /// Minimum length of the pause, as a multiple of the last read's duration.
-const SHARE: u32 = 5;
+const PAUSE_FACTOR: u32 = 5;
 /// Moves the cursor to the first column of the first row, and clears the screen and the scrollback.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
 
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Watch {
 }
 
 /// The result of one read.
-pub(in crate::cli) struct Seen {
+pub(in crate::cli) struct Rendered {
     pub(in crate::cli) text: String,
     pub(in crate::cli) notices: Vec<String>,
     pub(in crate::cli) ready: bool,
@@ -49,51 +49,51 @@ impl Watch {
     pub(in crate::cli) async fn run<Look, Looking>(&self, mut look: Look) -> CommandResult
     where
         Look: FnMut() -> Looking,
-        Looking: Future<Output = Result<Seen, CliError>>,
+        Looking: Future<Output = Result<Rendered, CliError>>,
     {
         let (begin, mut shown) = (Instant::now(), None);
-        let mut seen = look().await?;
+        let mut rendered = look().await?;
         let mut took = begin.elapsed();
         loop {
             if self.again || !self.wait {
-                self.show(&seen, &mut shown)?;
+                self.show(&rendered, &mut shown)?;
             }
-            if (seen.ready && self.wait) || !(self.again || self.wait) {
+            if (rendered.ready && self.wait) || !(self.again || self.wait) {
                 break;
             }
             if self.wait && begin.elapsed() >= self.timeout {
                 terminal::problem(format!("timed out after {:?}: not everything is ready", self.timeout));
                 break;
             }
-            tokio::time::sleep(REST.max(took * SHARE)).await;
+            tokio::time::sleep(MIN_PAUSE.max(took * PAUSE_FACTOR)).await;
             let start = Instant::now();
             match look().await {
-                Ok(again) => seen = again,
+                Ok(again) => rendered = again,
                 Err(error) => terminal::failure(&error),
             }
             took = start.elapsed();
         }
         if self.wait && !self.again {
-            self.show(&seen, &mut shown)?;
+            self.show(&rendered, &mut shown)?;
         }
-        Ok(if seen.ready { Outcome::Done } else { Outcome::Differs })
+        Ok(if rendered.ready { Outcome::Done } else { Outcome::Differs })
     }
 
     /// Redraws a terminal; to other outputs, writes the text only if it has changed.
-    fn show(&self, seen: &Seen, shown: &mut Option<String>) -> Result<(), CliError> {
-        let is_new = shown.as_ref() != Some(&seen.text);
+    fn show(&self, rendered: &Rendered, shown: &mut Option<String>) -> Result<(), CliError> {
+        let is_new = shown.as_ref() != Some(&rendered.text);
         if self.again && std::io::stdout().is_terminal() {
-            terminal::data(&format!("{CLEAR}{}", seen.text))?;
+            terminal::data(&format!("{CLEAR}{}", rendered.text))?;
         } else if is_new {
             let gap = if shown.is_some() { "\n" } else { "" };
-            terminal::data(&format!("{gap}{}", seen.text))?;
+            terminal::data(&format!("{gap}{}", rendered.text))?;
         }
         if is_new {
-            for notice in &seen.notices {
+            for notice in &rendered.notices {
                 terminal::warning(notice);
             }
         }
-        *shown = Some(seen.text.clone());
+        *shown = Some(rendered.text.clone());
         Ok(())
     }
 }

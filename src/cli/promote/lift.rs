@@ -12,7 +12,7 @@ use crate::promote::trailers;
 use crate::release::File;
 
 /// Handles a release that the target stage already has: the only possible change is to lift a hold, if requested.
-pub(super) fn there(step: &Step, arguments: &Arguments, target: &Snapshot) -> CommandResult {
+pub(super) fn already_present(step: &Step, arguments: &Arguments, target: &Snapshot) -> CommandResult {
     let (stage, release) = (&step.to.name, step.release);
     terminal::success(format!("stage {stage} has {release} with this content"));
     let holds = step.repository.holds(target).map_err(|failure: StageFailure| failure.explained())?;

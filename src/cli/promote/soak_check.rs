@@ -56,7 +56,7 @@ pub(super) fn soak(
     if arguments.offline {
         return Ok(Soak::NotAsked);
     }
-    let (snapshot, unread) = block_on(arguments.asked.read()).map_err(|error| CliError {
+    let (snapshot, notices) = block_on(arguments.asked.read()).map_err(|error| CliError {
         hint: Some(error.hint.unwrap_or_else(|| {
             format!(
                 "select the management cluster of {} with --context, or use --offline to promote without it",
@@ -65,7 +65,7 @@ pub(super) fn soak(
         })),
         ..error
     })?;
-    for notice in unread {
+    for notice in notices {
         terminal::warning(notice);
     }
     Ok(check(step, &snapshot, repository, (digest, required, &arguments.asked.only())))

@@ -77,7 +77,7 @@ fn of_repository(
     found: &mut Vec<Sourced>,
 ) -> Result<(), CliError> {
     if let Some(file) = snapshot.file(path).map_err(|error| explain(&error))? {
-        return objects::take_in(Path::new(path), &file.content, found);
+        return objects::add_file(Path::new(path), &file.content, found);
     }
     let files = snapshot.files(path, &Limits::default()).map_err(|error| explain(&error))?;
     if files.is_empty() {
@@ -91,7 +91,7 @@ fn of_repository(
     files
         .iter()
         .filter(|(name, _)| is_read(name))
-        .try_for_each(|(name, file)| objects::take_in(&Path::new(path).join(name), &file.content, found))
+        .try_for_each(|(name, file)| objects::add_file(&Path::new(path).join(name), &file.content, found))
 }
 
 /// Removes every object that a later one with the same identity replaces.

@@ -180,8 +180,8 @@ mod tests {
             assert!(body.len() <= LONGEST_BODY, "{}", body.len());
             let end = body.rsplit_once("</details>\n").unwrap().1;
             assert!(end.ends_with("\n```\n") && end.matches("```").count() == 2, "{end}");
-            for told in ["Stackflux-Promote: x", "Stackflux-Lifted-Hold: ", "Stackflux-Stage: prod"] {
-                assert!(end.contains(told), "{told} is not in {end}");
+            for trailer in ["Stackflux-Promote: x", "Stackflux-Lifted-Hold: ", "Stackflux-Stage: prod"] {
+                assert!(end.contains(trailer), "{trailer} is not in {end}");
             }
         }
     }

@@ -57,8 +57,8 @@ fn stacks(present: &Present) -> (Stacks, Vec<String>) {
 }
 
 fn differences(present: &Present) -> Plans {
-    let (stacks, left_out) = stacks(present);
-    assert_eq!(left_out, Vec::<String>::new());
+    let (stacks, skipped) = stacks(present);
+    assert_eq!(skipped, Vec::<String>::new());
     compare(present, &namespaces(), &stacks, Some("demo")).unwrap()
 }
 
@@ -325,8 +325,8 @@ fn what_is_suspended_is_not_written() {
     let text = texts(&differences(&present));
     assert!(text.contains("held      all of it: Suspended: its ClusterAddon has spec.suspend"), "{text}");
     present.stacks.values_mut().next().unwrap().spec.suspend = true;
-    let (stacks, left_out) = stacks(&present);
-    assert_eq!(left_out, ["ClusterStack demo/docker-demo-1-34 is suspended: nothing is written"]);
+    let (stacks, skipped) = stacks(&present);
+    assert_eq!(skipped, ["ClusterStack demo/docker-demo-1-34 is suspended: nothing is written"]);
     assert!(!compare(&present, &namespaces(), &stacks, Some("demo")).unwrap().differ());
 }
 
@@ -335,9 +335,9 @@ fn release_with_mismatched_digest_is_left_out() {
     let mut present = live();
     let pin = present.releases.values_mut().next().unwrap().spec.source.as_mut().unwrap();
     pin.digest = pin.digest.chars().rev().collect();
-    let (stacks, left_out) = stacks(&present);
+    let (stacks, skipped) = stacks(&present);
     assert!(stacks.is_empty());
-    assert!(left_out[0].contains("digest mismatch: expected"), "{left_out:?}");
+    assert!(skipped[0].contains("digest mismatch: expected"), "{skipped:?}");
 }
 
 #[test]
@@ -345,10 +345,10 @@ fn what_a_release_is_resolved_with_and_cannot_be_read_is_told() {
     let mut present = live();
     let release = present.releases.values_mut().next().unwrap();
     release.spec.source.as_mut().unwrap().revision = "yesterday".to_owned();
-    let (_, left_out) = stacks(&present);
+    let (_, skipped) = stacks(&present);
     assert!(
-        left_out[0].contains(&format!("spec.source.revision of ClusterStackRelease demo/{V1}: ")),
-        "{left_out:?}"
+        skipped[0].contains(&format!("spec.source.revision of ClusterStackRelease demo/{V1}: ")),
+        "{skipped:?}"
     );
 
     let mut present = live();
@@ -358,13 +358,13 @@ fn what_a_release_is_resolved_with_and_cannot_be_read_is_told() {
         "metadata": {"name": "docker-demo-1-34-catalog", "namespace": "demo"},
         "status": {"artifact": artifact},
     }));
-    let (_, left_out) = stacks(&present);
+    let (_, skipped) = stacks(&present);
     let told = "GitRepository demo/docker-demo-1-34-catalog, status.artifact: ";
-    assert!(left_out[0].contains(told), "{left_out:?}");
+    assert!(skipped[0].contains(told), "{skipped:?}");
 
     let mut present = live();
     let (_, release) = present.releases.pop_first().unwrap();
     present.releases.insert(Key::new("demo", "mine"), release);
-    let (_, left_out) = stacks(&present);
-    assert!(left_out[0].starts_with("ClusterStackRelease demo/mine is left out: "), "{left_out:?}");
+    let (_, skipped) = stacks(&present);
+    assert!(skipped[0].starts_with("ClusterStackRelease demo/mine is left out: "), "{skipped:?}");
 }

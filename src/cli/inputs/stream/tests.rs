@@ -74,7 +74,7 @@ fn only_what_the_plans_of_one_stack_are_made_of_is_exported() {
         source: Some(serde_json::from_value(default).unwrap()),
         account: Some("deployer".to_owned()),
     };
-    only(&mut present, &Key::new("demo", "mine"), &defaults);
+    restrict_to(&mut present, &Key::new("demo", "mine"), &defaults);
     let text = write(&present).unwrap();
     let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("kind: ")).collect();
     let expected = [
@@ -102,7 +102,7 @@ fn only_what_the_plans_of_one_stack_are_made_of_is_exported() {
 fn a_stream_is_read_as_it_was_written() {
     let mut present = present();
     let defaults = Defaults { source: None, account: None };
-    only(&mut present, &Key::new("demo", "mine"), &defaults);
+    restrict_to(&mut present, &Key::new("demo", "mine"), &defaults);
     let text = write(&present).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &text).unwrap();

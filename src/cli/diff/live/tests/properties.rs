@@ -234,8 +234,8 @@ proptest! {
     ) {
         let present = live_with(&facts, by_git, sources);
         let namespaces = namespaces().into_iter().filter(|_| is_namespace_known).collect();
-        let (stacks, left_out) = stacks(&present);
-        prop_assert_eq!(left_out, Vec::<String>::new());
+        let (stacks, skipped) = stacks(&present);
+        prop_assert_eq!(skipped, Vec::<String>::new());
         let plans = compare(&present, &namespaces, &stacks, Some("demo")).unwrap();
         let operator = Operator { present: &present, namespaces: &namespaces, by_git };
         // The sources depend on what exists, so these plans differ from those that the facts were made for.

@@ -7,13 +7,13 @@ use crate::rollup::{ConditionStatus, Report};
 
 /// An obstacle, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unclaimed {
+pub(super) struct Obstacle {
     pub(super) reason: &'static str,
     pub(super) message: String,
     pub(super) action: String,
 }
 
-impl Unclaimed {
+impl Obstacle {
     pub(super) fn report(&self) -> Report {
         Report::new(ConditionStatus::Unknown, self.reason, &self.message)
     }
@@ -28,35 +28,35 @@ impl Unclaimed {
 }
 
 /// Returns the first obstacle, beginning at the Cluster.
-pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Unclaimed {
+pub(super) fn obstacle(snapshot: &Snapshot, key: &Key, member: &Member) -> Obstacle {
     let Some(cluster) = &member.cluster else {
         let message = "the Cluster does not exist".to_owned();
-        return Unclaimed::new("NotFound", message, "Check the name and the namespace.".to_owned());
+        return Obstacle::new("NotFound", message, "Check the name and the namespace.".to_owned());
     };
     let Some(class) = cluster.class() else {
         let message = "the Cluster has no class (spec.topology.classRef), so it belongs to no ClusterStack";
         let action = "Give it a class of a ClusterStack if it needs addons.".to_owned();
-        return Unclaimed::new("NoClass", message.to_owned(), action);
+        return Obstacle::new("NoClass", message.to_owned(), action);
     };
     let Some(release) = class.release() else {
         let message =
             format!("its class {}/{} is not a release of a cluster stack", class.namespace, class.name);
         let action = "Name a class of a ClusterStack's release if it needs addons.".to_owned();
-        return Unclaimed::new("UnknownClass", message, action);
+        return Obstacle::new("UnknownClass", message, action);
     };
     if let Some(problem) = without_release(snapshot, &class.namespace, &release) {
         return problem;
     }
     if cluster.deleting() {
-        return Unclaimed::known(Reason::Deleting, "the Cluster is being deleted");
+        return Obstacle::known(Reason::Deleting, "the Cluster is being deleted");
     }
     if cluster.paused() {
-        return Unclaimed::known(
+        return Obstacle::known(
             Reason::Paused,
             "the Cluster is paused (spec.paused): nothing is written for it",
         );
     }
-    Unclaimed::new(
+    Obstacle::new(
         Reason::NotYetReported.as_str(),
         format!("the operator has not created the ClusterAddon of Cluster {key} yet"),
         "Wait; if it takes long, check that the operator runs and watches this namespace.".to_owned(),
@@ -64,14 +64,14 @@ pub(super) fn unclaimed(snapshot: &Snapshot, key: &Key, member: &Member) -> Uncl
 }
 
 /// Returns the obstacle if the release of a class is missing.
-fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) -> Option<Unclaimed> {
+fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) -> Option<Obstacle> {
     if !snapshot.knows(namespace) {
         let message =
             format!("release {release} of its class is in namespace {namespace}, which you may not read");
         let action = format!(
             "Ask the owner of namespace {namespace}, or for a ClusterRoleBinding to stackflux-view (docs/security.md)."
         );
-        return Some(Unclaimed::new("NotRead", message, action));
+        return Some(Obstacle::new("NotRead", message, action));
     }
     let Some(stack) = snapshot.stack_of(namespace, release) else {
         let mut namespaces = snapshot.stacks.keys().map(|key| &key.namespace);
@@ -84,7 +84,7 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
             }
             None => format!("Create a ClusterStack for it in namespace {namespace}."),
         };
-        return Some(Unclaimed::new("NoClusterStack", message, action));
+        return Some(Obstacle::new("NoClusterStack", message, action));
     };
     if snapshot.release(namespace, release).is_some() {
         return None;
@@ -92,13 +92,13 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
     let conditions = stack.status.as_ref().map(|status| &status.conditions);
     let mut summary = stack.status.iter().flat_map(|status| &status.summary);
     let summary = summary.find(|summary| summary.name == release.to_string());
-    let summary = summary.and_then(|summary| summary.message.as_ref()).map(|told| format!(": {told}"));
-    let told = [ConditionType::SourceReady, ConditionType::ReleasesSynced]
+    let summary = summary.and_then(|summary| summary.message.as_ref()).map(|message| format!(": {message}"));
+    let obstacle = [ConditionType::SourceReady, ConditionType::ReleasesSynced]
         .map(|kind| (kind, mirrored(&stack.metadata, conditions, kind)))
         .into_iter()
         .find(|(_, report)| report.status != ConditionStatus::True);
     let why =
-        told.map(|(kind, report)| format!(": {kind} is {}: {}", report.status.as_str(), report.message));
+        obstacle.map(|(kind, report)| format!(": {kind} is {}: {}", report.status.as_str(), report.message));
     let message = format!(
         "ClusterStack {} has no release {release}{}",
         Key::of(stack),
@@ -107,5 +107,5 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
     let action = format!(
         "Check that the stack repository has {release}; the operator reads a release in use by itself."
     );
-    Some(Unclaimed::new("NoRelease", message, action))
+    Some(Obstacle::new("NoRelease", message, action))
 }
