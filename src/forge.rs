@@ -18,13 +18,13 @@ use crate::http::{Answer, Client, Request, Url, next_page, redacted_url};
 use dialect::Existing;
 pub use error::ForgeError;
 pub use repository::Repository;
-pub use text::{LONGEST_BODY, fenced};
+pub use text::{MAX_BODY_BYTES, fenced};
 
 /// Maximum number of pages of open pull requests to search. Only Gitea cannot filter by branch.
-const MOST_PAGES: usize = 40;
+const MAX_PAGES: usize = 40;
 
 /// Maximum number of bytes read of a refusal.
-const MOST_OF_A_REFUSAL: u64 = 64 << 10;
+const MAX_REFUSAL_BYTES: u64 = 64 << 10;
 
 /// The software of a forge, which determines its API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,7 +101,7 @@ impl Forge {
     }
 
     async fn find(&self, wanted: &PullRequest) -> Result<Option<Existing>, ForgeError> {
-        for page in 1..=MOST_PAGES {
+        for page in 1..=MAX_PAGES {
             let url = dialect::search(&self.repository, wanted, page)?;
             let answer = self.send(Method::GET, url, None).await?;
             // Only whether there is another page: its URL may name the forge's public host, which may differ from the API's
@@ -115,7 +115,7 @@ impl Forge {
                 return Ok(None);
             }
         }
-        Err(ForgeError::TooMany { repository: self.repository.to_string(), pages: MOST_PAGES })
+        Err(ForgeError::TooMany { repository: self.repository.to_string(), pages: MAX_PAGES })
     }
 
     async fn create(&self, wanted: &PullRequest) -> Result<Existing, ForgeError> {
@@ -162,7 +162,7 @@ impl Forge {
         if refusal.is_passing() && status != 429 {
             return refusal.into();
         }
-        let said = answer.bytes(MOST_OF_A_REFUSAL).await.unwrap_or_default();
+        let said = answer.bytes(MAX_REFUSAL_BYTES).await.unwrap_or_default();
         let message = text::message(&said).replace(self.token.expose_secret(), "***");
         match status {
             429 => ForgeError::Limited { place, message },

@@ -30,7 +30,7 @@ pub use reqwest::{Method, Url};
 
 /// Maximum size of a JSON answer in bytes: the OCI distribution specification allows manifests of this size, and no page of
 /// an API comes near it.
-pub const MOST_JSON: u64 = 4 << 20;
+pub const MAX_JSON_BYTES: u64 = 4 << 20;
 
 /// Makes `ring` the TLS provider of the process, unless one is installed. Without this, rustls panics at the first
 /// handshake if the binary has none or two.

@@ -20,7 +20,7 @@ use crate::release::Digest;
 pub use key::{KeyError, PublicKey};
 
 /// Maximum number of characters of foreign text that an error quotes.
-const MOST_CITED: usize = 100;
+const MAX_CITED: usize = 100;
 
 /// A valid signature of this manifest by this key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], what: &str, most: usize
 
 /// Shortens a foreign text for an error.
 fn cited(text: &str) -> String {
-    text.chars().take(MOST_CITED).collect()
+    text.chars().take(MAX_CITED).collect()
 }
 
 #[cfg(test)]

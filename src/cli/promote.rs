@@ -13,7 +13,7 @@ use super::stages::propose::{Change, Delivery};
 use super::stages::{Repository, RepositoryArguments, StageFailure, releases, side};
 use super::{CommandResult, Outcome, terminal};
 use crate::compare::Side;
-use crate::forge::LONGEST_BODY;
+use crate::forge::MAX_BODY_BYTES;
 use crate::git::{Edit, Message, Snapshot, TreeId};
 use crate::names::ReleaseName;
 use crate::promote::compare::{self, EffectError};
@@ -139,7 +139,7 @@ fn show(promotion: &Promotion, format: Format) -> Result<(), CliError> {
     let document = report::document(promotion);
     Ok(terminal::data(&match format {
         Format::Text => document.to_plain(),
-        Format::Markdown => document.to_markdown(LONGEST_BODY),
+        Format::Markdown => document.to_markdown(MAX_BODY_BYTES),
         Format::Json => serde_json::to_string_pretty(promotion)? + "\n",
     })?)
 }

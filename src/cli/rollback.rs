@@ -9,7 +9,7 @@ use super::stages::inputs::Inputs;
 use super::stages::propose::{Change, Delivery};
 use super::stages::{Repository, RepositoryArguments, StageFailure, releases, side};
 use super::{CommandResult, Outcome, terminal};
-use crate::forge::LONGEST_BODY;
+use crate::forge::MAX_BODY_BYTES;
 use crate::git::{Edit, Message, Snapshot};
 use crate::names::ReleaseName;
 use crate::promote::history::{Cause, Entry};
@@ -21,7 +21,7 @@ use crate::promote::trailers;
 use crate::release::File;
 
 /// Maximum number of commits to search for the one that added a release.
-const MOST_COMMITS: usize = 1000;
+const MAX_COMMITS: usize = 1000;
 
 /// Roll back the last release of a stage, and hold it
 ///
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let repository = arguments.repository.open()?;
     let stage = repository.stages.stage(&arguments.stage)?;
     let explained = |failure: StageFailure| failure.explained();
-    let found = entries(&repository, stage, MOST_COMMITS).map_err(explained)?;
+    let found = entries(&repository, stage, MAX_COMMITS).map_err(explained)?;
     let (_, snapshot) = repository.tip(stage).map_err(explained)?;
     let present = releases(&snapshot, stage).map_err(explained)?;
     let (release, commit) = last(stage, &found, &present, arguments.release.as_ref())
@@ -110,7 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
 fn show(rollback: &Rollback, format: Format) -> Result<(), CliError> {
     Ok(terminal::data(&match format {
         Format::Text => rollback.document().to_plain(),
-        Format::Markdown => rollback.document().to_markdown(LONGEST_BODY),
+        Format::Markdown => rollback.document().to_markdown(MAX_BODY_BYTES),
         Format::Json => serde_json::to_string_pretty(rollback)? + "\n",
     })?)
 }

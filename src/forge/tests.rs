@@ -149,8 +149,8 @@ async fn pages_without_end_are_not_read() {
         let fake = Fake::start(kind).await;
         fake.pages_of(1);
         (1..=100).for_each(|number| fake.add(Pull { is_fork: true, ..there(number) }));
-        assert!(matches!(open(&fake).await, Err(ForgeError::TooMany { pages: MOST_PAGES, .. })));
-        assert_eq!(fake.methods().len(), MOST_PAGES);
+        assert!(matches!(open(&fake).await, Err(ForgeError::TooMany { pages: MAX_PAGES, .. })));
+        assert_eq!(fake.methods().len(), MAX_PAGES);
     }
 }
 

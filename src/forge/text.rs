@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::PullRequest;
 
 /// Maximum length of a title in bytes: GitLab and Gitea accept 255 characters, GitHub 256.
-const LONGEST_TITLE: usize = 250;
+const MAX_TITLE_BYTES: usize = 250;
 
 /// Maximum length of a body in bytes: GitHub accepts 65,536 characters, the others more.
-pub const LONGEST_BODY: usize = 60_000;
+pub const MAX_BODY_BYTES: usize = 60_000;
 
 /// Maximum number of characters of a forge's message in an error.
-const LONGEST_MESSAGE: usize = 400;
+const MAX_MESSAGE_CHARACTERS: usize = 400;
 
 /// Mark at the end of a shortened body.
 const CUT: &str = "\n\n… the rest is too long for a pull request: it is in the commits.\n";
@@ -23,8 +23,8 @@ pub(super) fn shortened(wanted: &PullRequest) -> PullRequest {
     let body = wanted.body.replace("\r\n", "\n");
     let body = body.trim_end();
     PullRequest {
-        title: cut(&title, LONGEST_TITLE, "…"),
-        body: cut(body, LONGEST_BODY, CUT.trim_end()),
+        title: cut(&title, MAX_TITLE_BYTES, "…"),
+        body: cut(body, MAX_BODY_BYTES, CUT.trim_end()),
         ..wanted.clone()
     }
 }
@@ -54,7 +54,7 @@ pub(super) fn message(answer: &[u8]) -> String {
         .chars()
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
-    match text.char_indices().nth(LONGEST_MESSAGE) {
+    match text.char_indices().nth(MAX_MESSAGE_CHARACTERS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }

@@ -20,10 +20,10 @@ use rustls::{CertificateError, ClientConfig, ClientConnection, Error, RootCertSt
 use crate::http::{Proxy, Url};
 
 /// Maximum number of certificates in a bundle.
-const MOST_CERTIFICATES: usize = 1_000;
+const MAX_CERTIFICATES: usize = 1_000;
 
 /// Maximum number of bytes read of a proxy's answer.
-const MOST_OF_ANSWER: usize = 8 << 10;
+const MAX_ANSWER_BYTES: usize = 8 << 10;
 
 /// Network path to the server that shows a certificate.
 pub(super) struct Way<'a> {
@@ -83,9 +83,9 @@ fn head(stream: &mut TcpStream) -> io::Result<String> {
     while !read.ends_with(b"\r\n\r\n") {
         stream.read_exact(&mut byte)?;
         read.extend(byte);
-        if read.len() > MOST_OF_ANSWER {
+        if read.len() > MAX_ANSWER_BYTES {
             return Err(io::Error::other(format!(
-                "the proxy's answer exceeds the limit of {MOST_OF_ANSWER} bytes"
+                "the proxy's answer exceeds the limit of {MAX_ANSWER_BYTES} bytes"
             )));
         }
     }
@@ -103,10 +103,10 @@ impl Trusted {
     /// Reads a bundle of PEM certificates; the error says what is wrong with the bundle.
     pub(super) fn new(pem: &[u8]) -> Result<Self, String> {
         let certificates: Result<Vec<_>, _> =
-            CertificateDer::pem_slice_iter(pem).take(MOST_CERTIFICATES + 1).collect();
+            CertificateDer::pem_slice_iter(pem).take(MAX_CERTIFICATES + 1).collect();
         let certificates = certificates.map_err(|error| format!("invalid PEM: {error}"))?;
-        if certificates.len() > MOST_CERTIFICATES {
-            return Err(format!("it exceeds the limit of {MOST_CERTIFICATES} certificates"));
+        if certificates.len() > MAX_CERTIFICATES {
+            return Err(format!("it exceeds the limit of {MAX_CERTIFICATES} certificates"));
         }
         let mut roots = RootCertStore::empty();
         for certificate in &certificates {

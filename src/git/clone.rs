@@ -15,7 +15,7 @@ use git2::{
 
 /// Maximum number of loose objects in one of the 256 object directories, about 25,000 in all: libgit2 never packs loose
 /// objects.
-const MOST_LOOSE: usize = 100;
+const MAX_LOOSE_OBJECTS: usize = 100;
 
 /// Default branch of an empty repository.
 const FIRST_BRANCH: &str = "main";
@@ -279,7 +279,7 @@ fn create(directory: &Path) -> Result<Repository, GitError> {
 /// Whether the repository has too many loose objects. Names are digests, so one directory is a sample of all, as in
 /// `git gc --auto`.
 fn is_crowded(directory: &Path) -> bool {
-    fs::read_dir(directory.join("objects/17")).is_ok_and(|entries| entries.count() > MOST_LOOSE)
+    fs::read_dir(directory.join("objects/17")).is_ok_and(|entries| entries.count() > MAX_LOOSE_OBJECTS)
 }
 
 /// Removes the lock files that a killed process left: the caller holds the lock of this clone.

@@ -19,7 +19,7 @@ use process_wide::AskedFor;
 pub use process_wide::{Waiting, limit_waiting};
 
 /// Maximum length of a server's text that is kept.
-const MOST_SAID: usize = 2_000;
+const MAX_MESSAGE_CHARACTERS: usize = 2_000;
 
 /// A connection to a repository, to fetch or to push.
 pub(super) struct Connection<'a> {
@@ -178,7 +178,7 @@ impl<'a> Connection<'a> {
 
     fn listen(&self, text: &[u8]) {
         let mut said = self.said.borrow_mut();
-        if said.len() < MOST_SAID {
+        if said.len() < MAX_MESSAGE_CHARACTERS {
             said.push_str(&String::from_utf8_lossy(text));
         }
     }
@@ -188,7 +188,7 @@ impl<'a> Connection<'a> {
         let text = self.access.credentials.redact(text);
         let text = masked(&text);
         let parts = text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join("; ").chars().take(MOST_SAID).collect()
+        parts.collect::<Vec<_>>().join("; ").chars().take(MAX_MESSAGE_CHARACTERS).collect()
     }
 }
 

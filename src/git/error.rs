@@ -9,7 +9,7 @@ use crate::http::{ProxyError, TransportError};
 use crate::release::PathError;
 
 /// Maximum number of branches that an error names.
-const MOST_BRANCHES: usize = 5;
+const MAX_BRANCHES: usize = 5;
 
 /// An error of a Git operation. URLs are shown without their user, and a server's text without credentials.
 #[derive(Debug, thiserror::Error)]
@@ -202,8 +202,8 @@ impl GitError {
 
 /// Lists some branches, and the number of those left out.
 fn told(branches: &[String]) -> String {
-    let named = branches.iter().take(MOST_BRANCHES).cloned().collect::<Vec<_>>().join(", ");
-    match branches.len().checked_sub(MOST_BRANCHES) {
+    let named = branches.iter().take(MAX_BRANCHES).cloned().collect::<Vec<_>>().join(", ");
+    match branches.len().checked_sub(MAX_BRANCHES) {
         _ if branches.is_empty() => "no branch".to_owned(),
         None | Some(0) => named,
         Some(more) => format!("{named} and {more} more"),

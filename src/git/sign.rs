@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::temporary::Temporary;
 
 /// Maximum length of a program's text in an error.
-const MOST_SAID: usize = 1_000;
+const MAX_MESSAGE_CHARACTERS: usize = 1_000;
 
 /// Script that prints the passphrase of a key from a file: the passphrase is in no argument and no variable.
 const ASKPASS: &str = "#!/bin/sh\nexec cat \"$STACKFLUX_PASSPHRASE_FILE\"\n";
@@ -194,7 +194,7 @@ fn run(program: &'static str, mut command: Command, input: &[u8]) -> Result<Stri
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let said = lines.join("; ").chars().filter(|character| !character.is_control()).take(MOST_SAID).collect();
+    let said = lines.join("; ").chars().filter(|character| !character.is_control()).take(MAX_MESSAGE_CHARACTERS).collect();
     Err(SignError::Failed { program, said })
 }
 

@@ -10,10 +10,10 @@ use super::{BareRepository, CommitId, Edit, GitError, Identity, Pushed, Referenc
 use crate::error::{Class, Classify};
 
 /// Maximum number of retries after a push that failed because the branch moved or the connection broke.
-const MOST_ATTEMPTS: usize = 100;
+const MAX_ATTEMPTS: usize = 100;
 
 /// Maximum number of times that the connection may break during a push.
-const MOST_BREAKS: u32 = 3;
+const MAX_BREAKS: u32 = 3;
 
 /// The branch to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub fn update<E>(
     let pauses = ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(20))
         .with_max_delay(Duration::from_millis(500))
-        .with_max_times(MOST_ATTEMPTS)
+        .with_max_times(MAX_ATTEMPTS)
         .with_jitter();
     let mut pauses = pauses.build();
     let (mut attempts, mut breaks) = (0, 0);
@@ -134,7 +134,7 @@ pub fn update<E>(
             Err(GitError::Transport(error)) if error.is_broken() => {
                 uncertain = Some(prepared.commit);
                 breaks += 1;
-                if breaks > MOST_BREAKS {
+                if breaks > MAX_BREAKS {
                     return Err(GitError::from(error).into());
                 }
                 error.to_string()

@@ -96,10 +96,10 @@ impl Answer {
         receiver.finish(&place).await
     }
 
-    /// Reads the body as JSON of at most [`MOST_JSON`](super::MOST_JSON) bytes.
+    /// Reads the body as JSON of at most [`MAX_JSON_BYTES`](super::MAX_JSON_BYTES) bytes.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, TransportError> {
         let place = self.asked.place.clone();
-        let bytes = self.bytes(super::MOST_JSON).await?;
+        let bytes = self.bytes(super::MAX_JSON_BYTES).await?;
         // serde's message may quote the answer, which may contain a token: report only the position.
         serde_json::from_slice(&bytes).map_err(|error| TransportError::Malformed {
             place,

@@ -10,7 +10,7 @@ use super::local::{self, Elsewhere};
 use super::{Answer, Proxies, Proxy, Request, TransportError, install_tls_provider, is_local, redacted_url};
 
 /// Maximum number of redirects of one request: a CDN needs one or two.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Options of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Client {
     /// host. [`Answer::url`] is the URL that answered.
     pub async fn follow(&self, request: &Request) -> Result<Answer, TransportError> {
         let (mut request, mut has_moved) = (request.clone(), false);
-        for _ in 0..=MOST_REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             let mut answer = self.send(&request).await?;
             answer.has_moved = has_moved;
             if request.method != Method::GET || !matches!(answer.status(), 301 | 302 | 303 | 307 | 308) {

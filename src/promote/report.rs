@@ -11,7 +11,7 @@ use crate::compare::change::Change;
 use crate::compare::charts::{KindChange, Owner, VersionChange};
 
 /// Maximum number of names in a sentence.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// A promotion and its known effects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -116,7 +116,7 @@ fn head(promotion: &Promotion) -> Vec<Block> {
             Soak::Missing(problems) => Line::new("Soak: ")
                 .strong("missing")
                 .words(": ")
-                .codes(problems.iter().map(String::as_str), MOST_NAMES),
+                .codes(problems.iter().map(String::as_str), MAX_NAMES),
             Soak::NotAsked | Soak::NotRequired => Line::new("Soak: ").strong(&soak.sentence()),
         },
     ];
@@ -185,7 +185,7 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
             kinds.filter(|kind| kind.deleted_by == Some(owner)).map(|kind| kind.name.as_str()).collect();
         if !deleted.is_empty() {
             let told = format!("{who} deletes these CRDs, and with them all objects of their kinds");
-            let line = Line::default().strong(&told).words(": ").codes(deleted, MOST_NAMES);
+            let line = Line::default().strong(&told).words(": ").codes(deleted, MAX_NAMES);
             blocks.push(Block::Paragraph(line));
         }
     }
@@ -193,7 +193,7 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
     let unseen: Vec<&str> = unseen.map(String::as_str).collect();
     if !unseen.is_empty() {
         let line =
-            Line::new("Not vendored, so that their CRDs are not known here: ").codes(unseen, MOST_NAMES);
+            Line::new("Not vendored, so that their CRDs are not known here: ").codes(unseen, MAX_NAMES);
         blocks.push(Block::Paragraph(line));
     }
     // Important blocks precede folded ones.
@@ -244,7 +244,7 @@ fn of_part(part: &PartChange) -> Vec<Line> {
 /// Joins several texts into one line.
 fn listed(texts: impl Iterator<Item = String>) -> Line {
     let texts: Vec<String> = texts.collect();
-    Line::default().codes(texts.iter().map(String::as_str), MOST_NAMES)
+    Line::default().codes(texts.iter().map(String::as_str), MAX_NAMES)
 }
 
 fn of_chart(chart: &VersionChange) -> String {

@@ -9,7 +9,7 @@ use crate::names::{KubernetesVersion, ReleaseName};
 use crate::subscription;
 
 /// Maximum number of names in a sentence.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// The rollback of a release from a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -161,7 +161,7 @@ impl Rollback {
             Line::new("None is among the stage's inputs. For those that have it nothing changes")
         } else {
             let names = self.clusters.iter().map(String::as_str);
-            Line::default().codes(names, MOST_NAMES).words(": nothing changes")
+            Line::default().codes(names, MAX_NAMES).words(": nothing changes")
         };
         let who = who.words("; class, charts and pins stay while a Cluster uses them");
         let back = Line::new("Each goes back when its class is set to ");

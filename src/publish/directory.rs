@@ -23,7 +23,7 @@ use crate::temporary::Doomed;
 const UNFINISHED: &str = ".stackflux-unfinished-";
 
 /// Maximum size in bytes of a file that users write, such as `.sourceignore`.
-const LONGEST_TEXT: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 /// A directory that has, or will have, the directory of the releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,8 +152,8 @@ fn read_text(path: &Path) -> Result<Option<Vec<u8>>, PublishError> {
         Err(error) => return Err(io_error(path)(error)),
     };
     let mut content = Vec::new();
-    file.take(LONGEST_TEXT + 1).read_to_end(&mut content).map_err(io_error(path))?;
-    if content.len() as u64 > LONGEST_TEXT {
+    file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut content).map_err(io_error(path))?;
+    if content.len() as u64 > MAX_TEXT_BYTES {
         return Err(refused(path, "it exceeds the limit of 1 MiB"));
     }
     Ok(Some(content))

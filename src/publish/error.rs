@@ -12,7 +12,7 @@ use crate::source::SourceError;
 use crate::source::origin::OriginError;
 
 /// Maximum number of paths that an error names.
-const MOST_PATHS: usize = 10;
+const MAX_PATHS: usize = 10;
 
 /// An error of publishing a release. Nothing of the release was written.
 #[derive(Debug, thiserror::Error)]
@@ -170,8 +170,8 @@ impl Classify for PublishError {
 }
 
 fn shortened(paths: &[String]) -> String {
-    let named = paths.iter().take(MOST_PATHS).cloned().collect::<Vec<_>>().join(", ");
-    match paths.len().checked_sub(MOST_PATHS) {
+    let named = paths.iter().take(MAX_PATHS).cloned().collect::<Vec<_>>().join(", ");
+    match paths.len().checked_sub(MAX_PATHS) {
         None | Some(0) => named,
         Some(more) => format!("{named} and {more} more"),
     }

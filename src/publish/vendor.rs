@@ -18,10 +18,10 @@ use crate::source::oci::Access;
 pub use error::VendorError;
 
 /// Maximum number of charts fetched for a release: those of SCS have five.
-const MOST_CHARTS: usize = 100;
+const MAX_CHARTS: usize = 100;
 
 /// Maximum number of their repositories: the index of each, which may be long, may have to be fetched.
-const MOST_REPOSITORIES: usize = 20;
+const MAX_REPOSITORIES: usize = 20;
 
 /// Fetches charts.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ impl Vendor {
     /// Fetches an archive once, even if several dependencies need it. `most` limits the total size of all archives in bytes.
     pub async fn fetch(&self, missing: &[Missing], most: u64) -> Result<Vec<Vendored>, VendorError> {
         let repositories: BTreeSet<&Repository> = missing.iter().map(|one| &one.repository).collect();
-        at_most(missing.len(), MOST_CHARTS, "charts")?;
-        at_most(repositories.len(), MOST_REPOSITORIES, "chart repositories")?;
+        at_most(missing.len(), MAX_CHARTS, "charts")?;
+        at_most(repositories.len(), MAX_REPOSITORIES, "chart repositories")?;
         let (mut fetched, mut left): (Vec<Vendored>, u64) = (Vec::new(), most);
         for chosen in self.choose(missing).await? {
             let path = chosen.missing.archive(&chosen.version);

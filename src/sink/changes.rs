@@ -11,7 +11,7 @@ use crate::foreign::capi::{field, text};
 use crate::plan;
 
 /// Maximum number of values that the reason of a change names.
-const MOST_VALUES: usize = 5;
+const MAX_VALUES: usize = 5;
 
 /// The files to write and remove below the root, and those that are not written.
 #[derive(Debug, Default)]
@@ -151,8 +151,8 @@ fn shown(text: &str) -> &str {
 
 /// Joins the first names, and adds the number of those left out.
 fn listed(names: &[String]) -> String {
-    let first = names.iter().take(MOST_VALUES).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MOST_VALUES) {
+    let first = names.iter().take(MAX_VALUES).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_VALUES) {
         0 => first,
         more => format!("{first} and {more} more"),
     }

@@ -9,13 +9,13 @@ use crate::git::Message;
 use crate::release::Digest;
 
 /// Maximum number of clusters listed, separately for those that are added, removed and changed.
-const MOST_CLUSTERS: usize = 40;
+const MAX_CLUSTERS: usize = 40;
 
 /// Maximum number of objects of a part that are listed.
-const MOST_OBJECTS: usize = 12;
+const MAX_OBJECTS: usize = 12;
 
 /// Maximum number of characters of a line.
-const LONGEST_LINE: usize = 240;
+const MAX_LINE_CHARACTERS: usize = 240;
 
 /// Trailer: the `ClusterStack`, as `<namespace>/<name>`.
 const CLUSTER_STACK: &str = "Stackflux-Cluster-Stack";
@@ -54,10 +54,10 @@ pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
         clusters.into_iter().partition(|(_, objects)| is_all(objects, Verb::Removed));
     names(&mut text, "added", &added);
     names(&mut text, "removed", &removed);
-    for (part, objects) in changed.iter().take(MOST_CLUSTERS).chain(&shared) {
+    for (part, objects) in changed.iter().take(MAX_CLUSTERS).chain(&shared) {
         told(&mut text, part, objects);
     }
-    if let Some(more) = changed.len().checked_sub(MOST_CLUSTERS).filter(|more| *more > 0) {
+    if let Some(more) = changed.len().checked_sub(MAX_CLUSTERS).filter(|more| *more > 0) {
         let _ = writeln!(text, "and {more} more clusters\n");
     }
     if let Some(withheld) = &of.withheld {
@@ -90,13 +90,13 @@ fn subject(changes: &Changes, clusters: &[Changed<'_>]) -> String {
 
 /// Lists clusters that are added or removed as a whole.
 fn names(text: &mut String, verb: &str, clusters: &[Changed<'_>]) {
-    for (part, objects) in clusters.iter().take(MOST_CLUSTERS) {
+    for (part, objects) in clusters.iter().take(MAX_CLUSTERS) {
         let Some(cluster) = part.cluster() else { continue };
         let objects: Vec<&str> =
-            objects.iter().take(MOST_OBJECTS).map(|change| change.object.as_str()).collect();
+            objects.iter().take(MAX_OBJECTS).map(|change| change.object.as_str()).collect();
         line(text, &format!("cluster {cluster}: {verb} {}", objects.join(", ")));
     }
-    if let Some(more) = clusters.len().checked_sub(MOST_CLUSTERS).filter(|more| *more > 0) {
+    if let Some(more) = clusters.len().checked_sub(MAX_CLUSTERS).filter(|more| *more > 0) {
         let _ = writeln!(text, "and {more} more clusters: {verb}");
     }
     if !clusters.is_empty() {
@@ -107,11 +107,11 @@ fn names(text: &mut String, verb: &str, clusters: &[Changed<'_>]) {
 /// Lists the changed objects of a part.
 fn told(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
     line(text, &part.cluster().map_or_else(|| part.to_string(), |cluster| format!("cluster {cluster}")));
-    for object in objects.iter().take(MOST_OBJECTS) {
+    for object in objects.iter().take(MAX_OBJECTS) {
         let why = if object.why.is_empty() { String::new() } else { format!(": {}", object.why.join("; ")) };
         line(text, &format!("- {} {}{why}", object.verb.as_str(), object.object));
     }
-    if let Some(more) = objects.len().checked_sub(MOST_OBJECTS).filter(|more| *more > 0) {
+    if let Some(more) = objects.len().checked_sub(MAX_OBJECTS).filter(|more| *more > 0) {
         let _ = writeln!(text, "- and {more} more");
     }
     text.push('\n');
@@ -120,7 +120,7 @@ fn told(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
 /// Writes a line, shortened, without control characters: charts and templates choose the keys of values.
 fn line(text: &mut String, line: &str) {
     let plain = |character: char| if character.is_control() { ' ' } else { character };
-    match line.char_indices().nth(LONGEST_LINE) {
+    match line.char_indices().nth(MAX_LINE_CHARACTERS) {
         Some((end, _)) => {
             text.extend(line.get(..end).unwrap_or_default().chars().map(plain));
             text.push('…');

@@ -10,7 +10,7 @@ use crate::error::{Class, Classify};
 use crate::release::{File, Files, Finding, PathError};
 
 /// Maximum number of paths that an error names.
-const MOST_PATHS: usize = 10;
+const MAX_PATHS: usize = 10;
 
 /// An error in finding the commit of a directory.
 #[derive(Debug, thiserror::Error)]
@@ -170,9 +170,9 @@ impl Checkout {
         if paths.is_empty() {
             return Ok(());
         }
-        if paths.len() > MOST_PATHS {
-            let more = format!("and {} more", paths.len() - MOST_PATHS);
-            paths.truncate(MOST_PATHS);
+        if paths.len() > MAX_PATHS {
+            let more = format!("and {} more", paths.len() - MAX_PATHS);
+            paths.truncate(MAX_PATHS);
             paths.push(more);
         }
         Err(GitError::Differs { path: self.path.clone(), revision: head.id().to_string(), paths })

@@ -22,7 +22,7 @@ pub const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 pub const MAX_PAYLOAD_BYTES: usize = 128 << 10;
 
 /// Maximum length of a reference (a domain name, a repository of 255 characters, a tag of 128).
-const LONGEST_REFERENCE: usize = 640;
+const MAX_REFERENCE_BYTES: usize = 640;
 
 #[derive(Deserialize)]
 struct Payload {
@@ -78,7 +78,7 @@ pub fn check(
         return Err(Unverified::OtherDigest(cited(&image.digest)));
     }
     let reference = identity.reference;
-    if reference.len() > LONGEST_REFERENCE || !reference.chars().all(|character| character.is_ascii_graphic())
+    if reference.len() > MAX_REFERENCE_BYTES || !reference.chars().all(|character| character.is_ascii_graphic())
     {
         return Err(Unverified::Malformed("docker-reference is not the name of a repository".to_owned()));
     }

@@ -12,7 +12,7 @@ const MAX_MANIFEST_BYTES: usize = 4 << 20;
 
 /// Maximum number of signatures of a release that are checked. A release has one for each key in use, and one for each
 /// time that it was signed again.
-pub const MOST_SIGNATURES: usize = 32;
+pub const MAX_SIGNATURES: usize = 32;
 
 /// Whether a tag attaches something to a manifest by the conventions of cosign and the OCI distribution specification:
 /// `sha256-<hex>`, optionally with `.sig`, `.att` or `.sbom`. Such a tag does not name a release.
@@ -83,11 +83,11 @@ pub struct Signature {
     pub is_keyless: bool,
 }
 
-/// Returns the signatures in the manifest under cosign's tag: one for each layer, at most [`MOST_SIGNATURES`].
+/// Returns the signatures in the manifest under cosign's tag: one for each layer, at most [`MAX_SIGNATURES`].
 pub fn signatures(manifest: &[u8]) -> Result<Vec<Result<Signature, Unverified>>, Unverified> {
     let manifest: Manifest = parse(manifest, "the manifest", MAX_MANIFEST_BYTES)?;
     let layers = manifest.layers.iter().filter(|layer| layer.media_type == simple_signing::LAYER_TYPE);
-    Ok(layers.take(MOST_SIGNATURES).map(signature_in).collect())
+    Ok(layers.take(MAX_SIGNATURES).map(signature_in).collect())
 }
 
 fn signature_in(layer: &Descriptor) -> Result<Signature, Unverified> {
@@ -101,7 +101,7 @@ fn signature_in(layer: &Descriptor) -> Result<Signature, Unverified> {
     })
 }
 
-/// Returns the manifests of bundles in an index of referrers, at most [`MOST_SIGNATURES`]. Skips bundles whose annotation
+/// Returns the manifests of bundles in an index of referrers, at most [`MAX_SIGNATURES`]. Skips bundles whose annotation
 /// says that they are not signatures; others may still turn out not to be.
 pub fn bundles(index: &[u8]) -> Result<Vec<Digest>, Unverified> {
     let index: Index = parse(index, "the index of what refers to the manifest", MAX_MANIFEST_BYTES)?;
@@ -109,7 +109,7 @@ pub fn bundles(index: &[u8]) -> Result<Vec<Digest>, Unverified> {
         found.artifact_type.as_deref() == Some(bundle::MEDIA_TYPE)
             && found.annotation(bundle::PREDICATE_TYPE).is_none_or(|predicate| predicate == bundle::PREDICATE)
     };
-    let bundles = index.manifests.iter().filter(is_bundle).take(MOST_SIGNATURES);
+    let bundles = index.manifests.iter().filter(is_bundle).take(MAX_SIGNATURES);
     bundles.map(|found| found.blob(MAX_MANIFEST_BYTES).map(|blob| blob.digest)).collect()
 }
 

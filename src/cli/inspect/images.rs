@@ -13,7 +13,7 @@ use crate::release::values::read_values;
 use crate::release::{Addon, AddonKind, CLUSTER_CLASS, Dependency, Files, Limits, NODE_IMAGES, archive};
 
 /// Maximum depth of nested charts; real charts have fewer levels.
-const MOST_LEVELS: usize = 4;
+const MAX_LEVELS: usize = 4;
 
 /// The images found in an addon.
 pub(super) struct Images {
@@ -29,7 +29,7 @@ pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Images 
     match &addon.kind {
         AddonKind::Chart(chart) => {
             let values = search.values_of(files, &addon.path);
-            search.chart(files, &addon.path, values, &chart.dependencies, MOST_LEVELS);
+            search.chart(files, &addon.path, values, &chart.dependencies, MAX_LEVELS);
         }
         AddonKind::Manifests => written(files, &addon.path, &["image"], &mut search.images),
     }

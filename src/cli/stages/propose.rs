@@ -8,12 +8,12 @@ use crate::cli::forge_access::ForgeAccess;
 use crate::cli::git_access::{Authorship, explain};
 use crate::cli::live::block_on;
 use crate::cli::terminal;
-use crate::forge::{Forge, LONGEST_BODY, PullRequest, fenced};
+use crate::forge::{Forge, MAX_BODY_BYTES, PullRequest, fenced};
 use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, UpdateError, Updated};
 use crate::promote::document::{Document, shortened};
 
 /// Maximum length of a trailer's value in a pull request, in characters.
-const LONGEST_TRAILER: usize = 1000;
+const MAX_TRAILER_CHARACTERS: usize = 1000;
 
 /// What becomes of the change. Nothing is written without one of the flags.
 #[derive(Debug, Args)]
@@ -112,14 +112,14 @@ impl Delivery {
 /// that squashes keeps this text, not the commit message.
 fn body(change: &Change) -> String {
     let trailers = trailers(&change.message);
-    let room = LONGEST_BODY.saturating_sub(trailers.len() + 1);
+    let room = MAX_BODY_BYTES.saturating_sub(trailers.len() + 1);
     format!("{}\n{trailers}", change.text.to_markdown(room))
 }
 
 /// Formats the trailers as a code block, because their text is not Markdown.
 fn trailers(message: &Message) -> String {
     let lines =
-        message.trailers.iter().map(|(key, value)| format!("{key}: {}\n", shortened(value, LONGEST_TRAILER)));
+        message.trailers.iter().map(|(key, value)| format!("{key}: {}\n", shortened(value, MAX_TRAILER_CHARACTERS)));
     fenced(&lines.collect::<String>())
 }
 
@@ -177,7 +177,7 @@ mod tests {
         for (reason, lines) in [("it leaked", 1), ("it leaked", 2000), ("ö".repeat(100_000).as_str(), 2000)]
         {
             let body = body(&change(reason, lines));
-            assert!(body.len() <= LONGEST_BODY, "{}", body.len());
+            assert!(body.len() <= MAX_BODY_BYTES, "{}", body.len());
             let end = body.rsplit_once("</details>\n").unwrap().1;
             assert!(end.ends_with("\n```\n") && end.matches("```").count() == 2, "{end}");
             for trailer in ["Stackflux-Promote: x", "Stackflux-Lifted-Hold: ", "Stackflux-Stage: prod"] {

@@ -176,7 +176,7 @@ fn a_clone_in_which_many_commits_were_made_is_made_anew() {
     drop(clone);
     let loose = kept.join("repository.git/objects/17");
     fs::create_dir_all(&loose).unwrap();
-    for number in 0..=MOST_LOOSE {
+    for number in 0..=MAX_LOOSE_OBJECTS {
         fs::write(loose.join(format!("{number:038x}")), "").unwrap();
     }
     let clone = BareRepository::open(&kept, access(&url)).unwrap();

@@ -7,10 +7,10 @@ use crate::release::finding::Printable;
 const ROOM: usize = 2000;
 
 /// Maximum length of a text from outside stackflux, in characters.
-const LONGEST_CODE: usize = 300;
+const MAX_CODE_CHARACTERS: usize = 300;
 
 /// Maximum length of the name of an omitted block, in characters.
-const LONGEST_NAME: usize = 120;
+const MAX_NAME_CHARACTERS: usize = 120;
 
 /// Writes whole blocks, in their order. If not all fit, blocks that are not folded take precedence over folded ones,
 /// and each block that does not fit is left out. A heading is left out together with everything below it.
@@ -77,7 +77,7 @@ fn left_out(names: &[String]) -> String {
     let mut text = "\n**Left out, because this is as long as a pull request may be:** ".to_owned();
     let end = ". The same command without `--pull-request` shows all of it.\n";
     for (at, name) in names.iter().enumerate() {
-        let name = format!("{}{}", if at > 0 { ", " } else { "" }, code(&shortened(name, LONGEST_NAME)));
+        let name = format!("{}{}", if at > 0 { ", " } else { "" }, code(&shortened(name, MAX_NAME_CHARACTERS)));
         let more = format!(" and {} more", names.len() - at);
         if text.len() + name.len() + more.len() + end.len() > ROOM {
             return text + &more + end;
@@ -140,7 +140,7 @@ fn escaped(words: &str) -> String {
 
 /// Writes a code span whose fence does not occur in the text, as `CommonMark` requires.
 fn code(text: &str) -> String {
-    let text = Printable(&shortened(text, LONGEST_CODE)).to_string();
+    let text = Printable(&shortened(text, MAX_CODE_CHARACTERS)).to_string();
     if text.trim().is_empty() {
         return "` `".to_owned();
     }
@@ -158,7 +158,7 @@ fn html(line: &Line) -> String {
     let spans = line.0.iter().map(|span| match span {
         Span::Words(words) => entities(words),
         Span::Strong(words) => format!("<strong>{}</strong>", entities(words)),
-        Span::Code(text) => format!("<code>{}</code>", entities(&shortened(text, LONGEST_CODE))),
+        Span::Code(text) => format!("<code>{}</code>", entities(&shortened(text, MAX_CODE_CHARACTERS))),
     });
     spans.collect()
 }

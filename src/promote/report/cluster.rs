@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::MOST_NAMES;
+use super::MAX_NAMES;
 use crate::compare::plans::{ClusterChange, Effect, ObjectChange, Verb};
 use crate::compare::values::ValueChange;
 use crate::promote::compare::Upgrade;
 use crate::promote::document::{Block, Line, shortened};
 
 /// Maximum number of values shown for one addon, and maximum length of a value and of its path in characters.
-const MOST_VALUES: usize = 50;
-const LONGEST_VALUE: usize = 120;
+const MAX_VALUES: usize = 50;
+const MAX_VALUE_CHARACTERS: usize = 120;
 
 pub(super) fn blocks(upgrade: &Upgrade) -> Vec<Block> {
     if upgrade.namespace.is_none() {
@@ -63,7 +63,7 @@ fn of_group(clusters: &[&ClusterChange]) -> Vec<Block> {
     let names: Vec<String> =
         clusters.iter().map(|cluster| format!("{}/{}", cluster.namespace, cluster.name)).collect();
     let title = if names.len() == 1 { "Cluster ".to_owned() } else { format!("{} Clusters: ", names.len()) };
-    let title = Line::new(&title).codes(names.iter().map(String::as_str), MOST_NAMES);
+    let title = Line::new(&title).codes(names.iter().map(String::as_str), MAX_NAMES);
     let mut blocks = vec![Block::Heading(3, title), Block::List(sentences(first))];
     for object in first.objects.iter().filter(|object| !object.values.is_empty()) {
         blocks.push(values(object));
@@ -93,7 +93,7 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
         ("Not touched: ", cluster.unchanged.iter().map(String::as_str).collect(), ""),
     ];
     let told = sentences.into_iter().filter(|(_, addons, _)| !addons.is_empty());
-    let told = told.map(|(begin, addons, end)| Line::new(begin).codes(addons, MOST_NAMES).words(end));
+    let told = told.map(|(begin, addons, end)| Line::new(begin).codes(addons, MAX_NAMES).words(end));
     let restarts =
         [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];
     let restarts =
@@ -133,17 +133,17 @@ pub(super) fn counted_values(values: &[ValueChange]) -> Line {
     Line::new(&if count == 1 { "1 value".to_owned() } else { format!("{count} values") })
 }
 
-/// Lists the first [`MOST_VALUES`] values that differ.
+/// Lists the first [`MAX_VALUES`] values that differ.
 pub(super) fn value_lines(values: &[ValueChange]) -> Vec<Line> {
-    let mut lines: Vec<Line> = values.iter().take(MOST_VALUES).map(of_value).collect();
-    if values.len() > MOST_VALUES {
-        lines.push(Line::new(&format!("and {} more", values.len() - MOST_VALUES)));
+    let mut lines: Vec<Line> = values.iter().take(MAX_VALUES).map(of_value).collect();
+    if values.len() > MAX_VALUES {
+        lines.push(Line::new(&format!("and {} more", values.len() - MAX_VALUES)));
     }
     lines
 }
 
 fn of_value(value: &ValueChange) -> Line {
-    let shortened = |text: &str| shortened(text, LONGEST_VALUE);
+    let shortened = |text: &str| shortened(text, MAX_VALUE_CHARACTERS);
     let line = Line::default().code(&shortened(&value.path)).words(": ");
     match (&value.from, &value.to) {
         (Some(from), Some(to)) => line.code(&shortened(from)).words(" → ").code(&shortened(to)),

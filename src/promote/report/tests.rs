@@ -10,7 +10,7 @@ use crate::promote::compare::{Effect, NotFollowing, Skipped, Offer, Offered, Par
 use crate::promote::soak::{Selection, SoakResult};
 
 /// The length that a forge accepts.
-const MOST_MARKDOWN: usize = 60_000;
+const MAX_BODY_BYTES: usize = 60_000;
 
 /// A HelmRelease of an addon with another chart, whose values change from `from` to `to`.
 fn changed(cluster: &str, addon: &str, from: u8, to: u8) -> ObjectChange {
@@ -141,7 +141,7 @@ fn what_others_wrote_cannot_change_a_pull_request() {
     promotion.effect.upgrades[0].clusters[2].held =
         vec![HeldAddon { addon: Some("cni".into()), reason: "Held", message: hostile.to_owned() }];
     promotion.effect.upgrades[0].parts[1].charts.charts[0].name = hostile.to_owned();
-    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
+    let text = document(&promotion).to_markdown(MAX_BODY_BYTES);
     assert!(!text.contains("\n# heading") && text.contains("`` `x` </details> @everyone"), "{text}");
     assert_eq!(text.matches("\n</details>\n").count(), text.matches("<details>").count());
 }
@@ -152,7 +152,7 @@ fn thousand_clusters_with_same_change_share_one_paragraph() {
     let names = (0..1000).map(|at| format!("cluster-{at}"));
     let same = names.map(|name| cluster(&name, vec![changed(&name, "cni", 1, 2)]));
     promotion.effect.upgrades[0].clusters = same.collect();
-    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
+    let text = document(&promotion).to_markdown(MAX_BODY_BYTES);
     assert!(text.contains("1000 Clusters: ") && text.contains(" and 980 more"), "{text}");
     assert!(text.chars().count() < 4000, "{}", text.chars().count());
 }
@@ -167,8 +167,8 @@ fn thousand_different_clusters_fit_into_pull_request_text() {
         cluster(&name, vec![change])
     };
     promotion.effect.upgrades[0].clusters = (0..1000).map(one).collect();
-    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
-    assert!(text.len() <= MOST_MARKDOWN && text.contains("**Left out, because"), "{}", text.len());
+    let text = document(&promotion).to_markdown(MAX_BODY_BYTES);
+    assert!(text.len() <= MAX_BODY_BYTES && text.contains("**Left out, because"), "{}", text.len());
     let told = "`Cluster tenant/cluster-0: 1 value in the HelmRelease of cni`";
     assert!(text.contains("### Cluster `tenant/cluster-200`\n") && text.contains(told), "{text}");
     let all = document(&promotion).to_plain();
@@ -187,8 +187,8 @@ fn what_is_too_long_takes_no_warning_with_it() {
     promotion.effect.left_out = (0..2000)
         .map(|at| Skipped { cluster: format!("tenant/left-{at}"), why: "it is later".into() })
         .collect();
-    let text = document(&promotion).to_markdown(MOST_MARKDOWN);
-    assert!(text.len() <= MOST_MARKDOWN, "{}", text.len());
+    let text = document(&promotion).to_markdown(MAX_BODY_BYTES);
+    assert!(text.len() <= MAX_BODY_BYTES, "{}", text.len());
     for told in [
         "**Helm deletes these CRDs, and with them all objects of their kinds**: `b.cilium.io`\n",
         "- **Held**: `cni`: `Held`: `xxxx",

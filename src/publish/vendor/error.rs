@@ -5,7 +5,7 @@ use crate::release::range::RangeError;
 use crate::source::origin::OriginError;
 
 /// Maximum number of versions that an error names.
-const MOST_VERSIONS: usize = 5;
+const MAX_VERSIONS: usize = 5;
 
 /// An error of fetching a chart. `place` is a URL without credentials.
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +88,8 @@ impl Classify for VendorError {
 }
 
 fn told(there: &[String]) -> String {
-    let named = there.iter().take(MOST_VERSIONS).cloned().collect::<Vec<_>>().join(", ");
-    match there.len().checked_sub(MOST_VERSIONS) {
+    let named = there.iter().take(MAX_VERSIONS).cloned().collect::<Vec<_>>().join(", ");
+    match there.len().checked_sub(MAX_VERSIONS) {
         _ if there.is_empty() => "it has none of that name".to_owned(),
         None | Some(0) => format!("it has {named}"),
         Some(more) => format!("it has {named} and {more} more"),

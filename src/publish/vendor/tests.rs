@@ -106,8 +106,8 @@ async fn too_many_charts_or_repositories_are_refused_without_request() {
         };
         (0..count).map(chart).collect()
     };
-    let charts = of(MOST_CHARTS + 1, &|_| "stable/".to_owned());
-    let repositories = of(MOST_REPOSITORIES + 1, &|number| format!("{number}/"));
+    let charts = of(MAX_CHARTS + 1, &|_| "stable/".to_owned());
+    let repositories = of(MAX_REPOSITORIES + 1, &|number| format!("{number}/"));
     for (missing, what) in [
         (charts, "exceeds the limit of 100 charts"),
         (repositories, "exceeds the limit of 20 chart repositories"),

@@ -56,7 +56,7 @@ fn commit_message_for_thousand_clusters_stays_short() {
     assert!(second.contains("and 960 more clusters\n"), "{second}");
     for text in [first, second] {
         assert!(text.len() < 32 << 10 && text.lines().count() < 400, "{} bytes", text.len());
-        assert!(text.lines().all(|line| line.chars().count() <= LONGEST_LINE + 1));
+        assert!(text.lines().all(|line| line.chars().count() <= MAX_LINE_CHARACTERS + 1));
         assert_eq!(text.lines().nth(1), Some(""));
     }
 }

@@ -18,7 +18,7 @@ pub const GITHUB: &str = "https://api.github.com";
 /// Timeout of a request, except for assets.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of pages of 100 entries: GitHub itself ends lists of releases at 10,000.
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 /// GitHub's default page size: a shorter list is complete.
 const FEW_ASSETS: usize = 30;
 /// The version of the API that this module uses.
@@ -146,7 +146,7 @@ impl Api {
     /// Reads all pages of a list.
     async fn pages<T: DeserializeOwned>(&self, first: &str) -> Result<Vec<T>, OriginError> {
         let (mut all, mut page) = (Vec::new(), self.url(first)?);
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let answer = self.get(&page).await?;
             let next = next_page(&page, answer.headers("link"))?;
             all.extend(answer.json::<Vec<T>>().await?);
@@ -157,7 +157,7 @@ impl Api {
         }
         Err(TransportError::TooLarge {
             place: http::redacted_url(&page),
-            most: MOST_PAGES as u64,
+            most: MAX_PAGES as u64,
             unit: "pages",
         }
         .into())

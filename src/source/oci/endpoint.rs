@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::login::Login;
 use super::manifest::{Descriptor, Document};
 use super::reference::Reference;
-use crate::http::{self, Answer, Client, Expected, MOST_JSON, Request, TransportError, Url, next_page};
+use crate::http::{self, Answer, Client, Expected, MAX_JSON_BYTES, Request, TransportError, Url, next_page};
 use crate::release::Digest;
 use crate::source::origin::OriginError;
 
@@ -21,11 +21,11 @@ const PAGE: usize = 1000;
 /// Minimum number of tags in a page that may have a next one, if the registry does not say: none has smaller pages.
 const SMALLEST_PAGE: usize = 50;
 /// Maximum number of pages of tags.
-const MOST_PAGES: usize = 200;
+const MAX_PAGES: usize = 200;
 /// Maximum number of pages of a manifest's referrers.
-const MOST_PAGES_OF_REFERRERS: usize = 4;
+const MAX_REFERRER_PAGES: usize = 4;
 /// Maximum number of tags.
-const MOST_TAGS: usize = 100_000;
+const MAX_TAGS: usize = 100_000;
 
 /// Accepted media types. An index is included so that it can be reported as an error.
 const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
@@ -79,7 +79,7 @@ impl Endpoint {
         let answer = self.get(Request::get(url).accept(MANIFESTS)).await?;
         let place = http::redacted_url(answer.url());
         let named = answer.header("docker-content-digest").and_then(|digest| digest.parse().ok());
-        let bytes = answer.bytes(MOST_JSON).await?;
+        let bytes = answer.bytes(MAX_JSON_BYTES).await?;
         let found = Digest::of_bytes(&bytes);
         for expected in [named, reference.digest()].into_iter().flatten() {
             if expected != found {
@@ -113,10 +113,10 @@ impl Endpoint {
         let mut page = self.url(&format!("referrers/{manifest}"))?;
         page.query_pairs_mut().append_pair("artifactType", artifact_type);
         let (mut pages, mut next) = (Vec::new(), Some(page));
-        while let Some(page) = next.take_if(|_| pages.len() < MOST_PAGES_OF_REFERRERS) {
+        while let Some(page) = next.take_if(|_| pages.len() < MAX_REFERRER_PAGES) {
             let answer = self.get(Request::get(page.clone()).accept(INDEX)).await?;
             next = next_page(&page, answer.headers("link"))?;
-            pages.push(answer.bytes(MOST_JSON).await?);
+            pages.push(answer.bytes(MAX_JSON_BYTES).await?);
         }
         Ok(pages)
     }
@@ -125,15 +125,15 @@ impl Endpoint {
     pub(super) async fn tags(&self) -> Result<BTreeSet<String>, OriginError> {
         let first = self.url(&format!("tags/list?n={PAGE}"))?;
         let (mut tags, mut page) = (BTreeSet::new(), first.clone());
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let answer = self.get(Request::get(page.clone())).await?;
             let linked = next_page(&page, answer.headers("link"))?;
             let TagList { tags: listed } = answer.json().await?;
             let listed = listed.unwrap_or_default();
             let (count, last, known) = (listed.len(), listed.last().cloned(), tags.len());
             tags.extend(listed);
-            if tags.len() > MOST_TAGS {
-                return Err(self.too_many(MOST_TAGS, "tags"));
+            if tags.len() > MAX_TAGS {
+                return Err(self.too_many(MAX_TAGS, "tags"));
             }
             page = match (linked, last) {
                 // A page without new tags is the last one, or the registry would never end.
@@ -147,7 +147,7 @@ impl Endpoint {
                 (None, _) => return Ok(tags),
             };
         }
-        Err(self.too_many(MOST_PAGES, "pages of tags"))
+        Err(self.too_many(MAX_PAGES, "pages of tags"))
     }
 
     /// Whether to skip this mirror after a failure, and try the next endpoint. A wrong answer does not skip the mirror: it

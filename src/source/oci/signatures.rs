@@ -15,7 +15,7 @@ use crate::verify::stored::{self, Blob, Signature};
 use crate::verify::{PublicKey, Unverified, Verified, bundle, simple_signing};
 
 /// Maximum number of reasons that a message names.
-const MOST_REASONS: usize = 5;
+const MAX_REASONS: usize = 5;
 
 /// The signature that a release must have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl Search<'_> {
         for index in self.indexes().await? {
             found.extend(self.take("the index of referrers", stored::bundles(&index)).unwrap_or_default());
         }
-        for digest in found.into_iter().take(stored::MOST_SIGNATURES) {
+        for digest in found.into_iter().take(stored::MAX_SIGNATURES) {
             let place = format!("bundle {digest}");
             let holder = self.registry.manifest(&digest.to_string()).await;
             let Some(holder) = self.unless_broken(&place, holder)?.flatten() else { continue };
@@ -214,9 +214,9 @@ impl Search<'_> {
             [key] => format!("no signature by the key {key}:"),
             keys => format!("no signature by one of {} keys ({}):", keys.len(), keys.join(", ")),
         }];
-        let reasons = self.reasons.iter().take(MOST_REASONS);
+        let reasons = self.reasons.iter().take(MAX_REASONS);
         lines.extend(reasons.map(|(place, reason)| format!("  {place}: {reason}")));
-        if let Some(more) = self.reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
+        if let Some(more) = self.reasons.len().checked_sub(MAX_REASONS).filter(|more| *more > 0) {
             lines.push(format!("  and {more} more"));
         }
         self.signed.unverified(lines.join("\n"))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::http::TransportError;
-use crate::verify::stored::MOST_SIGNATURES;
+use crate::verify::stored::MAX_SIGNATURES;
 
 const MANIFEST: &[u8] = include_bytes!("../../../../tests/signatures/manifest.json");
 const P256: &str = include_str!("../../../../tests/signatures/p256.pub");
@@ -288,9 +288,9 @@ fn signatures_without_end_are_not_looked_at() {
     });
     let pages = Some(vec![index; 3]);
     let fake = Fake { referrers: pages, ..Fake::default() }.signatures(&many).bundles();
-    assert!(fake.refuses().ends_with(&format!("\n  and {} more", 2 * MOST_SIGNATURES - MOST_REASONS)));
+    assert!(fake.refuses().ends_with(&format!("\n  and {} more", 2 * MAX_SIGNATURES - MAX_REASONS)));
     let blobs = fake.asked().iter().filter(|asked| asked.starts_with("blob")).count();
-    assert_eq!(blobs, 2 * MOST_SIGNATURES);
+    assert_eq!(blobs, 2 * MAX_SIGNATURES);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::plan::delivery::{Action, Baseline, action, namespace_action};
 use crate::rollup::kept_object;
 
 /// An upper bound of the number of planned objects.
-const MOST: usize = 32;
+const CASES: usize = 32;
 
 /// The state of the live cluster around one planned object.
 #[derive(Clone, Debug)]
@@ -227,7 +227,7 @@ proptest! {
 
     #[test]
     fn live_diff_says_what_the_operator_decides(
-        facts in vec(facts(), MOST),
+        facts in vec(facts(), CASES),
         by_git in prop::bool::weighted(0.2),
         sources in select(vec![SourcePlacement::Shared, SourcePlacement::PerNamespace]),
         is_namespace_known in any::<bool>(),
