@@ -29,7 +29,7 @@ mod url;
 
 pub use clone::{BareRepository, CloneLimits, Reference};
 pub use commit::{CommitId, Identity, IdentityError, Message, TreeId};
-pub use connection::{Waiting, limit_waiting};
+pub use connection::{ServerTimeouts, set_server_timeouts};
 pub use credentials::{Access, Credentials, SecretError, SshKey};
 pub use edit::Edit;
 pub use error::GitError;

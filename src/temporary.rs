@@ -35,9 +35,9 @@ fn pending() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 
 /// A path that is removed on drop or when a signal ends the process, unless it was moved before.
 #[derive(Debug)]
-pub struct Doomed(PathBuf);
+pub struct RemoveOnDrop(PathBuf);
 
-impl Doomed {
+impl RemoveOnDrop {
     /// Registers a path, which need not exist yet.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
@@ -64,7 +64,7 @@ impl Doomed {
     }
 }
 
-impl Drop for Doomed {
+impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
         remove(&self.0);
         pending().remove(&self.0);
@@ -75,7 +75,7 @@ impl Drop for Doomed {
 #[derive(Debug)]
 pub struct Temporary {
     // Dropped in this order: the lock is released last.
-    directory: Doomed,
+    directory: RemoveOnDrop,
     _lock: File,
 }
 
@@ -88,7 +88,7 @@ impl Temporary {
     fn new_in(parent: &Path, prefix: &str) -> io::Result<Self> {
         let mode = Permissions::from_mode(0o700);
         let directory = tempfile::Builder::new().prefix(prefix).permissions(mode).tempdir_in(parent)?;
-        let directory = Doomed::new(directory.keep());
+        let directory = RemoveOnDrop::new(directory.keep());
         let lock = File::create(directory.path().join(LOCK))?;
         lock.lock()?;
         remove_abandoned(parent, prefix, &lock, ABANDONED);
@@ -134,7 +134,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Removes all registered paths. Nothing can be [moved](Doomed::move_to) away while the result lives.
+/// Removes all registered paths. Nothing can be [moved](RemoveOnDrop::move_to) away while the result lives.
 #[must_use]
 pub fn remove_all() -> impl Sized {
     let pending = pending();

@@ -110,7 +110,7 @@ impl HeldAddon {
 #[serde(rename_all = "camelCase")]
 pub struct ObjectChange {
     /// The kind of change.
-    pub change: Verb,
+    pub change: ChangeKind,
     /// The API group and version.
     pub api_version: String,
     /// The kind of the object.
@@ -140,7 +140,7 @@ pub struct ObjectChange {
 /// The kinds of changes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Verb {
+pub enum ChangeKind {
     /// The object is new.
     Created,
     /// The object stays and differs.
@@ -246,7 +246,7 @@ fn cluster_change(cluster: &ClusterInputs, before: &Plan, after: &Plan) -> Clust
     let is_held = |addon: &str| {
         after.held().iter().any(|held| held.addon.as_ref().is_none_or(|name| name.as_str() == addon))
     };
-    objects.retain(|object| object.change != Verb::Removed || !object.addon.as_deref().is_some_and(is_held));
+    objects.retain(|object| object.change != ChangeKind::Removed || !object.addon.as_deref().is_some_and(is_held));
     let newly_held = after.held().iter().any(|held| !before.held().contains(held));
     ClusterChange { newly_held, ..ClusterChange::new(cluster, objects, after) }
 }
@@ -256,16 +256,16 @@ fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
     let old: BTreeMap<&ObjectId, &Value> =
         before.objects().map(|object| (&object.id, &object.value)).collect();
     let change = |change: &diff::Change| {
-        let (verb, id) = match change {
-            diff::Change::Created(object) => (Verb::Created, &object.id),
-            diff::Change::Changed(object) => (Verb::Changed, &object.id),
-            diff::Change::Removed(id) => (Verb::Removed, *id),
+        let (kind, id) = match change {
+            diff::Change::Created(object) => (ChangeKind::Created, &object.id),
+            diff::Change::Changed(object) => (ChangeKind::Changed, &object.id),
+            diff::Change::Removed(id) => (ChangeKind::Removed, *id),
         };
         let new = match change {
             diff::Change::Created(object) | diff::Change::Changed(object) => Some(&object.value),
             diff::Change::Removed(_) => None,
         };
-        ObjectChange::between(verb, id, old.get(id).copied(), new)
+        ObjectChange::between(kind, id, old.get(id).copied(), new)
     };
     let inventory = Inventory::of(before);
     diff::diff(after, &inventory).iter().map(change).collect()
@@ -274,10 +274,10 @@ fn object_changes(before: &Plan, after: &Plan) -> Vec<ObjectChange> {
 impl ObjectChange {
     /// Compares two states of an object.
     #[must_use]
-    pub fn between(change: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
+    pub fn between(change: ChangeKind, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> Self {
         let addon = new.or(old).and_then(addon_of).map(str::to_owned);
         let lines = old.zip(new).map(|(old, new)| lines(old, new)).unwrap_or_default();
-        let is_same = change == Verb::Changed && lines.is_empty();
+        let is_same = change == ChangeKind::Changed && lines.is_empty();
         Self {
             change,
             api_version: id.api_version.clone(),

@@ -26,7 +26,7 @@ const MAX_CERTIFICATES: usize = 1_000;
 const MAX_ANSWER_BYTES: usize = 8 << 10;
 
 /// Network path to the server that shows a certificate.
-pub(super) struct Way<'a> {
+pub(super) struct Route<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
     pub(super) proxy: Option<&'a Proxy>,
@@ -34,7 +34,7 @@ pub(super) struct Way<'a> {
     pub(super) wait: Duration,
 }
 
-impl Way<'_> {
+impl Route<'_> {
     /// Connects to the server, through the proxy if there is one.
     fn connect(&self) -> io::Result<TcpStream> {
         let host = self.host.trim_matches(['[', ']']);
@@ -121,9 +121,9 @@ impl Trusted {
     }
 
     /// Checks the certificate that a host shows; the error says why the certificate is not trusted.
-    pub(super) fn check(&self, shown: &[u8], way: &Way<'_>) -> Result<(), String> {
+    pub(super) fn check(&self, shown: &[u8], route: &Route<'_>) -> Result<(), String> {
         let shown = CertificateDer::from(shown.to_vec());
-        let host = way.host.trim_matches(['[', ']']);
+        let host = route.host.trim_matches(['[', ']']);
         let name =
             ServerName::try_from(host.to_owned()).map_err(|_| format!("invalid host name {host:?}"))?;
         // A self-signed certificate in the bundle is trusted by itself, not as an authority.
@@ -133,7 +133,7 @@ impl Trusted {
         }
         match self.verify(&shown, &name) {
             Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-                self.check_with_chain(&shown, name, way)
+                self.check_with_chain(&shown, name, route)
             }
             other => other.map_err(|error| why(&error)),
         }
@@ -152,7 +152,7 @@ impl Trusted {
         &self,
         shown: &CertificateDer<'_>,
         name: ServerName<'static>,
-        way: &Way<'_>,
+        route: &Route<'_>,
     ) -> Result<(), String> {
         let config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()
@@ -160,7 +160,7 @@ impl Trusted {
             .with_root_certificates(Arc::clone(&self.roots))
             .with_no_client_auth();
         let mut connection = ClientConnection::new(Arc::new(config), name).map_err(|error| why(&error))?;
-        handshake(&mut connection, way).map_err(|error| {
+        handshake(&mut connection, route).map_err(|error| {
             match error.get_ref().and_then(|inner| inner.downcast_ref()) {
                 Some(error) => why(error),
                 None => error.to_string(),
@@ -175,8 +175,8 @@ impl Trusted {
     }
 }
 
-fn handshake(connection: &mut ClientConnection, way: &Way<'_>) -> io::Result<()> {
-    let mut stream = way.connect()?;
+fn handshake(connection: &mut ClientConnection, route: &Route<'_>) -> io::Result<()> {
+    let mut stream = route.connect()?;
     while connection.is_handshaking() {
         connection.complete_io(&mut stream)?;
     }

@@ -65,7 +65,7 @@ pub struct BareRepository {
 }
 
 /// References of the remote repository.
-struct There {
+struct RemoteRefs {
     /// Names and object ids.
     references: Vec<(String, Oid)>,
     /// The branch that the remote `HEAD` names.
@@ -140,34 +140,34 @@ impl BareRepository {
     /// Fetches the branch that a change is made on. `None` if the repository is empty. If it has only other branches, this
     /// is an error: a branch created from nothing would share no history with them.
     pub fn fetch_to_change(&self, name: &str) -> Result<Option<CommitId>, GitError> {
-        let (commit, there) = self.fetch_named(&branch(name)?, &format!("refs/remotes/origin/{name}"))?;
-        let there = there.branches();
-        if commit.is_none() && !there.is_empty() {
-            return Err(GitError::NoBranch { url: self.url(), branch: name.to_owned(), there });
+        let (commit, refs) = self.fetch_named(&branch(name)?, &format!("refs/remotes/origin/{name}"))?;
+        let branches = refs.branches();
+        if commit.is_none() && !branches.is_empty() {
+            return Err(GitError::NoBranch { url: self.url(), branch: name.to_owned(), branches });
         }
         Ok(commit)
     }
 
     /// Returns the branch that the repository's `HEAD` names; `main` if the repository is empty.
     pub fn default_branch(&self) -> Result<String, GitError> {
-        let (_, there) = self.fetch_named("HEAD", "refs/stackflux/HEAD")?;
-        let branches = there.branches();
-        match there.head {
+        let (_, refs) = self.fetch_named("HEAD", "refs/stackflux/HEAD")?;
+        let branches = refs.branches();
+        match refs.head {
             Some(branch) => Ok(branch),
             None if branches.is_empty() => Ok(FIRST_BRANCH.to_owned()),
-            None => Err(GitError::NoHead { url: self.url(), there: branches }),
+            None => Err(GitError::NoHead { url: self.url(), branches }),
         }
     }
 
     /// Fetches a reference, and returns its commit and the references of the remote repository.
-    fn fetch_named(&self, remote: &str, local: &str) -> Result<(Option<CommitId>, There), GitError> {
-        let there = self.receive(&[&format!("+{remote}:{local}")])?;
-        let Some((_, id)) = there.references.iter().find(|(name, _)| name == remote) else {
+    fn fetch_named(&self, remote: &str, local: &str) -> Result<(Option<CommitId>, RemoteRefs), GitError> {
+        let refs = self.receive(&[&format!("+{remote}:{local}")])?;
+        let Some((_, id)) = refs.references.iter().find(|(name, _)| name == remote) else {
             self.forget(local)?;
-            return Ok((None, there));
+            return Ok((None, refs));
         };
         let commit = self.repository.find_object(*id, None)?.peel_to_commit()?;
-        Ok((Some(CommitId(commit.id())), there))
+        Ok((Some(CommitId(commit.id())), refs))
     }
 
     fn fetch_commit(&self, commit: CommitId) -> Result<Option<CommitId>, GitError> {
@@ -182,7 +182,7 @@ impl BareRepository {
     }
 
     /// Fetches, and returns the references of the remote repository.
-    fn receive(&self, refspecs: &[&str]) -> Result<There, GitError> {
+    fn receive(&self, refspecs: &[&str]) -> Result<RemoteRefs, GitError> {
         let connection = Connection::new(&self.access, &self.limits)?;
         let mut remote = self.repository.remote_anonymous(&self.access.url.remote())?;
         let mut options = FetchOptions::new();
@@ -201,7 +201,7 @@ impl BareRepository {
             Err(error) if error.code() == ErrorCode::NotFound => None,
             Err(error) => return Err(connection.error(&error)),
         };
-        Ok(There { references, head })
+        Ok(RemoteRefs { references, head })
     }
 
     fn url(&self) -> String {
@@ -233,7 +233,7 @@ impl BareRepository {
     }
 }
 
-impl There {
+impl RemoteRefs {
     fn branches(&self) -> Vec<String> {
         let names = self.references.iter().filter_map(|(name, _)| name.strip_prefix(BRANCHES));
         names.map(str::to_owned).collect()

@@ -10,13 +10,13 @@ use git2::cert::Cert;
 use git2::{CertificateCheckStatus, Cred, CredentialType, ProxyOptions, RemoteCallbacks};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::certificate::{Trusted, Way};
+use super::certificate::{Route, Trusted};
 use super::{Access, CloneLimits, GitError, GitUrl, SshKey, Transport, hosts};
 use crate::http::{Proxies, Proxy, TransportError};
 use crate::names::credentials::masked;
 
-use process_wide::AskedFor;
-pub use process_wide::{Waiting, limit_waiting};
+use process_wide::KnownHostsHome;
+pub use process_wide::{ServerTimeouts, set_server_timeouts};
 
 /// Maximum length of a server's text that is kept.
 const MAX_MESSAGE_CHARACTERS: usize = 2_000;
@@ -34,12 +34,12 @@ pub(super) struct Connection<'a> {
     /// The proxy in front of the server.
     proxy: Option<Proxy>,
     /// Held until the server has shown its host key.
-    asked_for: RefCell<Option<AskedFor>>,
+    known_hosts_home: RefCell<Option<KnownHostsHome>>,
 }
 
 impl<'a> Connection<'a> {
     pub(super) fn new(access: &'a Access, limits: &'a CloneLimits) -> Result<Self, GitError> {
-        limit_waiting(None);
+        set_server_timeouts(None);
         let plain = access.url.transport() == Transport::Http && !access.url.is_loopback();
         if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
             return Err(GitError::PlainHttp { url: access.url.to_string() });
@@ -55,7 +55,7 @@ impl<'a> Connection<'a> {
             failure: RefCell::default(),
             said: RefCell::default(),
             proxy: proxy(&access.url)?,
-            asked_for: RefCell::new(asked_for(access)?),
+            known_hosts_home: RefCell::new(known_hosts_home(access)?),
         })
     }
 
@@ -145,7 +145,7 @@ impl<'a> Connection<'a> {
         let (url, credentials) = (&self.access.url, &self.access.credentials);
         let port = url.port_or_default();
         if let Some(key) = certificate.as_hostkey() {
-            self.asked_for.take();
+            self.known_hosts_home.take();
             let key = key.hostkey().unwrap_or_default();
             match &credentials.known_hosts {
                 Some(known) => known.check(host, port, key)?,
@@ -159,8 +159,8 @@ impl<'a> Connection<'a> {
         let unusable =
             |why| GitError::Credentials { what: "the file of trusted certificates".to_owned(), why };
         let trusted = Trusted::new(ca).map_err(unusable)?;
-        let way = Way { host, port, proxy: self.proxy.as_ref(), wait: limit_waiting(None).connect };
-        let checked = trusted.check(shown.data(), &way);
+        let route = Route { host, port, proxy: self.proxy.as_ref(), wait: set_server_timeouts(None).connect };
+        let checked = trusted.check(shown.data(), &route);
         checked.map_err(|error| TransportError::Certificate { place: self.url(), error })?;
         Ok(CertificateCheckStatus::CertificateOk)
     }
@@ -206,14 +206,14 @@ fn proxy(url: &GitUrl) -> Result<Option<Proxy>, GitError> {
 
 /// Limits the kinds of host key that libssh2 asks for to the known ones. libssh2 prefers Ed25519, so a host with several
 /// keys, of which only another kind is known, would otherwise show the unknown one.
-fn asked_for(access: &Access) -> Result<Option<AskedFor>, GitError> {
+fn known_hosts_home(access: &Access) -> Result<Option<KnownHostsHome>, GitError> {
     let url = &access.url;
     let known = access.credentials.known_hosts.as_ref().filter(|_| url.transport() == Transport::Ssh);
     let lines = known.map(|known| known.plain(url.host(), url.port_or_default())).unwrap_or_default();
     if lines.is_empty() || lines.contains(" ssh-ed25519 ") {
         return Ok(None);
     }
-    AskedFor::new(&lines).map(Some).map_err(GitError::io(std::env::temp_dir()))
+    KnownHostsHome::new(&lines).map(Some).map_err(GitError::io(std::env::temp_dir()))
 }
 
 #[cfg(test)]

@@ -99,22 +99,22 @@ pub enum GitError {
     #[error("{0:?} is not a commit of the repository")]
     NoCommit(String),
     /// The branch to change does not exist.
-    #[error("{url}: branch {branch} not found: the repository has {}", told(.there))]
+    #[error("{url}: branch {branch} not found: the repository has {}", listed(.branches))]
     NoBranch {
         /// The repository.
         url: String,
         /// The branch.
         branch: String,
         /// The existing branches.
-        there: Vec<String>,
+        branches: Vec<String>,
     },
     /// `HEAD` does not name an existing branch.
-    #[error("{url}: HEAD does not point to a branch of the repository: it has {}", told(.there))]
+    #[error("{url}: HEAD does not point to a branch of the repository: it has {}", listed(.branches))]
     NoHead {
         /// The repository.
         url: String,
         /// The existing branches.
-        there: Vec<String>,
+        branches: Vec<String>,
     },
     /// The name of the branch or tag is invalid, or starts with `refs/`.
     #[error("invalid branch or tag name {0:?}")]
@@ -185,7 +185,7 @@ impl GitError {
             Self::HostKey(error) => return Some(error.hint()),
             Self::Sign(error) => return error.hint().map(str::to_owned),
             Self::Refused { .. } => "if the branch is protected, use --pull-request",
-            Self::NoBranch { there, .. } if there.is_empty() => {
+            Self::NoBranch { branches, .. } if branches.is_empty() => {
                 "push a first commit: a pull request needs a branch to be merged into"
             }
             Self::NoBranch { .. } => {
@@ -201,7 +201,7 @@ impl GitError {
 }
 
 /// Lists some branches, and the number of those left out.
-fn told(branches: &[String]) -> String {
+fn listed(branches: &[String]) -> String {
     let named = branches.iter().take(MAX_BRANCHES).cloned().collect::<Vec<_>>().join(", ");
     match branches.len().checked_sub(MAX_BRANCHES) {
         _ if branches.is_empty() => "no branch".to_owned(),

@@ -177,7 +177,7 @@ fn prepare<E>(
     let there = match &target.push_to {
         Some(_) if base.is_none() => {
             let (url, branch) = (clone.access().url.to_string(), target.branch.clone());
-            return Err(GitError::NoBranch { url, branch, there: Vec::new() }.into());
+            return Err(GitError::NoBranch { url, branch, branches: Vec::new() }.into());
         }
         Some(branch) => clone.fetch(&Reference::Branch(branch.clone()))?,
         None => base,

@@ -6,7 +6,7 @@ use reqwest::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 
-use super::client::Asked;
+use super::client::SentRequest;
 use super::receive::{Keep, Receiver};
 use super::{Expected, TransportError, retry};
 use crate::release::Digest;
@@ -16,14 +16,14 @@ use crate::release::Digest;
 pub struct Answer {
     response: Response,
     url: Url,
-    asked: Asked,
+    sent: SentRequest,
     /// Whether a redirect led to another origin than the requested one.
     pub(super) has_moved: bool,
 }
 
 impl Answer {
-    pub(super) fn new(response: Response, url: Url, asked: Asked) -> Self {
-        Self { response, url, asked, has_moved: false }
+    pub(super) fn new(response: Response, url: Url, sent: SentRequest) -> Self {
+        Self { response, url, sent, has_moved: false }
     }
 
     /// Returns the HTTP status.
@@ -40,7 +40,7 @@ impl Answer {
 
     /// Returns the place that answered, for messages.
     pub(super) fn place(&self) -> &str {
-        &self.asked.place
+        &self.sent.place
     }
 
     /// Returns the first header of a name, if its value is text.
@@ -67,7 +67,7 @@ impl Answer {
         let challenges =
             if self.has_moved { Vec::new() } else { self.headers(WWW_AUTHENTICATE.as_str()).collect() };
         let challenges = challenges.into_iter().map(str::to_owned).collect();
-        let place = self.asked.place.clone();
+        let place = self.sent.place.clone();
         TransportError::Status {
             place,
             status: self.status(),
@@ -91,14 +91,14 @@ impl Answer {
     /// Reads the body into `into`, and returns `into` with its digest, if the body is as expected.
     pub async fn keep<K: Keep>(self, into: K, expected: Expected) -> Result<(K, Digest), TransportError> {
         let mut receiver = Receiver::new(into, expected);
-        let place = self.asked.place.clone();
+        let place = self.sent.place.clone();
         self.pour(&mut receiver).await?;
         receiver.finish(&place).await
     }
 
     /// Reads the body as JSON of at most [`MAX_JSON_BYTES`](super::MAX_JSON_BYTES) bytes.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, TransportError> {
-        let place = self.asked.place.clone();
+        let place = self.sent.place.clone();
         let bytes = self.bytes(super::MAX_JSON_BYTES).await?;
         // serde's message may quote the answer, which may contain a token: report only the position.
         serde_json::from_slice(&bytes).map_err(|error| TransportError::Malformed {
@@ -109,7 +109,7 @@ impl Answer {
 
     /// Passes the body to the receiver, chunk by chunk.
     pub(super) async fn pour(mut self, receiver: &mut Receiver<impl Keep>) -> Result<(), TransportError> {
-        let Asked { place, .. } = &self.asked;
+        let SentRequest { place, .. } = &self.sent;
         receiver.announce(place, self.response.content_length())?;
         let mut come = 0;
         loop {
@@ -119,7 +119,7 @@ impl Answer {
                     come += bytes.len() as u64;
                 }
                 Ok(None) => return Ok(()),
-                Err(error) => return Err(self.asked.failed(&error, Some(come))),
+                Err(error) => return Err(self.sent.failed(&error, Some(come))),
             }
         }
     }

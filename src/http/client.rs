@@ -107,9 +107,9 @@ impl Client {
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        let asked = Asked::new(place_through(url, proxy), &self.options, within);
-        let answer = builder.send().await.map_err(|error| asked.failed(&error, None))?;
-        Ok(Answer::new(answer, url.clone(), asked))
+        let sent = SentRequest::new(place_through(url, proxy), &self.options, within);
+        let answer = builder.send().await.map_err(|error| sent.failed(&error, None))?;
+        Ok(Answer::new(answer, url.clone(), sent))
     }
 
     /// Sends a request and, if it is a GET, follows redirects: never from `https` to `http`, and without secrets to another
@@ -188,7 +188,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, TransportError> {
 
 /// A request that was sent, with the values that its errors report.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct SentRequest {
     /// The place that the request was sent to.
     pub(super) place: String,
     begun: Instant,
@@ -197,7 +197,7 @@ pub(super) struct Asked {
     within: Duration,
 }
 
-impl Asked {
+impl SentRequest {
     fn new(place: String, options: &Options, within: Duration) -> Self {
         let Options { connect, silence, .. } = *options;
         Self { place, begun: Instant::now(), connect, silence, within }

@@ -17,7 +17,7 @@ use crate::release::ignore::IGNORE_FILE;
 use crate::release::{Files, Limits};
 use crate::source;
 use crate::source::origin::Listing;
-use crate::temporary::Doomed;
+use crate::temporary::RemoveOnDrop;
 
 /// Prefix of a release's directory while it is being written.
 const UNFINISHED: &str = ".stackflux-unfinished-";
@@ -47,7 +47,7 @@ impl DirectoryTarget {
             return Ok(Published::Unchanged);
         }
         let path = self.path_of(prepared.name());
-        let unfinished = Doomed::new(releases.join(format!("{UNFINISHED}{}", prepared.name())));
+        let unfinished = RemoveOnDrop::new(releases.join(format!("{UNFINISHED}{}", prepared.name())));
         write_all(unfinished.path(), &prepared.files)?;
         unfinished.move_to(&path).map_err(io_error(&path))?;
         lock.sync_all().map_err(io_error(&releases))?;

@@ -44,14 +44,14 @@ impl Changes {
 
     /// Returns the number of objects with this change.
     #[must_use]
-    pub fn count(&self, verb: Verb) -> usize {
-        self.objects.iter().filter(|object| object.verb == verb).count()
+    pub fn count(&self, change: ChangeKind) -> usize {
+        self.objects.iter().filter(|object| object.change == change).count()
     }
 }
 
 /// The change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verb {
+pub enum ChangeKind {
     /// The object is new.
     Added,
     /// The object differs.
@@ -60,7 +60,7 @@ pub enum Verb {
     Removed,
 }
 
-impl Verb {
+impl ChangeKind {
     /// Returns the word for the change.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -76,7 +76,7 @@ impl Verb {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectChange {
     /// The change.
-    pub verb: Verb,
+    pub change: ChangeKind,
     /// The part that has the object.
     pub part: Part,
     /// Kind, namespace and name of the object.
@@ -90,15 +90,15 @@ pub struct ObjectChange {
 impl ObjectChange {
     /// Returns the change from `old` to `new`, at least one of which is there.
     pub(super) fn between(part: &Part, object: String, old: Option<&Value>, new: Option<&Value>) -> Self {
-        let verb = match (old, new) {
-            (None, _) => Verb::Added,
-            (Some(_), Some(_)) => Verb::Changed,
-            (Some(_), None) => Verb::Removed,
+        let change = match (old, new) {
+            (None, _) => ChangeKind::Added,
+            (Some(_), Some(_)) => ChangeKind::Changed,
+            (Some(_), None) => ChangeKind::Removed,
         };
         let label = text(new.or(old).unwrap_or(&Value::Null), &["metadata", "labels", labels::RELEASE]);
         let release = (!label.is_empty()).then(|| label.to_owned());
         let why = old.zip(new).map(|(old, new)| explained(old, new)).unwrap_or_default();
-        Self { verb, part: part.clone(), object, release, why }
+        Self { change, part: part.clone(), object, release, why }
     }
 }
 
@@ -193,12 +193,12 @@ pub struct Refused {
     /// Path of the file, from the root.
     pub file: String,
     /// The reason.
-    pub why: Why,
+    pub why: RefusalReason,
 }
 
 /// Reason for not writing a file.
 #[derive(Debug, thiserror::Error)]
-pub enum Why {
+pub enum RefusalReason {
     /// The content is neither what was written nor what is planned.
     #[error("was edited since stackflux wrote it")]
     Edited,
@@ -222,7 +222,7 @@ pub enum Why {
     Contested(String),
 }
 
-impl Why {
+impl RefusalReason {
     /// Suggests how to resolve it, for the file that the message names.
     #[must_use]
     pub fn resolution(&self) -> &'static str {

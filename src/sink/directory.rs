@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::changes::Changes;
 use super::layout::{INDEX, KUSTOMIZATION};
 use super::tree::{Found, Tree};
-use crate::temporary::Doomed;
+use crate::temporary::RemoveOnDrop;
 
 /// Name of a file while it is being written.
 const UNFINISHED: &str = ".stackflux-unfinished";
@@ -62,7 +62,7 @@ impl Directory {
         let failed = |error| DirectoryError { path: path.clone(), error };
         let directory = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(directory).map_err(failed)?;
-        let unfinished = Doomed::new(directory.join(UNFINISHED));
+        let unfinished = RemoveOnDrop::new(directory.join(UNFINISHED));
         replace(&unfinished, &path, bytes).map_err(failed)
     }
 
@@ -86,7 +86,7 @@ impl Directory {
     }
 }
 
-fn replace(unfinished: &Doomed, path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(unfinished: &RemoveOnDrop, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = unfinished.path();
     match fs::remove_file(beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

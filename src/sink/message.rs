@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::changes::{Changes, ObjectChange, Verb};
+use super::changes::{Changes, ObjectChange, ChangeKind};
 use super::layout::Part;
 use crate::git::Message;
 use crate::release::Digest;
@@ -43,15 +43,15 @@ pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
         parts.entry(&object.part).or_default().push(object);
     }
     for objects in parts.values_mut() {
-        objects.sort_by_key(|object| object.verb);
+        objects.sort_by_key(|object| object.change);
     }
     let (shared, clusters): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(part, _)| part.is_shared());
     let (subject, mut text) = (subject(of, &clusters), String::new());
-    let is_all = |objects: &[&ObjectChange], verb| objects.iter().all(|object| object.verb == verb);
+    let is_all = |objects: &[&ObjectChange], change| objects.iter().all(|object| object.change == change);
     let (added, clusters): (Vec<_>, Vec<_>) =
-        clusters.into_iter().partition(|(_, objects)| is_all(objects, Verb::Added));
+        clusters.into_iter().partition(|(_, objects)| is_all(objects, ChangeKind::Added));
     let (removed, changed): (Vec<_>, Vec<_>) =
-        clusters.into_iter().partition(|(_, objects)| is_all(objects, Verb::Removed));
+        clusters.into_iter().partition(|(_, objects)| is_all(objects, ChangeKind::Removed));
     names(&mut text, "added", &added);
     names(&mut text, "removed", &removed);
     for (part, objects) in changed.iter().take(MAX_CLUSTERS).chain(&shared) {
@@ -77,7 +77,7 @@ fn subject(changes: &Changes, clusters: &[Changed<'_>]) -> String {
         [(part, _)] => part.cluster().map_or_else(String::new, |cluster| format!("cluster {cluster}")),
         _ => format!("{} clusters", clusters.len()),
     };
-    let there = changes.objects.iter().filter(|object| object.verb != Verb::Removed);
+    let there = changes.objects.iter().filter(|object| object.change != ChangeKind::Removed);
     let named = there.filter(|object| clusters.is_empty() || !object.part.is_shared());
     let releases: BTreeSet<&String> = named.filter_map(|object| object.release.as_ref()).collect();
     let releases: Vec<&String> = releases.into_iter().collect();
@@ -109,7 +109,7 @@ fn told(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
     line(text, &part.cluster().map_or_else(|| part.to_string(), |cluster| format!("cluster {cluster}")));
     for object in objects.iter().take(MAX_OBJECTS) {
         let why = if object.why.is_empty() { String::new() } else { format!(": {}", object.why.join("; ")) };
-        line(text, &format!("- {} {}{why}", object.verb.as_str(), object.object));
+        line(text, &format!("- {} {}{why}", object.change.as_str(), object.object));
     }
     if let Some(more) = objects.len().checked_sub(MAX_OBJECTS).filter(|more| *more > 0) {
         let _ = writeln!(text, "- and {more} more");

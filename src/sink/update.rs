@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::changes::{Changes, Refused, Why};
+use super::changes::{Changes, Refused, RefusalReason};
 use super::index::{Index, IndexError, MAX_INDEX};
 use super::layout::{ClusterName, INDEX, Part, place};
 use super::tree::{Found, Tree};
@@ -247,14 +247,14 @@ fn index<T: Tree>(
     tree: &T,
     path: &str,
     overwrite: &Overwrite,
-) -> Result<Result<Option<Index>, Why>, T::Error> {
+) -> Result<Result<Option<Index>, RefusalReason>, T::Error> {
     let found = match tree.read(path, MAX_INDEX)? {
         Found::Nothing => return Ok(Ok(None)),
         // A power cut has emptied the file.
         Found::File(bytes) if bytes.is_empty() => return Ok(Ok(None)),
-        Found::File(bytes) => Index::parse(&bytes).map(Some).map_err(Why::Index),
-        Found::TooLarge => Err(Why::Index(IndexError::TooLarge)),
-        Found::Other(what) => return Ok(Err(Why::NoFile(what))),
+        Found::File(bytes) => Index::parse(&bytes).map(Some).map_err(RefusalReason::Index),
+        Found::TooLarge => Err(RefusalReason::Index(IndexError::TooLarge)),
+        Found::Other(what) => return Ok(Err(RefusalReason::NoFile(what))),
     };
     Ok(found.or_else(|why| if overwrite.allows(path) { Ok(None) } else { Err(why) }))
 }

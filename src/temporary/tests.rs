@@ -32,10 +32,10 @@ fn moved_path_stays() {
     let parent = tempfile::tempdir().unwrap();
     let (beside, path) = (parent.path().join("beside"), parent.path().join("path"));
     fs::create_dir(&beside).unwrap();
-    Doomed::new(beside.clone()).move_to(&path).unwrap();
+    RemoveOnDrop::new(beside.clone()).move_to(&path).unwrap();
     assert!(path.exists() && !pending().contains(&beside));
     fs::create_dir(&beside).unwrap();
-    Doomed::new(beside.clone()).move_to(&parent.path().join("missing/path")).unwrap_err();
+    RemoveOnDrop::new(beside.clone()).move_to(&parent.path().join("missing/path")).unwrap_err();
     assert!(!beside.exists(), "what cannot be moved is removed");
 }
 

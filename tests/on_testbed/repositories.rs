@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use stackflux::git::{
     Access, BareRepository, CommitId, Credentials, Edit, GitError, Identity, KnownHosts, Proposal, SshKey,
-    Target, UpdateError, Updated, Waiting, limit_waiting, update,
+    Target, UpdateError, Updated, ServerTimeouts, set_server_timeouts, update,
 };
 use stackflux::http::TransportError;
 use stackflux::release::File;
@@ -31,7 +31,7 @@ fn server() -> &'static GuardedGitServer {
 
 /// The first connection of the process decides how long servers may be silent: every test that may be first calls this.
 pub(crate) fn be_impatient() {
-    limit_waiting(Some(Waiting { connect: Duration::from_secs(5), silence: Duration::from_secs(10) }));
+    set_server_timeouts(Some(ServerTimeouts { connect: Duration::from_secs(5), silence: Duration::from_secs(10) }));
 }
 
 fn text(name: &str) -> String {

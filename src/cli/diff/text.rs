@@ -8,7 +8,7 @@ use super::Differences;
 use crate::compare::change::Change;
 use crate::compare::files::{FileChange, Lines, VendoredChange};
 use crate::compare::parts::{ChartChange, ChartName, Part};
-use crate::compare::plans::{ClusterChange, Effect, ObjectChange, Plans, Verb};
+use crate::compare::plans::{ClusterChange, Effect, ObjectChange, Plans, ChangeKind};
 use crate::release::finding::Printable;
 
 const BOLD: Style = Style::new().bold();
@@ -180,18 +180,18 @@ impl Text<'_> {
         }
         for object in objects {
             let (style, verb) = match object.change {
-                Verb::Created if object.waits_for.as_ref() == Some(&object.kind) => (YELLOW, "recreated"),
-                Verb::Created => (GREEN, "created"),
-                Verb::Changed => (YELLOW, "changed"),
-                Verb::Removed => (RED, "removed"),
+                ChangeKind::Created if object.waits_for.as_ref() == Some(&object.kind) => (YELLOW, "recreated"),
+                ChangeKind::Created => (GREEN, "created"),
+                ChangeKind::Changed => (YELLOW, "changed"),
+                ChangeKind::Removed => (RED, "removed"),
             };
             let gap = 10 - verb.len();
             let mut line = format!("  {style}{verb}{style:#}{:gap$}{}", "", name_of(object));
             if let Some(effect) = object.effect {
                 let _ = write!(line, ": {}", sentence(effect));
-            } else if object.change == Verb::Changed && object.lines.is_empty() {
+            } else if object.change == ChangeKind::Changed && object.lines.is_empty() {
                 line.push_str(": stackflux applies it again; its spec stays the same");
-            } else if object.change == Verb::Removed {
+            } else if object.change == ChangeKind::Removed {
                 let _ = write!(line, ", once no Cluster uses {}", self.release);
             }
             match &object.waits_for {

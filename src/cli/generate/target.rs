@@ -6,7 +6,7 @@ use super::planned::{Inputs, Planned};
 use super::report;
 use crate::cli::error::CliError;
 use crate::cli::{CommandResult, Outcome, terminal};
-use crate::sink::changes::{Changes, Refused, Verb};
+use crate::sink::changes::{Changes, Refused, ChangeKind};
 use crate::sink::directory::Directory;
 use crate::sink::layout::Part;
 use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, sources, update};
@@ -54,10 +54,10 @@ pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules) -> CommandR
 pub(super) fn counted(changes: &Changes) -> String {
     format!(
         "{} written, {} unchanged, {} held back and kept, {} removed",
-        changes.count(Verb::Added) + changes.count(Verb::Changed),
+        changes.count(ChangeKind::Added) + changes.count(ChangeKind::Changed),
         changes.unchanged,
         changes.kept,
-        changes.count(Verb::Removed)
+        changes.count(ChangeKind::Removed)
     )
 }
 

@@ -46,8 +46,8 @@ fn check(directory: &TempDir, bundle: &[&str], shown: &[u8], host: &str) -> Resu
     let pem: Vec<u8> =
         bundle.iter().flat_map(|name| fs::read(directory.path().join(name)).unwrap()).collect();
     // Nothing listens there: the certificate alone has to suffice.
-    let way = Way { host, port: 9, proxy: None, wait: Duration::from_secs(1) };
-    Trusted::new(&pem).unwrap().check(shown, &way)
+    let route = Route { host, port: 9, proxy: None, wait: Duration::from_secs(1) };
+    Trusted::new(&pem).unwrap().check(shown, &route)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use git2::{ErrorClass, ErrorCode};
 
 use super::super::{GitError, Transport};
-use super::{Connection, limit_waiting};
+use super::{Connection, set_server_timeouts};
 use crate::http::TransportError;
 
 impl Connection<'_> {
@@ -22,7 +22,7 @@ impl Connection<'_> {
             };
         }
         if error.code() == ErrorCode::Timeout || text.contains("timed out") {
-            let after = limit_waiting(None).silence;
+            let after = set_server_timeouts(None).silence;
             return TransportError::Timeout { place: self.url_through(), after }.into();
         }
         // The proxy itself answers: it requires a password, or refuses the server.

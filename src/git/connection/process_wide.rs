@@ -11,22 +11,22 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::temporary::Doomed;
+use crate::temporary::RemoveOnDrop;
 
 /// Timeouts for a silent server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct ServerTimeouts {
     /// Timeout for connecting.
     pub connect: Duration,
     /// Timeout between two answers.
     pub silence: Duration,
 }
 
-const DEFAULT: Waiting = Waiting { connect: Duration::from_secs(10), silence: Duration::from_mins(1) };
+const DEFAULT: ServerTimeouts = ServerTimeouts { connect: Duration::from_secs(10), silence: Duration::from_mins(1) };
 
 struct Settings {
-    waiting: Waiting,
-    /// Home directory for libgit2; exists only while an [`AskedFor`] lives.
+    timeouts: ServerTimeouts,
+    /// Home directory for libgit2; exists only while a [`KnownHostsHome`] lives.
     home: PathBuf,
 }
 
@@ -35,14 +35,14 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 /// Sets the timeouts for the whole process, and returns those in force: the first call decides. Every connection calls this
 /// with `None` before it is opened.
 #[allow(clippy::must_use_candidate, reason = "who sets the time knows it")]
-pub fn limit_waiting(waiting: Option<Waiting>) -> Waiting {
-    settings(waiting).waiting
+pub fn set_server_timeouts(timeouts: Option<ServerTimeouts>) -> ServerTimeouts {
+    settings(timeouts).timeouts
 }
 
-fn settings(waiting: Option<Waiting>) -> &'static Settings {
+fn settings(timeouts: Option<ServerTimeouts>) -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let settings = Settings {
-            waiting: waiting.unwrap_or(DEFAULT),
+            timeouts: timeouts.unwrap_or(DEFAULT),
             home: env::temp_dir().join(format!("stackflux-home-{}", std::process::id())),
         };
         set(&settings);
@@ -61,22 +61,22 @@ fn set(settings: &Settings) {
     unsafe {
         // These calls refuse negative numbers only.
         let _always_ok =
-            git2::opts::set_server_connect_timeout_in_milliseconds(milliseconds(settings.waiting.connect));
+            git2::opts::set_server_connect_timeout_in_milliseconds(milliseconds(settings.timeouts.connect));
         let _always_ok =
-            git2::opts::set_server_timeout_in_milliseconds(milliseconds(settings.waiting.silence));
+            git2::opts::set_server_timeout_in_milliseconds(milliseconds(settings.timeouts.silence));
         libgit2_sys::git_libgit2_opts(home_directory, home.as_ptr());
     }
 }
 
 /// While it lives, libgit2 asks servers only for the kinds of host key in a `known_hosts` text. Only one exists at a time.
-pub(super) struct AskedFor {
-    // Dropped in this order: the directory is removed before the next `AskedFor` creates it again. A leftover directory has
-    // no secret, and the next `AskedFor` removes it.
-    _home: Doomed,
+pub(super) struct KnownHostsHome {
+    // Dropped in this order: the directory is removed before the next `KnownHostsHome` creates it again. A leftover
+    // directory has no secret, and the next `KnownHostsHome` removes it.
+    _home: RemoveOnDrop,
     _alone: MutexGuard<'static, ()>,
 }
 
-impl AskedFor {
+impl KnownHostsHome {
     pub(super) fn new(known_hosts: &str) -> io::Result<Self> {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,9 +88,9 @@ impl AskedFor {
             _ => {}
         }
         fs::DirBuilder::new().mode(0o700).create(home)?;
-        let asked_for = Self { _home: Doomed::new(home.clone()), _alone: alone };
+        let known_hosts_home = Self { _home: RemoveOnDrop::new(home.clone()), _alone: alone };
         fs::create_dir(home.join(".ssh"))?;
         fs::write(home.join(".ssh/known_hosts"), known_hosts)?;
-        Ok(asked_for)
+        Ok(known_hosts_home)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::MAX_NAMES;
-use crate::compare::plans::{ClusterChange, Effect, ObjectChange, Verb};
+use crate::compare::plans::{ClusterChange, Effect, ObjectChange, ChangeKind};
 use crate::compare::values::ValueChange;
 use crate::promote::compare::Upgrade;
 use crate::promote::document::{Block, Line, shortened};
@@ -155,9 +155,9 @@ fn of_value(value: &ValueChange) -> Line {
 
 /// Counts objects, as `3 objects: 1 created, 2 changed`.
 fn counted(objects: &[ObjectChange]) -> String {
-    let of = |verb: Verb| objects.iter().filter(|object| object.change == verb).count();
-    let verbs = [(Verb::Created, "created"), (Verb::Changed, "changed"), (Verb::Removed, "removed")];
-    let counts = verbs.map(|(verb, word)| (of(verb), word));
+    let of = |kind: ChangeKind| objects.iter().filter(|object| object.change == kind).count();
+    let kinds = [(ChangeKind::Created, "created"), (ChangeKind::Changed, "changed"), (ChangeKind::Removed, "removed")];
+    let counts = kinds.map(|(kind, word)| (of(kind), word));
     let told: Vec<String> = counts
         .iter()
         .filter(|(count, _)| *count > 0)
@@ -170,9 +170,9 @@ fn counted(objects: &[ObjectChange]) -> String {
 
 fn of_object(object: &ObjectChange) -> Line {
     let verb = match object.change {
-        Verb::Created => "created ",
-        Verb::Changed => "changed ",
-        Verb::Removed => "removed ",
+        ChangeKind::Created => "created ",
+        ChangeKind::Changed => "changed ",
+        ChangeKind::Removed => "removed ",
     };
     let separator = if object.namespace.is_empty() { "" } else { "/" };
     Line::new(verb).code(&format!("{} {}{separator}{}", object.kind, object.namespace, object.name))
@@ -181,5 +181,5 @@ fn of_object(object: &ObjectChange) -> Line {
 /// Describes a shared object, which is kept while any Cluster needs it.
 fn of_shared(object: &ObjectChange) -> Line {
     let line = of_object(object);
-    if object.change == Verb::Removed { line.words(", once no Cluster uses it") } else { line }
+    if object.change == ChangeKind::Removed { line.words(", once no Cluster uses it") } else { line }
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::{Promotion, Soak, document};
 use crate::compare::change::Change;
 use crate::compare::charts::{ChartsAndKinds, KindChange, Owner, VersionChange};
-use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, Verb};
+use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, ChangeKind};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
 use crate::promote::compare::{Effect, NotFollowing, Skipped, Offer, Offered, PartChange, Upgrade};
@@ -26,7 +26,7 @@ fn changed(cluster: &str, addon: &str, from: u8, to: u8) -> ObjectChange {
         namespace: "tenant".to_owned(),
         name: format!("{cluster}.{addon}"),
     };
-    ObjectChange::between(Verb::Changed, &id, Some(&object("old", from)), Some(&object("new", to)))
+    ObjectChange::between(ChangeKind::Changed, &id, Some(&object("old", from)), Some(&object("new", to)))
 }
 
 fn cluster(name: &str, objects: Vec<ObjectChange>) -> ClusterChange {

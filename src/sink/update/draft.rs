@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{MAX_FILE, Run, index, object, recover};
 use crate::plan::PlannedObject;
 use crate::plan::canonical::to_yaml;
-use crate::sink::changes::{Refused, Why};
+use crate::sink::changes::{Refused, RefusalReason};
 use crate::sink::index::{Entry, Index, sha256};
 use crate::sink::layout::{INDEX, KUSTOMIZATION, Part, kustomization};
 use crate::sink::tree::{Found, Tree};
@@ -20,21 +20,21 @@ pub(super) struct Draft<'a> {
     /// SHA-256 of the existing `kustomization.yaml`.
     pub(super) kustomization: Option<String>,
     /// The planned objects, by file.
-    pub(super) wanted: BTreeMap<String, Want<'a>>,
+    pub(super) wanted: BTreeMap<String, PlannedFile<'a>>,
     /// The objects of this `ClusterStack` that are not planned, by file.
     pub(super) stale: BTreeMap<String, Value>,
 }
 
 /// A planned object and its file.
-pub(super) struct Want<'a> {
+pub(super) struct PlannedFile<'a> {
     pub(super) object: &'a PlannedObject,
     pub(super) bytes: Vec<u8>,
     pub(super) sha256: String,
-    pub(super) was: Was,
+    pub(super) previous: Previous,
 }
 
 /// The previous content of a planned object's file.
-pub(super) enum Was {
+pub(super) enum Previous {
     /// The file is missing or incomplete.
     Nothing,
     /// The file is as planned.
@@ -63,7 +63,7 @@ pub(super) fn read<'a, T: Tree>(
     part: Part,
     objects: BTreeMap<String, &'a PlannedObject>,
 ) -> Result<Result<Draft<'a>, Vec<Refused>>, T::Error> {
-    let refused = |file: &str, why: Why| Refused { part: Some(part.clone()), file: part.file(file), why };
+    let refused = |file: &str, why: RefusalReason| Refused { part: Some(part.clone()), file: part.file(file), why };
     let before = match index(run.tree, &part.file(INDEX), &run.delivery.overwrite)? {
         Ok(None) if run.delivery.overwrite.allows(&part.file(INDEX)) => recover::part(run.tree, &part)?,
         Ok(before) => before,
@@ -101,7 +101,7 @@ struct Reader<'r, 'a, T> {
     part: &'r Part,
     /// The files of the existing index.
     files: &'r BTreeMap<String, Entry>,
-    refused: Vec<(String, Why)>,
+    refused: Vec<(String, RefusalReason)>,
 }
 
 impl<T: Tree> Reader<'_, '_, T> {
@@ -117,47 +117,47 @@ impl<T: Tree> Reader<'_, '_, T> {
     }
 
     /// Refuses a file, unless it is to be overwritten.
-    fn refuse(&mut self, file: &str, why: Why) {
+    fn refuse(&mut self, file: &str, why: RefusalReason) {
         // A link or a directory is never overwritten: its target is not known.
-        if matches!(why, Why::NoFile(_)) || !self.run.delivery.overwrite.allows(&self.part.file(file)) {
+        if matches!(why, RefusalReason::NoFile(_)) || !self.run.delivery.overwrite.allows(&self.part.file(file)) {
             self.refused.push((file.to_owned(), why));
         }
     }
 
     /// Compares a planned object with its file; `None` if the file is refused.
-    fn want<'p>(&mut self, file: &str, planned: &'p PlannedObject) -> Result<Option<Want<'p>>, T::Error> {
+    fn want<'p>(&mut self, file: &str, planned: &'p PlannedObject) -> Result<Option<PlannedFile<'p>>, T::Error> {
         let bytes = to_yaml(&planned.value).into_bytes();
         let sha = sha256(&bytes);
         let entry = self.files.get(file);
         let troubles = self.refused.len();
-        let was = match self.run.tree.read(&self.part.file(file), MAX_FILE)? {
+        let previous = match self.run.tree.read(&self.part.file(file), MAX_FILE)? {
             Found::Nothing if entry.is_some() => {
-                self.refuse(file, Why::Removed);
-                Was::Nothing
+                self.refuse(file, RefusalReason::Removed);
+                Previous::Nothing
             }
-            Found::Nothing => Was::Nothing,
-            Found::File(found) if found == bytes => Was::Same,
+            Found::Nothing => Previous::Nothing,
+            Found::File(found) if found == bytes => Previous::Same,
             // A full disk or a power cut has cut off the file: not an edit.
-            Found::File(found) if bytes.starts_with(&found) => Was::Nothing,
+            Found::File(found) if bytes.starts_with(&found) => Previous::Nothing,
             Found::File(found) => {
                 match entry {
-                    None => self.refuse(file, Why::NotOurs),
-                    Some(entry) if entry.sha256 != sha256(&found) => self.refuse(file, Why::Edited),
+                    None => self.refuse(file, RefusalReason::NotOurs),
+                    Some(entry) if entry.sha256 != sha256(&found) => self.refuse(file, RefusalReason::Edited),
                     Some(_) => {}
                 }
                 let contender = entry.and_then(|entry| contender(entry, &self.run.delivery.stack, &sha));
-                contender.map_or_else(|| Was::Other(Box::new(object(&found))), Was::Contested)
+                contender.map_or_else(|| Previous::Other(Box::new(object(&found))), Previous::Contested)
             }
             Found::TooLarge => {
-                self.refuse(file, Why::TooLarge);
-                Was::Other(Box::default())
+                self.refuse(file, RefusalReason::TooLarge);
+                Previous::Other(Box::default())
             }
             Found::Other(what) => {
-                self.refuse(file, Why::NoFile(what));
-                Was::Nothing
+                self.refuse(file, RefusalReason::NoFile(what));
+                Previous::Nothing
             }
         };
-        let want = Want { object: planned, bytes, sha256: sha, was };
+        let want = PlannedFile { object: planned, bytes, sha256: sha, previous };
         Ok((self.refused.len() == troubles).then_some(want))
     }
 
@@ -168,16 +168,16 @@ impl<T: Tree> Reader<'_, '_, T> {
             Found::Nothing => Value::Null,
             Found::File(found) => {
                 if entry.sha256 != sha256(&found) {
-                    self.refuse(file, Why::Edited);
+                    self.refuse(file, RefusalReason::Edited);
                 }
                 object(&found)
             }
             Found::TooLarge => {
-                self.refuse(file, Why::TooLarge);
+                self.refuse(file, RefusalReason::TooLarge);
                 Value::Null
             }
             Found::Other(what) => {
-                self.refuse(file, Why::NoFile(what));
+                self.refuse(file, RefusalReason::NoFile(what));
                 Value::Null
             }
         };
@@ -190,24 +190,24 @@ impl<T: Tree> Reader<'_, '_, T> {
         match self.run.tree.read(&self.part.file(KUSTOMIZATION), MAX_FILE)? {
             Found::Nothing => {
                 if before.is_some() {
-                    self.refuse(KUSTOMIZATION, Why::Removed);
+                    self.refuse(KUSTOMIZATION, RefusalReason::Removed);
                 }
                 Ok(None)
             }
             Found::File(found) => {
                 let sha = sha256(&found);
                 if written != Some(&sha) && !planned.as_bytes().starts_with(&found) {
-                    let why = if before.is_some() { Why::Edited } else { Why::NotOurs };
+                    let why = if before.is_some() { RefusalReason::Edited } else { RefusalReason::NotOurs };
                     self.refuse(KUSTOMIZATION, why);
                 }
                 Ok(Some(sha))
             }
             Found::TooLarge => {
-                self.refuse(KUSTOMIZATION, Why::TooLarge);
+                self.refuse(KUSTOMIZATION, RefusalReason::TooLarge);
                 Ok(None)
             }
             Found::Other(what) => {
-                self.refuse(KUSTOMIZATION, Why::NoFile(what));
+                self.refuse(KUSTOMIZATION, RefusalReason::NoFile(what));
                 Ok(None)
             }
         }

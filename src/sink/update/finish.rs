@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::draft::{Draft, Want, Was};
+use super::draft::{Draft, PlannedFile, Previous};
 use super::prune::Removal;
 use super::{MAX_FILE, Run};
-use crate::sink::changes::{Changes, ObjectChange, Refused, Why};
+use crate::sink::changes::{Changes, ObjectChange, Refused, RefusalReason};
 use crate::sink::index::{Entry, Index, sha256};
 use crate::sink::layout::{INDEX, KUSTOMIZATION, Part, kustomization};
 use crate::sink::tree::{Found, Tree};
@@ -87,23 +87,23 @@ fn write(
     stack: &str,
     part: &Part,
     file: String,
-    want: Want<'_>,
+    want: PlannedFile<'_>,
     files: &mut BTreeMap<String, Entry>,
     changes: &mut Changes,
 ) {
     let (path, object) = (part.file(&file), want.object.id.to_string());
-    let old = match want.was {
-        Was::Contested(other) => {
+    let old = match want.previous {
+        Previous::Contested(other) => {
             changes.refused.push(Refused {
                 part: Some(part.clone()),
                 file: path,
-                why: Why::Contested(other),
+                why: RefusalReason::Contested(other),
             });
             return;
         }
-        Was::Same => None,
-        Was::Nothing => Some(None),
-        Was::Other(old) => Some(Some(old)),
+        Previous::Same => None,
+        Previous::Nothing => Some(None),
+        Previous::Other(old) => Some(Some(old)),
     };
     match old {
         None => changes.unchanged += 1,
@@ -129,7 +129,7 @@ fn list<T: Tree>(
     run: &Root<'_, T>,
     mut after: Index,
     changes: &mut Changes,
-) -> Result<Option<Why>, T::Error> {
+) -> Result<Option<RefusalReason>, T::Error> {
     let before = run.before;
     let text = kustomization(after.directories.keys().map(String::as_str));
     after.kustomization = sha256(text.as_bytes());
@@ -146,12 +146,12 @@ fn list<T: Tree>(
             None
         }
         Found::File(found) if sha256(&found) == before.kustomization => None,
-        Found::File(_) if is_new => Some(Why::NotOurs),
-        Found::File(_) => Some(Why::Edited),
+        Found::File(_) if is_new => Some(RefusalReason::NotOurs),
+        Found::File(_) => Some(RefusalReason::Edited),
         Found::Nothing if is_new => None,
-        Found::Nothing => Some(Why::Removed),
-        Found::TooLarge => Some(Why::TooLarge),
-        Found::Other(what) => return Ok(Some(Why::NoFile(what))),
+        Found::Nothing => Some(RefusalReason::Removed),
+        Found::TooLarge => Some(RefusalReason::TooLarge),
+        Found::Other(what) => return Ok(Some(RefusalReason::NoFile(what))),
     };
     match why {
         Some(why) if !run.overwrite && is_same => {

@@ -11,7 +11,7 @@ use super::*;
 use crate::api::SourcePlacement;
 use crate::gate::Hold;
 use crate::plan::tests::fixture::Fixture;
-use crate::sink::changes::Verb;
+use crate::sink::changes::ChangeKind;
 use crate::sink::index::sha256;
 use crate::sink::layout::KUSTOMIZATION;
 
@@ -118,7 +118,7 @@ fn a_cluster_changes_its_own_files_alone() {
         ["clusters/stacks/one/helmrelease-one.ccm.yaml", "clusters/stacks/one/stackflux.index"]
     );
     let [object] = changes.objects.as_slice() else { panic!("{:?}", changes.objects) };
-    assert_eq!((object.verb, object.why.as_slice()), (Verb::Changed, &["values .port".to_owned()][..]));
+    assert_eq!((object.change, object.why.as_slice()), (ChangeKind::Changed, &["values .port".to_owned()][..]));
     assert_eq!(files, delivered(&after));
 }
 
@@ -159,7 +159,7 @@ fn a_cluster_that_comes_or_goes_changes_the_roots_list() {
     let nothing = Plan::default();
     let budget = Budget { limit: Limit::Left(0), allowed: None };
     let changes = deliver(&mut files, &Delivery { scope, budget, ..delivery(&nothing) });
-    assert_eq!(changes.count(Verb::Removed), 3, "the budget does not count what is gone");
+    assert_eq!(changes.count(ChangeKind::Removed), 3, "the budget does not count what is gone");
     assert_eq!(changes.writes.keys().collect::<Vec<_>>(), [KUSTOMIZATION, INDEX]);
     assert_eq!(files, delivered(&one));
     let two = fixture.plan("v1", &["two"]);
@@ -217,7 +217,7 @@ fn cluster_with_foreign_class_keeps_files_until_takeover() {
     let stack = "stacks/other".to_owned();
     deliver(&mut files, &Delivery { stack, ..delivery(&other) });
     let changes = deliver(&mut files, &delivery(&without));
-    assert_eq!(changes.count(Verb::Removed), 0, "it is the other's now");
+    assert_eq!(changes.count(ChangeKind::Removed), 0, "it is the other's now");
     assert!(files.contains_key("clusters/stacks/two/helmrelease-two.cni.yaml"));
 }
 
@@ -228,7 +228,7 @@ fn object_shared_by_two_stacks_is_removed_with_last_stack() {
     let other = || "stacks/other".to_owned();
     let mut files = delivered(&mine);
     let changes = deliver(&mut files, &Delivery { stack: other(), ..delivery(&theirs) });
-    assert_eq!(changes.count(Verb::Added), 3, "all else is there: {:?}", changes.objects);
+    assert_eq!(changes.count(ChangeKind::Added), 3, "all else is there: {:?}", changes.objects);
     let nothing = Plan::default();
     deliver(&mut files, &delivery(&nothing));
     let left = delivered_as(&other(), &theirs);
@@ -280,15 +280,15 @@ fn removals_beyond_prune_budget_wait_for_allowed_digest() {
     let within = |allowed| Delivery { budget: Budget { limit: Limit::Tenth, allowed }, ..delivery(&plan) };
     let mut first = files.clone();
     let changes = deliver(&mut first, &within(None));
-    assert_eq!(changes.count(Verb::Removed), 3);
+    assert_eq!(changes.count(ChangeKind::Removed), 3);
     let withheld = changes.withheld.unwrap();
     assert_eq!(withheld.names.len(), 2);
     let allowed = update(&first, &within(None)).unwrap().withheld.unwrap();
     let changes = deliver(&mut files, &within(Some(withheld.digest.clone())));
-    assert_eq!((changes.count(Verb::Removed), changes.withheld), (9, None));
+    assert_eq!((changes.count(ChangeKind::Removed), changes.withheld), (9, None));
     assert_ne!(allowed.digest, withheld.digest, "what is left is another set");
     let changes = deliver(&mut first, &within(Some(withheld.digest)));
-    assert_eq!((changes.count(Verb::Removed), changes.withheld), (6, None), "what was told to wait");
+    assert_eq!((changes.count(ChangeKind::Removed), changes.withheld), (6, None), "what was told to wait");
     assert_eq!(first, files);
 }
 
@@ -317,7 +317,7 @@ fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
     let changes = deliver(&mut files, &Delivery { budget, ..delivery(&plan) });
     let withheld = changes.withheld.clone().unwrap();
     assert_eq!(withheld.names, ["kustomization-one.policies in clusters/stacks/one"]);
-    assert_eq!(changes.count(Verb::Removed), 1 + 1, "the object and its chart");
+    assert_eq!(changes.count(ChangeKind::Removed), 1 + 1, "the object and its chart");
     assert!(!files.keys().any(|path| path.contains("ccm")));
     assert!(files.contains_key("clusters/stacks/one/kustomization-one.policies.yaml"));
 }
@@ -337,7 +337,7 @@ fn of_what_is_not_planned_only_that_goes_which_is_named() {
         ..Scope::default()
     };
     let nothing = deliver(&mut files, &Delivery { scope: removes(&[]), ..delivery(&plan) });
-    assert_eq!(nothing.count(Verb::Removed), 0);
+    assert_eq!(nothing.count(ChangeKind::Removed), 0);
     let named = ["HelmRelease stacks/one.ccm".to_owned(), chart.id.to_string()];
     let changes = deliver(&mut files, &Delivery { scope: removes(&named), ..delivery(&plan) });
     let found: BTreeSet<&String> = changes.objects.iter().map(|object| &object.object).collect();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::addons::{AddonMatch, OwnedObject, PruneDecision, prune_decision};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::cli::live::prepared::{Delivery, Shared};
-use crate::compare::plans::{HeldAddon, ObjectChange, Verb};
+use crate::compare::plans::{HeldAddon, ObjectChange, ChangeKind};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{
     HelmReleaseStatus, KustomizationStatus, ObservedKind as _, SpecDigest, metadata_of,
@@ -93,7 +93,7 @@ impl<'a> Found<'a> {
             let is_addon = planned.step == Step::Addons && !by_git;
             if is_addon && addon.is_some_and(|addon| waits_for_other_kind(old, addon)) {
                 let waits_for = Some(other_kind(&planned.id.kind).to_owned());
-                let created = between(Verb::Created, &planned.id, None, Some(&planned.value));
+                let created = between(ChangeKind::Created, &planned.id, None, Some(&planned.value));
                 return Some(ObjectChange { waits_for, ..created });
             }
             let spec_digest = addon.and_then(|addon| addon.spec_digest_of(addon_of(&planned.value)));
@@ -141,7 +141,7 @@ impl<'a> Found<'a> {
                         namespace: key.namespace.clone(),
                         name: key.name.clone(),
                     };
-                    removed.push(between(Verb::Removed, &id, Some(&written(object.value)), None));
+                    removed.push(between(ChangeKind::Removed, &id, Some(&written(object.value)), None));
                     continue;
                 }
                 PruneDecision::Blocked if suspended => {
@@ -168,11 +168,11 @@ impl<'a> Found<'a> {
         match (todo, self.at(&planned.id.kind, planned)) {
             (Action::Nothing, _) => None,
             (Action::Wait, _) => {
-                let created = between(Verb::Created, &planned.id, None, new);
+                let created = between(ChangeKind::Created, &planned.id, None, new);
                 Some(ObjectChange { waits_for: Some(planned.id.kind.clone()), ..created })
             }
-            (_, None) => Some(between(Verb::Created, &planned.id, None, new)),
-            (_, Some(found)) => Some(between(Verb::Changed, &planned.id, Some(&written(found.value)), new)),
+            (_, None) => Some(between(ChangeKind::Created, &planned.id, None, new)),
+            (_, Some(found)) => Some(between(ChangeKind::Changed, &planned.id, Some(&written(found.value)), new)),
         }
     }
 
@@ -187,13 +187,13 @@ impl<'a> Found<'a> {
 }
 
 /// Compares two states with sorted fields, because the API server returns fields in another order.
-fn between(verb: Verb, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> ObjectChange {
+fn between(change: ChangeKind, id: &ObjectId, old: Option<&Value>, new: Option<&Value>) -> ObjectChange {
     let sorted = |object: Option<&Value>| {
         let mut object = object.cloned()?;
         object.sort_all_objects();
         Some(object)
     };
-    ObjectChange::between(verb, id, sorted(old).as_ref(), sorted(new).as_ref())
+    ObjectChange::between(change, id, sorted(old).as_ref(), sorted(new).as_ref())
 }
 
 /// Matches an object, by its kind and the addon in its label, with the addons of the release.

@@ -6,7 +6,7 @@ use proptest::sample::{select, subsequence};
 
 use super::*;
 use crate::api::SourcePlacement;
-use crate::compare::plans::{ObjectChange, Verb};
+use crate::compare::plans::{ObjectChange, ChangeKind};
 use crate::foreign::flux::observed::{
     GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
 };
@@ -205,10 +205,10 @@ impl Operator<'_> {
         match (todo, line) {
             (Action::Nothing, line) => line.is_none(),
             (_, None) => false,
-            (Action::Wait, Some(line)) => line.change == Verb::Created && line.waits_for.is_some(),
+            (Action::Wait, Some(line)) => line.change == ChangeKind::Created && line.waits_for.is_some(),
             (Action::Apply | Action::Repair, Some(line)) => {
-                let verb = if exists { Verb::Changed } else { Verb::Created };
-                line.change == verb && line.waits_for.is_none()
+                let expected = if exists { ChangeKind::Changed } else { ChangeKind::Created };
+                line.change == expected && line.waits_for.is_none()
             }
         }
     }
@@ -218,7 +218,7 @@ fn line_of<'a>(lines: &'a [ObjectChange], planned: &PlannedObject) -> Option<&'a
     lines.iter().find(|line| {
         (&line.kind, &line.namespace, &line.name)
             == (&planned.id.kind, &planned.id.namespace, &planned.id.name)
-            && line.change != Verb::Removed
+            && line.change != ChangeKind::Removed
     })
 }
 
