@@ -159,11 +159,11 @@ impl Forge {
         let is_limit =
             answer.header("x-ratelimit-remaining") == Some("0") || answer.header("retry-after").is_some();
         let (status, place) = (answer.status(), redacted_url(answer.url()));
-        if refusal.is_passing() && status != 429 {
+        if refusal.is_transient() && status != 429 {
             return refusal.into();
         }
-        let said = answer.bytes(MAX_REFUSAL_BYTES).await.unwrap_or_default();
-        let message = text::message(&said).replace(self.token.expose_secret(), "***");
+        let body = answer.bytes(MAX_REFUSAL_BYTES).await.unwrap_or_default();
+        let message = text::message(&body).replace(self.token.expose_secret(), "***");
         match status {
             429 => ForgeError::Limited { place, message },
             403 if is_limit => ForgeError::Limited { place, message },

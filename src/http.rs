@@ -24,7 +24,7 @@ pub use error::TransportError;
 pub use link::next_page;
 pub use local::is_local;
 pub use proxy::{Proxies, Proxy, ProxyError};
-pub use receive::Keep;
+pub use receive::BodySink;
 pub use request::Request;
 pub use reqwest::{Method, Url};
 

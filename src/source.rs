@@ -24,7 +24,7 @@ use crate::release::{Files, Findings, Limits, Loaded, Release, archive};
 pub use repository::StackRepository;
 
 /// Files that only a release has at its root.
-const MARKS: [&str; 4] = ["metadata.yaml", "csctl.yaml", "clusteraddon.yaml", crate::release::CLUSTER_CLASS];
+const RELEASE_FILES: [&str; 4] = ["metadata.yaml", "csctl.yaml", "clusteraddon.yaml", crate::release::CLUSTER_CLASS];
 
 /// An error in reading the files of a release.
 #[derive(Debug, thiserror::Error)]
@@ -136,7 +136,7 @@ pub fn open(path: &Path, limits: &Limits) -> Result<Opened, SourceError> {
             let files = directory::read(&path, limits)?;
             Ok(Opened::Release(ReleaseFiles { name, path, files }))
         }
-        Err(error) if MARKS.iter().any(|mark| path.join(mark).exists()) => Err(error),
+        Err(error) if RELEASE_FILES.iter().any(|file| path.join(file).exists()) => Err(error),
         Err(_) => StackRepository::open(&path).map(Opened::Repository),
     }
 }

@@ -34,7 +34,7 @@ use stackflux::release::Release;
 use stackflux::sink::git::{Below, edit};
 use stackflux::sink::layout::ClusterName;
 use stackflux::sink::message::{Origin, message};
-use stackflux::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, UpdateError, update};
+use stackflux::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, DeliveryError, update};
 use stackflux_testbed::GuardedGitServer;
 use support::objects;
 
@@ -174,9 +174,9 @@ impl Ground {
             assert!(changes.refused.is_empty() && changes.withheld.is_none(), "{:?}", changes.refused);
             let origin = Origin { stack: STACK, plan: plan.digest(), version: "bench" };
             let (message, edit) =
-                (message(&changes, &origin), edit(&changes, ROOT).map_err(UpdateError::Tree)?);
+                (message(&changes, &origin), edit(&changes, ROOT).map_err(DeliveryError::Tree)?);
             let proposal = Proposal { edit, message: message.to_string(), identity: identity.clone() };
-            Ok::<_, UpdateError<_>>((!changes.is_empty()).then_some(proposal))
+            Ok::<_, DeliveryError<_>>((!changes.is_empty()).then_some(proposal))
         });
         updated.unwrap()
     }

@@ -9,7 +9,7 @@ use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::inputs::line::Line;
 use crate::names::{ReleaseName, Revision};
 use crate::release::{Limits, Loaded, Release};
-use crate::source::git::{Checkout, GitError, Pin};
+use crate::source::git::{Checkout, PinError, Pin};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
 /// A release, or a stack repository with several.
@@ -149,7 +149,7 @@ impl Pins {
         if let Some(revision) = &self.revision {
             return Ok(revision.clone());
         }
-        let failed = |error: GitError| {
+        let failed = |error: PinError| {
             let hint = error.hint();
             let error = CliError::from(error);
             if let Some(hint) = hint { error.hint(hint) } else { error }

@@ -180,7 +180,7 @@ fn edit(
         return Ok(None);
     }
     let mut edit = Edit::default();
-    edit.remove_directory(&path)?;
+    edit.clear_directory(&path)?;
     let held = repository.holds(snapshot)?.with(release, &stage.name, reason, commit);
     if let Some(text) = held.to_yaml() {
         edit.write(holds::FILE, File { content: text.into_bytes(), executable: false })?;

@@ -79,7 +79,7 @@ mod tests {
     use super::changes;
 
     /// Returns the changes as `path: old → new`, with `-` for a missing value.
-    fn told(old: &Value, new: &Value) -> Vec<String> {
+    fn lines(old: &Value, new: &Value) -> Vec<String> {
         let object = |values: &Value| json!({"spec": {"values": values}});
         let side = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());
         let changes = changes(&object(old), &object(new)).into_iter();
@@ -93,7 +93,7 @@ mod tests {
         let old = json!({"a": {"kept": 1, "other": 1, "gone": {"deep": true}}, "list": [1, 2, 3], "kind": {"x": 1}});
         let new = json!({"list": [1, {"k": "v"}], "a": {"kept": 1, "other": "1", "new": {"deep": [] }}, "kind": [1]});
         assert_eq!(
-            told(&old, &new),
+            lines(&old, &new),
             [
                 "list[1]: 2 → {\"k\":\"v\"}",
                 "list[2]: 3 → -",
@@ -108,14 +108,14 @@ mod tests {
     #[test]
     fn a_key_cannot_pretend_to_be_a_path() {
         let (old, new) = (json!({}), json!({"a.b": {"c[0]": 1}, "d\\": 2}));
-        assert_eq!(told(&old, &new), ["a\\.b.c\\[0]: - → 1", "d\\\\: - → 2"]);
+        assert_eq!(lines(&old, &new), ["a\\.b.c\\[0]: - → 1", "d\\\\: - → 2"]);
     }
 
     #[test]
     fn objects_without_values_and_empty_values_are_told_apart() {
-        assert!(told(&json!({"a": null}), &json!({"a": null})).is_empty());
-        assert_eq!(told(&json!({}), &json!({"a": {}})), ["a: - → {}"]);
-        assert_eq!(told(&json!({"a": null}), &json!({})), ["a: null → -"]);
+        assert!(lines(&json!({"a": null}), &json!({"a": null})).is_empty());
+        assert_eq!(lines(&json!({}), &json!({"a": {}})), ["a: - → {}"]);
+        assert_eq!(lines(&json!({"a": null}), &json!({})), ["a: null → -"]);
         let without = json!({"spec": {}});
         assert!(changes(&without, &without).is_empty());
     }

@@ -27,7 +27,7 @@ pub enum ForgeError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The forge refuses the request.
-    #[error("{place} answered {status}{}{hint}", said(.message))]
+    #[error("{place} answered {status}{}{hint}", suffix(.message))]
     Refused {
         /// The requested URL, without user info and query.
         place: String,
@@ -39,7 +39,7 @@ pub enum ForgeError {
         hint: String,
     },
     /// The rate limit of the token is exceeded.
-    #[error("{place}: rate limit exceeded{}", said(.message))]
+    #[error("{place}: rate limit exceeded{}", suffix(.message))]
     Limited {
         /// The requested URL, without user info and query.
         place: String,
@@ -63,7 +63,7 @@ impl ForgeError {
     pub(super) fn may_have_happened(&self) -> bool {
         match self {
             Self::Refused { status, .. } => matches!(status, 409 | 422),
-            Self::Transport(error) => error.is_passing(),
+            Self::Transport(error) => error.is_transient(),
             _ => false,
         }
     }
@@ -72,7 +72,7 @@ impl ForgeError {
 impl Classify for ForgeError {
     fn class(&self) -> Class {
         match self {
-            Self::Transport(error) if error.is_passing() => Class::Transient,
+            Self::Transport(error) if error.is_transient() => Class::Transient,
             Self::Limited { .. } => Class::Transient,
             _ => Class::Terminal,
         }
@@ -81,7 +81,7 @@ impl Classify for ForgeError {
     fn reason(&self) -> &'static str {
         match self {
             Self::Unknown { .. } | Self::NoRepository { .. } | Self::Api(_) => "ForgeInvalid",
-            Self::Transport(error) if error.is_passing() => "ForgeUnreachable",
+            Self::Transport(error) if error.is_transient() => "ForgeUnreachable",
             Self::Transport(_) => "ForgeMalformed",
             Self::Refused { status: 401 | 403 | 404, .. } => "ForgeUnauthorised",
             Self::Refused { .. } | Self::TooMany { .. } => "ForgeRefused",
@@ -90,6 +90,6 @@ impl Classify for ForgeError {
     }
 }
 
-fn said(message: &str) -> String {
+fn suffix(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
 }

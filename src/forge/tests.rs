@@ -209,11 +209,11 @@ async fn a_branch_without_a_change_is_refused_in_the_forges_words() {
             "Invalid PullRequest: There are no changes between the head and the base",
         ),
     ];
-    for (kind, status, body, said) in table {
+    for (kind, status, body, message) in table {
         let fake = Fake::start(kind).await;
         fake.answer_once("POST", status, &[], body);
         let error = open(&fake).await.unwrap_err();
-        assert!(error.to_string().ends_with(&format!(" answered {status}: {said}")), "{error}");
+        assert!(error.to_string().ends_with(&format!(" answered {status}: {message}")), "{error}");
         assert_eq!((error.class(), error.reason()), (Class::Terminal, "ForgeRefused"));
     }
 }

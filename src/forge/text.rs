@@ -45,11 +45,11 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 /// Returns the message in the JSON of a refusal, as one short line.
 pub(super) fn message(answer: &[u8]) -> String {
     let Ok(answer) = serde_json::from_slice::<Value>(answer) else { return String::new() };
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for field in ["message", "error", "error_description", "errors"] {
-        collect(answer.get(field).unwrap_or(&Value::Null), &mut said);
+        collect(answer.get(field).unwrap_or(&Value::Null), &mut messages);
     }
-    let text: String = said
+    let text: String = messages
         .join("; ")
         .chars()
         .map(|character| if character.is_control() { ' ' } else { character })
@@ -61,13 +61,13 @@ pub(super) fn message(answer: &[u8]) -> String {
 }
 
 /// Collects texts from objects with a message (GitHub), lists by field (GitLab) or plain text (Gitea).
-fn collect(value: &Value, said: &mut Vec<String>) {
+fn collect(value: &Value, messages: &mut Vec<String>) {
     match value {
-        Value::String(text) => said.push(text.clone()),
-        Value::Array(values) => values.iter().for_each(|value| collect(value, said)),
+        Value::String(text) => messages.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| collect(value, messages)),
         Value::Object(fields) => match fields.get("message") {
-            Some(message) => collect(message, said),
-            None => fields.values().for_each(|value| collect(value, said)),
+            Some(message) => collect(message, messages),
+            None => fields.values().for_each(|value| collect(value, messages)),
         },
         _ => {}
     }

@@ -28,14 +28,14 @@ const LOCK: &str = "stackflux.lock";
 
 /// Limits for fetching from and pushing to a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CloneLimits {
+pub struct TransferLimits {
     /// Maximum number of bytes received in one fetch.
     pub bytes: u64,
     /// Maximum duration of a fetch or push, checked whenever the server reports progress.
     pub overall: Duration,
 }
 
-impl Default for CloneLimits {
+impl Default for TransferLimits {
     fn default() -> Self {
         Self { bytes: 1 << 30, overall: Duration::from_mins(10) }
     }
@@ -58,7 +58,7 @@ pub enum Reference {
 pub struct BareRepository {
     pub(super) repository: Repository,
     pub(super) access: Access,
-    pub(super) limits: CloneLimits,
+    pub(super) limits: TransferLimits,
     // Removed with its contents, after the repository is closed.
     _temporary: Option<Temporary>,
     _lock: Option<File>,
@@ -110,13 +110,13 @@ impl BareRepository {
     ) -> Result<Self, GitError> {
         // The user's and the machine's Git configuration could rewrite URLs, so none of it is read.
         repository.set_config(&Config::new()?)?;
-        let limits = CloneLimits::default();
+        let limits = TransferLimits::default();
         Ok(Self { repository, access, limits, _temporary: temporary, _lock: lock })
     }
 
     /// Returns the repository with other limits.
     #[must_use]
-    pub fn with_limits(self, limits: CloneLimits) -> Self {
+    pub fn with_limits(self, limits: TransferLimits) -> Self {
         Self { limits, ..self }
     }
 

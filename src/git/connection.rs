@@ -11,7 +11,7 @@ use git2::{CertificateCheckStatus, Cred, CredentialType, ProxyOptions, RemoteCal
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::certificate::{Route, Trusted};
-use super::{Access, CloneLimits, GitError, GitUrl, SshKey, Transport, hosts};
+use super::{Access, TransferLimits, GitError, GitUrl, SshKey, Transport, hosts};
 use crate::http::{Proxies, Proxy, TransportError};
 use crate::names::credentials::masked;
 
@@ -24,13 +24,13 @@ const MAX_MESSAGE_CHARACTERS: usize = 2_000;
 /// A connection to a repository, to fetch or to push.
 pub(super) struct Connection<'a> {
     access: &'a Access,
-    limits: &'a CloneLimits,
+    limits: &'a TransferLimits,
     begun: Instant,
     /// Number of times that libgit2 asked for credentials: it never stops asking.
     asked: Cell<u32>,
     /// The error with which a callback ended the connection: libgit2 reports only that one did.
     failure: RefCell<Option<GitError>>,
-    said: RefCell<String>,
+    server_message: RefCell<String>,
     /// The proxy in front of the server.
     proxy: Option<Proxy>,
     /// Held until the server has shown its host key.
@@ -38,7 +38,7 @@ pub(super) struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn new(access: &'a Access, limits: &'a CloneLimits) -> Result<Self, GitError> {
+    pub(super) fn new(access: &'a Access, limits: &'a TransferLimits) -> Result<Self, GitError> {
         set_server_timeouts(None);
         let plain = access.url.transport() == Transport::Http && !access.url.is_loopback();
         if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
@@ -53,7 +53,7 @@ impl<'a> Connection<'a> {
             begun: Instant::now(),
             asked: Cell::new(0),
             failure: RefCell::default(),
-            said: RefCell::default(),
+            server_message: RefCell::default(),
             proxy: proxy(&access.url)?,
             known_hosts_home: RefCell::new(known_hosts_home(access)?),
         })
@@ -84,8 +84,8 @@ impl<'a> Connection<'a> {
     }
 
     /// Returns the server's text so far, cleaned for display.
-    pub(super) fn said(&self) -> String {
-        self.presentable(&self.said.borrow())
+    pub(super) fn server_message(&self) -> String {
+        self.presentable(&self.server_message.borrow())
     }
 
     /// Ends the connection from inside a callback, and records its error.
@@ -177,9 +177,9 @@ impl<'a> Connection<'a> {
     }
 
     fn listen(&self, text: &[u8]) {
-        let mut said = self.said.borrow_mut();
-        if said.len() < MAX_MESSAGE_CHARACTERS {
-            said.push_str(&String::from_utf8_lossy(text));
+        let mut server_message = self.server_message.borrow_mut();
+        if server_message.len() < MAX_MESSAGE_CHARACTERS {
+            server_message.push_str(&String::from_utf8_lossy(text));
         }
     }
 
@@ -224,13 +224,13 @@ mod tests {
     use crate::git::Credentials;
 
     /// Returns the error that libgit2's `error` becomes on a connection to this URL, with a password for this user.
-    fn told(url: &str, user: &str, error: &git2::Error) -> String {
+    fn failure_text(url: &str, user: &str, error: &git2::Error) -> String {
         let https = Some((user.to_owned(), SecretString::from("s3cret")));
         let access = Access {
             url: url.parse().unwrap(),
             credentials: Credentials { https, ..Credentials::default() },
         };
-        let limits = CloneLimits::default();
+        let limits = TransferLimits::default();
         let connection = Connection::new(&access, &limits).unwrap();
         connection.error(error).to_string()
     }
@@ -240,8 +240,8 @@ mod tests {
         let error =
             git2::Error::new(ErrorCode::GenericError, ErrorClass::Http, "unexpected http status code: 401");
         let refuses = "https://host/a.git: the Git server refuses the password or token";
-        assert_eq!(told("https://ghp_TOKEN@host/a.git", "ghp_TOKEN", &error), refuses);
-        assert_eq!(told("https://host/a.git", "ann", &error), format!("{refuses} of user \"ann\""));
+        assert_eq!(failure_text("https://ghp_TOKEN@host/a.git", "ghp_TOKEN", &error), refuses);
+        assert_eq!(failure_text("https://host/a.git", "ann", &error), format!("{refuses} of user \"ann\""));
     }
 
     #[test]
@@ -250,8 +250,8 @@ mod tests {
         let path = directory.path().to_str().unwrap();
         let text = format!("could not open '{path}/objects': permission denied");
         let error = git2::Error::new(ErrorCode::GenericError, ErrorClass::Os, &text);
-        assert_eq!(told(path, "ann", &error), format!("{path}: Git: {text}"));
+        assert_eq!(failure_text(path, "ann", &error), format!("{path}: Git: {text}"));
         let error = git2::Error::new(ErrorCode::NotFound, ErrorClass::Repository, &text);
-        assert!(told(path, "ann", &error).contains("no such repository"));
+        assert!(failure_text(path, "ann", &error).contains("no such repository"));
     }
 }

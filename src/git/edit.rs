@@ -45,7 +45,7 @@ impl Edit {
     }
 
     /// Empties a directory (the empty path is the root), so that it has only what is written into it afterwards.
-    pub fn remove_directory(&mut self, directory: &str) -> Result<(), GitError> {
+    pub fn clear_directory(&mut self, directory: &str) -> Result<(), GitError> {
         self.set_directory(directory, Before::Removed)
     }
 

@@ -86,14 +86,14 @@ pub enum GitError {
         most: usize,
     },
     /// The server refuses the commit; a retry would fail again.
-    #[error("{url}: the Git server refuses the commit on branch {branch}: {said}")]
+    #[error("{url}: the Git server refuses the commit on branch {branch}: {server_message}")]
     Refused {
         /// The repository.
         url: String,
         /// The branch.
         branch: String,
         /// The server's text.
-        said: String,
+        server_message: String,
     },
     /// The text is not a commit id, or the repository does not have the commit.
     #[error("{0:?} is not a commit of the repository")]
@@ -224,7 +224,7 @@ impl Classify for GitError {
     fn class(&self) -> Class {
         match self {
             // Permissions change on the server, without an event that stackflux could watch: retry.
-            Self::Transport(error) if !error.is_broken() => Class::Terminal,
+            Self::Transport(error) if !error.is_connection_error() => Class::Terminal,
             Self::Transport(_)
             | Self::Unauthorised { .. }
             | Self::Forbidden { .. }

@@ -144,9 +144,9 @@ impl BareRepository {
         if TOO_LATE.iter().any(|late| status.contains(late)) {
             return Ok(Pushed::Rejected(status));
         }
-        let said = connection.said();
-        let said = if said.is_empty() { status } else { format!("{status}: {said}") };
+        let server_message = connection.server_message();
+        let server_message = if server_message.is_empty() { status } else { format!("{status}: {server_message}") };
         let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned();
-        Err(GitError::Refused { url: self.access.url.to_string(), branch, said })
+        Err(GitError::Refused { url: self.access.url.to_string(), branch, server_message })
     }
 }

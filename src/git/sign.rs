@@ -24,12 +24,12 @@ pub enum SignError {
     #[error("cannot sign the commit: the program {0} is missing on this machine")]
     Missing(&'static str),
     /// The program failed.
-    #[error("{program} failed to sign the commit: {said}")]
+    #[error("{program} failed to sign the commit: {message}")]
     Failed {
         /// The program.
         program: &'static str,
         /// The program's text.
-        said: String,
+        message: String,
     },
     /// Starting the program or writing its files failed.
     #[error("cannot sign the commit: {0}")]
@@ -192,10 +192,10 @@ fn run(program: &'static str, mut command: Command, input: &[u8]) -> Result<Stri
     if output.status.success() && written.is_ok() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let said = lines.join("; ").chars().filter(|character| !character.is_control()).take(MAX_MESSAGE_CHARACTERS).collect();
-    Err(SignError::Failed { program, said })
+    let message = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let message = lines.join("; ").chars().filter(|character| !character.is_control()).take(MAX_MESSAGE_CHARACTERS).collect();
+    Err(SignError::Failed { program, message })
 }
 
 #[cfg(test)]

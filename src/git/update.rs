@@ -53,7 +53,7 @@ pub enum Updated {
 
 /// An error of an update.
 #[derive(Debug, thiserror::Error)]
-pub enum UpdateError<E> {
+pub enum PushUpdateError<E> {
     /// The Git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -61,7 +61,7 @@ pub enum UpdateError<E> {
     #[error(transparent)]
     Change(E),
     /// The branch moved before every push.
-    #[error("{url}: the push to branch {branch} failed {attempts} times because others changed it: {said}")]
+    #[error("{url}: the push to branch {branch} failed {attempts} times because others changed it: {server_message}")]
     Busy {
         /// The repository.
         url: String,
@@ -70,7 +70,7 @@ pub enum UpdateError<E> {
         /// Number of pushes.
         attempts: u32,
         /// The server's last text.
-        said: String,
+        server_message: String,
     },
     /// The branch of the pull request has other commits.
     #[error(
@@ -84,7 +84,7 @@ pub enum UpdateError<E> {
     },
 }
 
-impl<E: Classify> Classify for UpdateError<E> {
+impl<E: Classify> Classify for PushUpdateError<E> {
     fn class(&self) -> Class {
         match self {
             Self::Git(error) => error.class(),
@@ -112,7 +112,7 @@ pub fn update<E>(
     target: &Target,
     signer: Option<&Signer>,
     mut change: impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, E>,
-) -> Result<Updated, UpdateError<E>> {
+) -> Result<Updated, PushUpdateError<E>> {
     let pauses = ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(20))
         .with_max_delay(Duration::from_millis(500))
@@ -128,10 +128,10 @@ pub fn update<E>(
             Step::Push(prepared) => prepared,
         };
         attempts += 1;
-        let said = match clone.push(prepared.commit, target.pushed(), prepared.expected) {
+        let server_message = match clone.push(prepared.commit, target.pushed(), prepared.expected) {
             Ok(Pushed::Done) => return Ok(Updated::Pushed { commit: prepared.commit, attempts }),
-            Ok(Pushed::Rejected(said)) => said,
-            Err(GitError::Transport(error)) if error.is_broken() => {
+            Ok(Pushed::Rejected(server_message)) => server_message,
+            Err(GitError::Transport(error)) if error.is_connection_error() => {
                 uncertain = Some(prepared.commit);
                 breaks += 1;
                 if breaks > MAX_BREAKS {
@@ -143,7 +143,7 @@ pub fn update<E>(
         };
         let Some(pause) = pauses.next() else {
             let (url, branch) = (clone.access().url.to_string(), target.pushed().to_owned());
-            return Err(UpdateError::Busy { url, branch, attempts, said });
+            return Err(PushUpdateError::Busy { url, branch, attempts, server_message });
         };
         thread::sleep(pause);
     }
@@ -172,7 +172,7 @@ fn prepare<E>(
     signer: Option<&Signer>,
     uncertain: Option<CommitId>,
     change: &mut impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, E>,
-) -> Result<Step, UpdateError<E>> {
+) -> Result<Step, PushUpdateError<E>> {
     let base = clone.fetch_to_change(&target.branch)?;
     let there = match &target.push_to {
         Some(_) if base.is_none() => {
@@ -188,7 +188,7 @@ fn prepare<E>(
             return Ok(Step::Over(Updated::Pushed { commit, attempts: 0 }));
         }
     }
-    let Some(proposal) = change(&clone.snapshot(base)?).map_err(UpdateError::Change)? else {
+    let Some(proposal) = change(&clone.snapshot(base)?).map_err(PushUpdateError::Change)? else {
         return Ok(Step::Over(Updated::Nothing));
     };
     let Proposal { edit, message, identity } = &proposal;
@@ -211,14 +211,14 @@ fn onto_pull_request<E>(
     proposal: &Proposal,
     signer: Option<&Signer>,
     (base, there, commit): (CommitId, CommitId, CommitId),
-) -> Result<Step, UpdateError<E>> {
+) -> Result<Step, PushUpdateError<E>> {
     let (wanted, has) = (clone.tree(commit)?, clone.tree(there)?);
     if wanted == has {
         return Ok(Step::Over(Updated::Present(there)));
     }
     if applied_earlier(clone, proposal, base, there)? != Some(has) {
         let url = clone.access().url.to_string();
-        return Err(UpdateError::Occupied { url, branch: branch.to_owned() });
+        return Err(PushUpdateError::Occupied { url, branch: branch.to_owned() });
     }
     let Proposal { message, identity, .. } = proposal;
     let commit = clone.commit_tree(&[there, base], wanted, message, identity, signer)?;

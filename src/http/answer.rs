@@ -7,7 +7,7 @@ use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 
 use super::client::SentRequest;
-use super::receive::{Keep, Receiver};
+use super::receive::{BodySink, Receiver};
 use super::{Expected, TransportError, retry};
 use crate::release::Digest;
 
@@ -89,10 +89,10 @@ impl Answer {
     }
 
     /// Reads the body into `into`, and returns `into` with its digest, if the body is as expected.
-    pub async fn keep<K: Keep>(self, into: K, expected: Expected) -> Result<(K, Digest), TransportError> {
+    pub async fn keep<K: BodySink>(self, into: K, expected: Expected) -> Result<(K, Digest), TransportError> {
         let mut receiver = Receiver::new(into, expected);
         let place = self.sent.place.clone();
-        self.pour(&mut receiver).await?;
+        self.copy_to(&mut receiver).await?;
         receiver.finish(&place).await
     }
 
@@ -108,14 +108,14 @@ impl Answer {
     }
 
     /// Passes the body to the receiver, chunk by chunk.
-    pub(super) async fn pour(mut self, receiver: &mut Receiver<impl Keep>) -> Result<(), TransportError> {
+    pub(super) async fn copy_to(mut self, receiver: &mut Receiver<impl BodySink>) -> Result<(), TransportError> {
         let SentRequest { place, .. } = &self.sent;
         receiver.announce(place, self.response.content_length())?;
         let mut come = 0;
         loop {
             match self.response.chunk().await {
                 Ok(Some(bytes)) => {
-                    receiver.take(place, &bytes).await?;
+                    receiver.write(place, &bytes).await?;
                     come += bytes.len() as u64;
                 }
                 Ok(None) => return Ok(()),

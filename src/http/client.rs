@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use reqwest::header::LOCATION;
 use reqwest::{Certificate, ClientBuilder, Method, Url, redirect};
 
-use super::local::{self, Elsewhere};
+use super::local::{self, NonLocalResolver};
 use super::{Answer, Proxies, Proxy, Request, TransportError, install_tls_provider, is_local, redacted_url};
 
 /// Maximum number of redirects of one request: a CDN needs one or two.
@@ -50,7 +50,7 @@ impl Default for Options {
 pub struct Client {
     inner: reqwest::Client,
     /// For URLs that another host named: it does not resolve names to addresses of this machine or its link.
-    elsewhere: reqwest::Client,
+    non_local: reqwest::Client,
     proxies: Arc<Proxies>,
     pub(super) options: Options,
 }
@@ -69,8 +69,8 @@ impl Client {
         let build =
             |builder: ClientBuilder| builder.build().map_err(|error| TransportError::Tls(innermost(&error)));
         let inner = build(with_ca(builder(&options, &proxies))?)?;
-        let elsewhere = build(with_ca(builder(&options, &proxies).dns_resolver(Elsewhere))?)?;
-        Ok(Self { inner, elsewhere, proxies, options })
+        let non_local = build(with_ca(builder(&options, &proxies).dns_resolver(NonLocalResolver))?)?;
+        Ok(Self { inner, non_local, proxies, options })
     }
 
     /// Creates a client for plain HTTP, which needs no certificates on this machine and trusts none.
@@ -79,7 +79,7 @@ impl Client {
         let proxies = Arc::default();
         let client = builder(&options, &proxies).tls_certs_only([]).build();
         let client = client.map_err(|error| TransportError::Tls(innermost(&error)))?;
-        Ok(Self { inner: client.clone(), elsewhere: client, proxies, options })
+        Ok(Self { inner: client.clone(), non_local: client, proxies, options })
     }
 
     /// Sends a request once. Any status is an answer, including a redirect.
@@ -100,7 +100,7 @@ impl Client {
         let proxy = self.proxies.of(url)?;
         // A proxy resolves the name itself, and may be on this machine.
         let is_direct = request.is_foreign && proxy.is_none();
-        let client = if is_direct { &self.elsewhere } else { &self.inner };
+        let client = if is_direct { &self.non_local } else { &self.inner };
         let within = request.within.unwrap_or(self.options.overall);
         let mut builder = client.request(request.method.clone(), url.clone());
         builder = builder.headers(request.headers.clone()).timeout(within);

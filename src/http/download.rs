@@ -1,6 +1,6 @@
 //! Downloads that verify a digest or size, and resume after an interruption.
 
-use super::receive::{Keep, Receiver};
+use super::receive::{BodySink, Receiver};
 use super::{Client, Request, TransportError, redacted_url};
 use crate::release::Digest;
 
@@ -18,7 +18,7 @@ pub struct Expected {
 impl Client {
     /// Downloads to `into`, and returns `into` with the digest of the whole, if the download is as expected. Follows
     /// redirects. Resumes an interrupted download with a request for the rest.
-    pub async fn download<K: Keep>(
+    pub async fn download<K: BodySink>(
         &self,
         request: &Request,
         expected: Expected,
@@ -42,7 +42,7 @@ impl Client {
     async fn receive(
         &self,
         request: &Request,
-        receiver: &mut Receiver<impl Keep>,
+        receiver: &mut Receiver<impl BodySink>,
     ) -> Result<(), TransportError> {
         let at = receiver.length();
         let answer =
@@ -60,7 +60,7 @@ impl Client {
             }
             _ => return Err(answer.refusal()),
         }
-        answer.pour(receiver).await?;
+        answer.copy_to(receiver).await?;
         if receiver.is_complete() {
             return Ok(());
         }

@@ -69,7 +69,7 @@ pub enum TransportError {
         error: String,
     },
     /// The status is not an expected one.
-    #[error("{place} answered {status}{}{}", said(.message), again(.retry_after.as_ref()))]
+    #[error("{place} answered {status}{}{}", suffix(.message), again(.retry_after.as_ref()))]
     Status {
         /// The URL without user info and query.
         place: String,
@@ -139,7 +139,7 @@ fn again(after: Option<&Duration>) -> String {
     after.map(|after| format!("; retry after {} s", after.as_secs())).unwrap_or_default()
 }
 
-fn said(message: &str) -> String {
+fn suffix(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
@@ -154,13 +154,13 @@ fn awaited(received: Option<u64>) -> String {
 impl TransportError {
     /// Whether a retry of the same request may succeed.
     #[must_use]
-    pub fn is_passing(&self) -> bool {
-        self.is_broken() || matches!(self.status(), Some(429 | 500 | 502 | 503 | 504))
+    pub fn is_transient(&self) -> bool {
+        self.is_connection_error() || matches!(self.status(), Some(429 | 500 | 502 | 503 | 504))
     }
 
     /// Whether the connection failed, timed out or broke before the end of the answer.
     #[must_use]
-    pub fn is_broken(&self) -> bool {
+    pub fn is_connection_error(&self) -> bool {
         matches!(
             self,
             Self::Unreachable { .. } | Self::Timeout { .. } | Self::Silent { .. } | Self::Interrupted { .. }
@@ -170,7 +170,7 @@ impl TransportError {
     /// Whether the server is unreachable, or its certificate is not trusted.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
-        self.is_broken() || matches!(self, Self::Certificate { .. })
+        self.is_connection_error() || matches!(self, Self::Certificate { .. })
     }
 
     /// Returns the status, if the error is one.

@@ -37,25 +37,25 @@ fn is_local_address(address: IpAddr) -> bool {
 
 /// A resolver that uses the system's, and drops local addresses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Elsewhere;
+pub(super) struct NonLocalResolver;
 
-impl Resolve for Elsewhere {
+impl Resolve for NonLocalResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let found = elsewhere(found)?;
+            let found = non_local(found)?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }
 
 /// Drops local addresses. Returns an error if no other address is left.
-fn elsewhere(found: impl Iterator<Item = SocketAddr>) -> std::io::Result<Vec<SocketAddr>> {
-    let (local, elsewhere): (Vec<_>, Vec<_>) = found.partition(|found| is_local_address(found.ip()));
-    if elsewhere.is_empty() && !local.is_empty() {
+fn non_local(found: impl Iterator<Item = SocketAddr>) -> std::io::Result<Vec<SocketAddr>> {
+    let (local, non_local): (Vec<_>, Vec<_>) = found.partition(|found| is_local_address(found.ip()));
+    if non_local.is_empty() && !local.is_empty() {
         return Err(std::io::Error::other(WHY));
     }
-    Ok(elsewhere)
+    Ok(non_local)
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
         let addresses = |texts: &[&str]| {
             let found =
                 texts.iter().map(|text| format!("{text}:0").parse().unwrap()).collect::<Vec<SocketAddr>>();
-            elsewhere(found.into_iter()).map(|found| found.len()).map_err(|error| error.to_string())
+            non_local(found.into_iter()).map(|found| found.len()).map_err(|error| error.to_string())
         };
         assert_eq!(addresses(&["169.254.169.254"]), Err(WHY.to_owned()));
         assert_eq!(addresses(&["127.0.0.1", "[::1]"]), Err(WHY.to_owned()));

@@ -10,7 +10,7 @@ use super::{Expected, TransportError};
 use crate::release::Digest;
 
 /// A destination for a body.
-pub trait Keep: Send {
+pub trait BodySink: Send {
     /// Appends bytes.
     fn add(&mut self, bytes: &[u8]) -> impl Future<Output = io::Result<()>> + Send;
     /// Discards all bytes.
@@ -19,7 +19,7 @@ pub trait Keep: Send {
     fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 }
 
-impl Keep for Vec<u8> {
+impl BodySink for Vec<u8> {
     async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.extend_from_slice(bytes);
         Ok(())
@@ -35,7 +35,7 @@ impl Keep for Vec<u8> {
     }
 }
 
-impl Keep for File {
+impl BodySink for File {
     async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes).await
     }
@@ -53,16 +53,16 @@ impl Keep for File {
 /// Receives a body, in one or more pieces.
 #[derive(Debug)]
 pub(super) struct Receiver<K> {
-    kept: K,
+    sink: K,
     hash: Sha256,
     /// Number of bytes received.
     length: u64,
     expected: Expected,
 }
 
-impl<K: Keep> Receiver<K> {
-    pub(super) fn new(kept: K, expected: Expected) -> Self {
-        Self { kept, hash: Sha256::new(), length: 0, expected }
+impl<K: BodySink> Receiver<K> {
+    pub(super) fn new(sink: K, expected: Expected) -> Self {
+        Self { sink, hash: Sha256::new(), length: 0, expected }
     }
 
     /// Returns the number of bytes received.
@@ -73,7 +73,7 @@ impl<K: Keep> Receiver<K> {
     /// Discards all bytes received.
     pub(super) async fn restart(&mut self) -> Result<(), TransportError> {
         (self.hash, self.length) = (Sha256::new(), 0);
-        self.kept.clear().await.map_err(TransportError::Temporary)
+        self.sink.clear().await.map_err(TransportError::Temporary)
     }
 
     /// Refuses a body that announces, before its first byte, a size that is too large or not the expected one.
@@ -92,14 +92,14 @@ impl<K: Keep> Receiver<K> {
     }
 
     /// Adds bytes.
-    pub(super) async fn take(&mut self, place: &str, bytes: &[u8]) -> Result<(), TransportError> {
+    pub(super) async fn write(&mut self, place: &str, bytes: &[u8]) -> Result<(), TransportError> {
         let most = self.expected.size.unwrap_or(self.expected.most).min(self.expected.most);
         let length = self.length.saturating_add(bytes.len() as u64);
         if length > most {
             return Err(TransportError::TooLarge { place: place.to_owned(), most, unit: "bytes" });
         }
         self.hash.update(bytes);
-        self.kept.add(bytes).await.map_err(TransportError::Temporary)?;
+        self.sink.add(bytes).await.map_err(TransportError::Temporary)?;
         self.length = length;
         Ok(())
     }
@@ -111,13 +111,13 @@ impl<K: Keep> Receiver<K> {
 
     /// Returns the destination and the digest, if it is the expected one.
     pub(super) async fn finish(mut self, place: &str) -> Result<(K, Digest), TransportError> {
-        self.kept.finish().await.map_err(TransportError::Temporary)?;
+        self.sink.finish().await.map_err(TransportError::Temporary)?;
         let found = Digest::of_hashed(self.hash);
         match self.expected.digest {
             Some(expected) if found != expected => {
                 Err(TransportError::Digest { place: place.to_owned(), expected, found })
             }
-            _ => Ok((self.kept, found)),
+            _ => Ok((self.sink, found)),
         }
     }
 }

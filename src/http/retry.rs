@@ -18,7 +18,7 @@ impl Client {
         loop {
             let failure = match self.follow(request).await {
                 Ok(answer) => match answer.refusal() {
-                    refusal if refusal.is_passing() => refusal,
+                    refusal if refusal.is_transient() => refusal,
                     _ => return Ok(answer),
                 },
                 Err(error) => error,
@@ -43,7 +43,7 @@ impl Pauses {
     pub(super) async fn wait_after(&mut self, failure: TransportError) -> Result<(), TransportError> {
         // Each retry against a silent host would take the whole timeout again.
         let is_silent = matches!(failure, TransportError::Silent { received: None | Some(0), .. });
-        let pause = if failure.is_passing() && !is_silent { self.0.next() } else { None };
+        let pause = if failure.is_transient() && !is_silent { self.0.next() } else { None };
         let asked = match &failure {
             TransportError::Status { retry_after, .. } => retry_after.unwrap_or_default(),
             _ => Duration::ZERO,

@@ -10,7 +10,7 @@ use crate::release::Digest;
 pub(crate) mod host;
 mod tls;
 
-use host::{Host, broken, endless, nobody, redirect, said, stalled, with};
+use host::{Host, broken, endless, nobody, redirect, reply, stalled, with};
 
 const SECRET: &str = "Bearer very-secret";
 
@@ -32,8 +32,8 @@ fn whole(bytes: &[u8]) -> Expected {
 
 /// Returns a handler that gives the answers in turn, and repeats the last one.
 fn in_turn<const COUNT: usize>(
-    answers: [fn() -> host::Said; COUNT],
-) -> impl Fn(&host::Seen) -> host::Said + Send + Sync {
+    answers: [fn() -> host::Reply; COUNT],
+) -> impl Fn(&host::Seen) -> host::Reply + Send + Sync {
     let turn = AtomicUsize::new(0);
     move |_| answers[turn.fetch_add(1, Ordering::SeqCst).min(COUNT - 1)]()
 }
@@ -74,7 +74,7 @@ fn what_is_on_this_machine() {
 
 #[tokio::test]
 async fn redirect_to_this_machine_or_link_is_refused() {
-    let host = Host::start(|_| said(200, "secret of this machine")).await;
+    let host = Host::start(|_| reply(200, "secret of this machine")).await;
     let registry: Url = "http://registry.example.com/v2/".parse().unwrap();
     for to in [host.at("/latest/meta-data/"), host.by_name(), "http://169.254.169.254/".parse().unwrap()] {
         let request = Request::get(registry.clone()).moved(to.clone());
@@ -112,7 +112,7 @@ async fn what_is_no_request() {
 async fn a_redirect_to_the_same_host_keeps_the_secret() {
     let host = Host::start(|seen| match seen.path() {
         "/a" => redirect("/b?c"),
-        _ => said(200, "there"),
+        _ => reply(200, "there"),
     })
     .await;
     let answer = client().follow(&secret(host.at("a"))).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_redirect_to_the_same_host_keeps_the_secret() {
 #[tokio::test]
 async fn another_host_never_sees_the_secret_not_even_on_the_way_back() {
     let last =
-        Host::start(|_| with(said(401, ""), "www-authenticate", "Bearer realm=\"https://evil/\"")).await;
+        Host::start(|_| with(reply(401, ""), "www-authenticate", "Bearer realm=\"https://evil/\"")).await;
     let back = last.by_name();
     let other = Host::start(move |_| redirect(back.as_str())).await;
     let to = other.by_name();
@@ -143,7 +143,7 @@ async fn another_host_never_sees_the_secret_not_even_on_the_way_back() {
 
 #[tokio::test]
 async fn the_same_host_on_another_port_is_another_one() {
-    let other = Host::start(|_| said(200, "")).await;
+    let other = Host::start(|_| reply(200, "")).await;
     let to = other.url.clone();
     let host = Host::start(move |_| redirect(to.as_str())).await;
     client().follow(&secret(host.url.clone())).await.unwrap();
@@ -159,7 +159,7 @@ async fn redirects_that_are_not_followed() {
         (Some("/again?hidden"), "more than five redirects"),
         (None, "the header Location is missing"),
     ] {
-        let host = Host::start(move |_| location.map_or_else(|| said(302, ""), redirect)).await;
+        let host = Host::start(move |_| location.map_or_else(|| reply(302, ""), redirect)).await;
         let error = client().follow(&Request::get(host.at("a?hidden"))).await.unwrap_err();
         assert!(matches!(error, TransportError::Redirect { .. }), "{error}");
         assert!(error.to_string().contains(expected), "{error}");
@@ -190,7 +190,7 @@ async fn bodies_have_an_end() {
 
 #[tokio::test]
 async fn what_serde_says_cites_nothing() {
-    let host = Host::start(|_| said(200, "{\"token\": \"hidden\"}")).await;
+    let host = Host::start(|_| reply(200, "{\"token\": \"hidden\"}")).await;
     let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
     let error = answer.json::<Vec<String>>().await.unwrap_err();
     assert!(matches!(error, TransportError::Malformed { .. }), "{error}");
@@ -199,11 +199,11 @@ async fn what_serde_says_cites_nothing() {
 
 #[tokio::test]
 async fn what_passes_is_tried_again() {
-    let busy = || with(said(503, ""), "retry-after", "0");
-    let host = Host::start(in_turn([busy, || said(429, ""), || said(200, "x")])).await;
+    let busy = || with(reply(503, ""), "retry-after", "0");
+    let host = Host::start(in_turn([busy, || reply(429, ""), || reply(200, "x")])).await;
     let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
     assert_eq!((answer.status(), host.seen().len()), (200, 3));
-    let host = Host::start(|_| said(500, "")).await;
+    let host = Host::start(|_| reply(500, "")).await;
     let error = client().ask(&Request::get(host.url.clone())).await.unwrap_err();
     assert_eq!((error.status(), host.seen().len()), (Some(500), 4));
 }
@@ -211,7 +211,7 @@ async fn what_passes_is_tried_again() {
 #[tokio::test]
 async fn what_does_not_pass_is_not() {
     for status in [400, 401, 403, 404, 501] {
-        let host = Host::start(move |_| said(status, "")).await;
+        let host = Host::start(move |_| reply(status, "")).await;
         let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
         assert_eq!((answer.status(), host.seen().len()), (status, 1));
     }
@@ -221,11 +221,11 @@ async fn what_does_not_pass_is_not() {
 
 #[tokio::test]
 async fn nobody_waits_for_an_hour() {
-    let host = Host::start(|_| with(said(429, ""), "retry-after", "3600")).await;
+    let host = Host::start(|_| with(reply(429, ""), "retry-after", "3600")).await;
     let error = client().ask(&Request::get(host.url.clone())).await.unwrap_err();
     assert_eq!(host.seen().len(), 1);
     assert!(error.to_string().contains("429; retry after 3600 s"), "{error}");
-    let used_up = || with(said(403, ""), "x-ratelimit-remaining", "0");
+    let used_up = || with(reply(403, ""), "x-ratelimit-remaining", "0");
     let host = Host::start(move |_| with(used_up(), "x-ratelimit-reset", "4102444800")).await;
     let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
     assert!(answer.refusal().to_string().contains("; retry after "));
@@ -250,7 +250,7 @@ async fn what_breaks_off_is_taken_up_again() {
     let host = Host::start(|seen| match seen.header("range") {
         None => broken(200, &BODY[..4], Some(10)),
         Some("bytes=4-") => with(broken(206, &BODY[4..7], Some(6)), "content-range", "bytes 4-9/10"),
-        Some(_) => with(said(206, &BODY[7..]), "content-range", "bytes 7-9/10"),
+        Some(_) => with(reply(206, &BODY[7..]), "content-range", "bytes 7-9/10"),
     })
     .await;
     let (bytes, digest) =
@@ -262,7 +262,7 @@ async fn what_breaks_off_is_taken_up_again() {
 
 #[tokio::test]
 async fn interrupted_file_download_without_ranges_starts_over() {
-    let host = Host::start(in_turn([|| broken(200, b"01234", Some(10)), || said(200, "0123456789")])).await;
+    let host = Host::start(in_turn([|| broken(200, b"01234", Some(10)), || reply(200, "0123456789")])).await;
     let file = tokio::fs::File::from_std(tempfile::tempfile().unwrap());
     let (file, _) =
         client().download(&Request::get(host.url.clone()), whole(b"0123456789"), file).await.unwrap();
@@ -275,7 +275,7 @@ async fn interrupted_file_download_without_ranges_starts_over() {
 
 #[tokio::test]
 async fn what_is_taken_up_again_with_other_content_is_not_used() {
-    let rest = || with(said(206, "other"), "content-range", "bytes 5-9/10");
+    let rest = || with(reply(206, "other"), "content-range", "bytes 5-9/10");
     let host = Host::start(in_turn([|| broken(200, b"01234", Some(10)), rest])).await;
     let download =
         client().download(&Request::get(host.at("a?hidden")), whole(b"0123456789"), Vec::new()).await;
@@ -286,15 +286,15 @@ async fn what_is_taken_up_again_with_other_content_is_not_used() {
 
 #[tokio::test]
 async fn downloads_that_lie_about_their_size() {
-    let longer = || with(said(206, "56789"), "content-range", "bytes 6-10/11");
+    let longer = || with(reply(206, "56789"), "content-range", "bytes 6-10/11");
     for (answers, expected) in [
-        ([|| said(200, "0123456789+"), || said(500, "")], "expected 10 bytes, got 11"),
-        ([|| said(200, "012345678"), || said(500, "")], "expected 10 bytes, got 9"),
-        ([endless, || said(500, "")], "exceeds the limit of 10 bytes"),
+        ([|| reply(200, "0123456789+"), || reply(500, "")], "expected 10 bytes, got 11"),
+        ([|| reply(200, "012345678"), || reply(500, "")], "expected 10 bytes, got 9"),
+        ([endless, || reply(500, "")], "exceeds the limit of 10 bytes"),
         ([|| broken(200, b"01234", None), longer], "requested the bytes from 5 on, got others"),
-        ([|| broken(200, b"01234", None), || said(416, "")], "answered 416"),
+        ([|| broken(200, b"01234", None), || reply(416, "")], "answered 416"),
         ([|| broken(200, b"01234", None), || broken(200, b"01234", None)], "broke off"),
-    ] as [([fn() -> host::Said; 2], &str); 6]
+    ] as [([fn() -> host::Reply; 2], &str); 6]
     {
         let host = Host::start(in_turn(answers)).await;
         let download =
@@ -380,7 +380,7 @@ async fn silence_in_a_body_ends_it() {
     let error = error.unwrap_err();
     assert!(error.to_string().ends_with("waiting for the content of the answer"), "{error}");
     assert_eq!(host.seen().len(), 1);
-    let rest = || with(said(206, "456789"), "content-range", "bytes 4-9/10");
+    let rest = || with(reply(206, "456789"), "content-range", "bytes 4-9/10");
     let host = Host::start(in_turn([|| stalled(b"0123", 10), rest])).await;
     let download = client.download(&Request::get(host.url.clone()), whole(b"0123456789"), Vec::new()).await;
     assert_eq!(download.unwrap().0, b"0123456789", "what came is kept");

@@ -184,8 +184,8 @@ fn of_upgrade(promotion: &Promotion, upgrade: &Upgrade) -> Vec<Block> {
         let deleted: Vec<&str> =
             kinds.filter(|kind| kind.deleted_by == Some(owner)).map(|kind| kind.name.as_str()).collect();
         if !deleted.is_empty() {
-            let told = format!("{who} deletes these CRDs, and with them all objects of their kinds");
-            let line = Line::default().strong(&told).words(": ").codes(deleted, MAX_NAMES);
+            let warning = format!("{who} deletes these CRDs, and with them all objects of their kinds");
+            let line = Line::default().strong(&warning).words(": ").codes(deleted, MAX_NAMES);
             blocks.push(Block::Paragraph(line));
         }
     }

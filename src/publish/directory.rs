@@ -117,7 +117,7 @@ impl DirectoryTarget {
         let releases = top.join(&self.directory);
         let directory = releases.strip_prefix(root).unwrap_or(&releases).to_string_lossy();
         let repository = root.display().to_string();
-        let here = held::GitTarget { repository: &repository, branch: None, directory: &directory };
+        let here = held::HoldScope { repository: &repository, branch: None, directory: &directory };
         held(name, &here, |file| read_text(&root.join(file)))
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::vendor::VendorError;
 use crate::error::{Class, Classify};
-use crate::git::{GitError, UpdateError};
+use crate::git::{GitError, PushUpdateError};
 use crate::promote::holds::{self, Hold};
 use crate::release::Findings;
 use crate::source::SourceError;
@@ -90,7 +90,7 @@ pub enum PublishError {
     Git(#[from] GitError),
     /// The commit was not pushed.
     #[error(transparent)]
-    NotPushed(Box<UpdateError<Self>>),
+    NotPushed(Box<PushUpdateError<Self>>),
     /// Reading or writing on this machine failed.
     #[error("{}: {error}", path.display())]
     Io {
@@ -118,9 +118,9 @@ impl PublishError {
             }
             Self::Git(error) => error.hint(),
             Self::NotPushed(error) => match &**error {
-                UpdateError::Git(error) => error.hint(),
-                UpdateError::Change(error) => error.hint(),
-                UpdateError::Busy { .. } | UpdateError::Occupied { .. } => None,
+                PushUpdateError::Git(error) => error.hint(),
+                PushUpdateError::Change(error) => error.hint(),
+                PushUpdateError::Busy { .. } | PushUpdateError::Occupied { .. } => None,
             },
             Self::Origin(error) => error.hint().map(str::to_owned),
             Self::Unusable { .. }

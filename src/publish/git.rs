@@ -6,7 +6,7 @@ use super::held::{self, held};
 use super::{Existing, Prepared, PublishError, Published, message};
 use crate::git::{
     BareRepository, CommitId, Edit, EntryKind, GitError, Identity, Message, Proposal, Reference, Signer,
-    Snapshot, Target, UpdateError, Updated, update,
+    Snapshot, Target, PushUpdateError, Updated, update,
 };
 use crate::names::ReleaseName;
 use crate::release::Limits;
@@ -69,9 +69,9 @@ impl GitTarget {
             Ok(Updated::Present(commit) | Updated::Pushed { commit, .. }) => {
                 Ok(Published::Written(Committed { commit, branch, message }))
             }
-            Err(UpdateError::Occupied { .. }) => {
+            Err(PushUpdateError::Occupied { .. }) => {
                 let proposed = self.proposed(prepared, vendoring, &branch)?;
-                let occupied = || UpdateError::Occupied { url: self.clone.access().url.to_string(), branch };
+                let occupied = || PushUpdateError::Occupied { url: self.clone.access().url.to_string(), branch };
                 Ok(Published::Written(proposed.ok_or_else(occupied)?))
             }
             Err(error) => Err(error.into()),
@@ -127,7 +127,7 @@ impl GitTarget {
     fn existing_in(&self, snapshot: &Snapshot<'_>, name: &ReleaseName) -> Result<Existing, PublishError> {
         let place = format!("{} (branch {})", self.clone.access().url, self.branch);
         let here =
-            held::GitTarget { repository: &place, branch: Some(&self.branch), directory: &self.directory };
+            held::HoldScope { repository: &place, branch: Some(&self.branch), directory: &self.directory };
         let held = held(name, &here, |path| Ok(snapshot.file(path)?.map(|file| file.content)))?;
         let name = name.to_string();
         let there = snapshot.entries(&self.directory)?.into_iter().find(|entry| entry.name == name);
@@ -179,10 +179,10 @@ fn ignore_files(snapshot: &Snapshot<'_>, directory: &str) -> Result<Vec<(String,
     Ok(found)
 }
 
-impl From<UpdateError<PublishError>> for PublishError {
-    fn from(error: UpdateError<PublishError>) -> Self {
+impl From<PushUpdateError<PublishError>> for PublishError {
+    fn from(error: PushUpdateError<PublishError>) -> Self {
         match error {
-            UpdateError::Change(error) => error,
+            PushUpdateError::Change(error) => error,
             error => Self::NotPushed(Box::new(error)),
         }
     }

@@ -7,7 +7,7 @@ use crate::promote::stages::{self, Stages};
 use crate::promote::yaml::Problems;
 
 /// A directory of releases in a stack repository.
-pub(super) struct GitTarget<'a> {
+pub(super) struct HoldScope<'a> {
     /// The stack repository, for messages.
     pub(super) repository: &'a str,
     /// The branch; `None` if it is the current one of a work tree.
@@ -21,7 +21,7 @@ pub(super) struct GitTarget<'a> {
 /// Without a `stackflux.yaml` beside it, every hold counts: then the branch is a stage's own.
 pub(super) fn held(
     name: &ReleaseName,
-    place: &GitTarget,
+    place: &HoldScope,
     read: impl Fn(&str) -> Result<Option<Vec<u8>>, PublishError>,
 ) -> Result<Option<Hold>, PublishError> {
     let broken = |problems: Problems| PublishError::Place {

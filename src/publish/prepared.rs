@@ -71,7 +71,7 @@ impl Prepared {
         let Fetched { name, files, provenance } = fetched;
         let (release, files, warnings) = load(&name, files, limits)?;
         let unusable = |findings| PublishError::Unusable { name: name.to_string(), findings };
-        if provenance.is_vouched_for() {
+        if provenance.is_pinned_or_signed() {
             let findings = bound::check(&name, &files, limits);
             if findings.has_errors() {
                 return Err(unusable(findings));

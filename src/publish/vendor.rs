@@ -85,22 +85,22 @@ impl Vendor {
     }
 }
 
-fn at_most(there: usize, most: usize, what: &'static str) -> Result<(), VendorError> {
-    if there > most { Err(VendorError::TooMany { there, what, most }) } else { Ok(()) }
+fn at_most(needed: usize, most: usize, what: &'static str) -> Result<(), VendorError> {
+    if needed > most { Err(VendorError::TooMany { needed, what, most }) } else { Ok(()) }
 }
 
 /// Chooses a version of a dependency, and checks it by Helm's rules: the version becomes part of a path.
 fn choose<'a>(
     missing: &Missing,
-    there: impl DoubleEndedIterator<Item = &'a str> + Clone,
+    versions: impl DoubleEndedIterator<Item = &'a str> + Clone,
     place: &str,
 ) -> Result<&'a str, VendorError> {
     let chart = missing.name.clone();
-    let chosen = missing.choose(there.clone());
+    let chosen = missing.choose(versions.clone());
     let chosen = chosen.map_err(|error| VendorError::Range { chart: chart.clone(), error })?;
     let Some(version) = chosen else {
-        let (version, there) = (missing.wanted().to_owned(), there.map(str::to_owned).collect());
-        return Err(VendorError::NoVersion { place: place.to_owned(), chart, version, there });
+        let (version, versions) = (missing.wanted().to_owned(), versions.map(str::to_owned).collect());
+        return Err(VendorError::NoVersion { place: place.to_owned(), chart, version, versions });
     };
     if range::version(version).is_none() {
         let (chart, why) = (format!("{chart} {version}"), "Helm does not accept this version".to_owned());

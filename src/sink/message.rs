@@ -55,7 +55,7 @@ pub fn message(of: &Changes, origin: &Origin<'_>) -> Message {
     names(&mut text, "added", &added);
     names(&mut text, "removed", &removed);
     for (part, objects) in changed.iter().take(MAX_CLUSTERS).chain(&shared) {
-        told(&mut text, part, objects);
+        part_lines(&mut text, part, objects);
     }
     if let Some(more) = changed.len().checked_sub(MAX_CLUSTERS).filter(|more| *more > 0) {
         let _ = writeln!(text, "and {more} more clusters\n");
@@ -105,7 +105,7 @@ fn names(text: &mut String, verb: &str, clusters: &[Changed<'_>]) {
 }
 
 /// Lists the changed objects of a part.
-fn told(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
+fn part_lines(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
     line(text, &part.cluster().map_or_else(|| part.to_string(), |cluster| format!("cluster {cluster}")));
     for object in objects.iter().take(MAX_OBJECTS) {
         let why = if object.why.is_empty() { String::new() } else { format!(": {}", object.why.join("; ")) };

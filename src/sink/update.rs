@@ -97,7 +97,7 @@ pub enum Limit {
 
 /// An error that prevents an update.
 #[derive(Debug, thiserror::Error)]
-pub enum UpdateError<E: std::error::Error> {
+pub enum DeliveryError<E: std::error::Error> {
     /// A file could not be read.
     #[error("{0}")]
     Tree(E),
@@ -106,7 +106,7 @@ pub enum UpdateError<E: std::error::Error> {
     Name(#[from] NameError),
 }
 
-impl<E: Classify + std::error::Error> Classify for UpdateError<E> {
+impl<E: Classify + std::error::Error> Classify for DeliveryError<E> {
     fn class(&self) -> Class {
         match self {
             Self::Tree(error) => error.class(),
@@ -123,23 +123,23 @@ impl<E: Classify + std::error::Error> Classify for UpdateError<E> {
 }
 
 /// Returns the changes that turn the files into those of the plan.
-pub fn update<T: Tree>(tree: &T, delivery: &Delivery<'_>) -> Result<Changes, UpdateError<T::Error>> {
-    let root = match index(tree, INDEX, &delivery.overwrite).map_err(UpdateError::Tree)? {
+pub fn update<T: Tree>(tree: &T, delivery: &Delivery<'_>) -> Result<Changes, DeliveryError<T::Error>> {
+    let root = match index(tree, INDEX, &delivery.overwrite).map_err(DeliveryError::Tree)? {
         Ok(Some(root)) => root,
-        Ok(None) => recover::root(tree).map_err(UpdateError::Tree)?,
+        Ok(None) => recover::root(tree).map_err(DeliveryError::Tree)?,
         Err(why) => return Ok(nothing(vec![Refused { part: None, file: INDEX.to_owned(), why }])),
     };
     let held = held(delivery.plan)?;
     let (drafts, left, refused) = (Vec::new(), Vec::new(), Vec::new());
     let mut run =
-        Run { tree, delivery, held, root, drafts, left, refused, is_blind: false, is_outlived: false };
-    run.draft().map_err(UpdateError::Tree)?;
+        Run { tree, delivery, held, root, drafts, left, refused, has_unreadable_index: false, has_refused_stale_cluster: false };
+    run.draft().map_err(DeliveryError::Tree)?;
     // Sources and charts come before what uses them: if they are refused, nothing else is written.
     if run.refused.iter().any(|refused| refused.part == Some(Part::Sources)) {
         return Ok(nothing(run.refused));
     }
     let removal = prune::removal(&run);
-    finish::finish(run, &removal).map_err(UpdateError::Tree)
+    finish::finish(run, &removal).map_err(DeliveryError::Tree)
 }
 
 /// Returns changes without any file.
@@ -160,9 +160,9 @@ struct Run<'a, T> {
     left: Vec<Value>,
     refused: Vec<Refused>,
     /// Whether the index of a part is invalid: then the objects that nothing refers to are not known either.
-    is_blind: bool,
+    has_unreadable_index: bool,
     /// Whether a cluster without a plan stays because its files are refused.
-    is_outlived: bool,
+    has_refused_stale_cluster: bool,
 }
 
 impl<T: Tree> Run<'_, T> {
@@ -183,7 +183,7 @@ impl<T: Tree> Run<'_, T> {
             match draft::read(self, part.clone(), objects)? {
                 Ok(draft) => self.drafts.push(draft),
                 Err(refused) => {
-                    self.is_outlived |= is_unplanned && !part.is_shared();
+                    self.has_refused_stale_cluster |= is_unplanned && !part.is_shared();
                     self.leave(&part)?;
                     self.refused.extend(refused);
                 }
@@ -221,7 +221,7 @@ impl<T: Tree> Run<'_, T> {
             return Ok(());
         }
         let Ok(index) = index(self.tree, &part.file(INDEX), &self.delivery.overwrite)? else {
-            self.is_blind = true;
+            self.has_unreadable_index = true;
             return Ok(());
         };
         for file in index.unwrap_or_default().files.keys() {

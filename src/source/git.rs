@@ -14,7 +14,7 @@ const MAX_PATHS: usize = 10;
 
 /// An error in finding the commit of a directory.
 #[derive(Debug, thiserror::Error)]
-pub enum GitError {
+pub enum PinError {
     /// The directory is not in a work tree.
     #[error("{}: this directory is not in a Git work tree, so there is no commit to pin the release to", .0.display())]
     NoWorkTree(PathBuf),
@@ -63,7 +63,7 @@ pub enum GitError {
     Git(#[from] git2::Error),
 }
 
-impl GitError {
+impl PinError {
     /// Suggests how to fix the error.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
@@ -79,7 +79,7 @@ impl GitError {
     }
 }
 
-impl Classify for GitError {
+impl Classify for PinError {
     fn class(&self) -> Class {
         match self {
             Self::Io { .. } => Class::Transient,
@@ -119,12 +119,12 @@ pub struct Checkout {
 
 impl Checkout {
     /// Finds the work tree that contains this directory.
-    pub fn of(directory: &Path) -> Result<Self, GitError> {
+    pub fn of(directory: &Path) -> Result<Self, PinError> {
         let real = |path: &Path| {
-            fs::canonicalize(path).map_err(|error| GitError::Io { path: path.to_owned(), error })
+            fs::canonicalize(path).map_err(|error| PinError::Io { path: path.to_owned(), error })
         };
         let directory = real(directory)?;
-        let outside = || GitError::NoWorkTree(directory.clone());
+        let outside = || PinError::NoWorkTree(directory.clone());
         let repository = match Repository::discover(&directory) {
             Ok(repository) => repository,
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Err(outside()),
@@ -139,7 +139,7 @@ impl Checkout {
 
     /// Returns the last commit on the first-parent line of HEAD that changed the directory. HEAD itself would change with
     /// every unrelated commit, give every chart another revision, and so upgrade every addon.
-    pub fn pin(&self) -> Result<Pin, GitError> {
+    pub fn pin(&self) -> Result<Pin, PinError> {
         let mut commit = self.head()?;
         let content = self.content(&commit)?.id();
         let mut cut_off = false;
@@ -163,7 +163,7 @@ impl Checkout {
     }
 
     /// Checks that the work tree equals HEAD, as far as Flux would pack it.
-    pub fn check_committed(&self, files: &Files) -> Result<(), GitError> {
+    pub fn check_committed(&self, files: &Files) -> Result<(), PinError> {
         let head = self.head()?;
         let committed = self.read(&self.content(&head)?)?;
         let mut paths = files.differences(&committed);
@@ -175,32 +175,32 @@ impl Checkout {
             paths.truncate(MAX_PATHS);
             paths.push(more);
         }
-        Err(GitError::Differs { path: self.path.clone(), revision: head.id().to_string(), paths })
+        Err(PinError::Differs { path: self.path.clone(), revision: head.id().to_string(), paths })
     }
 
-    fn head(&self) -> Result<Commit<'_>, GitError> {
+    fn head(&self) -> Result<Commit<'_>, PinError> {
         let head = self.repository.head().map_err(|error| match error.code() {
             git2::ErrorCode::UnbornBranch => {
-                GitError::NoCommit(self.repository.workdir().unwrap_or(self.repository.path()).to_owned())
+                PinError::NoCommit(self.repository.workdir().unwrap_or(self.repository.path()).to_owned())
             }
             _ => error.into(),
         })?;
         Ok(head.peel_to_commit()?)
     }
 
-    fn content<'a>(&'a self, commit: &Commit<'a>) -> Result<Tree<'a>, GitError> {
+    fn content<'a>(&'a self, commit: &Commit<'a>) -> Result<Tree<'a>, PinError> {
         let tree = commit.tree()?;
         if self.path.is_empty() {
             return Ok(tree);
         }
         let missing =
-            || GitError::NotCommitted { path: self.path.clone(), revision: commit.id().to_string() };
+            || PinError::NotCommitted { path: self.path.clone(), revision: commit.id().to_string() };
         let entry = tree.get_path(Path::new(&self.path)).map_err(|_| missing())?;
         entry.to_object(&self.repository)?.into_tree().map_err(|_| missing())
     }
 
     /// Reads the files of a tree as Flux would pack them after a checkout, which fetches no submodules.
-    fn read(&self, tree: &Tree<'_>) -> Result<Files, GitError> {
+    fn read(&self, tree: &Tree<'_>) -> Result<Files, PinError> {
         let mut entries: Vec<(String, Oid, i32)> = Vec::new();
         let mut submodule = None;
         tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
@@ -213,7 +213,7 @@ impl Checkout {
             TreeWalkResult::Ok
         })?;
         if let Some(path) = submodule {
-            return Err(GitError::Path { path, error: PathError::Submodule });
+            return Err(PinError::Path { path, error: PathError::Submodule });
         }
         let mut files = Files::default();
         for (path, id, mode) in entries {
@@ -223,8 +223,8 @@ impl Checkout {
             } else {
                 files.insert(&path, File { content, executable: mode & 0o100 != 0 })
             };
-            added.map_err(|error| GitError::Path { path, error })?;
+            added.map_err(|error| PinError::Path { path, error })?;
         }
-        files.without_ignored().map_err(GitError::Ignore)
+        files.without_ignored().map_err(PinError::Ignore)
     }
 }

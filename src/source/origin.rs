@@ -98,7 +98,7 @@ pub struct Provenance {
 impl Provenance {
     /// Whether the content is pinned or signed. Neither covers the name under which it was fetched.
     #[must_use]
-    pub fn is_vouched_for(&self) -> bool {
+    pub fn is_pinned_or_signed(&self) -> bool {
         self.is_pinned || self.verified.is_some()
     }
 }

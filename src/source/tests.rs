@@ -1,6 +1,6 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use super::git::{Checkout, GitError};
+use super::git::{Checkout, PinError};
 use super::*;
 use crate::release::{Digest, Reason};
 
@@ -215,7 +215,7 @@ impl Repository {
 }
 
 /// Checks that the work tree of a release is committed.
-fn check(release: &Path) -> Result<(), GitError> {
+fn check(release: &Path) -> Result<(), PinError> {
     Checkout::of(release)?.check_committed(&directory::read(release, &Limits::default()).unwrap())
 }
 
@@ -293,7 +293,7 @@ fn modes_and_links_are_compared_too() {
     check(&release).unwrap();
     fs::set_permissions(release.join("metadata.yaml"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::remove_file(release.join("link")).unwrap();
-    let GitError::Differs { paths, .. } = check(&release).unwrap_err() else { panic!("another error") };
+    let PinError::Differs { paths, .. } = check(&release).unwrap_err() else { panic!("another error") };
     assert_eq!(paths, ["link", "metadata.yaml"]);
 }
 
@@ -316,7 +316,7 @@ fn many_differences_are_counted() {
     for number in 0..25 {
         repository.0.write(&format!("releases/{NAME}/x{number}"), "x");
     }
-    let GitError::Differs { paths, .. } = check(&release).unwrap_err() else { panic!("another error") };
+    let PinError::Differs { paths, .. } = check(&release).unwrap_err() else { panic!("another error") };
     assert_eq!((paths.len(), paths.last().unwrap().as_str()), (11, "and 15 more"));
 }
 

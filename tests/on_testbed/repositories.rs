@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use stackflux::git::{
     Access, BareRepository, CommitId, Credentials, Edit, GitError, Identity, KnownHosts, Proposal, SshKey,
-    Target, UpdateError, Updated, ServerTimeouts, set_server_timeouts, update,
+    Target, PushUpdateError, Updated, ServerTimeouts, set_server_timeouts, update,
 };
 use stackflux::http::TransportError;
 use stackflux::release::File;
@@ -62,7 +62,7 @@ fn write(clone: &BareRepository, path: &str, text: &str) -> Result<Updated, GitE
     let proposal = Proposal { edit, message: format!("write {path}\n"), identity };
     let updated = update(clone, &target, None, |_| Ok::<_, std::convert::Infallible>(Some(proposal.clone())));
     updated.map_err(|error| match error {
-        UpdateError::Git(error) => error,
+        PushUpdateError::Git(error) => error,
         other => panic!("{other}"),
     })
 }

@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::git_access::{Authorship, GitAccess, branch_of, explain};
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::git::{
-    BareRepository, GitError, GitUrl, Message, Proposal, Signer, Snapshot, Target, UpdateError, Updated,
+    BareRepository, GitError, GitUrl, Message, Proposal, Signer, Snapshot, Target, PushUpdateError, Updated,
     update as push,
 };
 use crate::sink::changes::Changes;
@@ -78,9 +78,9 @@ pub(super) fn deliver(inputs: &Inputs, url: &GitUrl, target: &GitTarget, rules: 
         Ok((!edit.is_empty()).then_some(Proposal { edit, message, identity }))
     });
     let updated = updated.map_err(|error| match error {
-        UpdateError::Change(error) => error,
-        UpdateError::Git(error) => explain(&error),
-        busy @ (UpdateError::Busy { .. } | UpdateError::Occupied { .. }) => {
+        PushUpdateError::Change(error) => error,
+        PushUpdateError::Git(error) => explain(&error),
+        busy @ (PushUpdateError::Busy { .. } | PushUpdateError::Occupied { .. }) => {
             CliError::usage(busy.to_string()).hint("try again later")
         }
     })?;

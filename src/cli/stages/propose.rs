@@ -9,7 +9,7 @@ use crate::cli::git_access::{Authorship, explain};
 use crate::cli::live::block_on;
 use crate::cli::terminal;
 use crate::forge::{Forge, MAX_BODY_BYTES, PullRequest, fenced};
-use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, UpdateError, Updated};
+use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, PushUpdateError, Updated};
 use crate::promote::document::{Document, shortened};
 
 /// Maximum length of a trailer's value in a pull request, in characters.
@@ -63,9 +63,9 @@ impl Delivery {
             let message = change.message.to_string();
             Ok(edit.map(|edit| Proposal { edit, message, identity: identity.clone() }))
         });
-        let updated = updated.map_err(|error: UpdateError<StageFailure>| match error {
-            UpdateError::Git(error) => explain(&error),
-            UpdateError::Change(failure) => failure.explained(),
+        let updated = updated.map_err(|error: PushUpdateError<StageFailure>| match error {
+            PushUpdateError::Git(error) => explain(&error),
+            PushUpdateError::Change(failure) => failure.explained(),
             error => CliError::usage(error.to_string()),
         })?;
         let branch = target.push_to.as_deref().unwrap_or(&target.branch);

@@ -205,7 +205,7 @@ impl Fake {
         let same = |pull: &Pull| pull.is_open && !pull.is_fork && pull.head == head && pull.base == base;
         if let Some(pull) = inside.pulls.iter().find(|pull| same(pull)) {
             let (number, head) = (pull.number, &pull.head);
-            let said = match self.kind {
+            let message = match self.kind {
                 ForgeKind::GitHub => {
                     json!({"message": "Validation Failed", "errors": [{"resource": "PullRequest",
                     "code": "custom", "message": format!("A pull request already exists for acme:{head}.")}]})
@@ -215,7 +215,7 @@ impl Fake {
                 ForgeKind::Gitea => json!({"message": format!(
                     "pull request already exists for these targets [id: {number}, issue_id: {number}]"), "url": "x"}),
             };
-            return respond(conflict, &said);
+            return respond(conflict, &message);
         }
         let number = inside.pulls.len() as u64 + 1;
         let pull = Pull { number, head, base, title, body: Some(text), is_open: true, is_fork: false };

@@ -59,7 +59,7 @@ fn a_directory_that_becomes_empty_goes() {
 
 #[test]
 fn removing_everything_leaves_an_empty_commit_and_not_an_error() {
-    let found = after(|edit, _| edit.remove_directory("").unwrap());
+    let found = after(|edit, _| edit.clear_directory("").unwrap());
     assert!(found.is_empty(), "{found:?}");
 }
 
@@ -70,7 +70,7 @@ fn what_was_not_there_is_removed_without_a_commit() {
     let mut change = Edit::default();
     change.remove("x").unwrap();
     change.remove("a/x/y").unwrap();
-    change.remove_directory("z").unwrap();
+    change.clear_directory("z").unwrap();
     assert_eq!(commit(&clone, first, &change), None);
     assert_eq!(commit(&clone, first, &edit(&[("a/b", "1")])), None, "the same content");
     assert_eq!(commit(&clone, None, &change), None, "nothing out of nothing");
@@ -80,7 +80,7 @@ fn what_was_not_there_is_removed_without_a_commit() {
 fn an_emptied_directory_has_what_is_written_afterwards() {
     let found = after(|edit, _| {
         edit.write("a/lost", file("0")).unwrap();
-        edit.remove_directory("a").unwrap();
+        edit.clear_directory("a").unwrap();
         edit.write("a/c/x", file("1")).unwrap();
     });
     assert_eq!(found, listed(&[("a/c/x", "1"), ("e", "e")]));
@@ -161,7 +161,7 @@ fn the_digest_names_the_change_and_not_what_it_is_applied_to() {
         },
         {
             let mut edit = Edit::default();
-            edit.remove_directory("a").unwrap();
+            edit.clear_directory("a").unwrap();
             edit.digest()
         },
     ];

@@ -26,14 +26,14 @@ pub(super) fn push(
         _ => error.into(),
     })?;
     if !to.is_bare() {
-        let said = "it has a work tree, which would differ from its branch afterwards".to_owned();
-        return Err(GitError::Refused { url: url(), branch: reference.to_owned(), said });
+        let server_message = "it has a work tree, which would differ from its branch afterwards".to_owned();
+        return Err(GitError::Refused { url: url(), branch: reference.to_owned(), server_message });
     }
     if let Some(hook) = hook_that_may_refuse(&to) {
-        let said = format!(
+        let server_message = format!(
             "it has the hook {hook}, which is not run by a push to a directory: push over SSH or HTTP"
         );
-        return Err(GitError::Refused { url: url(), branch: reference.to_owned(), said });
+        return Err(GitError::Refused { url: url(), branch: reference.to_owned(), server_message });
     }
     // `reference_matching` compares again; this check saves copying the objects.
     if branch(&to, reference)? != expected {

@@ -115,7 +115,7 @@ fn an_error_of_the_change_ends_it() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     let ended = update(&clone, &main_branch(), None, |_| Err::<Option<Proposal>, _>(std::fmt::Error));
-    assert!(matches!(ended, Err(UpdateError::Change(_))), "{ended:?}");
+    assert!(matches!(ended, Err(PushUpdateError::Change(_))), "{ended:?}");
     assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), None);
 }
 
@@ -135,7 +135,7 @@ fn a_pull_request_needs_the_branch_that_it_is_for() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     let ended = update(&clone, &pull_request(), None, |_| Ok::<_, Infallible>(Some(proposal(&[("b", "2")]))));
-    assert!(matches!(ended, Err(UpdateError::Git(GitError::NoBranch { .. }))), "{ended:?}");
+    assert!(matches!(ended, Err(PushUpdateError::Git(GitError::NoBranch { .. }))), "{ended:?}");
     assert_eq!(clone.fetch(&Reference::Branch("stackflux/change".into())).unwrap(), None);
 }
 
@@ -146,7 +146,7 @@ fn a_branch_without_the_history_of_the_others_is_not_made() {
     write(&clone, &main_branch(), &[("a", "1")]);
     let target = Target { branch: "master".into(), push_to: None };
     let ended = update(&clone, &target, None, |_| Ok::<_, Infallible>(Some(proposal(&[("b", "2")]))));
-    assert!(matches!(ended, Err(UpdateError::Git(GitError::NoBranch { .. }))), "{ended:?}");
+    assert!(matches!(ended, Err(PushUpdateError::Git(GitError::NoBranch { .. }))), "{ended:?}");
     assert_eq!(Repository::open(&remote).unwrap().references().unwrap().count(), 1);
 }
 
@@ -187,7 +187,7 @@ fn foreign_commit_on_pull_request_branch_is_not_overwritten() {
     let theirs = theirs.unwrap().unwrap();
     assert_eq!(clone.push(theirs, "stackflux/change", Some(proposed)).unwrap(), Pushed::Done);
     let ended = update(&clone, &pull_request(), None, |_| Ok::<_, Infallible>(Some(proposal(&[("b", "2")]))));
-    assert!(matches!(ended, Err(UpdateError::Occupied { .. })), "{ended:?}");
+    assert!(matches!(ended, Err(PushUpdateError::Occupied { .. })), "{ended:?}");
     let tip = clone.fetch(&Reference::Branch("stackflux/change".into())).unwrap();
     assert_eq!(tip, Some(theirs));
 }
@@ -205,7 +205,7 @@ fn a_directory_with_a_hook_that_may_refuse_is_not_pushed_to() {
         let push =
             || update(&clone, &main_branch(), None, |_| Ok::<_, Infallible>(Some(proposal(&[("a", hook)]))));
         let error = push().unwrap_err();
-        assert!(matches!(error, UpdateError::Git(GitError::Refused { .. })), "{error}");
+        assert!(matches!(error, PushUpdateError::Git(GitError::Refused { .. })), "{error}");
         assert!(error.to_string().contains(&format!("has the hook {hook}")), "{error}");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(push(), Ok(Updated::Pushed { .. })), "Git does not run it either");

@@ -35,7 +35,7 @@ impl Seen {
 }
 
 /// An answer.
-pub(crate) type Said = Response<Body>;
+pub(crate) type Reply = Response<Body>;
 
 /// A running host.
 pub(crate) struct Host {
@@ -46,7 +46,7 @@ pub(crate) struct Host {
 
 impl Host {
     /// Starts a host that answers with `answer`.
-    pub(crate) async fn start(answer: impl Fn(&Seen) -> Said + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
@@ -100,47 +100,47 @@ pub(crate) async fn nobody() -> Url {
     format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()
 }
 
-pub(crate) fn said(status: u16, body: impl Into<Body>) -> Said {
-    let mut said = Response::new(body.into());
-    *said.status_mut() = StatusCode::from_u16(status).unwrap();
-    said
+pub(crate) fn reply(status: u16, body: impl Into<Body>) -> Reply {
+    let mut reply = Response::new(body.into());
+    *reply.status_mut() = StatusCode::from_u16(status).unwrap();
+    reply
 }
 
 /// Adds a header to an answer.
-pub(crate) fn with(mut said: Said, name: &'static str, value: &str) -> Said {
-    said.headers_mut().append(name, value.parse().unwrap());
-    said
+pub(crate) fn with(mut reply: Reply, name: &'static str, value: &str) -> Reply {
+    reply.headers_mut().append(name, value.parse().unwrap());
+    reply
 }
 
-pub(crate) fn redirect(to: &str) -> Said {
-    with(said(307, ""), "location", to)
+pub(crate) fn redirect(to: &str) -> Reply {
+    with(reply(307, ""), "location", to)
 }
 
 /// Returns an answer whose body never ends.
-pub(crate) fn endless() -> Said {
+pub(crate) fn endless() -> Reply {
     let zeros = || futures::stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[0; 8192])));
-    said(200, Body::from_stream(zeros()))
+    reply(200, Body::from_stream(zeros()))
 }
 
 /// Returns an answer whose body breaks off after these bytes; `length` is the announced size.
-pub(crate) fn broken(status: u16, bytes: &[u8], length: Option<usize>) -> Said {
+pub(crate) fn broken(status: u16, bytes: &[u8], length: Option<usize>) -> Reply {
     let bytes = Bytes::copy_from_slice(bytes);
     let pieces = futures::stream::once(async { Ok(bytes) }).chain(futures::stream::once(async {
         // Bytes that are written together with the end of a connection are lost.
         tokio::time::sleep(Duration::from_millis(30)).await;
         Err(io::Error::other("broken"))
     }));
-    let said = said(status, Body::from_stream(pieces));
+    let reply = reply(status, Body::from_stream(pieces));
     match length {
-        Some(length) => with(said, "content-length", &length.to_string()),
-        None => said,
+        Some(length) => with(reply, "content-length", &length.to_string()),
+        None => reply,
     }
 }
 
 /// Returns an answer that announces `length` bytes, and stalls after these.
-pub(crate) fn stalled(bytes: &[u8], length: usize) -> Said {
+pub(crate) fn stalled(bytes: &[u8], length: usize) -> Reply {
     let bytes = Bytes::copy_from_slice(bytes);
     let first = futures::stream::once(async { Ok::<_, Infallible>(bytes) });
     let body = Body::from_stream(first.chain(futures::stream::pending()));
-    with(said(200, body), "content-length", &length.to_string())
+    with(reply(200, body), "content-length", &length.to_string())
 }

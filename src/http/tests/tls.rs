@@ -70,7 +70,7 @@ async fn a_ca_of_ones_own() {
 
 #[tokio::test]
 async fn never_from_https_to_http() {
-    let plain = host::Host::start(|_| said(200, "")).await;
+    let plain = host::Host::start(|_| reply(200, "")).await;
     let [ca, certificate, key] = certificates();
     let to = format!("{}x?hidden", plain.url);
     let url = serve(
@@ -88,7 +88,7 @@ async fn never_from_https_to_http() {
 
 #[tokio::test]
 async fn who_speaks_no_tls_says_so() {
-    let plain = host::Host::start(|_| said(200, "")).await;
+    let plain = host::Host::start(|_| reply(200, "")).await;
     let mut url = plain.url.clone();
     url.set_scheme("https").unwrap();
     let error = client().ask(&Request::get(url)).await.unwrap_err();

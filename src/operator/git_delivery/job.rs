@@ -9,7 +9,7 @@ use crate::api::Reason;
 use crate::gate::Hold;
 use crate::git::{
     Access, BareRepository, CommitId, GitError, Identity, Message, Proposal, Reference, Signer, Snapshot,
-    Target, UpdateError, Updated, update,
+    Target, PushUpdateError, Updated, update,
 };
 use crate::names::NameError;
 use crate::plan::Plan;
@@ -66,7 +66,7 @@ pub(super) struct Proposed {
 }
 
 /// A reason why nothing could be committed.
-pub(super) type JobError = UpdateError<ChangeError>;
+pub(super) type JobError = PushUpdateError<ChangeError>;
 
 /// A reason why no change could be proposed.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,7 @@ pub(super) enum ChangeError {
     Git(#[from] GitError),
     /// The files cannot be updated.
     #[error(transparent)]
-    Files(#[from] Box<files::UpdateError<GitError>>),
+    Files(#[from] Box<files::DeliveryError<GitError>>),
     /// Kubernetes would refuse a name.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -97,7 +97,7 @@ impl Job {
     pub(super) fn run(self) -> Result<Done, JobError> {
         let clone = BareRepository::open(&self.directory, self.access.clone())?;
         let (plan, conflicts) = self.merged();
-        let scope = self.scope().map_err(|error| UpdateError::Change(error.into()))?;
+        let scope = self.scope().map_err(|error| PushUpdateError::Change(error.into()))?;
         let mut last = Attempt::default();
         let mut propose = |snapshot: &Snapshot<'_>| {
             last = Attempt { base: self.seen(snapshot)?, held: conflicts.clone(), message: None };
@@ -114,7 +114,7 @@ impl Job {
             _ => None,
         };
         let seen = match pushed {
-            Some(commit) => self.seen(&clone.snapshot(Some(commit))?).map_err(UpdateError::Change)?,
+            Some(commit) => self.seen(&clone.snapshot(Some(commit))?).map_err(PushUpdateError::Change)?,
             None => last.base.clone(),
         };
         let tree = |seen: &Option<Seen>| seen.as_ref().and_then(|seen| seen.tree);
@@ -148,7 +148,7 @@ impl Job {
         propose: &mut impl FnMut(&Snapshot<'_>) -> Result<Option<Proposal>, ChangeError>,
     ) -> Result<Option<String>, JobError> {
         let base = clone.fetch_to_change(&self.branch)?;
-        let proposal = propose(&clone.snapshot(base)?).map_err(UpdateError::Change)?;
+        let proposal = propose(&clone.snapshot(base)?).map_err(PushUpdateError::Change)?;
         Ok(proposal.map(|proposal| {
             let (stack, digest) = (self.stack.replace('/', "-"), proposal.edit.digest().short());
             format!("stackflux/{stack}-{}", digest.get(..8).unwrap_or_default())

@@ -92,8 +92,8 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
         ("Flux deletes what came from the manifests of ", of(Effect::Prunes), ""),
         ("Not touched: ", cluster.unchanged.iter().map(String::as_str).collect(), ""),
     ];
-    let told = sentences.into_iter().filter(|(_, addons, _)| !addons.is_empty());
-    let told = told.map(|(begin, addons, end)| Line::new(begin).codes(addons, MAX_NAMES).words(end));
+    let summary = sentences.into_iter().filter(|(_, addons, _)| !addons.is_empty());
+    let summary = summary.map(|(begin, addons, end)| Line::new(begin).codes(addons, MAX_NAMES).words(end));
     let restarts =
         [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];
     let restarts =
@@ -115,7 +115,7 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
             .words(": ")
             .code(&held.message)
     });
-    let mut lines: Vec<Line> = told.chain(restarts).chain(held).collect();
+    let mut lines: Vec<Line> = summary.chain(restarts).chain(held).collect();
     if lines.is_empty() {
         lines.push(Line::new("None of its addons changes"));
     }
@@ -158,14 +158,14 @@ fn counted(objects: &[ObjectChange]) -> String {
     let of = |kind: ChangeKind| objects.iter().filter(|object| object.change == kind).count();
     let kinds = [(ChangeKind::Created, "created"), (ChangeKind::Changed, "changed"), (ChangeKind::Removed, "removed")];
     let counts = kinds.map(|(kind, word)| (of(kind), word));
-    let told: Vec<String> = counts
+    let summary: Vec<String> = counts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let objects =
         if objects.len() == 1 { "1 object".to_owned() } else { format!("{} objects", objects.len()) };
-    format!("{objects}: {}", told.join(", "))
+    format!("{objects}: {}", summary.join(", "))
 }
 
 fn of_object(object: &ObjectChange) -> Line {

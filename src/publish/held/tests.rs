@@ -19,7 +19,7 @@ fn ask(holds: &str, stages: Option<&str>, directory: &str, branch: Option<&str>)
         let text = if file == "stackflux.holds.yaml" { Some(holds) } else { stages };
         Ok(text.map(|text| text.as_bytes().to_vec()))
     };
-    let place = GitTarget { repository: "stacks", branch, directory };
+    let place = HoldScope { repository: "stacks", branch, directory };
     held(&NAME.parse().unwrap(), &place, read).unwrap().map(|hold| hold.stage)
 }
 
@@ -41,7 +41,7 @@ fn on_a_branch_without_stages_every_hold_on_the_release_counts() {
 
 #[test]
 fn files_that_cannot_be_read_refuse_and_none_hold_nothing() {
-    let place = GitTarget { repository: "stacks", branch: None, directory: "releases" };
+    let place = HoldScope { repository: "stacks", branch: None, directory: "releases" };
     let name = NAME.parse().unwrap();
     assert_eq!(held(&name, &place, |_| Ok(None)).unwrap(), None);
     for (holds, stages, told) in [

@@ -35,7 +35,7 @@ pub enum VendorError {
         error: RangeError,
     },
     /// The repository does not have the chart in a matching version.
-    #[error("{place} has no chart {chart} {version}; {}", told(.there))]
+    #[error("{place} has no chart {chart} {version}; {}", listed(.versions))]
     NoVersion {
         /// The repository.
         place: String,
@@ -44,13 +44,13 @@ pub enum VendorError {
         /// The version or the range.
         version: String,
         /// The existing versions, as listed.
-        there: Vec<String>,
+        versions: Vec<String>,
     },
     /// The release needs too many charts or repositories.
-    #[error("exceeds the limit of {most} {what}: its charts need {there}")]
+    #[error("exceeds the limit of {most} {what}: its charts need {needed}")]
     TooMany {
         /// The number needed.
-        there: usize,
+        needed: usize,
         /// `charts` or `chart repositories`.
         what: &'static str,
         /// The limit.
@@ -87,10 +87,10 @@ impl Classify for VendorError {
     }
 }
 
-fn told(there: &[String]) -> String {
-    let named = there.iter().take(MAX_VERSIONS).cloned().collect::<Vec<_>>().join(", ");
-    match there.len().checked_sub(MAX_VERSIONS) {
-        _ if there.is_empty() => "it has none of that name".to_owned(),
+fn listed(versions: &[String]) -> String {
+    let named = versions.iter().take(MAX_VERSIONS).cloned().collect::<Vec<_>>().join(", ");
+    match versions.len().checked_sub(MAX_VERSIONS) {
+        _ if versions.is_empty() => "it has none of that name".to_owned(),
         None | Some(0) => format!("it has {named}"),
         Some(more) => format!("it has {named} and {more} more"),
     }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::error::Classify as _;
-use crate::http::tests::host::{Host, Said, endless, redirect, said};
+use crate::http::tests::host::{Host, Reply, endless, redirect, reply};
 use crate::http::tests::options;
 use crate::http::{Client, Url};
 use crate::release::Digest;
@@ -30,11 +30,11 @@ fn helm(url: &Url) -> Missing {
 async fn repository(digest: &str, url: &str) -> Host {
     let index = format!("entries: {{cilium: [{{version: 1.2.3, digest: '{digest}', urls: ['{url}']}}]}}");
     Host::start(move |seen| match seen.path() {
-        "/stable/index.yaml" => said(200, index.clone()),
-        "/stable/cilium-1.2.3.tgz" | "/else/cilium.tgz" => said(200, ARCHIVE),
+        "/stable/index.yaml" => reply(200, index.clone()),
+        "/stable/cilium-1.2.3.tgz" | "/else/cilium.tgz" => reply(200, ARCHIVE),
         "/endless" => endless(),
         "/away" => redirect("http://localhost:1/x"),
-        _ => said(404, ""),
+        _ => reply(404, ""),
     })
     .await
 }
@@ -122,7 +122,7 @@ async fn too_many_charts_or_repositories_are_refused_without_request() {
 #[tokio::test]
 async fn a_version_that_is_none_is_not_taken() {
     let index = format!("entries: {{cilium: [{{version: latest, digest: '{}', urls: ['x.tgz']}}]}}", hex());
-    let host = Host::start(move |_| said(200, index.clone())).await;
+    let host = Host::start(move |_| reply(200, index.clone())).await;
     let latest = Missing { version: "latest".to_owned(), ..helm(&host.url) };
     let error = fetch(&vendor(true, None), latest).await.unwrap_err();
     assert_eq!(error.reason(), "ChartRefused");
@@ -187,18 +187,18 @@ async fn registry() -> Host {
     };
     let (chart, nothing) = (manifest(json!([layer])), manifest(json!([])));
     let blob = format!("/v2/charts/cilium/blobs/{}", Digest::of_bytes(ARCHIVE));
-    Host::start(move |seen| -> Said {
+    Host::start(move |seen| -> Reply {
         match seen.path() {
-            "/v2/" => said(200, "{}"),
+            "/v2/" => reply(200, "{}"),
             "/v2/charts/cilium/tags/list" => {
-                said(200, r#"{"name": "charts/cilium", "tags": ["1.2.3", "1.2.4_build", "1.3.0", "latest"]}"#)
+                reply(200, r#"{"name": "charts/cilium", "tags": ["1.2.3", "1.2.4_build", "1.3.0", "latest"]}"#)
             }
             "/v2/charts/cilium/manifests/1.2.4_build" | "/v2/charts/cilium/manifests/1.2.3" => {
-                said(200, chart.clone())
+                reply(200, chart.clone())
             }
-            "/v2/charts/cilium/manifests/1.3.0" => said(200, nothing.clone()),
-            path if path == blob => said(200, ARCHIVE),
-            _ => said(404, ""),
+            "/v2/charts/cilium/manifests/1.3.0" => reply(200, nothing.clone()),
+            path if path == blob => reply(200, ARCHIVE),
+            _ => reply(404, ""),
         }
     })
     .await

@@ -9,7 +9,7 @@ use super::*;
 use crate::git::{Access, BareRepository, Credentials, Identity, Reference, update as push};
 use crate::git::{Proposal, Target, Updated};
 use crate::plan::tests::fixture::Fixture;
-use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, UpdateError, update};
+use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, DeliveryError, update};
 
 fn clone(repository: &TempDir) -> BareRepository {
     let url = repository.path().to_str().unwrap().parse().unwrap();
@@ -42,8 +42,8 @@ fn commit_contains_directory_files_and_repeat_makes_none() {
     let deliver = |path: &str| {
         push(&clone, &target(), None, |snapshot| {
             let changes = update(&Below::new(snapshot, path), &delivery)?;
-            let edit = edit(&changes, path).map_err(UpdateError::Tree)?;
-            Ok::<_, UpdateError<GitError>>((!edit.is_empty()).then(|| proposal(edit)))
+            let edit = edit(&changes, path).map_err(DeliveryError::Tree)?;
+            Ok::<_, DeliveryError<GitError>>((!edit.is_empty()).then(|| proposal(edit)))
         })
         .unwrap()
     };

@@ -48,7 +48,7 @@ fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes)
     let Draft { part, before, kustomization: list, wanted, stale } = draft;
     let mut after = before.clone().unwrap_or_default();
     for (file, object) in &stale {
-        if !removal.goes.contains(&(part.clone(), file.clone())) {
+        if !removal.removals.contains(&(part.clone(), file.clone())) {
             changes.kept += 1;
             continue;
         }

@@ -18,7 +18,7 @@ pub(super) type Place = (Part, String);
 
 /// The files to remove.
 pub(super) struct Removal {
-    pub(super) goes: BTreeSet<Place>,
+    pub(super) removals: BTreeSet<Place>,
     pub(super) withheld: Option<Withheld>,
 }
 
@@ -43,21 +43,21 @@ pub(super) fn removal<T>(run: &Run<'_, T>) -> Removal {
     let all = named(&due);
     // A cluster that stays may use the class: classes come after all clusters, and wait for them. A caller that names the
     // removals knows which clusters use it.
-    let mut waits = run.is_outlived && run.delivery.scope.removes.is_none();
+    let mut waits = run.has_refused_stale_cluster && run.delivery.scope.removes.is_none();
     let (within, waiting): (Vec<Group>, Vec<Group>) = due.into_iter().partition(|group| {
-        let goes = group.count <= left && !(group.is_class && waits);
-        left -= if goes { group.count } else { 0 };
-        waits |= !goes;
-        goes
+        let is_removed = group.count <= left && !(group.is_class && waits);
+        left -= if is_removed { group.count } else { 0 };
+        waits |= !is_removed;
+        is_removed
     });
     // The reported set is all that is due once the rest is removed, so its digest is accepted then, too.
-    let (allowed, told) = (run.delivery.budget.allowed.as_deref(), named(&waiting));
-    let is_allowed = allows(allowed, &told) || allows(allowed, &all);
+    let (allowed, digest) = (run.delivery.budget.allowed.as_deref(), named(&waiting));
+    let is_allowed = allows(allowed, &digest) || allows(allowed, &all);
     let names: Vec<String> = waiting.iter().map(|group| group.name.clone()).collect();
-    let going = free.into_iter().chain(within).chain(waiting.into_iter().filter(|_| is_allowed));
-    let mut goes: BTreeSet<Place> = going.flat_map(|group| group.files).collect();
-    goes.extend(unused(run, &goes));
-    Removal { goes, withheld: (!names.is_empty() && !is_allowed).then_some(Withheld { names, digest: told }) }
+    let removed = free.into_iter().chain(within).chain(waiting.into_iter().filter(|_| is_allowed));
+    let mut removals: BTreeSet<Place> = removed.flat_map(|group| group.files).collect();
+    removals.extend(unused(run, &removals));
+    Removal { removals, withheld: (!names.is_empty() && !is_allowed).then_some(Withheld { names, digest }) }
 }
 
 /// Returns the digest of a set of removals.
@@ -121,8 +121,8 @@ fn total<T>(run: &Run<'_, T>) -> usize {
 
 /// Returns the unplanned sources, charts and namespaces that no remaining object refers to. A Namespace with Helm's release
 /// record of an object that is removed now stays until the next update: Helm needs it for the uninstall.
-fn unused<T>(run: &Run<'_, T>, goes: &BTreeSet<Place>) -> Vec<Place> {
-    if run.is_blind {
+fn unused<T>(run: &Run<'_, T>, removals: &BTreeSet<Place>) -> Vec<Place> {
+    if run.has_unreadable_index {
         return Vec::new();
     }
     let place = |draft: &Draft<'_>, file: &String| (draft.part.clone(), file.clone());
@@ -132,7 +132,7 @@ fn unused<T>(run: &Run<'_, T>, goes: &BTreeSet<Place>) -> Vec<Place> {
         .flat_map(|draft| draft.stale.iter().map(move |(file, object)| (draft, file, object)));
     let (mut going, mut staying, mut served) = (Vec::new(), Vec::new(), Vec::new());
     for (draft, file, object) in stale {
-        if goes.contains(&place(draft, file)) {
+        if removals.contains(&place(draft, file)) {
             going.extend(draft.is_last(file).then_some(object));
         } else if draft.part.is_shared() && !applies(object) {
             served.push((draft, file, object));

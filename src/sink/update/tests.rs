@@ -40,7 +40,7 @@ fn clusters(names: &[&str]) -> BTreeSet<ClusterName> {
 /// Delivers, and returns the changes.
 #[track_caller]
 fn deliver(files: &mut Files, delivery: &Delivery<'_>) -> Changes {
-    let result: Result<_, UpdateError<Infallible>> = update(files, delivery);
+    let result: Result<_, DeliveryError<Infallible>> = update(files, delivery);
     let changes = result.unwrap();
     for path in &changes.removes {
         assert!(files.remove(path).is_some(), "{path} was not there");

@@ -172,7 +172,7 @@ fn commit() -> Revision {
 #[test]
 fn what_flux_says_of_an_artifact() {
     let digest = Digest::of_bytes(b"");
-    let said = |revision: &str| observed::Artifact {
+    let artifact_of = |revision: &str| observed::Artifact {
         revision: revision.to_owned(),
         digest: digest.to_string(),
         url: "http://x/y".to_owned(),
@@ -182,14 +182,14 @@ fn what_flux_says_of_an_artifact() {
     {
         let expected =
             ArtifactRef { url: "http://x/y".to_owned(), digest, size: Some(7), revision: commit() };
-        assert_eq!(ArtifactRef::new(&said(&revision)).unwrap(), expected, "{revision}");
+        assert_eq!(ArtifactRef::new(&artifact_of(&revision)).unwrap(), expected, "{revision}");
     }
     for revision in ["", "main", "main@sha1:0123", "1.2.3"] {
-        let error = ArtifactRef::new(&said(revision)).unwrap_err();
+        let error = ArtifactRef::new(&artifact_of(revision)).unwrap_err();
         assert!(matches!(&error, ArtifactError::Field { field: "revision", .. }), "{error}");
         assert_eq!((error.class(), error.reason()), (Class::Terminal, "ArtifactInvalid"));
     }
-    let artifact = observed::Artifact { digest: "sha512:00".to_owned(), ..said(COMMIT) };
+    let artifact = observed::Artifact { digest: "sha512:00".to_owned(), ..artifact_of(COMMIT) };
     let error = ArtifactRef::new(&artifact).unwrap_err();
     assert!(matches!(&error, ArtifactError::Field { field: "digest", .. }), "{error}");
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::http::tests::host::{Host, Said, Seen, broken, endless, redirect, said, with};
+use crate::http::tests::host::{Host, Reply, Seen, broken, endless, redirect, reply, with};
 use crate::http::tests::options;
 use crate::http::{Client, Options};
 use crate::release::Digest;
@@ -50,25 +50,25 @@ fn release(tag: &str) -> Value {
 }
 
 /// Returns GitHub's answers for one release with these assets.
-fn github(seen: &Seen, assets: &[Value]) -> Said {
+fn github(seen: &Seen, assets: &[Value]) -> Reply {
     let path = seen.path().strip_prefix("/api/v3/repos/scs/stacks/releases").expect("the API's path");
     let number = path.strip_prefix("/assets/").and_then(|number| number.parse::<u64>().ok());
     match path {
-        "" => said(200, json!([release(NAME), release("latest")]).to_string()),
-        "/3/assets" => said(200, Value::from(assets).to_string()),
-        "/tags/docker-demo-1-34-v1" => said(200, release(NAME).to_string()),
+        "" => reply(200, json!([release(NAME), release("latest")]).to_string()),
+        "/3/assets" => reply(200, Value::from(assets).to_string()),
+        "/tags/docker-demo-1-34-v1" => reply(200, release(NAME).to_string()),
         _ => match FILES.iter().find(|(id, ..)| Some(*id) == number) {
             Some((.., content)) => {
                 assert_eq!(seen.header("accept"), Some("application/octet-stream"));
-                said(200, *content)
+                reply(200, *content)
             }
-            None => said(404, "{\"message\": \"Not Found\"}"),
+            None => reply(404, "{\"message\": \"Not Found\"}"),
         },
     }
 }
 
 /// Starts a GitHub that answers correctly, except for answers of `lie`.
-async fn host(lie: impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static) -> Host {
+async fn host(lie: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static) -> Host {
     let assets: Vec<Value> = FILES.iter().map(asset).collect();
     Host::start(move |seen| lie(seen).unwrap_or_else(|| github(seen, &assets))).await
 }
@@ -117,7 +117,7 @@ async fn what_was_listed_is_not_asked_again() {
     for (assets, requests) in [(1, 2), (29, 3)] {
         let list = listed(assets);
         let host =
-            host(move |seen| seen.path().ends_with("/releases").then(|| said(200, list.clone()))).await;
+            host(move |seen| seen.path().ends_with("/releases").then(|| reply(200, list.clone()))).await;
         let origin = open(&host, false);
         assert_eq!(origin.list().await.unwrap().releases.len(), 1);
         let described = origin.describe(&name()).await.unwrap();
@@ -137,7 +137,7 @@ async fn all_pages_and_no_drafts() {
         let page_of = json!([release(&format!("docker-demo-1-34-v{page}")), draft]).to_string();
         let last = format!("<{base}9>; rel=\"last\"");
         let next = format!("<{base}{}>; rel=\"next\", {last}", page + 1);
-        with(said(200, page_of), "link", if page < 3 { &next } else { &last })
+        with(reply(200, page_of), "link", if page < 3 { &next } else { &last })
     })
     .await;
     assert_eq!(open(&host, false).list().await.unwrap().releases.len(), 3);
@@ -147,7 +147,7 @@ async fn all_pages_and_no_drafts() {
 async fn pages_without_end_and_somewhere_else() {
     let endless = Host::start(|seen| {
         let next = format!("<{}&x>; rel=\"next\"", seen.target);
-        with(said(200, "[]"), "link", &next)
+        with(reply(200, "[]"), "link", &next)
     })
     .await;
     let error = open(&endless, true).list().await.unwrap_err();
@@ -155,9 +155,9 @@ async fn pages_without_end_and_somewhere_else() {
         matches!(error, OriginError::Transport(TransportError::TooLarge { most: 100, unit: "pages", .. })),
         "{error}"
     );
-    let other = Arc::new(Host::start(|_| said(200, "[]")).await);
+    let other = Arc::new(Host::start(|_| reply(200, "[]")).await);
     let next = format!("<{}>; rel=\"next\"", other.url);
-    let host = Host::start(move |_| with(said(200, "[]"), "link", &next)).await;
+    let host = Host::start(move |_| with(reply(200, "[]"), "link", &next)).await;
     let error = open(&host, true).list().await.unwrap_err();
     assert!(matches!(error, OriginError::Transport(TransportError::Redirect { .. })), "{error}");
     assert!(other.seen().is_empty());
@@ -165,7 +165,7 @@ async fn pages_without_end_and_somewhere_else() {
 
 #[tokio::test]
 async fn the_token_does_not_go_to_where_assets_are_kept() {
-    let store = Host::start(|_| said(200, "the class")).await;
+    let store = Host::start(|_| reply(200, "the class")).await;
     let to = format!("{}signed?hidden", store.by_name());
     let host = host(move |seen| seen.path().ends_with("/assets/8").then(|| redirect(&to))).await;
     assert_eq!(open(&host, true).fetch(&name()).await.unwrap().files.len(), 2);
@@ -176,8 +176,8 @@ async fn the_token_does_not_go_to_where_assets_are_kept() {
 #[tokio::test]
 async fn assets_that_lie() {
     for (lie, expected) in [
-        ((|| said(200, "the glass")) as fn() -> Said, "digest mismatch"),
-        (|| said(200, "the class is longer"), "expected 9 bytes, got 19"),
+        ((|| reply(200, "the glass")) as fn() -> Reply, "digest mismatch"),
+        (|| reply(200, "the class is longer"), "expected 9 bytes, got 19"),
         (endless, "exceeds the limit of 9 bytes"),
         (|| broken(200, b"the", Some(9)), "the answer broke off"),
         (|| redirect("ftp://127.0.0.1/?hidden"), "neither http nor https"),
@@ -211,7 +211,7 @@ async fn lists_of_assets_that_lie() {
     ] {
         let list = Value::from(assets).to_string();
         let host =
-            host(move |seen| seen.path().ends_with("/3/assets").then(|| said(200, list.clone()))).await;
+            host(move |seen| seen.path().ends_with("/3/assets").then(|| reply(200, list.clone()))).await;
         let error = refusal(&host).await;
         assert!(error.to_string().contains(expected), "{error}");
     }
@@ -222,23 +222,23 @@ async fn an_asset_without_a_digest_has_its_size_at_least() {
     let mut old = asset(&FILES[1]);
     old["digest"] = Value::Null;
     let list = json!([old]).to_string();
-    let host = host(move |seen| seen.path().ends_with("/3/assets").then(|| said(200, list.clone()))).await;
+    let host = host(move |seen| seen.path().ends_with("/3/assets").then(|| reply(200, list.clone()))).await;
     assert_eq!(open(&host, true).fetch(&name()).await.unwrap().files.len(), 1);
 }
 
 #[tokio::test]
 async fn what_github_refuses() {
     let used_up =
-        || with(with(said(403, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800");
+        || with(with(reply(403, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800");
     for (answer, token, expected) in [
-        (used_up as fn() -> Said, false, "rate limit exceeded; retry after"),
+        (used_up as fn() -> Reply, false, "rate limit exceeded; retry after"),
         (used_up, false, "--github-token-file"),
-        (|| said(401, "hidden"), true, "rejected the token"),
-        (|| said(403, "hidden"), true, "lacks the permission"),
-        (|| said(404, ""), true, "that the token can access"),
-        (|| said(404, ""), false, "a private one needs a token"),
-        (|| said(500, ""), true, "answered 500"),
-        (|| said(200, "hidden"), true, "cannot be read"),
+        (|| reply(401, "hidden"), true, "rejected the token"),
+        (|| reply(403, "hidden"), true, "lacks the permission"),
+        (|| reply(404, ""), true, "that the token can access"),
+        (|| reply(404, ""), false, "a private one needs a token"),
+        (|| reply(500, ""), true, "answered 500"),
+        (|| reply(200, "hidden"), true, "cannot be read"),
     ] {
         let host = Host::start(move |_| answer()).await;
         let error = open(&host, token).list().await.unwrap_err();
@@ -255,7 +255,7 @@ async fn what_github_refuses() {
 #[tokio::test]
 async fn nothing_is_asked_after_the_last_request_of_the_hour() {
     let used_up = |_: &Seen| {
-        Some(with(with(said(429, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800"))
+        Some(with(with(reply(429, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800"))
     };
     let host = host(move |seen| seen.path().contains("/assets").then(|| used_up(seen)).flatten()).await;
     let origin = open(&host, true);

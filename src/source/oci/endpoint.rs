@@ -152,7 +152,7 @@ impl Endpoint {
 
     /// Whether to skip this mirror after a failure, and try the next endpoint. A wrong answer does not skip the mirror: it
     /// is an error to report.
-    pub(super) fn gives_way(&self, failure: &OriginError) -> bool {
+    pub(super) fn should_skip_after(&self, failure: &OriginError) -> bool {
         let (is_skipped, is_down) = match failure {
             OriginError::Unauthorised { .. } => (true, true),
             OriginError::NotFound { .. } => (true, false),

@@ -90,7 +90,7 @@ impl Registry {
     pub async fn blob(&self, blob: &Descriptor, most: u64) -> Result<Vec<u8>, OriginError> {
         for mirror in self.mirrors() {
             match mirror.blob(blob, most).await {
-                Err(failure) if mirror.gives_way(&failure) => {}
+                Err(failure) if mirror.should_skip_after(&failure) => {}
                 result => return result,
             }
         }
@@ -101,7 +101,7 @@ impl Registry {
     pub async fn tags(&self) -> Result<BTreeSet<String>, OriginError> {
         for mirror in self.mirrors() {
             match mirror.tags().await {
-                Err(failure) if mirror.gives_way(&failure) => {}
+                Err(failure) if mirror.should_skip_after(&failure) => {}
                 result => return result,
             }
         }
@@ -121,7 +121,7 @@ impl Registry {
     ) -> Result<Option<Vec<Vec<u8>>>, OriginError> {
         for mirror in self.mirrors() {
             match mirror.referrers(manifest, artifact_type).await {
-                Err(failure) if mirror.gives_way(&failure) => {}
+                Err(failure) if mirror.should_skip_after(&failure) => {}
                 result => return result.map(Some),
             }
         }
@@ -136,7 +136,7 @@ impl Registry {
     pub(super) async fn document(&self, reference: &Reference) -> Result<Received, OriginError> {
         for mirror in self.mirrors() {
             match mirror.manifest(reference).await {
-                Err(failure) if mirror.gives_way(&failure) => {}
+                Err(failure) if mirror.should_skip_after(&failure) => {}
                 result => return result,
             }
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::credentials::{Credentials, Keychain};
 use super::*;
-use crate::http::tests::host::{Host, Said, Seen, broken, endless, nobody, redirect, said, with};
+use crate::http::tests::host::{Host, Reply, Seen, broken, endless, nobody, redirect, reply, with};
 use crate::http::tests::options;
 use crate::http::{Client, Options, Url};
 use crate::release::Digest;
@@ -47,18 +47,18 @@ impl Store {
     }
 
     /// Returns the answer of a correct registry.
-    fn answer(&self, seen: &Seen) -> Said {
+    fn answer(&self, seen: &Seen) -> Reply {
         match seen.path().rsplit('/').next().unwrap() {
-            "list" => said(200, json!({"name": REPOSITORY, "tags": [NAME]}).to_string()),
+            "list" => reply(200, json!({"name": REPOSITORY, "tags": [NAME]}).to_string()),
             reference if seen.path().contains("/manifests/") => {
                 let own = digest(&self.manifest);
                 if reference != NAME && reference != own {
-                    return said(404, "{\"errors\":[{\"code\":\"MANIFEST_UNKNOWN\"}]}");
+                    return reply(404, "{\"errors\":[{\"code\":\"MANIFEST_UNKNOWN\"}]}");
                 }
-                with(said(200, self.manifest.clone()), "docker-content-digest", &own)
+                with(reply(200, self.manifest.clone()), "docker-content-digest", &own)
             }
             reference => {
-                self.blobs.get(reference).map_or_else(|| said(404, ""), |blob| said(200, blob.clone()))
+                self.blobs.get(reference).map_or_else(|| reply(404, ""), |blob| reply(200, blob.clone()))
             }
         }
     }
@@ -86,7 +86,7 @@ fn layer(name: &str, content: &[u8]) -> Value {
 }
 
 /// Starts a registry that answers correctly, except for answers of `lie`.
-async fn registry(store: Store, lie: impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static) -> Host {
+async fn registry(store: Store, lie: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static) -> Host {
     Host::start(move |seen| lie(seen).unwrap_or_else(|| store.answer(seen))).await
 }
 
@@ -158,12 +158,12 @@ async fn a_list_of_one_manifest_stands_for_it() {
     };
     let one = index(1);
     let host =
-        registry(release(), move |seen| seen.path().ends_with(NAME).then(|| said(200, one.clone()))).await;
+        registry(release(), move |seen| seen.path().ends_with(NAME).then(|| reply(200, one.clone()))).await;
     let fetched = open(&host, &access()).await.fetch(&name()).await.unwrap();
     assert_eq!(fetched.provenance.digest.unwrap(), digest(&release().manifest));
     let two = index(2);
     let host =
-        registry(release(), move |seen| seen.path().ends_with(NAME).then(|| said(200, two.clone()))).await;
+        registry(release(), move |seen| seen.path().ends_with(NAME).then(|| reply(200, two.clone()))).await;
     let error = refusal(&host, &access()).await;
     assert!(error.to_string().contains("a list of 2 manifests"), "{error}");
 }
@@ -198,7 +198,7 @@ async fn pages_of_tags_by_link_and_by_the_last_one() {
             .map(|page| (1..=60).map(|n| format!("docker-demo-1-34-v{}", page * 60 + n)).collect())
             .collect(),
     );
-    let answer = |tags: &[String]| said(200, json!({"name": "x", "tags": tags}).to_string());
+    let answer = |tags: &[String]| reply(200, json!({"name": "x", "tags": tags}).to_string());
     let linked = Arc::clone(&pages);
     let host = registry(release(), move |seen| {
         let page = seen.target.split("page=").nth(1).map_or(0, |page| page.parse().unwrap());
@@ -212,7 +212,7 @@ async fn pages_of_tags_by_link_and_by_the_last_one() {
         let last = seen.target.split("last=").nth(1);
         let page =
             last.map_or(0, |last| pages.iter().position(|page| page.last().unwrap() == last).unwrap() + 1);
-        Some(pages.get(page).map_or_else(|| said(200, "{\"tags\": null}"), |page| answer(page)))
+        Some(pages.get(page).map_or_else(|| reply(200, "{\"tags\": null}"), |page| answer(page)))
     })
     .await;
     assert_eq!(open(&host, &access()).await.list().await.unwrap().releases.len(), 180);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use stackflux::git::{CloneLimits, Reference};
+use stackflux::git::{TransferLimits, Reference};
 
 use super::*;
 
@@ -212,7 +212,7 @@ fn a_server_that_is_never_done_is_given_up() {
     let overall = Duration::from_secs(1);
     let clone = clone(&format!("http://{slow}/r.git"), Credentials::default());
     let error =
-        refused(write(&clone.with_limits(CloneLimits { overall, ..CloneLimits::default() }), "file", "x"));
+        refused(write(&clone.with_limits(TransferLimits { overall, ..TransferLimits::default() }), "file", "x"));
     assert!(
         matches!(error, GitError::Transport(TransportError::Timeout { after, .. }) if after == overall),
         "{error}"
@@ -270,7 +270,7 @@ fn a_repository_that_sends_too_much_is_given_up() {
         })
         .collect();
     pushed(write(&clone(&url, Credentials::default()), "file", &noise));
-    let limits = CloneLimits { bytes: 50_000, ..CloneLimits::default() };
+    let limits = TransferLimits { bytes: 50_000, ..TransferLimits::default() };
     let small = clone(&url, Credentials::default()).with_limits(limits);
     let error = refused(write(&small, "other", "x"));
     assert!(matches!(error, GitError::Transport(TransportError::TooLarge { most: 50_000, .. })), "{error}");
@@ -286,10 +286,10 @@ fn server_refusal_is_reported_once_without_the_password() {
     fs::write(&hook, script).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     let error = refused(write(&clone(&url, password()), "second", "x"));
-    let GitError::Refused { branch, said, .. } = &error else { panic!("{error}") };
+    let GitError::Refused { branch, server_message, .. } = &error else { panic!("{error}") };
     assert_eq!(branch, "main");
-    assert!(said.contains("pre-receive hook declined"), "{said}");
-    assert!(said.contains("no release on Fridays") && !said.contains('\u{1b}'), "{said}");
+    assert!(server_message.contains("pre-receive hook declined"), "{server_message}");
+    assert!(server_message.contains("no release on Fridays") && !server_message.contains('\u{1b}'), "{server_message}");
     assert_eq!(fs::read_to_string(hook.with_file_name("runs")).unwrap(), "run\n", "asked once");
     assert_eq!(log("hook"), ["write first"]);
 }

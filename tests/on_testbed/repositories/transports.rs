@@ -158,23 +158,23 @@ fn releases_command_trusts_ca_file_or_system_certificates() {
             .envs(variables.iter().copied())
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         for secret in SECRETS {
-            assert!(!said.contains(secret), "{said}");
+            assert!(!stderr.contains(secret), "{stderr}");
         }
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
     };
     let ca = server().file("ca.crt");
     let file = ["--git-ca-file", ca.to_str().unwrap()];
     for (variables, more) in [([].as_slice(), file.as_slice()), (&[("SSL_CERT_FILE", ca.as_path())], &[])] {
-        let (code, data, said) = run(variables, more);
-        assert_eq!(code, Some(0), "{said}");
+        let (code, data, stderr) = run(variables, more);
+        assert_eq!(code, Some(0), "{stderr}");
         assert!(data.contains("docker-demo-1-34-v1") && data.contains("v1.34.2"), "{data}");
     }
-    let (code, _, said) = run(&[], &[]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("certificate"), "{said}");
-    let (code, _, said) =
+    let (code, _, stderr) = run(&[], &[]);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("certificate"), "{stderr}");
+    let (code, _, stderr) =
         run(&[], &[file[0], file[1], "--git-username", "ann", "--known-hosts-file", "/nowhere"]);
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, Some(2), "{stderr}");
 }

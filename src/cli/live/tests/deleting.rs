@@ -9,7 +9,7 @@ fn deleting_cluster_is_not_ready_whatever_its_addon_says() {
     lists.flux.retain(|(kind, _)| *kind != FluxKind::HelmRelease);
     lists.flux.push((FluxKind::HelmRelease, Some(vec![])));
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
-    let said = "the Cluster is being deleted since 2026-11-21T11:58:00Z";
+    let expected = "the Cluster is being deleted since 2026-11-21T11:58:00Z";
 
     let only = tree::Only { kind: Named::Cluster, name: "one".to_owned() };
     let nodes = tree::tree(&snapshot, Some(&only));
@@ -17,19 +17,19 @@ fn deleting_cluster_is_not_ready_whatever_its_addon_says() {
     let of_cluster = |line: &&str| line.contains("Cluster prod/one") || line.contains("Addon cni");
     assert_eq!(text.lines().filter(of_cluster).count(), 2, "{text}");
     for line in text.lines().filter(of_cluster) {
-        assert!(line.contains("False") && line.contains("Deleting") && line.contains(said), "{text}");
+        assert!(line.contains("False") && line.contains("Deleting") && line.contains(expected), "{text}");
     }
     assert!(!tree::all_ready(&nodes));
 
     let overview = overview::overview(&snapshot);
     let table = overview.text();
     let row = table.lines().find(|line| line.contains(" one ")).unwrap();
-    assert!(row.contains("False") && row.contains("0/1") && row.contains(said), "{table}");
+    assert!(row.contains("False") && row.contains("0/1") && row.contains(expected), "{table}");
 
     let (key, member) = snapshot.member("prod", "one").unwrap();
     let chain = chain::chain(&snapshot, key, member, None).unwrap();
     assert!(!chain.is_ready());
     let text = chain.text();
-    assert!(text.contains(said) && text.contains("What to do about Cluster prod/one"), "{text}");
+    assert!(text.contains(expected) && text.contains("What to do about Cluster prod/one"), "{text}");
     assert!(!text.contains("is true"), "what was said before is not repeated: {text}");
 }

@@ -26,13 +26,13 @@ impl Server {
     /// Starts a server that answers with these bytes.
     pub(crate) async fn with(body: &[u8]) -> Self {
         let answer = Arc::new(Mutex::new((StatusCode::OK, body.to_vec())));
-        let (asked, said) = (Arc::<AtomicUsize>::default(), Arc::clone(&answer));
+        let (asked, served) = (Arc::<AtomicUsize>::default(), Arc::clone(&answer));
         let counter = Arc::clone(&asked);
         let router = Router::new().fallback(async move || {
             counter.fetch_add(1, Ordering::SeqCst);
             // Lets simultaneous requests overlap.
             tokio::task::yield_now().await;
-            said.lock().unwrap().clone()
+            served.lock().unwrap().clone()
         });
         Self { url: serve(router).await, asked, answer }
     }

@@ -59,20 +59,20 @@ pub(in crate::source::oci) fn run(
         // A helper that does not read its input reports that by its status.
         let _ = stdin.write_all(server.as_bytes());
     }
-    let said = child.stdout.take().map(listen);
-    let said = said.and_then(|said| said.recv_timeout(within).ok());
+    let output = child.stdout.take().map(listen);
+    let output = output.and_then(|output| output.recv_timeout(within).ok());
     let status = end(&mut child, until)?;
-    let said = said.ok_or("it ended, but a process that it started did not")?;
-    let said = said.map_err(|error| format!("cannot be read: {error}"))?;
+    let output = output.ok_or("it ended, but a process that it started did not")?;
+    let output = output.map_err(|error| format!("cannot be read: {error}"))?;
     if !status.success() {
-        let unknown = String::from_utf8_lossy(&said).contains("credentials not found");
+        let unknown = String::from_utf8_lossy(&output).contains("credentials not found");
         return if unknown {
             Ok(None)
         } else {
             Err(format!("it failed ({status}): run it by hand to see why"))
         };
     }
-    let found: Found = serde_json::from_slice(&said).map_err(|_| "invalid output for a credential helper")?;
+    let found: Found = serde_json::from_slice(&output).map_err(|_| "invalid output for a credential helper")?;
     Ok(Some(match (found.username, found.secret) {
         (_, None) => Credentials::Anonymous,
         (user, Some(token)) if user == "<token>" => Credentials::IdentityToken(token),
@@ -82,14 +82,14 @@ pub(in crate::source::oci) fn run(
 
 /// Reads a helper's output on a thread of its own: a helper that hangs may keep its output open forever.
 fn listen(stdout: ChildStdout) -> Receiver<io::Result<Vec<u8>>> {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     thread::spawn(move || {
-        let mut said = Vec::new();
-        let read = stdout.take(MAX_ANSWER_BYTES).read_to_end(&mut said);
+        let mut output = Vec::new();
+        let read = stdout.take(MAX_ANSWER_BYTES).read_to_end(&mut output);
         // After a timeout, the receiver is gone.
-        let _ = tell.send(read.map(|_| said));
+        let _ = sender.send(read.map(|_| output));
     });
-    told
+    receiver
 }
 
 /// Waits until a helper exits, and kills it after `until`.

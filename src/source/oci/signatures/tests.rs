@@ -329,11 +329,11 @@ fn one_of_several_keys_is_enough_and_none_is_never() {
         let bundle = bundle.check_with(keys).unwrap().unwrap();
         assert_eq!((tag.key, bundle.key), (ours.fingerprint(), ours.fingerprint()));
     }
-    for (keys, said) in [
+    for (keys, expected) in [
         (vec![theirs.clone(), theirs], "no signature by one of 2 keys"),
         (vec![], "no signature by one of 0 keys"),
     ] {
         let error = Fake::default().signatures(SIGNATURES).check_with(keys).unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }

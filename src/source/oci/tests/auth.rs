@@ -7,9 +7,9 @@ const TOKEN: &str = "hidden-token";
 /// `me:hidden-password` in the `Basic` scheme.
 const BASIC: &str = "Basic bWU6aGlkZGVuLXBhc3N3b3Jk";
 
-fn wants_basic(seen: &Seen) -> Option<Said> {
+fn wants_basic(seen: &Seen) -> Option<Reply> {
     (seen.header("authorization") != Some(BASIC))
-        .then(|| with(said(401, ""), "www-authenticate", "Basic realm=\"test\""))
+        .then(|| with(reply(401, ""), "www-authenticate", "Basic realm=\"test\""))
 }
 
 /// Starts a registry that requires the token of this realm.
@@ -18,14 +18,14 @@ async fn wants_token(realm: &Url) -> Host {
         format!("Bearer realm=\"{realm}\",service=\"the registry\",scope=\"repository:{REPOSITORY}:pull\"");
     registry(release(), move |seen| {
         (seen.header("authorization") != Some(&format!("Bearer {TOKEN}")))
-            .then(|| with(said(401, ""), "www-authenticate", &challenge))
+            .then(|| with(reply(401, ""), "www-authenticate", &challenge))
     })
     .await
 }
 
 /// Starts a realm that gives a token to every client.
 async fn realm() -> Host {
-    Host::start(|_| said(200, json!({"token": TOKEN}).to_string())).await
+    Host::start(|_| reply(200, json!({"token": TOKEN}).to_string())).await
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_password_where_a_registry_wants_one() {
 
 #[tokio::test]
 async fn a_password_that_is_wrong_is_tried_once() {
-    let refuse = |_: &Seen| Some(with(said(401, ""), "www-authenticate", "Basic realm=\"hidden\""));
+    let refuse = |_: &Seen| Some(with(reply(401, ""), "www-authenticate", "Basic realm=\"hidden\""));
     let host = registry(release(), refuse).await;
     let error = refusal(&host, &with_password(access())).await;
     assert!(error.to_string().contains("give no access to it"), "{error}");
@@ -98,14 +98,14 @@ async fn a_token_that_is_exchanged() {
 #[tokio::test]
 async fn realms_that_give_none() {
     for (answer, expected) in [
-        ((|_| said(401, "hidden")) as fn(&Seen) -> Said, "rejected the credentials"),
-        (|_| said(200, "{}"), "it has no token"),
-        (|_| said(200, "{\"token\": \"\"}"), "it has no token"),
-        (|_| said(200, "hidden"), "not the expected JSON"),
-        (|_| said(200, "{\"token\": \"hidden\\nx\"}"), "invalid character in the value of the header"),
+        ((|_| reply(401, "hidden")) as fn(&Seen) -> Reply, "rejected the credentials"),
+        (|_| reply(200, "{}"), "it has no token"),
+        (|_| reply(200, "{\"token\": \"\"}"), "it has no token"),
+        (|_| reply(200, "hidden"), "not the expected JSON"),
+        (|_| reply(200, "{\"token\": \"hidden\\nx\"}"), "invalid character in the value of the header"),
         (|_| endless(), "exceeds the limit of 4194304 bytes"),
         (|_| redirect("https://evil.example.com/?hidden"), "answered 307"),
-        (|_| said(500, ""), "answered 500"),
+        (|_| reply(500, ""), "answered 500"),
     ] {
         let realm = Host::start(answer).await;
         let host = wants_token(&realm.at("token")).await;
@@ -119,14 +119,14 @@ async fn a_token_that_does_not_live_long() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let realm = Host::start(move |_| {
         let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        said(200, json!({"access_token": format!("token-{number}")}).to_string())
+        reply(200, json!({"access_token": format!("token-{number}")}).to_string())
     })
     .await;
     let challenge = format!("Bearer realm=\"{}\"", realm.at("token"));
     let host = registry(release(), move |seen| {
         let wanted = if seen.path().contains("/manifests/") { "Bearer token-0" } else { "Bearer token-1" };
         (seen.header("authorization") != Some(wanted))
-            .then(|| with(said(401, ""), "www-authenticate", &challenge))
+            .then(|| with(reply(401, ""), "www-authenticate", &challenge))
     })
     .await;
     open(&host, &access()).await.fetch(&name()).await.unwrap();
@@ -137,7 +137,7 @@ async fn a_token_that_does_not_live_long() {
 async fn a_redirect_to_another_host_does_not_take_the_token_along() {
     let store = release();
     let blobs = store.blobs.clone();
-    let content = move |seen: &Seen| said(200, blobs[seen.path().trim_start_matches('/')].clone());
+    let content = move |seen: &Seen| reply(200, blobs[seen.path().trim_start_matches('/')].clone());
     let other = Host::start(content).await;
     let to = other.by_name();
     let host = registry(store, move |seen| {
@@ -162,7 +162,7 @@ async fn a_redirect_to_another_host_does_not_take_the_token_along() {
 async fn who_was_redirected_to_cannot_ask_for_a_password() {
     let realm = realm().await;
     let challenge = format!("Bearer realm=\"{}\"", realm.at("token"));
-    let other = Host::start(move |_| with(said(401, ""), "www-authenticate", &challenge)).await;
+    let other = Host::start(move |_| with(reply(401, ""), "www-authenticate", &challenge)).await;
     let to = other.by_name();
     let redirecting = move |seen: &Seen| seen.path().contains("/manifests/").then(|| redirect(to.as_str()));
     let host = registry(release(), redirecting).await;

@@ -7,14 +7,14 @@ fn blob(content: &[u8]) -> String {
 }
 
 /// Starts a registry that gives a wrong answer for the layer of the cluster class.
-async fn lying_about_the_class(lie: impl Fn(&Seen) -> Said + Send + Sync + 'static) -> Host {
+async fn lying_about_the_class(lie: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Host {
     let path = blob(b"the class");
     registry(release(), move |seen| (seen.path() == path).then(|| lie(seen))).await
 }
 
 #[tokio::test]
 async fn a_layer_of_other_bytes() {
-    let host = lying_about_the_class(|_| said(200, "the glass")).await;
+    let host = lying_about_the_class(|_| reply(200, "the glass")).await;
     let error = refusal(&host, &access()).await;
     assert!(matches!(error, OriginError::Transport(TransportError::Digest { .. })), "{error}");
     for part in [host.address(), digest(b"the class"), digest(b"the glass")] {
@@ -25,9 +25,9 @@ async fn a_layer_of_other_bytes() {
 #[tokio::test]
 async fn a_layer_without_end_and_layers_of_another_size() {
     for (lie, expected) in [
-        (endless as fn() -> Said, "exceeds the limit of 9 bytes"),
-        (|| said(200, "the class is longer"), "expected 9 bytes, got 19"),
-        (|| said(200, "the"), "expected 9 bytes, got 3"),
+        (endless as fn() -> Reply, "exceeds the limit of 9 bytes"),
+        (|| reply(200, "the class is longer"), "expected 9 bytes, got 19"),
+        (|| reply(200, "the"), "expected 9 bytes, got 3"),
         (|| broken(200, b"the cl", Some(9)), "the answer broke off"),
     ] {
         let host = lying_about_the_class(move |_| lie()).await;
@@ -43,7 +43,7 @@ async fn a_layer_that_breaks_off_and_goes_on_with_other_bytes() {
         None => broken(200, b"the c", Some(9)),
         Some(range) => {
             assert_eq!(range, "bytes=5-");
-            with(said(206, "rime"), "content-range", "bytes 5-8/9")
+            with(reply(206, "rime"), "content-range", "bytes 5-8/9")
         }
     })
     .await;
@@ -55,7 +55,7 @@ async fn a_layer_that_breaks_off_and_goes_on_with_other_bytes() {
 async fn a_layer_that_breaks_off_and_goes_on_as_it_should() {
     let host = lying_about_the_class(|seen| match seen.header("range") {
         None => broken(200, b"the c", Some(9)),
-        Some(_) => with(said(206, "lass"), "content-range", "bytes 5-8/9"),
+        Some(_) => with(reply(206, "lass"), "content-range", "bytes 5-8/9"),
     })
     .await;
     assert_eq!(open(&host, &access()).await.fetch(&name()).await.unwrap().files.len(), 3);
@@ -65,8 +65,8 @@ async fn a_layer_that_breaks_off_and_goes_on_as_it_should() {
 async fn manifests_of_another_digest() {
     let claims = |claimed: &'static [u8]| {
         move |seen: &Seen| {
-            let said = said(200, release().manifest);
-            seen.path().contains("/manifests/").then(|| with(said, "docker-content-digest", &digest(claimed)))
+            let reply = reply(200, release().manifest);
+            seen.path().contains("/manifests/").then(|| with(reply, "docker-content-digest", &digest(claimed)))
         }
     };
     let host = registry(release(), claims(b"other")).await;
@@ -82,7 +82,7 @@ async fn manifests_of_another_digest() {
 async fn a_manifest_of_ten_megabytes() {
     let large = vec![b' '; 10 << 20];
     let host = registry(release(), move |seen| {
-        seen.path().contains("/manifests/").then(|| said(200, large.clone()))
+        seen.path().contains("/manifests/").then(|| reply(200, large.clone()))
     })
     .await;
     let error = refusal(&host, &access()).await;
@@ -162,7 +162,7 @@ async fn pages_of_tags_without_end() {
     let host = registry(release(), |seen| {
         let page: u32 = seen.target.split("page=").nth(1).map_or(0, |page| page.parse().unwrap());
         let next = format!("</v2/{REPOSITORY}/tags/list?page={}>; rel=\"next\"", page + 1);
-        Some(with(said(200, json!({"tags": [format!("tag-{page}")]}).to_string()), "link", &next))
+        Some(with(reply(200, json!({"tags": [format!("tag-{page}")]}).to_string()), "link", &next))
     })
     .await;
     let error = open(&host, &access()).await.list().await.unwrap_err();
@@ -182,7 +182,7 @@ async fn more_tags_than_anybody_has() {
         let page = seen.target.split("page=").nth(1).unwrap_or("0");
         let tags: Vec<String> = (0..60_000).map(|tag| format!("tag-{page}-{tag}")).collect();
         let next = format!("</v2/{REPOSITORY}/tags/list?page={page}1>; rel=\"next\"");
-        Some(with(said(200, json!({"tags": tags}).to_string()), "link", &next))
+        Some(with(reply(200, json!({"tags": tags}).to_string()), "link", &next))
     })
     .await;
     let error = open(&host, &access()).await.list().await.unwrap_err();
@@ -197,7 +197,7 @@ async fn more_tags_than_anybody_has() {
 async fn the_same_page_again_and_again() {
     let host = registry(release(), |_| {
         let next = format!("</v2/{REPOSITORY}/tags/list>; rel=\"next\"");
-        Some(with(said(200, json!({"tags": [NAME]}).to_string()), "link", &next))
+        Some(with(reply(200, json!({"tags": [NAME]}).to_string()), "link", &next))
     })
     .await;
     assert_eq!(open(&host, &access()).await.list().await.unwrap().releases.len(), 1);
@@ -206,9 +206,9 @@ async fn the_same_page_again_and_again() {
 
 #[tokio::test]
 async fn a_next_page_somewhere_else() {
-    let other = Host::start(|_| said(200, "{}")).await;
+    let other = Host::start(|_| reply(200, "{}")).await;
     let next = format!("<{}v2/x/tags/list?hidden>; rel=\"next\"", other.url);
-    let host = registry(release(), move |_| Some(with(said(200, "{\"tags\":[\"a\"]}"), "link", &next))).await;
+    let host = registry(release(), move |_| Some(with(reply(200, "{\"tags\":[\"a\"]}"), "link", &next))).await;
     let error = open(&host, &with_password(access())).await.list().await.unwrap_err();
     assert!(matches!(error, OriginError::Transport(TransportError::Redirect { .. })), "{error}");
     assert!(
@@ -224,14 +224,14 @@ async fn answers_that_are_none() {
     for body in ["", "{", "[]", "<html>", "{\"schemaVersion\": 1, \"layers\": []}", "{\"schemaVersion\": 2}"]
     {
         let host =
-            registry(release(), move |seen| seen.path().contains("/manifests/").then(|| said(200, body)))
+            registry(release(), move |seen| seen.path().contains("/manifests/").then(|| reply(200, body)))
                 .await;
         let error = refusal(&host, &access()).await;
         assert!(matches!(error, OriginError::Transport(TransportError::Malformed { .. })), "{body}: {error}");
         assert!(error.to_string().contains(&host.address()), "{error}");
     }
     for body in ["", "[]", "{\"tags\": 1}", "{\"tags\": [1]}"] {
-        let host = Host::start(move |_| said(200, body)).await;
+        let host = Host::start(move |_| reply(200, body)).await;
         let error = open(&host, &access()).await.list().await.unwrap_err();
         assert!(matches!(error, OriginError::Transport(TransportError::Malformed { .. })), "{body}: {error}");
     }

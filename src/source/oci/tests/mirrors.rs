@@ -30,7 +30,7 @@ async fn mirror_with_prefix_is_tried_first_without_credentials() {
 async fn the_password_for_the_registry_is_not_for_the_mirror() {
     let host = registry(release(), |_| None).await;
     let challenge = "Basic realm=\"x\"";
-    let mirror = Host::start(move |_| with(said(401, ""), "www-authenticate", challenge)).await;
+    let mirror = Host::start(move |_| with(reply(401, ""), "www-authenticate", challenge)).await;
     open(&host, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap();
     assert!(mirror.seen().iter().all(|seen| seen.header("authorization").is_none()));
     assert_eq!(mirror.seen().len(), 1, "it is not asked again");
@@ -40,7 +40,7 @@ async fn the_password_for_the_registry_is_not_for_the_mirror() {
 async fn a_mirror_that_has_nothing_gives_way() {
     let host = registry(release(), |_| None).await;
     for status in [404, 500, 403] {
-        let mirror = Host::start(move |_| said(status, "")).await;
+        let mirror = Host::start(move |_| reply(status, "")).await;
         let origin = open(&host, &mirrored(&host, &mirror.url)).await;
         assert_eq!(origin.fetch(&name()).await.unwrap().files.len(), 3, "{status}");
         assert_eq!(origin.list().await.unwrap().releases.len(), 1, "{status}");
@@ -54,7 +54,7 @@ async fn a_mirror_with_some_of_the_layers() {
     let host = registry(release(), |_| None).await;
     let missing = digest(b"the class");
     let mirror =
-        registry(release(), move |seen| seen.path().ends_with(&missing).then(|| said(404, ""))).await;
+        registry(release(), move |seen| seen.path().ends_with(&missing).then(|| reply(404, ""))).await;
     let fetched = open(&host, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap();
     assert_eq!(fetched.files.len(), 3);
     assert_eq!(host.targets(), [format!("/v2/{REPOSITORY}/blobs/{}", digest(b"the class"))]);
@@ -63,14 +63,14 @@ async fn a_mirror_with_some_of_the_layers() {
 #[tokio::test]
 async fn a_mirror_that_lies_is_told_of() {
     let host = registry(release(), |_| None).await;
-    let mirror = registry(release(), |seen| seen.path().contains("/blobs/").then(|| said(200, "x"))).await;
+    let mirror = registry(release(), |seen| seen.path().contains("/blobs/").then(|| reply(200, "x"))).await;
     let error = open(&host, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap_err();
     assert!(error.to_string().contains(&mirror.address()), "{error}");
     assert!(host.seen().is_empty());
     let pinned = format!("{}/{REPOSITORY}:{NAME}@{}", host.address(), digest(&release().manifest));
     let other = Store::of(&[("metadata.yaml", b"other")]).manifest;
     let mirror = registry(release(), move |seen| {
-        seen.path().contains("/manifests/").then(|| said(200, other.clone()))
+        seen.path().contains("/manifests/").then(|| reply(200, other.clone()))
     })
     .await;
     let error = open_at(&pinned, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap_err();
@@ -84,9 +84,9 @@ async fn rubbish_of_a_mirror_is_told_as_the_mirrors() {
         json!({"manifests": [{"mediaType": "x", "digest": digest(b"rubbish"), "size": 7}]}).to_string();
     let in_a_list = move |seen: &Seen| {
         let rubbish = seen.path().ends_with(&digest(b"rubbish"));
-        said(200, if rubbish { "rubbish".to_owned() } else { list.clone() })
+        reply(200, if rubbish { "rubbish".to_owned() } else { list.clone() })
     };
-    for mirror in [Host::start(|_| said(200, "rubbish")).await, Host::start(in_a_list).await] {
+    for mirror in [Host::start(|_| reply(200, "rubbish")).await, Host::start(in_a_list).await] {
         let error = open(&host, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap_err();
         assert!(matches!(error, OriginError::Transport(TransportError::Malformed { .. })), "{error}");
         let told = error.to_string();
