@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_that_differs_is_told_by_its_path() {
+    fn differing_values_are_listed_by_path() {
         let old = json!({"a": {"kept": 1, "other": 1, "gone": {"deep": true}}, "list": [1, 2, 3], "kind": {"x": 1}});
         let new = json!({"list": [1, {"k": "v"}], "a": {"kept": 1, "other": "1", "new": {"deep": [] }}, "kind": [1]});
         assert_eq!(
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_without_values_and_empty_values_are_told_apart() {
+    fn missing_and_empty_values_are_distinguished() {
         assert!(lines(&json!({"a": null}), &json!({"a": null})).is_empty());
         assert_eq!(lines(&json!({}), &json!({"a": {}})), ["a: - → {}"]);
         assert_eq!(lines(&json!({"a": null}), &json!({})), ["a: null → -"]);

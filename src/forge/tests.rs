@@ -89,7 +89,7 @@ async fn the_search_and_the_creation_are_as_documented() {
 }
 
 #[tokio::test]
-async fn another_title_or_text_is_put_right() {
+async fn changed_title_or_body_is_updated() {
     for (kind, method) in KINDS.into_iter().zip(["PATCH", "PUT", "PATCH"]) {
         for changed in [
             Pull { title: "Draft: something".to_owned(), ..there(7) },
@@ -219,7 +219,7 @@ async fn a_branch_without_a_change_is_refused_in_the_forges_words() {
 }
 
 #[tokio::test]
-async fn a_token_that_may_not_is_told_what_it_needs() {
+async fn token_without_permission_error_names_the_scope() {
     let table = [
         (ForgeKind::GitHub, "Pull requests: read and write"),
         (ForgeKind::GitLab, "the scope api and at least the role Developer"),

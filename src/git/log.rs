@@ -80,7 +80,7 @@ mod tests {
     use crate::git::tests::{bare, clone, edit, identity};
 
     #[test]
-    fn the_commits_that_changed_a_path_are_told_newest_first() {
+    fn commits_of_a_path_are_listed_newest_first() {
         let (_directory, remote) = bare();
         let clone = clone(&remote);
         let mut tip = None;

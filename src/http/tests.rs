@@ -220,7 +220,7 @@ async fn what_does_not_pass_is_not() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_an_hour() {
+async fn long_retry_delay_is_not_awaited() {
     let host = Host::start(|_| with(reply(429, ""), "retry-after", "3600")).await;
     let error = client().ask(&Request::get(host.url.clone())).await.unwrap_err();
     assert_eq!(host.seen().len(), 1);

@@ -17,7 +17,7 @@ fn left(parent: &Path, name: &str, ago: Duration, with_lock: bool) -> PathBuf {
 }
 
 #[test]
-fn directory_is_private_and_goes_when_dropped() {
+fn directory_is_private_and_removed_on_drop() {
     let parent = tempfile::tempdir().unwrap();
     let temporary = Temporary::new_in(parent.path(), PREFIX).unwrap();
     let path = temporary.path().to_owned();

@@ -382,7 +382,7 @@ fn flux_is_asked_for_exactly_this_identity() {
 }
 
 #[test]
-fn tags_of_signatures_are_told_from_names() {
+fn signature_tags_are_distinguished_from_release_names() {
     let tag = manifest().to_string().replace(':', "-");
     for ending in ["", ".sig", ".att", ".sbom"] {
         assert!(stored::is_tag_of_signatures(&format!("{tag}{ending}")), "{ending}");

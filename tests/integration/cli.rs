@@ -156,7 +156,7 @@ fn inspect_fails_where_there_is_nothing_to_show() {
 }
 
 #[test]
-fn inspect_tells_where_it_could_not_look_for_images() {
+fn inspect_warns_about_values_it_cannot_search() {
     let directory = scratch("inspect-unread");
     let release = "stack/releases/openstack-demo-1-34-v1";
     copy(&own_directory().join(release), &directory.join(release));
@@ -168,7 +168,7 @@ fn inspect_tells_where_it_could_not_look_for_images() {
 }
 
 #[test]
-fn without_a_kubeconfig_it_is_said_how_to_name_one() {
+fn missing_kubeconfig_error_names_the_options() {
     let home = scratch("no-kubeconfig");
     let home_text = home.to_str().unwrap();
     let none = [("HOME", home_text), ("KUBECONFIG", ""), ("KUBERNETES_SERVICE_HOST", "")];
@@ -194,7 +194,7 @@ fn json_and_yaml_say_the_same() {
 }
 
 #[test]
-fn lint_tells_all_that_is_wrong_with_a_stack_repository() {
+fn lint_reports_all_findings_of_a_stack_repository() {
     let directory = scratch("repository");
     copy(&own_directory().join("stack"), &directory.join("stack"));
     let releases = directory.join("stack/releases");
@@ -242,7 +242,7 @@ fn a_release_in_archives_is_refused_in_a_stack_repository_only() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_who_wants_them() {
+fn colours_need_a_terminal_or_a_request() {
     let lint = ["lint", "stack/releases/openstack-demo-1-34-v3"];
     let plain = run(&own_directory(), &lint).stdout;
     assert!(!plain.contains('\u{1b}'), "not even those of the release's text");

@@ -186,7 +186,7 @@ fn a_cluster_that_is_gone_takes_its_files_along_and_no_others() {
 }
 
 #[test]
-fn somebody_elses_kustomize_root_is_refused() {
+fn foreign_kustomize_root_is_refused() {
     let example = Example::new("foreign");
     fs::create_dir_all(&example.output).unwrap();
     fs::write(example.output.join("kustomization.yaml"), "resources: []\n").unwrap();
@@ -296,7 +296,7 @@ fn an_unusable_release_is_named_with_its_errors() {
 }
 
 #[test]
-fn stages_without_effect_are_told_of_once() {
+fn stages_without_effect_are_reported_once() {
     let wait = "action: apply\n      waitForPreCondition: \
                 {objects: [{key: a, apiVersion: v1, kind: Node, name: a}], conditions: 'true'}";
     for (name, stage) in [("waits", wait), ("deletes", "action: delete")] {

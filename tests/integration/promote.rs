@@ -262,7 +262,7 @@ fn stages_may_be_branches() {
 }
 
 #[test]
-fn a_merged_pull_request_is_told_as_what_it_brought() {
+fn merged_pull_request_is_listed_with_its_releases() {
     let stacks = Stacks::new("merged");
     stacks.done(&with(&PROMOTE, &["--push"]));
     // As a forge does it: the commit is on a branch, and a merge with words of its own brings it.
@@ -297,7 +297,7 @@ fn a_reason_makes_no_promotion_of_a_rollback() {
 }
 
 #[test]
-fn a_hold_on_a_release_that_is_there_is_told_and_lifted_alone() {
+fn hold_on_present_release_is_reported_and_lifted_alone() {
     let stacks = Stacks::new("held-and-there");
     stacks.done(&with(&PROMOTE, &["--push"]));
     stacks.done(&with(&ROLLBACK, &["--push"]));

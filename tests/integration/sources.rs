@@ -95,7 +95,7 @@ fn registry_password_from_environment_is_sent_but_not_printed() {
 }
 
 #[test]
-fn usual_mistakes_are_told() {
+fn usual_mistakes_are_explained() {
     let directory = scratch("sources-mistakes");
     let (empty, nothing) = (directory.join("empty"), directory.join("nothing"));
     std::fs::write(&empty, "\n").unwrap();

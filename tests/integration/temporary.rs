@@ -42,7 +42,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn clone_is_private_and_goes_with_a_signal() {
+fn clone_is_private_and_removed_on_a_signal() {
     for (name, code) in [("HUP", 129), ("INT", 130), ("TERM", 143)] {
         let temporary = scratch(&format!("temporary-{name}"));
         let (_server, mut child) = fetching(&temporary);
@@ -68,7 +68,7 @@ fn ignored_signal_ends_nothing() {
 }
 
 #[test]
-fn clone_of_a_killed_process_goes_with_the_next() {
+fn clone_of_a_killed_process_is_removed_by_the_next() {
     let temporary = scratch("temporary-killed");
     let (_server, mut child) = fetching(&temporary);
     child.kill().unwrap();

@@ -122,7 +122,7 @@ impl Stages {
 }
 
 #[test]
-fn a_release_goes_from_stage_to_prod_and_back() {
+fn release_is_promoted_to_prod_and_rolled_back() {
     let stages = Stages::new();
     let _operator = stages.stage.operator();
     stages.stage.wait_ready("clusterstack", STACK);

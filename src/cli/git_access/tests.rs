@@ -44,7 +44,7 @@ fn git_user_with_password_file_comes_from_flag_then_url() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_empty_is_told() {
+fn missing_or_empty_credential_file_is_reported() {
     let directory = TempDir::new().unwrap();
     let empty = file(&directory, "empty", "\n");
     for (flag, path) in [
@@ -58,7 +58,7 @@ fn a_file_that_is_missing_or_empty_is_told() {
 }
 
 #[test]
-fn a_key_in_a_file_is_one_of_ssh_unless_it_is_said_to_be_gpg() {
+fn signing_key_file_defaults_to_ssh() {
     let directory = TempDir::new().unwrap();
     let key = file(&directory, "key", "");
     let signer = |arguments: &[&str]| parse(arguments).authorship.signer();

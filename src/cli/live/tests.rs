@@ -292,7 +292,7 @@ fn status_of_one_object_has_its_line_alone() {
 }
 
 #[test]
-fn why_goes_down_to_the_words_of_flux() {
+fn why_follows_the_chain_to_flux_messages() {
     insta::assert_snapshot!("why-failing", why("two", None));
     insta::assert_snapshot!("why-failing-addon", why("two", Some("cni")));
     insta::assert_snapshot!("why-ready", why("one", Some("cni")));
@@ -341,7 +341,7 @@ fn events_are_those_of_what_stackflux_wrote() {
 }
 
 #[test]
-fn ages_are_said_as_kubectl_does() {
+fn ages_are_formatted_as_by_kubectl() {
     let now = NOW.parse().unwrap();
     let at = |time: &str| age(Some(time.parse().unwrap()), now);
     assert_eq!(at("2026-11-21T11:58:01Z"), "119s");

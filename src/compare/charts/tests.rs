@@ -161,7 +161,7 @@ fn an_archive_that_holds_itself_many_times_ends() {
 }
 
 #[test]
-fn a_chart_that_is_not_there_is_told_of() {
+fn missing_chart_is_reported() {
     let chart = |version: &str| {
         let text = format!(
             "name: cni\nversion: v1\ndependencies:\n- {{name: cilium, version: {version}, repository: \"https://h\"}}\n"

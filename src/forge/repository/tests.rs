@@ -42,7 +42,7 @@ fn forges_that_everybody_knows_are_found_by_their_host() {
 }
 
 #[test]
-fn what_runs_another_host_has_to_be_said() {
+fn forge_kind_of_unknown_host_is_required() {
     let url = "https://git.example.com:8443/acme/stacks";
     let expected = "unknown forge for the host git.example.com: name it (github, gitlab or gitea)";
     assert_eq!(refused(url, None, None), expected);
@@ -100,7 +100,7 @@ fn what_has_a_meaning_in_a_url_stays_text() {
 }
 
 #[test]
-fn the_token_goes_over_no_wire_in_the_clear() {
+fn token_is_never_sent_in_clear_text() {
     let refused = |api: &str| refused("https://git.example.com/a/b", Some(ForgeKind::Gitea), Some(api));
     assert!(refused("http://git.example.com/api/v1").contains("plain HTTP would send the token unencrypted"));
     assert!(

@@ -55,7 +55,7 @@ fn what_is_not_there_is_none_also_after_it_was_there() {
 }
 
 #[test]
-fn a_branch_whose_name_is_no_text_hinders_nobody() {
+fn branch_with_non_utf8_name_is_ignored() {
     let (_directory, url, commit) = remote();
     let branches = url.join("refs/heads");
     fs::copy(branches.join("main"), branches.join(OsStr::from_bytes(b"caf\xe9"))).unwrap();
@@ -65,7 +65,7 @@ fn a_branch_whose_name_is_no_text_hinders_nobody() {
 }
 
 #[test]
-fn an_empty_repository_has_no_branch_and_a_missing_one_is_told() {
+fn empty_repository_has_no_branch_and_missing_one_is_reported() {
     let (directory, path) = bare();
     let clone = BareRepository::temporary(access(&path)).unwrap();
     for reference in [Reference::Head, Reference::Branch("main".into())] {

@@ -47,7 +47,7 @@ fn what_is_not_named_stays() {
 }
 
 #[test]
-fn a_directory_that_becomes_empty_goes() {
+fn emptied_directory_is_removed() {
     let (_directory, clone) = clone();
     let first = commit(&clone, None, &edit(&[("a/b/c/d", "1"), ("e", "2")]));
     let mut remove = Edit::default();
@@ -198,7 +198,7 @@ fn single_file_change_writes_only_objects_on_its_path() {
 }
 
 #[test]
-fn what_stands_for_the_directory_of_git_is_told_with_its_path() {
+fn git_directory_name_is_refused_with_its_path() {
     for path in [
         ".git",
         "a/.GIT/config",

@@ -28,7 +28,7 @@ fn repository(entries: &[(&str, &[u8], i32)]) -> (TempDir, Repository, CommitId)
 }
 
 #[test]
-fn directories_files_links_and_modes_are_told_apart() {
+fn tree_entry_kinds_and_modes_are_distinguished() {
     let entries: [(&str, &[u8], i32); 4] = [
         ("d/a", b"1", 0o100_644),
         ("d/run", b"2", 0o100_755),

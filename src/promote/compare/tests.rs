@@ -69,7 +69,7 @@ fn stack_with_other_repository_or_branch_does_not_follow_stage() {
 }
 
 #[test]
-fn whether_a_stack_will_offer_the_release_is_told() {
+fn offer_of_each_stack_is_reported() {
     let source = git("prod/releases", &json!({"branch": "main"}));
     let offered = |more: Value, present: &[&str]| {
         let (stacks, releases, stage) = ([stack(&source, &more)], releases(present), stage());

@@ -75,7 +75,7 @@ fn only_what_is_too_long_is_left_out_and_named() {
 }
 
 #[test]
-fn what_is_below_a_heading_goes_with_it() {
+fn blocks_below_a_dropped_heading_are_dropped() {
     let section = |level: u8, name: &str, length: usize| {
         let title = (0..length).fold(Line::new(name), |title, _| title.code(&"x".repeat(200)));
         [Block::Heading(level, title), Block::List(vec![line(name)])]

@@ -67,7 +67,7 @@ fn what_is_no_branch_follows_no_stage_and_nothing_is_master() {
 }
 
 #[test]
-fn a_stack_of_another_repository_is_none_of_the_stage() {
+fn stack_of_another_repository_does_not_follow_the_stage() {
     let at = |url: &str, repository: &str| {
         let source = json!({"git": {"url": url, "path": "prod/releases", "ref": {"branch": "main"}}});
         why(&source, ("main", repository), &[])

@@ -23,7 +23,7 @@ fn is_release(name: &str) -> bool {
 }
 
 #[test]
-fn what_came_went_and_was_altered_is_told() {
+fn added_removed_and_changed_releases_are_reported() {
     let (before, after) = ([("r1", "a"), ("r2", "b"), ("r3", "c")], [("r2", "b"), ("r3", "d"), ("r4", "e")]);
     let entry = entry(&change(&[], &before, &after), is_release).unwrap();
     assert_eq!(

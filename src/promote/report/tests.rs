@@ -201,7 +201,7 @@ fn what_is_too_long_takes_no_warning_with_it() {
 }
 
 #[test]
-fn without_a_stack_it_is_said_what_is_not_known() {
+fn report_without_stacks_names_the_missing_inputs() {
     let mut promotion = promotion();
     promotion.effect.stacks.clear();
     let why = "it follows the branch other".to_owned();

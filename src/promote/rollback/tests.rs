@@ -59,7 +59,7 @@ fn rollback(present: &[u8], kubernetes_moves: bool) -> Rollback {
 }
 
 #[test]
-fn what_each_stack_offers_afterwards_is_told() {
+fn rollback_reports_what_each_stack_offers_next() {
     let text = rollback(&[1, 2], false).document().to_plain();
     for told in [
         "ClusterStack prod/auto offers openstack-scs-1-32-v1 again\n",
@@ -83,7 +83,7 @@ fn a_stack_may_have_nothing_left_or_something_later() {
 }
 
 #[test]
-fn a_way_back_that_cluster_api_refuses_is_told() {
+fn rollback_refused_by_cluster_api_is_reported() {
     let text = rollback(&[1, 2], true).document().to_plain();
     let told = "class is set to openstack-scs-1-32-v1's, and its version from v1.32.2 to v1.32.1. Cluster API refuses";
     assert!(text.contains(told), "{text}");

@@ -142,7 +142,7 @@ fn every_cluster_that_is_not_ready_with_it_is_named() {
 }
 
 #[test]
-fn what_is_said_of_an_older_spec_is_no_answer() {
+fn condition_of_an_older_generation_is_ignored() {
     let mut world = World::good();
     let mut conditions = ready("True", "19T08:00");
     conditions[0]["observedGeneration"] = json!(0);
@@ -151,7 +151,7 @@ fn what_is_said_of_an_older_spec_is_no_answer() {
 }
 
 #[test]
-fn cluster_api_has_a_say_where_it_says_something() {
+fn cluster_api_conditions_delay_the_soak() {
     let mut world = World::good();
     let condition = |kind: &str, status: &str, since: &str| {
         json!({"type": kind, "status": status, "reason": "ClusterUpgrading", "message": "1 of 3",
@@ -184,7 +184,7 @@ fn other_content_vouches_for_nothing() {
 }
 
 #[test]
-fn who_was_not_asked_is_told() {
+fn unselected_clusters_are_reported() {
     let mut world = World::good();
     world.only = Selection { namespace: Some("tenant".to_owned()), selector: Some("a=b".to_owned()) };
     assert_eq!(world.ask("1h").unwrap().only, world.only);
@@ -195,7 +195,7 @@ fn who_was_not_asked_is_told() {
 }
 
 #[test]
-fn without_clusters_nobody_vouches() {
+fn soak_without_clusters_fails() {
     let mut world = World::good();
     world.members.clear();
     assert_eq!(world.problems("1h"), ["no Cluster runs it"]);
@@ -224,7 +224,7 @@ fn a_clock_that_is_behind_vouches_for_nothing() {
 }
 
 #[test]
-fn a_long_list_is_told_in_part() {
+fn long_problem_list_is_truncated() {
     let mut world = World::good();
     world.members = (0..30).map(|at| (cluster(&format!("c{at}"), RELEASE, &json!([])), None)).collect();
     let text = world.ask("1h").unwrap_err().to_string();
@@ -236,7 +236,7 @@ fn a_long_list_is_told_in_part() {
 }
 
 #[test]
-fn durations_are_told_in_two_units() {
+fn durations_show_two_units() {
     let told = |seconds| HumanDuration(SignedDuration::from_secs(seconds)).to_string();
     let seconds = [0, 59, 60, 200, 3600, 3659, 3660, 93_780];
     assert_eq!(seconds.map(told), ["0s", "59s", "1m", "3m 20s", "1h", "1h", "1h 1m", "26h 3m"]);

@@ -42,7 +42,7 @@ fn stages_are_read_with_their_defaults() {
 }
 
 #[test]
-fn a_release_goes_one_step_only() {
+fn release_is_promoted_one_stage_at_a_time() {
     let stages = Stages::parse(FILE, THREE.as_bytes(), None).unwrap();
     assert!(stages.step(Some("stage"), "prod").is_ok());
     assert!(matches!(stages.step(Some("dev"), "prod"), Err(StageError::NotNext { .. })));
@@ -53,7 +53,7 @@ fn a_release_goes_one_step_only() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn stage_file_errors_have_line_numbers() {
     let unknown = problems("stages:\n  - name: dev\n    paht: releases\n");
     assert!(unknown[0].starts_with("stackflux.yaml:3: ") && unknown[0].contains("paht"), "{unknown:?}");
     assert!(unknown[0].ends_with("\n  3 |     paht: releases"), "{unknown:?}");
@@ -69,7 +69,7 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn everything_that_is_wrong_between_stages_is_told_at_once() {
+fn stage_conflicts_are_reported_together() {
     let text = file(&[
         "name: a, after: c",
         "name: b, path: releases/b, after: nowhere",

@@ -42,7 +42,7 @@ fn what_source_controller_can_fetch() {
 }
 
 #[test]
-fn what_nobody_can_fetch() {
+fn unfetchable_dependencies_are_refused() {
     for (dependency, why) in [
         ("{name: x, version: 1}", "not in charts/ and has no repository"),
         ("{name: x, version: 1, repository: '@stable'}", "unsupported repository @stable"),

@@ -29,7 +29,7 @@ fn a_release_with_errors_is_refused() {
 }
 
 #[test]
-fn what_somebody_vouches_for_has_to_be_of_the_release() {
+fn signed_content_must_be_of_the_release() {
     let (chart, metadata) = ("cluster-class/Chart.yaml", "metadata.yaml");
     let replaced = |files: Files, path: &str, content: &str| {
         let others = files.iter().filter(|(other, _)| *other != path);
@@ -137,7 +137,7 @@ fn a_version_that_is_none_stands_for_no_chart() {
 }
 
 #[test]
-fn a_path_that_git_does_not_take_is_told_with_its_archive() {
+fn invalid_git_path_error_names_the_archive() {
     for path in ["cilium/.GIT/config", "cilium/git~1/x"] {
         let findings =
             crate::release::archive::unpack(&packed(path, "x"), "a.tgz", &Limits::default()).unwrap_err();

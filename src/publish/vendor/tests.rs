@@ -167,7 +167,7 @@ async fn what_is_not_there() {
 }
 
 #[tokio::test]
-async fn plain_http_is_for_whoever_asks_for_it() {
+async fn plain_http_is_refused_unless_requested() {
     let host = repository(&hex(), "cilium-1.2.3.tgz").await;
     let error = fetch(&vendor(false, None), helm(&host.url)).await.unwrap_err();
     assert_eq!(error.reason(), "ChartRefused");

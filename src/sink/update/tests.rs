@@ -150,7 +150,7 @@ fn scoped_delivery_reads_one_cluster_and_equals_full_delivery() {
 }
 
 #[test]
-fn a_cluster_that_comes_or_goes_changes_the_roots_list() {
+fn added_or_removed_cluster_updates_the_root_list() {
     let fixture = Fixture::new();
     let both = delivered(&fixture.plan("v1", &["one", "two"]));
     let one = fixture.plan("v1", &["one"]);
@@ -324,7 +324,7 @@ fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
 
 /// The operator names the objects to remove.
 #[test]
-fn of_what_is_not_planned_only_that_goes_which_is_named() {
+fn only_named_unplanned_objects_are_removed() {
     let mut fixture = Fixture::new();
     let before = fixture.plan("v1", &["one"]);
     let mut files = delivered(&before);

@@ -53,7 +53,7 @@ fn the_parts_of_an_address() {
 }
 
 #[test]
-fn nobody_sees_a_password() {
+fn password_is_never_shown() {
     for text in [
         "oci://user:geheim@host/stacks",
         "oci://user:geheim@host",

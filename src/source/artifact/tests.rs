@@ -105,7 +105,7 @@ async fn what_does_not_come_to_an_end_names_flux_s_network_policy() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn unreachable_server_is_reported() {
     let server = Server::gone().await;
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
     assert!(matches!(error, ArtifactError::Transport(TransportError::Unreachable { .. })), "{error}");

@@ -87,7 +87,7 @@ fn an_older_commit_has_what_it_had() {
 }
 
 #[test]
-fn what_is_not_there_is_told() {
+fn missing_release_or_directory_is_reported() {
     let (directory, _) = repository();
     let reason = |result: Result<Fetched, OriginError>| result.unwrap_err().reason();
     let missing = name("docker-demo-1-34-v9");

@@ -53,7 +53,7 @@ fn a_release_is_rendered_for_each_cluster() {
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn missing_fields_are_reported() {
     let template = "\
 name: {{ .Cluster.metadata.name }}
 {{- if .Cluster.metadata.labels.tier }}

@@ -49,7 +49,7 @@ fn a_stage_is_not_jumped_over_and_the_first_gets_nothing() {
 }
 
 #[test]
-fn without_the_clusters_of_the_stage_nobody_vouches() {
+fn promotion_without_clusters_of_the_stage_is_refused() {
     let stacks = Stacks::new("unasked");
     let kubeconfig = stacks.work().join("none");
     let promote = ["promote", V2, "--to", "prod", "--kubeconfig", kubeconfig.to_str().unwrap()];
@@ -57,7 +57,7 @@ fn without_the_clusters_of_the_stage_nobody_vouches() {
 }
 
 #[test]
-fn files_that_are_wrong_are_told_with_their_lines() {
+fn invalid_files_are_reported_with_their_lines() {
     let stacks = Stacks::new("files");
     stacks
         .write("stackflux.yaml", "stages:\n  - name: stage\n  - name: prod\n    path: b\n    after: stag\n");
@@ -77,7 +77,7 @@ fn files_that_are_wrong_are_told_with_their_lines() {
 }
 
 #[test]
-fn holds_and_inputs_that_are_wrong_are_told() {
+fn invalid_holds_and_inputs_are_reported() {
     let stacks = Stacks::new("inputs");
     stacks.write("stackflux.holds.yaml", "holds: [{release: x}]\n");
     stacks.push("main", "holds that are wrong");

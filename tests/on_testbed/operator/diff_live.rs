@@ -20,7 +20,7 @@ fn diff(scenario: &Scenario) -> Run {
 }
 
 #[test]
-fn it_tells_what_the_operator_does_next() {
+fn diff_live_shows_what_the_operator_does_next() {
     let scenario = Scenario::shared("difflive");
     scenario.publish(&[V1, V2]);
     scenario.apply_stack(&["v1", "v2"], &json!({}));

@@ -18,7 +18,7 @@ fn is_suspended(object: &Value) -> bool {
 }
 
 #[test]
-fn what_somebody_changes_is_put_back_and_told() {
+fn drifted_object_is_restored_and_reported() {
     let (scenario, _operator) = Scenario::shared("drift").with_cluster();
     in_the_workload_cluster(&scenario);
     in_the_values(&scenario);

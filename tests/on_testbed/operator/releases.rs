@@ -30,7 +30,7 @@ fn offered(name: &str) -> (Scenario<'static>, Operator) {
 }
 
 #[test]
-fn what_is_wrong_with_one_release_is_told_and_touches_no_other() {
+fn invalid_release_is_reported_and_affects_no_other() {
     let (scenario, _operator) = offered("wrong");
     let mut before = generations(&scenario);
 

@@ -147,7 +147,7 @@ fn the_old_release_goes(scenario: &Scenario) {
 }
 
 #[test]
-fn a_stack_repository_that_vanishes_is_told_and_touches_nothing() {
+fn vanished_stack_repository_is_reported_and_deletes_nothing() {
     let scenario = Scenario::shared("vanishes");
     scenario.publish(&[V1]);
     let _operator = scenario.operator();
@@ -173,7 +173,7 @@ fn a_stack_repository_that_vanishes_is_told_and_touches_nothing() {
 }
 
 #[test]
-fn a_class_that_no_stack_has_is_told_and_touches_nothing() {
+fn class_without_a_stack_is_reported_and_deletes_nothing() {
     let (scenario, _operator) = Scenario::shared("unknown").with_cluster();
     let before = generations(&scenario);
     scenario.upgrade("a", "somebody-elses");

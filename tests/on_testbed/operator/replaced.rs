@@ -45,7 +45,7 @@ fn apply_of_an_absent_object_never_overwrites_one() {
 /// The operator relies on this to distinguish a lost race from a refusal: the API server's answer to a patch whose test
 /// fails.
 #[test]
-fn patch_whose_test_fails_is_told_from_a_refusal() {
+fn failed_patch_test_is_distinguished_from_a_refusal() {
     let scenario = Scenario::shared("tested");
     let patch = json!([{"op": "test", "path": "/metadata/uid", "value": "another"}]).to_string();
     let namespace = &*scenario.namespace;
@@ -59,7 +59,7 @@ fn has_chart(scenario: &Scenario) -> bool {
 }
 
 #[test]
-fn what_something_else_takes_the_place_of_goes() {
+fn replaced_object_is_deleted() {
     let alone = Alone::start(&["one"]);
     let scenario = Scenario::on(&alone.testbed, "replaced");
     scenario.publish(&[V1, V2]);

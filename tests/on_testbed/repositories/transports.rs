@@ -37,7 +37,7 @@ fn a_wrong_password_is_one_clear_error() {
 }
 
 #[test]
-fn no_password_is_told_from_a_wrong_one() {
+fn missing_password_has_its_own_error() {
     let credentials = Credentials { https: None, ..password() };
     let error = refused(write(&clone(&server().https_url("password"), credentials), "file", "x"));
     assert!(matches!(error, GitError::NoCredentials { .. }), "{error}");

@@ -192,7 +192,7 @@ fn live_diff_shows_changed_and_unplanned_owned_objects() {
 }
 
 #[test]
-fn what_somebody_changed_below_the_plan_is_put_right() {
+fn drifted_object_is_shown_as_changed_back() {
     let mut present = delivered();
     let ccm = object(&mut present, "HelmRelease", "one.ccm");
     ccm["spec"]["values"]["foreign"] = json!(true);
@@ -341,7 +341,7 @@ fn release_with_mismatched_digest_is_left_out() {
 }
 
 #[test]
-fn what_a_release_is_resolved_with_and_cannot_be_read_is_told() {
+fn unreadable_resolved_release_is_reported() {
     let mut present = live();
     let release = present.releases.values_mut().next().unwrap();
     release.spec.source.as_mut().unwrap().revision = "yesterday".to_owned();

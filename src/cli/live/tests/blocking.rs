@@ -139,7 +139,7 @@ fn why_shows_what_is_suspended() {
 
 /// One missing Secret is one cause, regardless of how many addons wait for it.
 #[test]
-fn why_tells_one_cause_once() {
+fn why_reports_a_shared_cause_once() {
     let message = "Secret prod/two-kubeconfig with the kubeconfig of the cluster is missing";
     let names = ["ccm", "cni", "csi", "dns", "metrics"];
     let addons = names.map(|name| [name, "Waiting", "KubeConfigNotFound", message]);

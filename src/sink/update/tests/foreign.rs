@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_somebody_edited_is_refused_and_other_clusters_go_on() {
+fn edited_file_is_refused_without_blocking_others() {
     let fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
     edit(&mut files, CNI);

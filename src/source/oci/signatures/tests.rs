@@ -181,7 +181,7 @@ fn a_release_that_is_not_signed_is_refused() {
 }
 
 #[test]
-fn why_no_signature_counts_is_told_of_each() {
+fn rejected_signatures_are_listed_with_reasons() {
     let swapped = edited(SIGNATURES, |manifest| {
         let layers = manifest["layers"].as_array_mut().unwrap();
         layers.swap(0, 1);

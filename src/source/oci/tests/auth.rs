@@ -29,7 +29,7 @@ async fn realm() -> Host {
 }
 
 #[tokio::test]
-async fn a_password_where_a_registry_wants_one() {
+async fn password_is_sent_where_a_registry_requires_it() {
     let host = registry(release(), wants_basic).await;
     open(&host, &with_password(access())).await.fetch(&name()).await.unwrap();
     assert_eq!(host.seen()[0].header("authorization"), None, "nothing is sent before it is asked for");
@@ -48,7 +48,7 @@ async fn a_password_that_is_wrong_is_tried_once() {
 }
 
 #[tokio::test]
-async fn a_token_for_nobody_in_particular_may_come_from_anywhere() {
+async fn anonymous_token_comes_from_a_realm_on_any_host() {
     let realm = realm().await;
     let host = wants_token(&realm.by_name().join("token?a=b").unwrap()).await;
     open(&host, &access()).await.fetch(&name()).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_token_for_nobody_in_particular_may_come_from_anywhere() {
 }
 
 #[tokio::test]
-async fn a_password_goes_to_a_realm_on_the_same_host() {
+async fn password_is_sent_to_a_realm_on_the_same_host() {
     let realm = realm().await;
     let host = wants_token(&realm.at("token")).await;
     open(&host, &with_password(access())).await.fetch(&name()).await.unwrap();

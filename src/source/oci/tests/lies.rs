@@ -38,7 +38,7 @@ async fn a_layer_without_end_and_layers_of_another_size() {
 }
 
 #[tokio::test]
-async fn a_layer_that_breaks_off_and_goes_on_with_other_bytes() {
+async fn interrupted_layer_resumed_with_other_bytes_is_refused() {
     let host = lying_about_the_class(|seen| match seen.header("range") {
         None => broken(200, b"the c", Some(9)),
         Some(range) => {
@@ -52,7 +52,7 @@ async fn a_layer_that_breaks_off_and_goes_on_with_other_bytes() {
 }
 
 #[tokio::test]
-async fn a_layer_that_breaks_off_and_goes_on_as_it_should() {
+async fn interrupted_layer_is_resumed() {
     let host = lying_about_the_class(|seen| match seen.header("range") {
         None => broken(200, b"the c", Some(9)),
         Some(_) => with(reply(206, "lass"), "content-range", "bytes 5-8/9"),

@@ -61,7 +61,7 @@ async fn a_mirror_with_some_of_the_layers() {
 }
 
 #[tokio::test]
-async fn a_mirror_that_lies_is_told_of() {
+async fn wrong_content_of_a_mirror_names_the_mirror() {
     let host = registry(release(), |_| None).await;
     let mirror = registry(release(), |seen| seen.path().contains("/blobs/").then(|| reply(200, "x"))).await;
     let error = open(&host, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap_err();
@@ -78,7 +78,7 @@ async fn a_mirror_that_lies_is_told_of() {
 }
 
 #[tokio::test]
-async fn rubbish_of_a_mirror_is_told_as_the_mirrors() {
+async fn malformed_mirror_answer_names_the_mirror() {
     let host = registry(release(), |_| None).await;
     let list =
         json!({"manifests": [{"mediaType": "x", "digest": digest(b"rubbish"), "size": 7}]}).to_string();

@@ -56,7 +56,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
         "tests/on_testbed/operator/releases.rs",
         "a_class_that_shares_an_object_with_another_stays",
     ),
-    (Reason::ArtifactUnavailable, "src/source/artifact/tests.rs", "nobody_there"),
+    (Reason::ArtifactUnavailable, "src/source/artifact/tests.rs", "unreachable_server_is_reported"),
     (Reason::ArtifactInvalid, "src/source/artifact/tests.rs", "other_bytes_are_not_read"),
     (Reason::NotYetReported, "src/rollup/tests/conditions.rs", "missing_is_never_true"),
     (
@@ -66,7 +66,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     ),
     (Reason::Pending, "src/rollup/tests/helm_release.rs", "while_all_is_well"),
     (Reason::Progressing, "src/rollup/tests/helm_release.rs", "while_all_is_well"),
-    (Reason::Waiting, "src/cli/live/tests/blocking.rs", "why_tells_one_cause_once"),
+    (Reason::Waiting, "src/cli/live/tests/blocking.rs", "why_reports_a_shared_cause_once"),
     (Reason::Retrying, "src/rollup/tests/helm_release.rs", "when_it_fails"),
     (
         Reason::RepeatedlyFailing,
